@@ -1,5 +1,5 @@
-// dataset_make.h - a data set for cost models: the distinct tasks of many models in many sizes, and
-// measured samples of their schedules (docs/user/dataset.md).
+// dataset_make.h - makes a data set for cost models: the distinct tasks of many models in many
+// sizes, and measured samples of their schedules (docs/user/dataset.md).
 #pragma once
 
 #include <set>
@@ -12,35 +12,36 @@
 namespace hone {
 
 struct DatasetOptions {
-  // Sizes of the variants, beside each model's own: of the first extent of all inputs; of the sides
-  // of images (inputs of 4 dimensions with 3 channels); of token sequences (integer inputs of 2).
+  // The sizes of the variants, besides each model's own: the first extent of all inputs; the sides
+  // of images (inputs of 4 dimensions with 3 channels); the lengths of token sequences (integer
+  // inputs of 2 dimensions).
   std::vector<int64_t> batches, sides, sequences;
-  int max_tasks = 0;        // 0: all
-  std::set<uint64_t> only;  // keys of tasks; none: all
+  int max_tasks = 0;        // limit of the number of tasks; 0: none
+  std::set<uint64_t> only;  // keys of tasks; if it is empty, all tasks
   std::vector<std::string> devices = {"host"};
-  std::vector<int> threads;  // empty: 1 and all cores
-  int schedules = 128;       // of each task, device and number of threads
-  int round = 32;
-  double task_seconds = 20;
+  std::vector<int> threads;  // if it is empty, 1 and all cores
+  int schedules = 128;       // number for each task, device and number of threads
+  int round = 32;            // number of these that are measured before the next task has its turn
+  double task_seconds = 20;  // limit for each task, device and number of threads
   double budget_seconds = 3600;
   std::string db;
-  bool linked_data = false;  // CompileOptions
+  bool linked_data = false;  // as in CompileOptions
   uint64_t seed = 1;
-  double tolerance = 1e-4;  // of the largest output; 0: none is checked
+  double tolerance = 1e-4;  // relative to the largest output; 0: outputs are not checked
   measure::WorkerOptions worker;
-  measure::Runner* runner = nullptr;               // null: workers on this machine
-  const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C
+  measure::Runner* runner = nullptr;               // workers on this machine if it is null
+  const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C
   std::function<void(const search::SampleProgress&)> on_progress;
 };
 
-// A size of a model.
+// A model in one size.
 struct ModelVariant {
-  std::string model;  // its name
+  std::string model;  // name of the model
   std::map<std::string, Shape> shapes;
-  std::string text;  // "4x3x240x240"
+  std::string text;  // such as "4x3x240x240"
   Status status;     // why it could not be imported, or ok
-  int tasks = 0;     // distinct ones
-  int added = 0;     // that no variant before has
+  int tasks = 0;     // number of distinct tasks
+  int added = 0;     // number of these that no earlier variant has
 };
 
 struct DatasetTask {
@@ -48,26 +49,30 @@ struct DatasetTask {
   uint64_t key = 0;
   std::string name, kernel_class;
   measure::Weights weights = measure::Weights::kWarm;
-  // (variant, how often it occurs there); 0: only as the alternative to two others.
+  // Pairs of a variant and how often the task occurs in it; 0 if it is only an Alternative there
+  // (session/choose_tasks.h).
   std::vector<std::pair<size_t, int>> uses;
 };
 
-// Tasks with fewer ways to run them have nothing to learn from: sorts, copies of a few numbers.
+// The smallest number of schedules of a task in a data set. From tasks with fewer, such as sorts or
+// copies of a few numbers, there is nothing to learn.
 inline constexpr double kLeastPoints = 64;
 
 struct DatasetTasks {
   std::vector<ModelVariant> variants;
-  int64_t small = 0;               // distinct tasks left out, of fewer than kLeastPoints schedules
-  std::vector<DatasetTask> tasks;  // by key
+  // The number of distinct tasks that are left out because they have fewer than kLeastPoints
+  // schedules.
+  int64_t small = 0;
+  std::vector<DatasetTask> tasks;  // sorted by key
 };
 
-// Imports every variant of every model; one that cannot be says why and is left out. An error if
-// there is no task at all.
+// Imports every variant of every model. One that cannot be imported has a status that says why, and
+// is left out. It is an error if there is no task at all.
 [[nodiscard]] Result<DatasetTasks> collect_tasks(
     const std::vector<std::string>& models, const DatasetOptions& options,
     const std::function<void(const ModelVariant&)>& on_variant = {});
-// Measures until all is there, the time is up, or the user interrupts; then everything measured is
-// in the database.
+// Measures until all samples exist, the time is up, or the user interrupts. All measurements are in
+// the database then.
 [[nodiscard]] Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
                                                         const DatasetOptions& options);
 

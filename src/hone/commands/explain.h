@@ -1,5 +1,5 @@
-// explain.h - one task of a model with one schedule, from its steps to its machine code: what the
-// schedule makes of it and where the time should go.
+// explain.h - explains one task of a model with one schedule, from its steps to its machine code:
+// how the schedule changes the loop program, and where the time should go.
 #pragma once
 
 #include <optional>
@@ -14,60 +14,63 @@ namespace hone {
 
 struct ExplainOptions {
   CompileOptions compile;
-  std::string task;  // its key in hexadecimal, or its number as in Inspection::summaries, from 1
+  // The task's key in hexadecimal, or its number in Inspection::summaries, from 1.
+  std::string task;
   enum class Schedule : uint8_t {
-    kKnown,    // the best stored or transferred one, else the best predicted: as `compile`
-    kBest,     // the best stored one, or an error
-    kDefault,  // by rule of thumb
-    kGiven,    // `steps`
+    kKnown,    // the best stored or transferred one, else the best predicted, as in compile()
+    kBest,     // the best stored one; an error if there is none
+    kDefault,  // the default of the task's space, which a rule of thumb chooses
+    kGiven,    // the one in `steps`
   };
   Schedule schedule = Schedule::kKnown;
-  std::string steps;  // one a line, or with semicolons between
+  std::string steps;  // one per line, or separated by semicolons
   enum class Measure : uint8_t { kIfUnknown, kAlways, kNever };
-  Measure measure = Measure::kIfUnknown;  // to run it now, in a worker
+  Measure measure = Measure::kIfUnknown;  // when to run the kernel now, in a worker
   measure::WorkerOptions worker;
-  bool passes = false;  // what each pass over the loop program does, too
+  bool passes = false;  // also explain each pass over the loop program
 };
 
-// A stage that runs with the model, as the cost model's analysis sees it.
+// A stage that runs with the model, and its measures according to the cost model's analysis.
 struct ExplainedStage {
   std::string name;
   analysis::StageMeasure measure;
 };
 
-// Says what a pass of the lowering did (ir/passes/pipeline.h).
+// A pass of the lowering (ir/passes/pipeline.h) and its effect.
 struct ExplainedPass {
   std::string name, reason;
   double seconds = 0;
-  std::string program;  // after it, printed; empty: it changed nothing
+  std::string program;  // printed after the pass; empty if the pass changed nothing
 };
 
 struct MeasuredTime {
   double seconds = 0, low = 0, high = 0;  // robust centre and its interval
   int samples = 0;
-  bool now = false;  // else a record of the database
+  // True if it was measured now, false if it is from a record of the database.
+  bool now = false;
   bool verified = false;
-  std::string failure;  // why there is no time although it was run now: "crash: ..."
+  // The reason why there is no time although the kernel was run now, such as "crash: ...".
+  std::string failure;
 };
 
 struct Explanation {
-  TaskSummary task;  // predicted_seconds are those of this schedule
+  TaskSummary task;  // predicted_seconds is for this schedule
   uint64_t key = 0;
   int threads = 1;
-  std::string program;                // printed
-  std::string raw_program;            // before the passes; empty: not asked for
-  std::vector<ExplainedPass> passes;  // empty: not asked for
+  std::string program;      // printed after all passes
+  std::string raw_program;  // printed before the passes; empty unless ExplainOptions::passes
+  std::vector<ExplainedPass> passes;  // empty unless ExplainOptions::passes
   std::vector<codegen::Phase> phases;
-  std::vector<codegen::InnerLoop> loops;  // one per phase that is no prepare phase
+  std::vector<codegen::InnerLoop> loops;  // one per phase that runs with the model
   int64_t text_bytes = 0, scratch_bytes = 0;
-  int registers_needed = 0;  // by the register tile
+  int registers_needed = 0;  // number of vector registers that the register tile needs
   std::vector<ExplainedStage> stages;
-  std::vector<double> level_seconds;     // of moving data into each cache, by one core
-  double compute_seconds = 0;            // of one core
-  std::optional<MeasuredTime> measured;  // nothing: never run, and not to be run here
+  std::vector<double> level_seconds;     // seconds of one core for moving data into each cache
+  double compute_seconds = 0;            // seconds of one core for computing
+  std::optional<MeasuredTime> measured;  // nothing if it never ran and was not to be run now
 };
 
-// `model`: a path; empty: the task is one of the database.
+// Explains a task of the model at a path. If `model` is empty, the task is one of the database.
 [[nodiscard]] Result<Explanation> explain(const std::string& model, const ExplainOptions& options);
 
 }  // namespace hone

@@ -11,11 +11,11 @@
 namespace hone {
 namespace {
 
-// Times the best, measured alone: may be faster in the model, all the more what reads other data
-// (kCloseOtherData).
+// A schedule that is slower alone than the best one by at most this factor may be faster in the
+// model. For one that reads other data, the factor is kCloseOtherData.
 constexpr double kClose = 1.10;
 constexpr double kShare = 0.005;  // of the model's time, at least
-constexpr double kError = 0.05;   // of crowning one that is no faster
+constexpr double kError = 0.05;   // probability that a schedule wins that is no faster
 constexpr int kMaxRounds = 400;
 constexpr double kSampling = 0.6;  // of the time; the rest is for whole runs
 

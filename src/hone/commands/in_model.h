@@ -1,6 +1,5 @@
-// in_model.h - which of a task's few best schedules is the fastest where it is used: inside the
-// whole model, where other operands, weights and neighbours are in the caches than when it was
-// measured alone (internal to the facade).
+// in_model.h - finds the fastest of a task's few best schedules inside the whole model, where other
+// operands, weights and neighbours are in the caches than when it was measured alone (internal).
 #pragma once
 
 #include "hone/measure/timing.h"
@@ -8,24 +7,26 @@
 
 namespace hone {
 
-// A schedule that takes longer alone, times the best, is no faster in the model: one whose threads
-// read other parts, which may lie in other caches then, or that has half the weights.
+// The factor by which a schedule may be slower alone than the best one and still be faster in the
+// model, if its threads read other parts of the data, which may then be in other caches, or if it
+// reads at most half the weights. For all others, the factor is smaller.
 inline constexpr double kCloseOtherData = 1.5;
 
-// A task of the model and the schedules that are hardly slower than the one it has.
+// A task of the model and the challengers of its schedule: those that are hardly slower alone.
 struct Contest {
-  size_t group = 0;  // of TaskList::groups
+  size_t group = 0;  // index into TaskList::groups
   std::vector<search::MeasuredSchedule> challengers;
 };
-// The tasks that matter to the model's time, the most important ones first; `runners_up` per group.
-// At most `most` challengers, each task's first one before any second one.
+// Returns contests for the tasks that take a large enough share of the model's time, the most
+// important ones first. `runners_up` has one list per group. There are at most `most` challengers
+// in all; each task gets its first one before any task gets a second one.
 [[nodiscard]] std::vector<Contest> contests_of(
     const ModelTasks& model, std::span<const schedule::Steps> schedules,
     std::span<const std::vector<search::MeasuredSchedule>> runners_up, int most);
 
-// Of a task's challengers the one that is to take the place of the best so far; -1: none. `duels`:
-// per challenger, seconds in the model. Chance lets one win that is no faster in at most 5 of 100
-// contests.
+// Returns the index of the challenger that is to replace the best schedule of a task; -1 if there
+// is none. `duels` has the seconds in the model, one element per challenger. The probability that a
+// schedule wins that is no faster is at most 5 % per contest.
 [[nodiscard]] int winner(std::span<const trial::Duel> duels);
 
 struct InModelOptions {
@@ -34,16 +35,16 @@ struct InModelOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 struct InModelResult {
-  std::vector<int> winners;  // per contest: the challenger, or -1
-  double model_seconds = 0;  // of a run before
-  double saved_seconds = 0;  // of it, by all winners together
+  std::vector<int> winners;  // one per contest: the index of the challenger, or -1
+  double model_seconds = 0;  // seconds of a run before
+  double saved_seconds = 0;  // seconds that all winners together save in a run
   int rounds = 0;
 };
-// Runs the model again and again, until the deadline or until all is decided. In a round it runs
-// twice: each call of a contest's task once with the best and once with a challenger, in an order
-// drawn for this call. So whatever else happens in one of the two runs favours neither. A kernel
-// may be faster at its neighbours' cost: all winners together must make whole runs faster, or none
-// wins.
+// Runs the model repeatedly, until the deadline or until all contests are decided. A round is two
+// runs. In one of them, a call of a contest's task uses the best schedule, in the other a
+// challenger; which comes first is drawn for each call, so that a disturbance of one run favours
+// neither. As a kernel may be faster at its neighbours' expense, the winners together must make
+// whole runs faster, or none wins.
 [[nodiscard]] Result<InModelResult> compare_in_model(const ModelTasks& model,
                                                      std::span<const schedule::Steps> schedules,
                                                      std::span<const Contest> contests,

@@ -1,6 +1,6 @@
-// transfer_report.h - what the schedules of other models are worth for a model, in the terms of the
-// Transfer-Tuning paper: per source and kernel class, the share of the greatest possible speed-up
-// and of the time that full tuning took.
+// transfer_report.h - reports how much the schedules of other models help a model, in the terms of
+// the Transfer-Tuning paper: for each source and kernel class, the share of the greatest possible
+// speed-up, and the share of the time that full tuning took.
 #pragma once
 
 #include "hone/measure/runner.h"
@@ -10,56 +10,63 @@
 namespace hone {
 
 struct TransferReportOptions {
-  // Of the model; its database has the records of the sources and of tuning the model in full.
+  // The options of the model. Its database has the records of the sources, and those of tuning the
+  // model in full.
   CompileOptions compile;
-  // Models by the name that the database has, ONNX files, databases, or "pool": everything. Empty:
-  // the three models that the paper's heuristic ranks first, and the pool.
+  // The sources: names of models in the database, ONNX files, databases, or "pool", which is
+  // everything. If it is empty, the sources are the three models that the paper's heuristic ranks
+  // first, and the pool.
   std::vector<std::string> from;
-  // Candidates measured per task, by a search that starts from what is transferred; 0: the best
-  // predicted is believed.
+  // The number of candidates measured per task by a search that starts from the transferred
+  // schedules. If both this and `search_seconds` are 0, nothing is measured, and the schedule with
+  // the best prediction is used.
   int measure = 0;
-  // Of each source's search, spent on the tasks that shorten the model most, `measure` candidates
-  // of each at most; 0: no limit of time. Without `measure` there is no limit of candidates.
+  // The limit of seconds for the search of each source. It is spent on the tasks that shorten the
+  // model most, with at most `measure` candidates each. 0: no limit of time. If `measure` is 0, the
+  // number of candidates has no limit.
   double search_seconds = 0;
-  bool as_in_paper = false;  // steps as they are, same class only, the best predicted are measured
-  double full_seconds = 0;   // of tuning in full; 0: as the times of its records say
-  int rounds = 2;            // of the final comparison
+  // Transfer as in the paper: steps are used unchanged, within the same class only, and the best
+  // predicted ones are measured.
+  bool as_in_paper = false;
+  double full_seconds = 0;  // seconds of tuning in full; 0: according to its records
+  int rounds = 2;           // number of rounds of the final comparison
   measure::WorkerOptions worker;
-  measure::Runner* runner = nullptr;  // null: workers on this machine
+  measure::Runner* runner = nullptr;  // workers on this machine if it is null
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-// Sums over tasks, seconds of one run of the model.
+// Sums over the tasks of a class. Seconds are those of one run of the model.
 struct TransferClass {
   std::string kernel_class;
   int tasks = 0;
-  int used = 0;     // tasks that run with a transferred schedule
-  int sources = 0;  // records tried
-  int invalid = 0;  // of them, those whose steps do not apply as they are
+  int used = 0;     // number of tasks that run with a transferred schedule
+  int sources = 0;  // number of records that were tried
+  int invalid = 0;  // number of these whose steps do not apply unchanged
   double default_seconds = 0, transfer_seconds = 0, best_seconds = 0;
-  // (default - transfer) / (default - best); nothing if nothing can be gained.
+  // Returns (default - transfer) / (default - best); nothing if no gain is possible.
   [[nodiscard]] std::optional<double> share() const;
 };
 
 struct TransferSource {
   std::string name;
-  double score = 0;           // the heuristic's, of a model; 0 of other sources
-  double search_seconds = 0;  // spent on ranking, and on building and measuring candidates
+  double score = 0;           // score of a model by the heuristic; 0 for other sources
+  double search_seconds = 0;  // seconds for ranking, and for building and measuring candidates
   std::vector<TransferClass> classes;
   TransferClass total;
 };
 
 struct TransferReport {
   std::string model;
-  int tasks = 0;        // with more than one schedule
-  int untuned = 0;      // of them, those without a record: they are left out
-  int full_trials = 0;  // of tuning in full
+  int tasks = 0;        // number of tasks with more than one schedule
+  int untuned = 0;      // number of these without a record, which are left out
+  int full_trials = 0;  // number of trials of tuning in full
   double full_seconds = 0;
   std::vector<TransferSource> sources;
 };
 
-// The default is what compile() does with an empty database; the best is the fastest of everything
-// measured, the model's own records included. All are timed together.
+// Makes the report. The default is what compile() does with an empty database. The best is the
+// fastest of all schedules that are measured, including those of the model's own records. All are
+// timed together.
 [[nodiscard]] Result<TransferReport> transfer_report(const std::string& model,
                                                      const TransferReportOptions& options);
 [[nodiscard]] Result<TransferReport> transfer_report(graph::Graph model,

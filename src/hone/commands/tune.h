@@ -1,4 +1,4 @@
-// tune.h - the public facade: an ONNX model becomes a native library, tuned by measuring or
+// tune.h - the public interface: makes a native library of an ONNX model, tuned by measuring or
 // compiled with the best schedules that are known or predicted.
 //
 //   hone::tune("resnet18.onnx", "resnet18.so", {.budget_seconds = 60});
@@ -13,7 +13,8 @@
 
 namespace hone {
 
-// Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.
+// Compiles or tunes a model and writes its library. Bad input is Code::kInvalid, kNotFound or
+// kUnsupported, and nothing is written then.
 [[nodiscard]] Result<CompileSummary> compile(const std::string& model, const std::string& output,
                                              const CompileOptions& options = {});
 [[nodiscard]] Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
@@ -22,7 +23,7 @@ namespace hone {
                                        const TuneOptions& options = {});
 [[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                                        const TuneOptions& options = {});
-// num_threads: 0 = all cores that this process may use.
+// Loads a library. With `num_threads` of 0 it runs on all cores that this process may use.
 [[nodiscard]] Result<codegen::LoadedModel> load(const std::string& library, int num_threads = 0);
 
 }  // namespace hone

@@ -1,5 +1,6 @@
-// verify.h - is a compiled model right, and if not, from which node on? Every tensor that its tasks
-// compute is compared with a naive run of the model as imported, or with tensors from elsewhere.
+// verify.h - checks whether a compiled model is right, and if it is not, at which nodes it goes
+// wrong. Every tensor that its tasks compute is compared with a naive run of the model as imported,
+// or with given tensors.
 #pragma once
 
 #include <functional>
@@ -14,12 +15,14 @@ namespace hone {
 
 struct VerifyOptions {
   CompileOptions compile;
-  // Values for the model's inputs, in its order.
+  // Returns values for the model's inputs, in its order.
   std::function<Result<std::vector<Tensor>>(const std::vector<codegen::ModelTensor>&)> make_inputs;
-  // Tensors by the names that the model gives them; null: a naive run makes them.
+  // The expected tensors, by the names that the model gives them. If it is null, a naive run
+  // computes them.
   const std::vector<NamedTensor>* reference = nullptr;
-  // Largest difference, relative to the largest magnitude of the tensor. Negative: 1e-3, or what
-  // the narrowest type in the model allows. Integers must be equal, but for 1 in those of 8 bits.
+  // The largest allowed difference, relative to the largest magnitude of the tensor. If it is
+  // negative, it is 1e-3, or more if the narrowest type in the model needs it. Integers must be
+  // equal; those of 8 bits may differ by 1.
   double tolerance = -1;
 };
 

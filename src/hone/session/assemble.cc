@@ -108,8 +108,8 @@ double tiles_of_busiest(int64_t tiles, int threads) {
 // With the model, not before it.
 bool runs(const codegen::Phase& phase) { return !phase.prepare; }
 
-// What each call takes on one thread. A kernel of several phases needs stops between them and
-// shares its workspace; it takes no company, nor does one whose time is not known.
+// Returns the time of each call on one thread. A kernel with several phases must wait between them
+// and shares its workspace, so it runs alone. So does one whose time is not known.
 std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
                                         std::span<const KernelPtr> kernels,
                                         const TogetherOptions& options) {

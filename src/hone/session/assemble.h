@@ -1,5 +1,6 @@
-// assemble.h - a model's tasks with a schedule each, as the parts of an artifact: kernels compiled
-// once per distinct task, weights packed at compile time and stored once, memory planned.
+// assemble.h - builds the parts of an artifact from a model's tasks with a schedule each: kernels,
+// compiled once per distinct task; weights, packed at compile time and stored once; and a memory
+// plan.
 #pragma once
 
 #include <atomic>
@@ -12,34 +13,42 @@
 
 namespace hone {
 
-// Which kernels run together (graph/run_order.h), and which on the caller's thread alone.
+// The options that decide which kernels run together (graph/run_order.h), and which run on fewer
+// threads than there are.
 struct TogetherOptions {
-  int threads = 1;              // that the model will run on
-  std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
-  std::vector<trial::ForkJoin> fork_join;  // what others must save to be woken
-  graph::ArenaBound arena;
+  int threads = 1;  // number of threads that the model will run on
+  // The predicted seconds of each of TaskList::groups with so many threads. If it is empty, all
+  // kernels run one by one.
+  std::vector<double> seconds;
+  // The times of a fork and join. More threads are woken for a kernel only if they are predicted to
+  // save at least half of what their fork and join takes longer.
+  std::vector<trial::ForkJoin> fork_join;
+  graph::ArenaBound arena;  // limit of the arena if kernels run together
 };
 
 struct Assembly {
   codegen::ArtifactSpec spec;
-  std::vector<int> calls;  // per spec.steps: the index in TaskList::calls
+  std::vector<int> calls;  // the index into TaskList::calls of each of spec.steps
   graph::MemoryPlan plan;
-  int turns = 0;                // calls that run together count once
-  int small = 0;                // calls that wake no thread, though they have tiles for several
-  std::vector<Tensor> weights;  // what spec.weights points to
+  int turns = 0;  // number of groups of calls that run one after the other
+  // The number of calls that run on one thread although they have tiles for several, since waking
+  // other threads is predicted not to pay.
+  int small = 0;
+  std::vector<Tensor> weights;  // the memory that spec.weights points to
 };
 
-// `schedules`: one per TaskList::groups. `interrupted` (may be null) is looked at between kernels.
-// The steps stand in the order in which they run, which keeps that of dependent calls.
+// Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
+// TaskList::groups; `interrupted` may be null. The steps are in the order in which they run, in
+// which each call comes after those that it depends on.
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
                                         const TogetherOptions& together = {});
 
-// What a model takes when it runs, but for what its process takes anyway.
+// The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {
   int64_t weights = 0, code = 0;
-  int64_t working = 0;  // tensors between kernels, scratch of all threads
+  int64_t working = 0;  // tensors between kernels, workspaces, scratch of all threads
   [[nodiscard]] int64_t total() const { return weights + code + working; }
 };
 [[nodiscard]] ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads);

@@ -1,4 +1,4 @@
-// check_arguments.h - what the kernels of a model take, compared with what its calls give.
+// check_arguments.h - checks that the calls of a model give the arguments that its kernels take.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace hone {
 
-// `kernels`: one per group. An error, which names the call, is a bug: a task would run the kernel
-// of another one with a list of arguments that is not that kernel's.
+// Checks every call against the kernel of its group; `kernels` has one element per group. An error
+// names the call. It is always a bug: a task would run the kernel of another task with arguments
+// that are not that kernel's.
 [[nodiscard]] Status check_arguments(const graph::TaskList& tasks,
                                      std::span<const KernelPtr> kernels);
 

@@ -1,6 +1,6 @@
-// choose_tasks.h - whether two tasks of a model become one where the partition offers it (a
-// depthwise convolution and the pointwise one behind it): by measured times where they are known,
-// else by predicted ones.
+// choose_tasks.h - decides whether two tasks of a model are joined to one where the partition
+// offers it (a depthwise convolution and the pointwise one after it). Measured times decide if they
+// are known, else predicted ones.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,12 @@
 
 namespace hone {
 
-// The best measured seconds of a task, by its key; nothing if it was never measured.
+// Returns the best measured seconds of a task, given its key; nothing if it was never measured.
 using Measured = std::function<std::optional<double>(uint64_t task)>;
 
-// Of the joined task's key: whether it took the place of two, and whether that is to be measured.
+// A decision about joining two tasks: `joins` if the joined task replaces them, `doubtful` if the
+// predicted times are so close that the choice is to be measured. Decisions are found by the joined
+// task's key.
 struct Decision {
   bool joins = false, doubtful = false;
 };
@@ -32,15 +34,15 @@ struct ChooseContext {
   trial::Accuracy accuracy;
   uint64_t seed;
   Measured measured = {};
-  Decisions decided = {};      // before: those that were not doubtful hold
-  ThreadPool* pool = nullptr;  // helps with predictions; may be null
+  Decisions decided = {};      // earlier decisions; those that were not doubtful are kept
+  ThreadPool* pool = nullptr;  // computes predictions; may be null
 };
 
-// A task that is not in the partition although it may be the faster choice: what a tuner measures
-// beside those that are.
+// A task that is not in the partition although it may be part of the faster choice. A tuner
+// measures such tasks, too.
 struct Alternative {
   TaskPtr task;
-  int multiplicity = 0;
+  int multiplicity = 0;  // how often the task would occur in the model
 };
 
 class TaskChooser {
@@ -49,10 +51,11 @@ class TaskChooser {
 
   [[nodiscard]] bool join(const compute::Dag& joined, const compute::Dag& first,
                           const compute::Dag& second);
-  // Where predictions were too close to call and not all times are known.
+  // Returns the tasks of the choices that were not made although predictions were too close to call
+  // and not all times are known.
   [[nodiscard]] const std::vector<Alternative>& alternatives() const { return alternatives_; }
   [[nodiscard]] const Decisions& decisions() const { return decisions_; }
-  // All tasks that took part in a choice, also those that lost.
+  // Returns the keys of all tasks that took part in a choice, including those that were not chosen.
   [[nodiscard]] const std::set<uint64_t>& weighed() const { return weighed_; }
 
  private:
@@ -61,7 +64,7 @@ class TaskChooser {
   void offer(const compute::Dag& dag, uint64_t key);
 
   const ChooseContext context_;
-  std::map<uint64_t, double> predicted_;  // seconds by key
+  std::map<uint64_t, double> predicted_;  // predicted seconds by key
   std::vector<Alternative> alternatives_;
   Decisions decisions_;
   std::set<uint64_t> weighed_;

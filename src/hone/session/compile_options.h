@@ -1,4 +1,4 @@
-// compile_options.h - how a model is compiled.
+// compile_options.h - the options by which a model is compiled.
 #pragma once
 
 #include <atomic>
@@ -21,61 +21,69 @@ namespace machine {
 class Machine;
 }
 
-// A shared library that is about to take its place; of a static one, a shared one of the same
-// kernels.
+// A shared library that is complete, but not yet at its final path. For a static library, it is a
+// shared library of the same kernels and weights.
 struct FinishedLibrary {
   std::string file;
-  double assembly_seconds = 0;  // that its kernels and weights took
+  double assembly_seconds = 0;  // seconds for compiling its kernels and packing its weights
 };
 
 struct CompileOptions {
-  std::map<std::string, Shape> shapes;  // of inputs: open extents, or others than the model's
-  std::map<std::string, Tensor> bind;   // inputs that become constants of the library
-  // Inputs whose values are known: bound, too, where a value decides a shape.
+  // The shapes of inputs, for those with unknown extents or to replace those in the model.
+  std::map<std::string, Shape> shapes;
+  std::map<std::string, Tensor> bind;  // inputs that become constants of the library
+  // Inputs whose values are known. They are bound, too, if a value decides a shape.
   std::map<std::string, Tensor> available;
-  bool linked_data = false;     // graph::ImportOptions
+  bool linked_data = false;     // as in graph::ImportOptions
   std::string device = "host";  // a name that machine::Machine::find knows
-  // The machine that "host" is and that measures; null: the one that this process runs on.
+  // The machine that "host" stands for and that measures. If it is null, it is the one that this
+  // process runs on.
   const machine::Machine* machine = nullptr;
-  std::string db;      // db::open_store; empty: the default path
-  bool use_db = true;  // false: nothing is looked up or kept
-  // Schedules of other tasks for those without a record: "pool": of all models; "one": of the model
-  // that promises most (search::rank_sources); "off": none.
+  std::string db;      // as for db::open_store; if it is empty, the default path
+  bool use_db = true;  // if false, nothing is read from a database or stored in one
+  // The source of schedules for tasks without a record, which are those of other tasks. "pool":
+  // tasks of all models; "one": tasks of the most promising model (search::rank_sources); "off":
+  // none.
   std::string transfer = "pool";
-  std::vector<std::string>
-      exclude_models;          // what was learned from models of these names is unknown
-  bool use_shipped = true;     // the records that come with Hone, if use_db
-  std::string shipped;         // their folder; empty: beside the program or as installed
-  bool require_tuned = false;  // compile(): a task without a record of its own is an error
-  // cost::default_model, or what make_cost_model takes (neural/neural_model.h).
+  // Names of models. Records of their tasks are ignored.
+  std::vector<std::string> exclude_models;
+  bool use_shipped = true;     // use the records that come with Hone; needs use_db
+  std::string shipped;         // their folder; if it is empty, beside the program or as installed
+  bool require_tuned = false;  // for compile(): a task without a record of its own is an error
+  // The name of the cost model: "auto" is cost::default_model; others are those of make_cost_model
+  // (session/cost_models.h).
   std::string cost = "auto";
-  std::string accuracy = "default";      // trial::parse_accuracy
-  std::string prefix = "hone_model";     // of the artifact's C symbols
-  std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
-  std::vector<std::string> also_passes;  // those that run only where they are asked for
-  int threads = 0;  // that the library will run on; 0 = all cores of the device
-  // Bytes that the library takes when it runs, its weights included; 0: any number. Where an
-  // algorithm needs larger weights than fit, another one takes its place.
+  std::string accuracy = "default";   // as for trial::parse_accuracy
+  std::string prefix = "hone_model";  // prefix of the artifact's C symbols
+  // Names of passes over the graph that are left out, to find a wrong one.
+  std::vector<std::string> skip_passes;
+  std::vector<std::string> also_passes;  // names of passes that run only on request
+  int threads = 0;  // number of threads that the library will run on; 0: all cores of the device
+  // The limit of bytes that the library needs when it runs, including its weights; 0: none. If the
+  // packed weights of an algorithm are too large for it, another algorithm is used.
   int64_t max_memory = 0;
   uint64_t seed = 1;
-  bool header = false;          // write the C header beside the library (model.h for model.so)
-  bool static_library = false;  // write a static one; also if the output's name ends in .a
-  // Whether the finished library is compared with the model as imported before it takes its place
-  // (checked_writer.h). Default: tune() always, compile() where that takes less than a tenth of
-  // its time.
+  bool header = false;  // write the C header beside the library (model.h for model.so)
+  // Write a static library. One is also written if the name of the output ends in ".a".
+  bool static_library = false;
+  // Compare the finished library with the model as imported before it is put at its path
+  // (commands/check/checked_writer.h). By default, tune() always does so, and compile() if that
+  // takes less than a tenth of its time.
   std::optional<bool> check;
-  // Called with the library before it takes its place; an error keeps it from doing so.
+  // Called with the library before it is put at its path. An error prevents that.
   std::function<Status(const FinishedLibrary&)> inspect;
-  // Called after each pass over the graph that ran. It may change the graph: for tests.
+  // Called after each pass over the graph that ran. It may change the graph, for tests.
   std::function<void(const std::string& pass, graph::Graph&)> after_pass;
-  bool sync = true;  // return when the library is on the disk; false: for one that is only run
-  // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
+  // Return only when the library is on the disk. False is for a library that only this job runs.
+  bool sync = true;
+  // For compile(): set by Ctrl-C. It then ends early with Code::kCancelled and writes nothing.
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-// The machine that the options name.
+// Returns the machine that the options name.
 [[nodiscard]] const machine::Machine& machine_of(const CompileOptions& options);
-// An error if a name among them stands for nothing, but for the cost model's.
+// Returns an error if the device, the accuracy or the transfer is none that exists. The name of the
+// cost model is not checked.
 [[nodiscard]] Status check_options(const CompileOptions& options);
 
 }  // namespace hone

@@ -1,5 +1,5 @@
 // session/cost_models.h - the one factory of cost models: by name, from a file of trees, or from a
-// net in an ONNX file, which Hone compiles for its own search.
+// neural net in an ONNX file, which Hone compiles for its own search.
 #pragma once
 
 #include "hone/neural/neural_model.h"
@@ -7,8 +7,9 @@
 
 namespace hone {
 
-// Makes the library of a net by the default cost model of this machine that is no net, and without
-// any record: a net must not need a net, and the same file gives the same library.
+// Returns a function that compiles a net, with this machine's default cost model, which is no net,
+// and without a database: compiling a net must not need a net, and the same file always gives the
+// same library.
 [[nodiscard]] NetCompiler net_compiler();
 
 [[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);

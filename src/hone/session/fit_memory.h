@@ -1,6 +1,6 @@
-// fit_memory.h - keeps a model within a bound of memory: where an algorithm needs larger weights
-// (Winograd's are 1.8 to 9 times larger, Strassen's 1.75), another one takes its place, first where
-// that costs the least time for a byte.
+// fit_memory.h - keeps a model within a limit of memory. If the packed weights of an algorithm are
+// too large (Winograd's are 1.8 to 9 times larger, Strassen's 1.75), another algorithm is used,
+// first where that costs the least time per byte saved.
 #pragma once
 
 #include "hone/session/knowledge.h"
@@ -8,19 +8,20 @@
 
 namespace hone {
 
-// Of all weights, equal ones once, as the kernels of these schedules (one per group) read them.
+// Returns the bytes of all weights as the kernels of these schedules (one per group) read them.
+// Equal weights of a group count once.
 [[nodiscard]] Result<int64_t> packed_bytes(const ModelTasks& model,
                                            std::span<const schedule::Steps> schedules);
 
-// Exchanges schedules (one per group) until the weights and the tensors between kernels take no
-// more than `allowed` bytes or none can be exchanged for a smaller one. Updates the summaries.
-// Returns what they take then.
+// Replaces schedules (one per group) until the weights, the workspaces and the tensors between
+// kernels need at most `allowed` bytes, or no schedule with smaller weights is left. Updates the
+// summaries. Returns the bytes that are needed then.
 [[nodiscard]] Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                          const Knowledge& knowledge, const CompileOptions& options,
                                          int64_t allowed);
 
-// Like write_model(), within options.max_memory: an error if the algorithms with the smallest
-// weights do not fit it. With require_tuned only measured schedules take another's place.
+// Like write_model(), but within options.max_memory. It is an error if even the algorithms with the
+// smallest weights do not fit. With require_tuned, only measured schedules replace others.
 [[nodiscard]] Result<Written> write_within(ModelTasks& model,
                                            std::vector<schedule::Steps>& schedules,
                                            const Knowledge& knowledge, const std::string& output,

@@ -1,5 +1,5 @@
-// kernel.h - a task with a schedule made into machine code, and the weights that it packs at
-// compile time.
+// kernel.h - the machine code of a task with a schedule, and the weights that it packs at compile
+// time.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace hone {
 
-// A task with a schedule as a loop program.
+// The loop program of a task with a schedule.
 struct LoweredKernel {
   ir::Program program;
-  // Per param: whether a phase that runs with the model reads or writes it. Weights that only
+  // For each param, true if a phase that runs with the model reads or writes it. Weights that only
   // prepare phases read need not be in the artifact.
   std::vector<bool> used;
 };
@@ -32,23 +32,24 @@ using KernelPtr = std::shared_ptr<const Kernel>;
 
 [[nodiscard]] Result<LoweredPtr> lower_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                               const target::Target& target);
-// Equal programs have one machine code with the same symbols (codegen/llvm/code_cache.h), and so
-// have the phases that run of programs that differ only in how weights are packed.
+// Compiles a program. Equal programs share one machine code with the same symbols
+// (codegen/llvm/code_cache.h). Programs that differ only in how weights are packed share the code
+// of the phases that run with the model.
 [[nodiscard]] Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
 
-// Runs the prepare phases on this machine. `arguments`: per param of the program, constants filled
-// in, others default; on return every kPacked param is filled in too, and so are the constants that
-// the Dag itself carries.
+// Runs the prepare phases on this machine. `arguments` has one tensor per param of the program; on
+// entry, the constants of the model are set, and the others are empty. On return, every kPacked
+// param and the constants of the Dag itself are set, too.
 [[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target,
                              std::span<Tensor> arguments, int threads);
 
-// All phases on this machine, which the kernel must be for. `arguments` as for prepare(), inputs
-// and outputs filled in too; the outputs receive the results.
+// Runs all phases on this machine, which the kernel must be for. `arguments` is as for prepare(),
+// but with the inputs and outputs set, too; the outputs receive the results.
 [[nodiscard]] Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads);
 
-// The tiles of one phase, on so many threads with `scratch_bytes` each.
+// Runs the tiles of one phase on so many threads, each with `scratch_bytes` of scratch memory.
 [[nodiscard]] Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes,
                                void* const* args, int threads);
 

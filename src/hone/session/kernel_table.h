@@ -1,5 +1,5 @@
-// session/kernel_table.h - the kernels of a session: each schedule of each task is lowered and
-// compiled once, however often the model is put together.
+// session/kernel_table.h - the kernels of a session. Each schedule of each task is lowered and
+// compiled once, however often the model is assembled.
 #pragma once
 
 #include <map>
@@ -17,11 +17,11 @@ class KernelTable {
   KernelTable(const KernelTable&) = delete;
   KernelTable& operator=(const KernelTable&) = delete;
 
-  // Both are safe from any thread: a caller that asks for what another thread makes waits for it.
-  // An error is not remembered.
+  // Both may be called from any thread. A caller that asks for a kernel that another thread is
+  // making waits for it. Errors are not remembered.
   [[nodiscard]] Result<LoweredPtr> lower(const TaskPtr& task, const schedule::Steps& steps);
   [[nodiscard]] Result<KernelPtr> build(const TaskPtr& task, const schedule::Steps& steps);
-  // The number of schedules that were lowered.
+  // Returns the number of schedules that were lowered.
   [[nodiscard]] int64_t lowered() const;
 
  private:
@@ -29,7 +29,7 @@ class KernelTable {
     Entry(TaskPtr of, const schedule::Steps& how) : task(std::move(of)), steps(how) {}
     const TaskPtr task;
     const schedule::Steps steps;
-    std::mutex mutex;  // of what follows
+    std::mutex mutex;  // protects the members below
     LoweredPtr lowered;
     KernelPtr kernel;
   };
@@ -38,7 +38,7 @@ class KernelTable {
 
   const target::Target& target_;
   mutable std::mutex mutex_;
-  std::multimap<uint64_t, std::unique_ptr<Entry>> entries_;  // by key and steps
+  std::multimap<uint64_t, std::unique_ptr<Entry>> entries_;  // by a hash of key and steps
   int64_t lowered_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// loaded_kernel.h - a kernel made for this machine that runs more than once: its code stays in
-// memory.
+// loaded_kernel.h - a kernel for this machine that runs more than once: its machine code stays
+// loaded.
 #pragma once
 
 #include <memory>

@@ -16,14 +16,14 @@ namespace hone {
 
 struct ModelTasks {
   Session* session = nullptr;  // it outlives the model
-  std::string name;            // of the model
-  graph::Graph graph;          // optimized
+  std::string name;            // name of the model
+  graph::Graph graph;          // after all passes
   graph::TaskList tasks;
-  std::vector<TaskPtr> distinct;       // one per TaskList::groups
-  std::vector<TaskSummary> summaries;  // one per group, without schedules yet
-  std::vector<Alternative> alternatives;
-  std::set<uint64_t> own;        // its tasks, and those that may have taken their place
-  std::set<uint64_t> forgotten;  // tasks whose records count as unknown (exclude_models)
+  std::vector<TaskPtr> distinct;          // one per TaskList::groups
+  std::vector<TaskSummary> summaries;     // one per group, without schedules at first
+  std::vector<Alternative> alternatives;  // tasks that a tuner measures, too
+  std::set<uint64_t> own;        // keys of its tasks and of all tasks that took part in a choice
+  std::set<uint64_t> forgotten;  // keys of tasks whose records are ignored (exclude_models)
   Decisions decisions;
   [[nodiscard]] const target::Target& target() const { return session->target(); }
   [[nodiscard]] const std::string& device() const { return session->device(); }
@@ -32,62 +32,68 @@ struct ModelTasks {
   [[nodiscard]] const CostModelPtr& cost() const { return session->cost(); }
   [[nodiscard]] const Task& task(size_t group) const { return *distinct[group]; }
   [[nodiscard]] const compute::Dag& dag(size_t group) const { return task(group).dag(); }
-  // The schedules of a group that the session's accuracy allows.
+  // Returns the space of a group's schedules that the session's accuracy allows.
   [[nodiscard]] const Result<space::Space>& space(size_t group) const {
     return task(group).space(accuracy());
   }
 };
 
-// `files`: if not null, receives the files that are read (graph::ImportOptions).
+// Imports an ONNX model. If `files` is not null, it receives the files that are read
+// (graph::ImportOptions).
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options,
                                                 std::set<std::string>* files = nullptr);
 
-// The cost model for that device where no other is named.
+// Returns the default cost model of a device.
 [[nodiscard]] Result<CostModelPtr> default_cost(const std::string& device);
 
-// How the passes run over a graph for a device.
+// Returns the options of the passes over a graph for a device.
 [[nodiscard]] graph::PassOptions pass_options(const CompileOptions& options,
                                               const target::Target& target);
+// Runs the passes over a graph and divides it into tasks.
 [[nodiscard]] Result<ModelTasks> make_tasks(Session& session, graph::Graph graph,
                                             const CompileOptions& options,
                                             const graph::OnChange& on_change = {});
-// The same model once something was measured: where it may be doubted whether two tasks are to be
-// one, `measured` is asked before the store. The passes do not run again.
+// Divides the same model into tasks again after something was measured. Only doubtful decisions are
+// made again, and `measured` is asked before the store. The passes do not run again.
 [[nodiscard]] Result<ModelTasks> divide_again(const ModelTasks& before,
                                               const CompileOptions& options,
                                               const Measured& measured);
-// One task of the session's store, which it has, instead of a model's, built again from its text.
+// Returns a single task of the session's store, which must not be null, in place of a model's
+// tasks. It is built from the text in its record.
 [[nodiscard]] Result<ModelTasks> make_stored_task(Session& session, uint64_t key,
                                                   const CompileOptions& options);
-// The task of a group as cost models and searches see it; `space` is the group's.
+// Returns the task of a group in the form that cost models and searches take. `space` is the
+// group's.
 [[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
                                              const space::Space& space, uint64_t seed);
-// ... and as a tuner does; points into `model`.
+// Returns the task of a group in the form that a tuner takes. The result points into `model`.
 [[nodiscard]] search::TuneTask tune_task(const ModelTasks& model, size_t group,
                                          std::optional<schedule::Steps> start = {});
 
-// Of all weights, equal ones once, before they are packed.
+// Returns the bytes of all weights before they are packed. Equal weights count once.
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
-// Of a core: the largest cache that it does not share with many.
+// Returns the bytes of a core's largest cache of level 1 or 2, which few cores share.
 [[nodiscard]] int64_t own_cache_bytes(const target::Target& target);
-// What the measuring of all tasks has in common; points into `model`. `packed_bytes`: of all
-// weights as its kernels read them, where that is known: Winograd's are several times as many.
+// Returns the context that the measurements of all tasks share. It points into `model`.
+// `packed_bytes` is the size of all weights as the kernels read them, if it is known; Winograd's
+// weights are several times larger.
 [[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed,
                                                int64_t packed_bytes = 0);
-// Finds the best record of a task on the model's device that its accuracy and the algorithm, if one
-// is given, allow.
+// Returns a query for the best records of a task on the model's device that its accuracy allows and
+// that have the algorithm, if that is not empty.
 [[nodiscard]] db::BestQuery best_query(const ModelTasks& model, uint64_t key,
                                        const std::string& algorithm);
-// That record; an empty list if there is none or the task is forgotten.
+// Returns the records that this query finds, the fastest first. The list is empty if there are none
+// or the task is forgotten.
 [[nodiscard]] Result<std::vector<trial::Record>> best_stored(const ModelTasks& model,
                                                              db::TrialStore& store, uint64_t key,
                                                              const std::string& algorithm = "");
 
-// By the model's cost model.
+// Returns the seconds that the session's cost model predicts.
 [[nodiscard]] Result<double> predicted_seconds(const ModelTasks& model, size_t group,
                                                const schedule::Steps& steps);
-// The name in CompileOptions::skip_passes by which kernels run one by one.
+// The name in CompileOptions::skip_passes with which kernels run one by one.
 inline constexpr const char* kRunTogether = "run_together";
 
 }  // namespace hone

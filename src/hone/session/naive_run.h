@@ -1,8 +1,9 @@
-// naive_run.h - runs a graph as it was imported, node by node: no pass, no layout, no fusion, no
-// memory plan. The oracle for models too large for the interpreter.
+// naive_run.h - runs a graph as it was imported, node by node: without passes, layouts, fusion or a
+// memory plan. It is the oracle for models that are too large for the interpreter.
 //
-// A node is machine code of its plain loops; where that would take too long, of the default
-// schedule of its task; where making code would take longer than all else, it is interpreted.
+// A node is compiled to plain loops. If these would take too long, it is compiled with the default
+// schedule of its task. If it has so few operations that compiling takes longer than interpreting,
+// it is interpreted.
 #pragma once
 
 #include <functional>
@@ -17,29 +18,30 @@ namespace hone {
 
 struct NaiveOptions {
   int threads = 1;
-  double max_plain_flops = 100e6;  // of a node, some 0.2 s; beyond: the default schedule
-  double max_interpreted = 0;      // operations of a node; beyond: machine code
+  // A node with more FLOPs is compiled with the default schedule; so many take some 0.2 s.
+  double max_plain_flops = 100e6;
+  double max_interpreted = 0;  // a node with more operations is compiled
   const std::atomic<bool>* interrupted = nullptr;
-  double deadline = 0;  // on real_clock(): Code::kTimeout from then on; 0: there is none
+  double deadline = 0;  // on real_clock(), then Code::kTimeout; 0: none
 };
 
-// A graph's nodes, each for itself. The graph must outlive it.
+// The nodes of a graph, each compiled alone. The graph must outlive this.
 class NaiveModel {
  public:
   struct State;
   [[nodiscard]] static Result<NaiveModel> create(const graph::Graph& graph,
                                                  const NaiveOptions& options);
-  [[nodiscard]] int kernels() const;   // distinct ones that need machine code
-  [[nodiscard]] double flops() const;  // of a run
-  // Makes the machine code, which run() needs.
+  [[nodiscard]] int kernels() const;   // number of distinct nodes that are compiled
+  [[nodiscard]] double flops() const;  // FLOPs of a run
+  // Compiles the nodes. It must be called before run().
   [[nodiscard]] Status compile();
   NaiveModel(NaiveModel&&) noexcept;
   NaiveModel& operator=(NaiveModel&&) noexcept;
   ~NaiveModel();
 
-  // Calls `on_value` for each result of each node, in order; `made`: it is memory of its own, not
-  // a view of another value, so that the callback may change it. A tensor that the callback does
-  // not keep is freed when its last reader has run.
+  // Called for each result of each node, in order. If `made`, the tensor has memory of its own and
+  // is no view of another value, so that the callback may change it. A tensor that the callback
+  // does not keep is freed after its last reader has run.
   using OnValue =
       std::function<void(const graph::Node&, graph::ValueId, Tensor& tensor, bool made)>;
   [[nodiscard]] Status run(const std::vector<Tensor>& inputs, const OnValue& on_value) const;
@@ -50,7 +52,7 @@ class NaiveModel {
   std::unique_ptr<State> state_;
 };
 
-// All in one, with a callback that only looks.
+// Compiles and runs a graph, with a callback that does not change values.
 [[nodiscard]] Status naive_run(
     const graph::Graph& graph, const std::vector<Tensor>& inputs, const NaiveOptions& options,
     const std::function<void(const graph::Node&, graph::ValueId, const Tensor&)>& on_value);

@@ -1,5 +1,6 @@
-// model/network_choices.h - of which tasks another schedule is faster inside a network, among its
-// neighbours, than the one that is the fastest alone: what tune() found, for every later build.
+// session/network_choices.h - remembers the tasks for which another schedule is faster inside a
+// network, among its neighbours, than the one that is the fastest alone. tune() finds these
+// choices, and every later build uses them.
 #pragma once
 
 #include <map>
@@ -11,19 +12,20 @@
 
 namespace hone {
 
-// What a network has instead of a task's fastest schedule (its steps as text).
+// The records that a network uses, found by a task's key and the steps, as text, of its fastest
+// schedule.
 using NetworkChoices = std::map<std::pair<uint64_t, std::string>, trial::Record>;
 
-// The same for the same kernels in the same order and the same accuracy, whatever device they are
-// to run on.
+// Returns a key of the network: it is the same for the same kernels in the same order and the same
+// accuracy, whatever device they are to run on.
 [[nodiscard]] uint64_t network_key(const ModelTasks& model);
 
-// Those for the model's device and number of threads, without what is forgotten.
+// Returns the stored choices for the model's device and number of threads, without forgotten tasks.
 [[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model,
                                                     db::ChoiceStore& store);
 
-// Stores that the network has these schedules (by group), where they are not the fastest ones
-// stored. What it had instead of the fastest before counts no more.
+// Stores that the network uses these schedules (one per group) where they are not the fastest ones
+// stored. They replace the earlier choices for the same fastest schedules.
 [[nodiscard]] Status remember_choices(const ModelTasks& model,
                                       std::span<const schedule::Steps> schedules, db::Store& store);
 

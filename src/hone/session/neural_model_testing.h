@@ -10,14 +10,14 @@
 #include "hone/space/space.h"
 #include "hone/target/target.h"
 
-// Empty in a build without libtorch.
+// It is empty in a build without libtorch.
 #ifndef HONE_TORCH_LIBRARY
 #define HONE_TORCH_LIBRARY ""
 #endif
 
 namespace hone {
 
-// Of the family "small" with the options of small_card().
+// Returns a net of the family "small" with the options of small_card().
 inline cost::net::Net small_net(uint64_t seed = 3) {
   const cost::net::Family* family = cost::net::find_family("small").value();
   cost::net::Net small =
@@ -32,7 +32,7 @@ inline NetCard small_card(double log_seconds_per_score = 1) {
   return card;
 }
 
-// Points of a task, made concrete.
+// Candidates of a task: the default schedule, then random points of its space.
 struct Sampled {
   space::Space space;
   std::vector<space::Candidate> candidates;
@@ -50,13 +50,14 @@ struct Sampled {
       queries.push_back({&candidate, &target::host(), 1, compute::task_key(dag)});
   }
 
-  // By the analytic model; the first candidate is the default schedule.
+  // Returns the seconds that the analytic model predicts for the first candidate, which is the
+  // default schedule.
   [[nodiscard]] double default_seconds() const {
     return cost::make_model("analytic").value()->predict({queries.data(), 1}).value()[0];
   }
 };
 
-// What the plain evaluator says.
+// Returns the scores that the plain evaluator computes.
 inline std::vector<double> plain_scores(const cost::net::Net& of,
                                         std::span<const cost::Query> queries) {
   cost::net::NetBatch batch{.rows = std::ssize(queries)};

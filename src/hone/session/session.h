@@ -1,6 +1,6 @@
-// session/session.h - what a job owns: the device, the cost models, the store, the records that
-// come with Hone, the threads, and the tasks and kernels that it has made so far. A command opens
-// one session from its options and hands it on.
+// session/session.h - owns everything that a job needs: the device, the cost models, the store, the
+// records that come with Hone, the threads, and the tasks and kernels that it has made so far. A
+// command opens one session from its options and passes it on.
 #pragma once
 
 #include <memory>
@@ -22,42 +22,43 @@ namespace hone {
 
 using CostModelPtr = std::shared_ptr<cost::CostModel>;
 
-// What a session needs besides the options of a model.
+// The options of a session besides those of a model.
 struct SessionOptions {
-  // The store of CompileOptions::db: kRead opens it if there is one, kWrite makes it. None is
-  // opened without CompileOptions::use_db.
+  // How the store of CompileOptions::db is opened: kRead opens it if it exists, kWrite creates it
+  // if it does not. Without CompileOptions::use_db, none is opened.
   enum class Store : uint8_t { kNone, kRead, kWrite } store = Store::kRead;
-  // The cost model that guides a search; empty: CompileOptions::cost.
+  // The cost model that guides a search. If it is empty, it is CompileOptions::cost.
   std::string guide;
-  std::string adapt = "none";  // how a net that guides learns (neural/net_adaptation.h)
-  CostModelPtr cost;           // instead of the one that CompileOptions::cost names
-  db::Store* opened =
-      nullptr;  // instead of the one that CompileOptions::db names; it outlives the session
+  std::string adapt = "none";  // how a net that guides the search learns (neural/net_adaptation.h)
+  CostModelPtr cost;           // replaces the one that CompileOptions::cost names
+  // Replaces the store that CompileOptions::db names. It must outlive the session.
+  db::Store* opened = nullptr;
 };
 
 class Session {
  public:
-  // An error if a name among the options stands for nothing or the store cannot be opened.
+  // Opens a session. It is an error if an option has an unknown name or the store cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const CompileOptions& options,
                                                              const SessionOptions& more = {});
 
-  // The machine that measures; code is for target(), which it need not run.
+  // Returns the machine that measures. Code is compiled for target(), which this machine need not
+  // be able to run.
   [[nodiscard]] const machine::Machine& machine() const { return machine_; }
   [[nodiscard]] const target::Target& target() const { return target_; }
   [[nodiscard]] const std::string& device() const { return device_; }  // target::device_key
-  [[nodiscard]] int threads() const { return threads_; }               // that libraries run on
+  [[nodiscard]] int threads() const { return threads_; }  // number of threads that libraries run on
   [[nodiscard]] trial::Accuracy accuracy() const { return accuracy_; }
   [[nodiscard]] const CostModelPtr& cost() const { return cost_; }
-  [[nodiscard]] const CostModelPtr& guide() const { return guide_; }  // often the same object
-  [[nodiscard]] db::Store* store() const { return store_; }           // null: there is none
-  [[nodiscard]] ThreadPool& pool() { return pool_; }  // all cores that this process may use
+  [[nodiscard]] const CostModelPtr& guide() const { return guide_; }  // may be the same as cost()
+  [[nodiscard]] db::Store* store() const { return store_; }           // null if there is none
+  [[nodiscard]] ThreadPool& pool() { return pool_; }  // has all cores that this process may use
   [[nodiscard]] TaskTable& tasks() { return tasks_; }
   [[nodiscard]] KernelTable& kernels() { return kernels_; }
-  // The machine's limits as `hone devices --measure` or a tune found them, if the store has them.
-  // They are read when they are first asked for; those that cannot be read are none.
+  // Returns the machine's limits as `hone devices --measure` or tune() measured them, if the store
+  // has them. They are read on the first call; if they cannot be read, there are none.
   [[nodiscard]] const std::optional<trial::Roofline>& roofline();
-  // The records that come with Hone for this device, of any task; none if they are not to be used.
-  // They are read when they are first asked for; a broken file is an error.
+  // Returns the records that come with Hone for this device, of all tasks; none if they are not to
+  // be used. They are read on the first call; a broken file is an error.
   [[nodiscard]] Result<const std::vector<trial::Record>*> shipped();
 
  private:

@@ -1,7 +1,7 @@
-// shipped_records.h - the records that come with Hone: the best schedules of some models, a file of
-// JSON lines per instruction set (data/records), made by scripts/make_shipped_records.py. They are
-// looked for beside the program, then where Hone was installed. Only what a transfer needs is kept
-// of a record; its task is given by class and shape.
+// shipped_records.h - the records that come with Hone: the best schedules of some models, in a file
+// of JSON lines per instruction set (data/records), which scripts/make_shipped_records.py writes.
+// The files are looked for beside the program, then where Hone was installed. A record keeps only
+// what a transfer needs; its task is given by class and shape.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@
 
 namespace hone {
 
-// The folder with the files; "" if there is none.
+// Returns the folder with the files; "" if there is none.
 [[nodiscard]] std::string shipped_folder();
-// Records of the target's instruction set, else of all others; empty if the folder has no files. A
-// broken file is an error.
+// Returns the records of the target's instruction set; if there is no file for it, those of all
+// others. The result is empty if the folder has no files. A broken file is an error.
 [[nodiscard]] Result<std::vector<trial::Record>> shipped_records(const target::Target& target,
                                                                  const std::string& folder);
 
-// One object a line; blank lines are skipped. Strict: an unknown or missing field is an error that
-// begins with `name` and the line's number.
+// Parses one object per line; blank lines are skipped. An unknown or missing field is an error,
+// which begins with `name` and the number of the line.
 [[nodiscard]] Result<std::vector<trial::Record>> parse_shipped(std::string_view text,
                                                                std::string_view name);
 [[nodiscard]] std::string to_shipped_line(const trial::Record& record);
 
-// Of each task, device and number of threads the fastest verified record, and the fastest of each
-// other algorithm that is hardly slower: as file names ("avx512.jsonl") with their texts. The same
-// records give the same texts.
+// Returns the files to ship: their names ("avx512.jsonl") with their texts. For each task, device
+// and number of threads they have the fastest verified record, and that of the next algorithm if it
+// is hardly slower. The same records give the same texts.
 [[nodiscard]] Result<std::map<std::string, std::string>> make_shipped_files(db::TrialStore& store);
 
 }  // namespace hone

@@ -1,4 +1,5 @@
-// summary.h - what was made of a model's tasks, and of the model.
+// summary.h - the results of compiling a model: its tasks with their schedules, the check of the
+// library, and the model as a whole.
 #pragma once
 
 #include <cstdint>
@@ -8,63 +9,71 @@
 
 namespace hone {
 
-// One distinct task of the model.
+// A distinct task of the model.
 struct TaskSummary {
   uint64_t key = 0;          // compute::task_key
-  std::string name;          // of the first node
-  std::string kernel_class;  // "conv2d+bias+relu"
-  int multiplicity = 1;
-  double flops = 0;        // of one occurrence, as its operators are written
-  double least_flops = 0;  // of the algorithm that needs the least (Space::least_flops)
-  double bytes = 0;        // read and written by it, each once (compute::bytes_moved)
-  // Of its schedule: "default", "predicted", "transferred", "shipped", "stored" or "tuned".
+  std::string name;          // name of its first node
+  std::string kernel_class;  // such as "conv2d+bias+relu"
+  int multiplicity = 1;      // how often it occurs in the model
+  double flops = 0;          // FLOPs of one occurrence, as its operators are written
+  double least_flops = 0;    // FLOPs of the algorithm that needs the fewest (Space::least_flops)
+  double bytes = 0;  // bytes that it reads and writes, each counted once (compute::bytes_moved)
+  // The source of its schedule: "default", "predicted", "transferred", "shipped", "stored" or
+  // "tuned".
   std::string source;
-  std::string from;            // the model, or the task of another shape, that was measured
+  // The model for which the schedule was measured, or the task of another shape.
+  std::string from;
   double seconds = 0;          // measured or stored; 0 if unknown
-  double untuned_seconds = 0;  // measured, of the schedule before tuning; 0 if unknown
+  double untuned_seconds = 0;  // measured with the schedule before tuning; 0 if unknown
   double predicted_seconds = 0;
   int trials = 0;
-  // Records of its own that do not apply any more: another version's.
+  // The number of its records that do not apply any more, because they are of another version.
   int stale = 0;
-  std::string steps;  // the schedule's text
+  std::string steps;  // text of the schedule
 
-  // Measured, stored or predicted.
+  // Returns the seconds that were measured or stored, else those that are predicted.
   [[nodiscard]] double known_seconds() const { return seconds > 0 ? seconds : predicted_seconds; }
 };
 
-// Something that made the finished library wrong, and that it is without.
+// A fault that made the finished library wrong, and that was left out.
 struct HealedFault {
-  std::string pass;  // over the graph, as CompileOptions::skip_passes names it; empty: a schedule
-  std::string node;  // the first whose result was wrong
-  std::string what;  // "the pass merge_pads", "the schedule of conv2d+relu"
-  double error = 0;  // of the output, relative to its largest magnitude
-  std::string output;
+  // The name of a pass as in CompileOptions::skip_passes; empty for a schedule.
+  std::string pass;
+  std::string node;    // first node whose result was wrong
+  std::string what;    // text such as "the pass merge_pads" or "the schedule of conv2d+relu"
+  double error = 0;    // error of the output, relative to its largest magnitude
+  std::string output;  // name of the output
 };
 
-// Of the finished library, run on random inputs and compared with the model as imported.
+// The result of running the finished library on random inputs and comparing it with the model as
+// imported.
 struct CheckSummary {
   bool checked = false;
-  std::string skipped;                    // why it was not
-  double seconds = 0;                     // that the check took, with what was done about faults
-  int inputs = 0;                         // sets of random inputs
+  std::string skipped;  // why there was no check; empty if there was one
+  double seconds = 0;   // seconds for checking and for finding and leaving out faults
+  int inputs = 0;       // number of sets of random inputs
   double tolerance = 0, worst_error = 0;  // relative to an output's largest magnitude
-  // Outputs that were not compared element by element, and why: "boxes: compared as a set ...".
+  // The outputs that were not compared element by element, each with the reason, such as "boxes:
+  // compared as a set ...".
   std::vector<std::string> left_out;
   std::vector<HealedFault> healed;
 };
 
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
-  double seconds = 0;  // from start to the library on disk
-  int64_t bytes = 0;   // of the library
-  // Of intermediate tensors while it runs; each thread's scratch memory comes on top.
+  double seconds = 0;  // from the start until the library is on the disk
+  int64_t bytes = 0;   // size of the library
+  // The bytes of intermediate tensors while it runs, without the scratch memory of each thread.
   int64_t arena_bytes = 0;
-  int64_t memory_bytes = 0;  // these, weights, code and scratch memory
-  // Kernels that a run starts, and how often: what needs nothing of each other may run together.
+  int64_t memory_bytes = 0;  // arena, weights, code and scratch memory
+  // The number of kernels that a run calls, and the number of groups of them that run one after the
+  // other: kernels that do not depend on each other may run together.
   int calls = 0, turns = 0;
-  int small = 0;  // of them: too short to gain from threads, so they wake none
+  // The number of these kernels that run on one thread because they are too short to gain from
+  // more.
+  int small = 0;
   CheckSummary check;
-  std::set<std::string> files;  // that the model was read from, if it was read
+  std::set<std::string> files;  // files that the model was read from, if it was read
 };
 
 }  // namespace hone

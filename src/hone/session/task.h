@@ -1,5 +1,5 @@
 // session/task.h - one distinct computation of a model: its Dag, key and class, and the space of
-// its schedules, which is made once, when it is first asked for.
+// its schedules, which is created when it is first needed.
 #pragma once
 
 #include <array>
@@ -16,18 +16,20 @@ namespace hone {
 
 class Task {
  public:
-  // `target` outlives the task.
+  // `target` must outlive the task.
   Task(compute::Dag dag, uint64_t key, const target::Target& target);
 
   [[nodiscard]] const compute::Dag& dag() const { return dag_; }
   [[nodiscard]] uint64_t key() const { return key_; }  // compute::task_key
   [[nodiscard]] const std::string& kernel_class() const { return kernel_class_; }
-  [[nodiscard]] double flops() const { return flops_; }  // as its operators are written
-  [[nodiscard]] double bytes() const { return bytes_; }  // that it reads and writes, each once
-  // All schedules of the task that an accuracy allows. The first caller makes it; callers on other
-  // threads wait meanwhile.
+  // Returns the FLOPs of its operators as they are written.
+  [[nodiscard]] double flops() const { return flops_; }
+  // Returns the bytes that it reads and writes, each counted once.
+  [[nodiscard]] double bytes() const { return bytes_; }
+  // Returns the space of all schedules that an accuracy allows. The first caller creates it;
+  // callers on other threads wait meanwhile.
   [[nodiscard]] const Result<space::Space>& space(trial::Accuracy accuracy) const;
-  // The arithmetic of the algorithm that needs the least; flops() if the task has no space.
+  // Returns the FLOPs of the algorithm that needs the fewest; flops() if the task has no space.
   [[nodiscard]] double least_flops(trial::Accuracy accuracy) const;
 
  private:
@@ -41,16 +43,16 @@ class Task {
 };
 using TaskPtr = std::shared_ptr<const Task>;
 
-// The tasks of a session: equal ones are one object, whichever model or partition they belong to.
+// The tasks of a session. Equal tasks are one object, whichever model or partition they belong to.
 class TaskTable {
  public:
   explicit TaskTable(const target::Target& target) : target_(target) {}
   TaskTable(const TaskTable&) = delete;
   TaskTable& operator=(const TaskTable&) = delete;
 
-  // `key` is compute::task_key(dag). Dags of one key are one task if a kernel of one serves the
-  // other: neither the order of operands nor the zeros that are known around them count for the
-  // key.
+  // Returns the task of a Dag. `key` is compute::task_key(dag). Dags with the same key are one task
+  // if a kernel of one can run the other: the key does not depend on the order of operands, nor on
+  // the zeros that are known to be around them.
   [[nodiscard]] TaskPtr get(const compute::Dag& dag, uint64_t key);
 
  private:

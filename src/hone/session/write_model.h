@@ -1,4 +1,5 @@
-// write_model.h - the library of a model: kernels of given schedules, linked with its weights.
+// write_model.h - writes the library of a model: kernels with given schedules, linked with its
+// weights.
 #pragma once
 
 #include <set>
@@ -10,34 +11,38 @@
 
 namespace hone {
 
-// An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
+// Returns an error if the folder of `path` does not exist or cannot be written to, or if the prefix
+// is not valid.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
-// Adds what a model compiled to `output` is written to: that and, if wanted, the header beside it.
+// Adds the files that are written when a model is compiled to `output`: the library and, if wanted,
+// the header beside it.
 void add_outputs(const std::string& output, bool header, FileRoles& files);
-// An error if one of these would overwrite a file that the model was read from, or the other.
+// Returns an error if one of these files would overwrite a file that the model was read from, or if
+// one would overwrite the other.
 [[nodiscard]] Status check_files(const std::set<std::string>& read, const std::string& output,
                                  const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
-// Kernels of these schedules, with those together that gain by it. A schedule whose code is too
-// long gives way to another one (short_code.h).
+// Assembles the model with these schedules. Kernels run together where that is predicted to save
+// time. A schedule whose code is too long is replaced (short_code.h).
 [[nodiscard]] Result<Assembly> assemble_model(ModelTasks& model,
                                               std::vector<schedule::Steps>& schedules,
                                               const CompileOptions& options);
 
 struct Written {
   int64_t bytes = 0;
-  double seconds = 0;                   // to compile, pack, link and write
-  double assembly = 0;                  // of them, to compile and pack
-  int64_t arena_bytes = 0;              // while it runs
-  int64_t memory_bytes = 0;             // ModelMemory
-  int calls = 0, turns = 0, small = 0;  // of CompileSummary
+  double seconds = 0;                   // seconds to compile, pack, link and write
+  double assembly = 0;                  // the part of these to compile and pack
+  int64_t arena_bytes = 0;              // as in CompileSummary
+  int64_t memory_bytes = 0;             // total of ModelMemory
+  int calls = 0, turns = 0, small = 0;  // as in CompileSummary
 };
 [[nodiscard]] Result<Written> write_model(ModelTasks& model,
                                           std::vector<schedule::Steps>& schedules,
                                           const std::string& output, const CompileOptions& options);
-// What was made of the model, whose task summaries move there; since `start`, on real_clock().
+// Returns the summary of the model; the summaries of its tasks are moved there. `start` is when the
+// job began, on real_clock().
 [[nodiscard]] CompileSummary summary_of(ModelTasks& model, const Written& written, double start);
-// The second half of write_model; `start`: when the first began.
+// Links and writes an assembled model. `start` is when its assembly began.
 [[nodiscard]] Result<Written> link_model(const ModelTasks& model, Assembly assembly,
                                          const std::string& output, const CompileOptions& options,
                                          double start);

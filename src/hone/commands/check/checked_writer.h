@@ -1,6 +1,6 @@
-// checked_writer.h - writes a model's library once it is right: it runs beside the model as
-// imported before it takes its place, and what makes it wrong is found and left out (internal to
-// the facade).
+// checked_writer.h - writes a model's library once it is right. The library runs beside the model
+// as imported before it is put at its path; a pass or schedule that makes it wrong is found and
+// left out (internal).
 #pragma once
 
 #include "hone/commands/check/model_check.h"
@@ -8,17 +8,20 @@
 
 namespace hone {
 
-// When a check is worth its time, on real_clock().
+// The policy that decides when a check is worth its time. Times are on real_clock().
 struct CheckPolicy {
   enum class When : uint8_t { kNever, kIfCheap, kAlways } when = When::kNever;
-  double start = 0;         // of the command, for kIfCheap: at most kCheapShare of its time since
-  double more_seconds = 0;  // of all checks, after which no more inputs are tried; 0: no bound
-  double most_seconds = 0;  // predicted: beyond them there is no check; 0: no bound
+  // The start of the command. With kIfCheap, the check may take kCheapShare of the time since then.
+  double start = 0;
+  // The limit of all checks together, after which no more inputs are tried; 0: none.
+  double more_seconds = 0;
+  // A check that is predicted to take longer than this is left out; 0: none.
+  double most_seconds = 0;
   bool ends_early = false;  // Ctrl-C ends the check, and the library is written as it is
 };
 inline constexpr double kCheapShare = 0.1;
 
-// A library is made of these parts. Leaving out a fault changes them.
+// The parts of which a library is made. Leaving out a fault changes them.
 struct LibraryParts {
   ModelTasks& model;
   std::vector<schedule::Steps>& schedules;
@@ -27,21 +30,21 @@ struct LibraryParts {
 
 class CheckedWriter {
  public:
-  // Makes all parts anew, without the passes in options.skip_passes.
+  // Makes all parts again, without the passes in options.skip_passes.
   using Remake = std::function<Status(const CompileOptions& options, LibraryParts& parts)>;
 
-  // `imported`: the model before its passes.
+  // Creates a writer. `imported` is the model before its passes.
   CheckedWriter(const graph::Graph& imported, const CheckPolicy& policy,
                 const std::atomic<bool>* interrupted)
       : imported_(imported), policy_(policy), interrupted_(interrupted) {}
 
-  // Like write_within(). A pass that is wrong is added to options.skip_passes; a library that stays
-  // wrong is an error.
+  // Checks and writes a library, else like write_within(). A wrong pass is added to
+  // options.skip_passes. A library that stays wrong is an error.
   [[nodiscard]] Result<Written> write(LibraryParts parts, const std::string& output,
                                       CompileOptions& options, const Remake& remake);
-  // Of all checks so far.
+  // Returns the summary of all checks so far.
   [[nodiscard]] const CheckSummary& summary() const { return summary_; }
-  // Warns of what was left out since the last call.
+  // Logs a warning about the faults that were left out since the last call.
   void warn();
 
  private:
@@ -62,9 +65,9 @@ class CheckedWriter {
   CheckPolicy policy_;
   const std::atomic<bool>* interrupted_;
   std::unique_ptr<ModelCheck> check_;
-  std::optional<WrongOutput> wrong_;  // of the library that was just made
+  std::optional<WrongOutput> wrong_;  // wrong output of the library that was made last
   bool passes_are_right_ = false, left_out_all_ = false;
-  size_t warned_ = 0;  // of summary_.healed
+  size_t warned_ = 0;  // number of elements of summary_.healed that warn() has reported
   CheckSummary summary_;
 };
 

@@ -1,5 +1,5 @@
-// locate_fault.h - what makes a library wrong: the pass after which the graph computes something
-// else, found by running the graph as it is after each (internal to the facade).
+// locate_fault.h - finds the pass that makes a library wrong: the first one after which the graph,
+// run as it is then, computes something else (internal).
 #pragma once
 
 #include "hone/commands/check/model_check.h"
@@ -9,9 +9,11 @@ namespace hone {
 
 struct WrongPass {
   std::string pass;
-  std::string node;  // the first of the graph after it whose result is wrong; "" if none is known
+  // The first node whose result is wrong in the graph after the pass; empty if it is not known.
+  std::string node;
 };
-// Of the passes that may be left out; nullopt: they are right. `wrong`: what the check found.
+// Finds the wrong one of the passes that may be left out; nothing if they are right. `wrong` is the
+// wrong output that the check found.
 [[nodiscard]] Result<std::optional<WrongPass>> find_wrong_pass(ModelCheck& check,
                                                                const WrongOutput& wrong,
                                                                const CompileOptions& options,

@@ -1,10 +1,12 @@
-// model_check.h - does a finished library compute what the model as imported computes? It runs on
-// random inputs beside a naive run of the graph: no pass, no layout, no fusion, strict accuracy.
+// model_check.h - checks whether a finished library computes what the model as imported computes.
+// The library runs on random inputs beside a naive run of the graph: without passes, layouts or
+// fusion, and with strict accuracy.
 //
-// What differs by more than rounding usually makes is confirmed before it counts: the naive run is
-// repeated with every result changed by as much as rounding may change it. How far the outputs move
-// then is the model's own sensitivity. Where they move so much that nothing can be said of single
-// elements (ties of a top-k, a suppression of boxes), sets are compared, or nothing.
+// A difference that is larger than rounding usually causes must be confirmed: the naive run is
+// repeated with every result changed by as much as rounding may change it. The differences of its
+// outputs then are the model's own sensitivity. If they are so large that single elements tell
+// nothing (equal values in a top-k, a suppression of boxes), outputs are compared as sets, or not
+// at all.
 #pragma once
 
 #include <functional>
@@ -18,14 +20,15 @@
 
 namespace hone {
 
-// Of a node, for naive runs in a check: beyond, plain loops take longer than making better code.
+// NaiveOptions::max_plain_flops for naive runs in a check: for a node with more FLOPs, plain loops
+// take longer than compiling better code.
 inline constexpr double kPlainFlops = 2e6;
 
 // An output that is wrong.
 struct WrongOutput {
   std::string name;
-  size_t index = 0;  // of the graph's outputs
-  size_t draw = 0;   // of kDraws: with which inputs
+  size_t index = 0;  // index into the outputs of the graph
+  size_t draw = 0;   // index into kDraws: the inputs with which it is wrong
   double error = 0, allowed = 0;
 };
 
@@ -36,35 +39,41 @@ class ModelCheck {
     uint64_t seed = 1;
     const std::atomic<bool>* interrupted = nullptr;
   };
-  // `graph`: as imported.
+  // Creates a check of a graph as imported.
   [[nodiscard]] static Result<std::unique_ptr<ModelCheck>> create(graph::Graph graph,
                                                                   const Options& options);
   ~ModelCheck();
 
-  // Of what is new in a check with one set of inputs, on cores like this machine's; `kernel`: of
-  // making one kernel; `weight_bytes`: of all weights.
+  // Predicts the seconds that a check with one set of inputs takes on cores like this machine's,
+  // without the work that was done before. `kernel` is the seconds for compiling one kernel,
+  // `weight_bytes` the size of all weights.
   [[nodiscard]] double predicted_seconds(double kernel, int64_t weight_bytes) const;
 
-  // Runs something with the inputs, giving the outputs.
+  // Runs the library, or something in its place, on these inputs and returns the outputs.
   using Run = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
-  // On real_clock(); 0: none.
+  // Times on real_clock(); 0 means none.
   struct Deadlines {
-    double first = 0;   // of the first set of inputs: then the check ends with Code::kTimeout
-    double others = 0;  // sets that would take longer are left out
+    // The latest end of the naive run of the first set of inputs. If it takes longer, the check
+    // ends with Code::kTimeout.
+    double first = 0;
+    double others = 0;  // further sets that are expected to take longer are left out
   };
-  // The first output that is wrong, or nullopt. Code::kUnsupported: no random inputs tell
-  // anything. Says in the summary what was compared.
+  // Returns the first output that is wrong, or nothing. Code::kUnsupported means that no random
+  // inputs tell anything. The summary receives what was compared.
   [[nodiscard]] Result<std::optional<WrongOutput>> check(const Run& run, const Rounding& rounding,
                                                          const Deadlines& deadlines,
                                                          CheckSummary& summary);
-  // Whether what this runs is as right as a library has to be: with the inputs of one draw only.
+  // Returns whether the outputs of `run` are as right as those of a library have to be, with the
+  // inputs of one draw only.
   [[nodiscard]] Result<bool> is_right(const Run& run, const Rounding& rounding, size_t draw);
 
-  // Whether plain loops, another order of all sums, give what the naive run gave: else it is the
-  // reference that is in doubt.
+  // Returns whether plain loops, which add in another order, compute what the naive run computed.
+  // If they do not, the reference itself is in doubt.
   [[nodiscard]] Result<bool> is_sure(size_t draw);
 
-  [[nodiscard]] bool has_reference() const;  // of one set of inputs: comparing takes little then
+  // Returns whether the expected outputs for a set of inputs are known; comparing takes little time
+  // then.
+  [[nodiscard]] bool has_reference() const;
   [[nodiscard]] const graph::Graph& graph() const;
   [[nodiscard]] const NaiveModel& naive() const;
   [[nodiscard]] const std::vector<Tensor>& inputs(size_t draw) const;
@@ -75,7 +84,8 @@ class ModelCheck {
   std::unique_ptr<State> state_;
 };
 
-// The outputs of a graph by a naive run; what data decides the shape of is cut to it.
+// Returns the outputs of a graph by a naive run. If the shape of an output depends on data, it is
+// cut to that shape.
 [[nodiscard]] Result<std::vector<Tensor>> naive_outputs(const NaiveModel& model,
                                                         const graph::Graph& graph,
                                                         const std::vector<Tensor>& inputs,

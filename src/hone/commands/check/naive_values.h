@@ -1,5 +1,5 @@
-// naive_values.h - every value of a model as imported, from a naive run (internal to the facade).
-// Of a value whose shape depends on data, the part that has a meaning.
+// naive_values.h - computes every value of a model as imported by a naive run (internal). If the
+// shape of a value depends on data, only the part that has a meaning is kept.
 #pragma once
 
 #include <set>
@@ -11,22 +11,25 @@ namespace hone {
 
 struct NaiveValue {
   Tensor tensor;
-  bool part = false;                  // of a larger shape
-  const graph::Node* node = nullptr;  // what makes it; null: an input or a constant
+  bool part = false;                  // the value is a part of a larger shape
+  const graph::Node* node = nullptr;  // node that computes it; null for an input or a constant
 };
 
-// Called for inputs, constants that are outputs, and each result in the order of the nodes.
+// Called for the inputs, for the constants that are outputs, and for each result in the order of
+// the nodes.
 using OnNaiveValue = std::function<void(graph::ValueId, const NaiveValue&)>;
-// Sees each result that is memory of its own before anything reads it, and may change it.
+// Called for each result that has memory of its own before anything reads it. It may change the
+// result.
 using ChangeResult = std::function<void(const graph::Node&, Tensor&)>;
 [[nodiscard]] Status naive_values(const NaiveModel& model, const graph::Graph& graph,
                                   const std::vector<Tensor>& inputs, const OnNaiveValue& on_value,
                                   const ChangeResult& change = {});
 
-// The first `part` of each dimension; or, of a dense result, as many elements from its start.
+// Returns the first `part` of each dimension. If the result is dense, its elements are the first
+// ones in memory instead.
 [[nodiscard]] Tensor cut(const Tensor& whole, const Shape& part, bool dense);
 [[nodiscard]] bool fits(const Shape& part, const Shape& whole);
-// Whether the part of a node's first result that has a meaning lies dense at its start.
+// Returns whether the part of a node's first result that has a meaning is contiguous at its start.
 [[nodiscard]] bool is_dense(const graph::Node* node);
 
 }  // namespace hone

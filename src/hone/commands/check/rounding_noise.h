@@ -1,5 +1,5 @@
-// rounding_noise.h - what rounding may do to a model's results: how much, and the same at random
-// (internal to the facade).
+// rounding_noise.h - estimates how much rounding may change a model's results, and changes results
+// at random by as much (internal).
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,20 @@
 
 namespace hone {
 
-// How much a model's results may differ by rounding alone, relative to a tensor's largest
-// magnitude.
+// The relative differences that rounding alone may cause.
 struct Rounding {
-  double tolerance = 5e-5;  // of an output, without asking further
-  double products = 1e-6;   // of each product's result: by its algorithm and its weights' type
-  double others = 3e-7;     // of each other result
+  // The error of an output, relative to its largest magnitude, that is accepted without further
+  // tests.
+  double tolerance = 5e-5;
+  // The error of the result of a product, by its algorithm and the type of its weights.
+  double products = 1e-6;
+  double others = 3e-7;  // error of every other result
 };
-// By the types of the model and the algorithms in its schedules.
+// Returns the rounding for the types of the model and the algorithms in its schedules.
 [[nodiscard]] Rounding rounding_of(const graph::Graph& graph,
                                    std::span<const schedule::Steps> schedules);
 
-// Changes the results of a naive run by as much as rounding may.
+// Returns a function that changes the results of a naive run by as much as rounding may.
 [[nodiscard]] ChangeResult rounding_noise(const Rounding& rounding, uint64_t seed);
 
 }  // namespace hone
