@@ -1,5 +1,5 @@
-// check_library.h - whether a compiled net says what the net says: the compiler serves its own
-// search, so a bug there would misguide it without a word.
+// check_library.h - checks that a compiled net computes what the net computes. The compiler also
+// compiles the nets that guide its own search, so a bug in it would silently misguide the search.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace hone {
 
-// Runs the library on a batch of random candidates, two of which the net computes plainly, too. An
-// error if an output is missing or differs by more than 1e-4 of its largest value in the batch.
+// Runs the library on a batch of random candidates and evaluates the net itself on two of them
+// (cost/net/evaluate.h). Returns an error if an output is missing or differs by more than 1e-4 of
+// its largest value in the batch.
 [[nodiscard]] Status check_library(const std::string& library, const cost::net::Net& net);
 
 }  // namespace hone

@@ -13,25 +13,28 @@
 
 namespace hone {
 
-// Candidates that a compiled net scores in one run; the rest of an incomplete batch is padding, so
-// it is no larger than a point has neighbours. Larger ones are not faster.
+// The number of candidates that a compiled net scores in one run. The rest of an incomplete batch
+// is padding, so a batch is no larger than the number of neighbours of a point. Larger batches are
+// not faster.
 inline constexpr int64_t kNetBatch = 16;
 
-// Writes the library of a net's graph, with the C prefix kNetPrefix and for one thread. It is made
-// by whoever can compile models, a layer above (session/net_library.h).
+// Writes the library of a net's graph, with the C prefix kNetPrefix and for one thread. A layer
+// above, which can compile models, provides it (session/net_library.h).
 using NetCompiler = std::function<Status(graph::Graph net, const std::string& library)>;
 inline constexpr const char* kNetPrefix = "hone_net";
 
-// Where its library is: the name of an open file, or a temporary one, which goes with this object.
+// The library of a compiled net. `path` names the open file `file`, or a file in `temporary`, which
+// is removed with this object.
 struct CompiledNet {
   std::string path;
   Descriptor file;
   std::optional<TempDir> temporary;
 };
-// `folder`: where libraries are kept; empty, not writable or writable by others: nothing is. A
-// damaged library, one that others may have changed, or one of another net, compiler or device, is
-// made anew. Whenever one is written, those of the folder
-// that were not used for 30 days are removed, but for the 16 used last.
+// Compiles a net, or finds its library in `folder`, where libraries are kept. Nothing is kept if
+// `folder` is empty, not writable, or writable by others. A library that is damaged, that others
+// may have changed, or that belongs to another net, compiler or device is made anew. Whenever a
+// library is written, those of the folder that were not used for 30 days are removed, except the 16
+// used last.
 [[nodiscard]] Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
                                               const std::string& folder,
                                               const NetCompiler& compiler);

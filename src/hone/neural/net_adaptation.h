@@ -13,35 +13,39 @@
 
 namespace hone {
 
-// A measured schedule as the net has read it; the arrays are looked at during the call only.
+// A measured schedule as the net has read it. NetAdaptation::add() reads the arrays only during the
+// call.
 struct NetObservation {
-  uint64_t task = 0;  // within which times are compared
+  uint64_t task = 0;  // times are compared only within a task
   double seconds = 0;
-  double default_seconds = 0;                  // analytic, of the default schedule; 0: not known
-  double score = 0;                            // by the weights of the file
-  std::span<const float> head;                 // the output "head"
-  std::vector<std::span<const float>> inputs;  // as NetFile::inputs
+  double default_seconds = 0;   // the analytic model's time of the default schedule; 0: unknown
+  double score = 0;             // the net's score with the weights of the file
+  std::span<const float> head;  // the net's output "head"
+  // Values of each input, in the order of NetFile::inputs.
+  std::vector<std::span<const float>> inputs;
 };
 
 class NetAdaptation {
  public:
   virtual ~NetAdaptation() = default;
-  // What is to be compiled instead of the file.
+  // Returns the net that must be compiled instead of the file.
   [[nodiscard]] virtual const NetFile& compiled() const = 0;
-  // What that reads as inputs: the same vectors as long as this lives.
+  // Returns the parameters that the compiled net reads as inputs. Their values stay in the same
+  // vectors as long as this object lives.
   [[nodiscard]] virtual std::span<const cost::net::Parameter> weights() const { return {}; }
   virtual void add(const NetObservation& observation) = 0;
-  // Learns if enough was added since the last time; whether predictions have changed.
+  // Learns if enough observations were added since the last time. Returns whether predictions have
+  // changed.
   [[nodiscard]] virtual Result<bool> learn() = 0;
-  // What to add to the net's score.
+  // Returns the number to add to the net's score.
   [[nodiscard]] virtual double change(std::span<const float> /*head*/) const { return 0; }
 };
 
 [[nodiscard]] std::vector<std::string> adaptation_names();  // "none" first
-// An error if the name is unknown, or needs what this build is without. `torch`: as
-// cost::net::NetTraining::library.
+// Returns an error if the name is unknown, or if the adaptation needs libtorch and it cannot be
+// loaded. `torch` is that of cost::net::NetTraining::library.
 [[nodiscard]] Status check_adaptation(const std::string& adapt, const std::string& torch = "");
-// Null for "none". `name`: of the file, for messages.
+// Makes an adaptation; null for "none". `name` is the name of the file in messages.
 [[nodiscard]] Result<std::unique_ptr<NetAdaptation>> make_adaptation(const std::string& adapt,
                                                                      const NetFile& file,
                                                                      const std::string& name,

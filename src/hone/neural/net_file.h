@@ -1,5 +1,6 @@
-// net_file.h - a trained net as a file: an ONNX model of one open extent, the batch, that carries
-// what the net is and what it may be asked.
+// net_file.h - a trained net as a file: an ONNX model with one dynamic dimension, the batch. Its
+// metadata name the net's family, the versions of the inputs that it reads, and what its scores
+// mean.
 #pragma once
 
 #include <map>
@@ -11,23 +12,24 @@
 
 namespace hone {
 
-// What is known of a net beside its nodes.
+// The properties of a net that its nodes do not show.
 struct NetCard {
-  // How much longer the logarithm of a schedule's time is for a score less by one
+  // The increase of the logarithm of a schedule's time for a score that is lower by one
   // (cost::log_seconds_per_score).
   double log_seconds_per_score = 1;
-  // Minus the score is the logarithm of the schedule's time / the analytic model's time of the
-  // task's default schedule. Otherwise scores say nothing of how long a task takes.
+  // If true, the negated score is log(the schedule's time / the analytic model's time of the task's
+  // default schedule). If false, scores say nothing about how long a task takes.
   bool tells_time = false;
-  // Whose each head is (cost::head_name), of a net that has one for each device.
+  // The device of each head (cost::head_name), if the net has one head per device.
   std::vector<std::string> heads;
-  // For people: records, tasks, devices, loss, seed, ... by name.
+  // Notes about the training by name: records, tasks, devices, loss, seed and so on.
   std::map<std::string, std::string> notes;
 };
 
-// kInside: as constants; kInputs: whoever runs the net hands them in, by their names.
+// The place of a net's weights. kInside: the file has them as constants. kInputs: they are inputs
+// of the model, which the caller provides by name.
 enum class NetWeights : uint8_t { kInside, kInputs };
-// The file's bytes. Every parameter must have its values.
+// Returns the bytes of the net's file. Every parameter must have its values.
 [[nodiscard]] std::string format_net(const cost::net::Net& net, const NetCard& card,
                                      NetWeights weights = NetWeights::kInside);
 [[nodiscard]] Status write_net(const std::string& path, const cost::net::Net& net,
@@ -35,20 +37,22 @@ enum class NetWeights : uint8_t { kInside, kInputs };
 
 struct NetFile {
   std::string family;
-  std::vector<cost::Input> inputs;  // that it reads
+  std::vector<cost::Input> inputs;  // inputs that the net reads
   NetCard card;
   std::string bytes;
 };
-// Refuses what is no net of this version of inputs, features and space, or what reads other numbers
-// than this program computes (cost/fingerprint.h), with what was found and what is expected.
+// Reads the file of a net. Returns an error, which says what was found and what was expected, if
+// the file is no net, if it was trained for another version of the inputs, features or space, or if
+// it was trained on other numbers than this program computes (cost/fingerprint.h).
 [[nodiscard]] Result<NetFile> read_net(const std::string& path);
-// What its card says of that; "" if nothing.
+// Returns the note `key` of the file's card, or "" if there is none.
 [[nodiscard]] std::string note_of(const NetFile& file, const std::string& key);
-// The options that make its net. An older file does not name those that came later: it has an
-// option that is called like an input if it reads that.
+// Returns the options with which `family` makes the file's net. An older file does not name options
+// that were added later. Such an option that is named like an input is 1 if the net reads that
+// input, else 0.
 [[nodiscard]] std::string options_of(const NetFile& file, const cost::net::Family& family);
 // Gives the parameters and constants of a net of the same family and options the values that the
-// file has. `path` is the file's, for messages.
+// file has. `path` is the path of the file in messages.
 [[nodiscard]] Status load_weights(const NetFile& file, const std::string& path,
                                   cost::net::Net& net);
 

@@ -1,6 +1,6 @@
-// net_training_set.h - what was measured in a run as rows that a net is trained on: the newest of
-// each kind, and of those not more at a time than a bounded amount of work allows (internal to
-// net_adaptation.cc).
+// net_training_set.h - the measurements of a run as rows that a net is trained on. It keeps the
+// newest measurements and picks a limited number of them at a time, so that training takes a
+// limited amount of work (internal to net_adaptation.cc).
 #pragma once
 
 #include <deque>
@@ -12,23 +12,25 @@ namespace hone {
 
 class NetTrainingSet {
  public:
-  static constexpr size_t kMaximum = 2000;  // the newest are kept
+  static constexpr size_t kMaximum = 2000;  // the number of samples that are kept, the newest
 
   void add(const NetObservation& observation);
   [[nodiscard]] size_t size() const { return samples_.size(); }
-  // At most `most` rows of tasks that have two and more: first those that were added since the last
-  // call, then others by chance. Speeds are relative to the fastest that was ever added.
+  // Picks at most `most` samples: first those that were added since the last call, then others at
+  // random. Returns rows for the tasks of which at least two samples were picked. Speeds are
+  // relative to the fastest sample of the task that was ever added.
   [[nodiscard]] cost::net::NetRows pick(const cost::net::Net& net, size_t most, uint64_t seed);
 
  private:
   struct Sample {
     uint64_t task;
     double seconds, default_seconds;
-    std::vector<std::vector<float>> inputs;  // as NetFile::inputs
+    // Values of each input, in the order of NetFile::inputs.
+    std::vector<std::vector<float>> inputs;
   };
   std::deque<Sample> samples_;
-  std::map<uint64_t, double> best_;  // seconds by task
-  size_t fresh_ = 0;                 // at the end of samples_
+  std::map<uint64_t, double> best_;  // fastest seconds of each task
+  size_t fresh_ = 0;  // number of samples, at the end of samples_, since the last pick()
 };
 
 }  // namespace hone

@@ -1,4 +1,4 @@
-// net_worker.h - a compiled net with arrays for one batch: what one thread works with (internal to
+// net_worker.h - a compiled net with the arrays of one batch, for one thread at a time (internal to
 // neural_model.cc).
 #pragma once
 
@@ -16,16 +16,16 @@ class NetWorker {
     double score = 0, analytic_seconds = 0;
   };
 
-  // `weights`: those that the net reads as inputs; each run takes them from where they are.
-  // `heads`: as in NetCard.
+  // Opens a compiled net. `weights` are the parameters that the net reads as inputs; each run reads
+  // their current values, so they must outlive the worker. `heads` are those of NetCard.
   [[nodiscard]] static Result<std::unique_ptr<NetWorker>> open(
       const std::string& library, std::span<const cost::net::Parameter> weights,
       const std::vector<std::string>& heads);
 
-  // At most kNetBatch queries.
+  // Scores the queries, of which there may be at most kNetBatch.
   [[nodiscard]] Result<std::vector<Row>> run(std::span<const cost::Query> queries);
-  // Of a query of the last run: the output "head", empty if the net has none, and an input that it
-  // reads.
+  // Return the output "head" of a query of the last run, which is empty if the net has no such
+  // output, and the values of one of the inputs that the net read.
   [[nodiscard]] std::span<const float> head(size_t query) const;
   [[nodiscard]] std::span<const float> input(cost::Input input, size_t query) const;
 

@@ -9,8 +9,9 @@
 
 namespace hone {
 
-// A name or file that cost::make_model() takes, or FILE.onnx: a net that `hone train` wrote. `db`:
-// as in CompileOptions; what a net is compiled to is kept beside it, or nowhere if not `use_db`.
+// The choice of a cost model. `cost` is a name or file that cost::make_model() takes, or FILE.onnx,
+// a net that `hone train` wrote. `db` is that of CompileOptions: compiled nets are kept beside it,
+// or nowhere if `use_db` is false.
 struct CostOptions {
   std::string cost = "analytic";
   std::string db;
@@ -19,7 +20,8 @@ struct CostOptions {
   std::string torch;           // cost::net::NetTraining::library
   cost::Use use = cost::Use::kSearch;
 };
-// As cost::make_model_with_card(). `compiler` makes the library of a FILE.onnx.
+// Makes the model as cost::make_model_with_card() does. `compiler` makes the library of a
+// FILE.onnx.
 [[nodiscard]] Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options,
                                                                     const NetCompiler& compiler);
 

@@ -5,8 +5,9 @@
 
 namespace hone {
 
-// Made anew from the family and the options that the file names, with the file's weights. An error
-// if that is not what the file computes. `name`: of the file, for messages.
+// Makes the net anew from the family and the options that the file names, with the file's weights.
+// Returns an error if this net does not compute what the file computes. `name` is the name of the
+// file in messages.
 [[nodiscard]] Result<cost::net::Net> restore_net(const NetFile& file, const std::string& name);
 
 }  // namespace hone

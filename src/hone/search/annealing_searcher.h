@@ -9,11 +9,12 @@ namespace hone::search {
 
 struct AnnealingOptions {
   size_t chains = 24;
-  int steps = 20;             // of each chain before a batch
-  double temperature = 0.5;   // at the start, in logarithms of seconds
-  double cooling = 0.98;      // factor per measurement
-  double coldest = 0.02;      // differences this small are noise
-  double elite_share = 0.25;  // of the chains, the worst, move to measured points before a batch
+  int steps = 20;            // steps of each chain before a batch
+  double temperature = 0.5;  // at the start, in logarithms of seconds
+  double cooling = 0.98;     // factor per measurement
+  double coldest = 0.02;     // lowest temperature: differences this small are noise
+  // Share of the chains, the worst, that move to measured points before a batch.
+  double elite_share = 0.25;
 };
 
 class AnnealingSearcher : public GuidedSearcher {

@@ -16,7 +16,7 @@ namespace hone::search {
 struct TaskBatch {
   int task = -1;
   int size = 0;  // candidates wanted
-  // Its part of the time in which nothing was measured because candidates were being made.
+  // The batch's share of the time in which nothing was measured because candidates were being made.
   double prepare_seconds = 0;
   Status proposed = ok_status();
   bool exhausted = false;  // there is nothing left to propose
@@ -26,12 +26,12 @@ struct TaskBatch {
 struct BatchLimits {
   int batch = 8;
   int max_trials = 0;       // 0: no limit
-  int max_task_trials = 0;  // of each task; 0: no limit
+  int max_task_trials = 0;  // limit per task; 0: no limit
 };
 
 class BatchMaker {
  public:
-  // All outlive it; the scheduler numbers the tuners in their order.
+  // All arguments must outlive it. The scheduler numbers the tuners in their order.
   BatchMaker(std::span<const std::unique_ptr<TaskTuner>> tuners, TaskScheduler& scheduler,
              ThreadPool& pool, const BatchLimits& limits)
       : tuners_(tuners),
@@ -40,11 +40,12 @@ class BatchMaker {
         limits_(limits),
         handed_out_of_(tuners.size(), 0) {}
 
-  // Of different tasks; some may have no candidates. `most`: candidates in a batch that what is
-  // left of the time holds. Tasks of which there is nothing more to hand out are finished for the
-  // scheduler. None: there is nothing to do.
+  // Makes batches of different tasks, some of which may have no candidates. `most` limits the
+  // candidates in a batch to those that can be measured in the time that is left. A task that has
+  // nothing more to hand out is finished for the scheduler. Without anything to do it returns no
+  // batch.
   [[nodiscard]] std::vector<TaskBatch> make(int most);
-  // All trials that the limits allow are handed out.
+  // Returns whether all trials that the limits allow are handed out.
   [[nodiscard]] bool spent() const {
     return limits_.max_trials > 0 && handed_out() >= limits_.max_trials;
   }
@@ -60,7 +61,7 @@ class BatchMaker {
   TaskScheduler& scheduler_;
   ThreadPool& pool_;
   BatchLimits limits_;
-  std::vector<int> handed_out_of_;  // of each task: candidates with code, measured or about to be
+  std::vector<int> handed_out_of_;  // per task: candidates with code, measured or about to be
 };
 
 }  // namespace hone::search

@@ -10,7 +10,7 @@ namespace hone::search {
 struct BeamOptions {
   size_t width = 8;
   size_t incumbents = 3;            // measured points that complete the partial choices, in turns
-  double random_completion = 0.25;  // of the searches start from a sample instead
+  double random_completion = 0.25;  // share of the searches that start from a sample instead
 };
 
 class BeamSearcher : public GuidedSearcher {

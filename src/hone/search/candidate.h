@@ -1,5 +1,5 @@
 // search/candidate.h - a schedule on its way to a runner: the data that all candidates of a task
-// run on, machine code for one of them, and what is stored of its measurement.
+// run on, machine code for one of them, and the record of its measurement.
 #pragma once
 
 #include <map>
@@ -16,24 +16,24 @@ namespace hone::search {
 struct Candidate {
   std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
   schedule::Steps steps;
-  std::optional<ir::Program> program;  // until it is built
-  uint64_t program_hash = 0;           // of programs that become the same machine code
+  std::optional<ir::Program> program;  // present until it is built
+  uint64_t program_hash = 0;           // equal for programs that become the same machine code
   uint64_t code = 0;                   // ObjectCode::content of the machine code
   measure::Job job;
   Status status;  // why there is no machine code, or ok
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 
-// Random operands of a task and what its outputs must be.
+// The random operands of a task and its expected outputs.
 struct TaskOperands {
   std::shared_ptr<const measure::Operands> memory;
-  std::map<const ir::Buffer*, int> places;  // looked up only
+  std::map<const ir::Buffer*, int> places;  // index of each operand; looked up only, never iterated
   int64_t constant_bytes = 0;
 };
 [[nodiscard]] Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed,
                                                  int threads);
 [[nodiscard]] int64_t constant_bytes(const compute::Dag& dag);
-// Seconds that packing the constants of one candidate takes on a slow day.
+// Returns the seconds that packing the constants of one candidate takes on a slow machine.
 [[nodiscard]] double pack_seconds(int64_t constant_bytes);
 
 // Makes the program and its hash, or says in `status` why there is none.
@@ -43,7 +43,7 @@ void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& 
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
            const TaskOperands& operands);
 
-// What the trials of a task have in common; everything pointed to outlives it.
+// The properties that all trials of a task share. Everything pointed to must outlive it.
 struct TrialSource {
   const compute::Dag* dag = nullptr;
   const space::Space* space = nullptr;
@@ -54,7 +54,8 @@ struct TrialSource {
   uint64_t seed = 1;
   measure::HostLoad load;
 };
-// `seconds`: what the trial took, on the task's scale; `drift`: search/incumbent.h.
+// Makes the record of a trial. `seconds` is its time on the task's scale, and `drift` is
+// Incumbent::drift() (search/incumbent.h).
 [[nodiscard]] trial::Record make_record(const TrialSource& source, const Candidate& candidate,
                                         const measure::Measurement& measurement, double seconds,
                                         double drift);

@@ -1,7 +1,7 @@
-// search/candidate_source.h - where the candidates of a task come from: what was suggested for it
-// (its stored best, the schedule to be beaten, schedules of other tasks) in that order, then what
-// the best of similar tasks of the run correspond to, then what the searcher proposes. No steps are
-// proposed twice.
+// search/candidate_source.h - the source of a task's candidates: first the schedules that were
+// suggested for it (its stored best, the schedule to be beaten, schedules of other tasks), then the
+// points that correspond to the best schedules of similar tasks of the run, then the searcher's
+// proposals. No steps are proposed twice.
 #pragma once
 
 #include <functional>
@@ -28,20 +28,24 @@ class CandidateSource {
   CandidateSource(const SearchTask& task, std::unique_ptr<Searcher> searcher)
       : task_(task), searcher_(std::move(searcher)) {}
 
-  // Steps to try soon, as they are; `point` if it is known which one they are.
+  // Suggests steps to be tried soon, as they are. `point` is their point of the space, if it is
+  // known.
   void suggest(const schedule::Steps& steps, const std::optional<space::Point>& point = {});
   // Suggests a few of these, the best predicted of each algorithm first.
   void suggest_transferred(std::span<const Transferred> transferred);
-  // The best of a similar task: of the points of this space that correspond to it, the one that is
-  // predicted best is suggested by the next propose(). Only the last few count.
+  // Takes the best schedule of a similar task. Of the points of this space that correspond to it,
+  // the next propose() suggests the one that is predicted fastest. Only the last few examples
+  // count.
   void adopt(const Example& example);
 
-  // At most n candidates that `accept` takes; it may tell this source what it knows of the others.
+  // Proposes at most n candidates, those that `accept` takes. `accept` may call observe() for the
+  // others.
   using Accept = std::function<bool(Candidate&)>;
   [[nodiscard]] std::vector<Candidate> propose(int n, const Accept& accept);
-  // The last propose() found no steps that were not proposed before.
+  // Returns whether the last propose() found no steps that were not proposed before.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // What was measured, here or in an earlier run; infinity for a candidate that failed.
+  // Tells the searcher the measured times, of this or an earlier run; infinity for a candidate that
+  // failed.
   void observe(std::span<const space::Point> points, std::span<const double> seconds) {
     searcher_->observe(points, seconds);
   }
@@ -57,7 +61,7 @@ class CandidateSource {
   SearchTask task_;
   std::unique_ptr<Searcher> searcher_;
   std::vector<Suggestion> suggestions_;  // to be proposed before the searcher's, in order
-  std::vector<Example> adopted_;         // of similar tasks, the latest last
+  std::vector<Example> adopted_;         // best schedules of similar tasks, the latest last
   std::unordered_set<uint64_t> tried_;   // hashes of steps that were proposed
   bool exhausted_ = false;
 };

@@ -15,7 +15,7 @@
 
 namespace hone::search {
 
-// What a candidate's measurement says, on the task's scale (search/incumbent.h).
+// The result of a candidate's measurement, on the task's scale (search/incumbent.h).
 struct Trial {
   double seconds = INFINITY;
   bool usable = false;   // it ran and computes the right result
@@ -29,10 +29,10 @@ class Champion {
       : checks_(context.tolerance > 0), finalists_(context.threads, context.weights) {}
 
   [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
-  // The first one is the incumbent.
+  // Returns the finalists, of which the first one is the incumbent.
   [[nodiscard]] const Finalists& finalists() const { return finalists_; }
 
-  // An incumbent that ran before and failed twice now: the next finalist took its place.
+  // An incumbent that ran before and failed twice now, so that the next finalist took its place.
   struct Deposed {
     Candidate candidate;
     measure::Measurement first, second;
@@ -40,8 +40,9 @@ class Champion {
   // Times the incumbent again if that is due. Without another finalist it stays whatever happens.
   [[nodiscard]] Result<std::optional<Deposed>> refresh(measure::Runner& runner, const Clock& clock);
 
-  // One trial per candidate, in order. The first incumbent is the best of what is trusted; whatever
-  // seems faster than the incumbent is measured again, in turns with it.
+  // Judges the measurements and returns one trial per candidate, in order. The first incumbent is
+  // the best of the trusted schedules that ran, or else any candidate that did. A candidate that
+  // seems faster than the incumbent is measured again, alternating with it.
   [[nodiscard]] Result<std::vector<Trial>> judge(std::span<const Candidate> candidates,
                                                  std::vector<measure::Measurement> measurements,
                                                  const TrustedSchedules& trusted,
@@ -51,8 +52,8 @@ class Champion {
     Candidate candidate;
     Trial trial;
   };
-  // At the end: longer duels of the incumbent with the finalists that are hardly slower. Returns
-  // those that won or turned out to be wrong.
+  // Holds longer duels at the end, of the incumbent with the finalists that are hardly slower.
+  // Returns the finalists that won or turned out to be wrong.
   [[nodiscard]] Result<std::vector<Final>> settle(measure::Runner& runner);
 
  private:

@@ -12,9 +12,9 @@ namespace hone::search {
 
 struct CoordinateOptions {
   double significance = 0.01;  // gains below this share of the time are noise
-  double confidence = 1.6;     // standard deviations of the correction that a hope may reach
-  size_t descent_after = 0;    // measurements: with fewer, nothing is descended from
-  int samples = 256;           // that a new start is chosen among
+  double confidence = 1.6;     // standard deviations by which a move may beat its prediction
+  size_t descent_after = 0;    // measurements before the first descent
+  int samples = 256;           // samples among which a new start is chosen
   size_t kicks = 3;            // mutations from the best to a new start, every second time
 };
 
@@ -24,7 +24,7 @@ class CoordinateSearcher : public GuidedSearcher {
       : GuidedSearcher(std::move(guide)), options_(options) {}
   [[nodiscard]] std::string_view name() const override { return "coordinate"; }
   void fill(Batch& batch, int count) override;
-  // Adds the moves that may gain from the centre, `count` at most.
+  // Adds at most `count` moves from the centre that may gain, and returns how many.
   int descend(Batch& batch, int count);
   [[nodiscard]] int restarts() const { return restarts_; }
 

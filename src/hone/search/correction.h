@@ -1,5 +1,5 @@
-// search/correction.h - what a cost model gets wrong on one task, learned while it is measured: a
-// Gaussian process on log(measured / predicted) over the point's decisions, one per sketch
+// search/correction.h - the errors of a cost model on one task, learned while the task is measured:
+// a Gaussian process on log(measured / predicted) over the point's decisions, one per sketch
 // (Rasmussen and Williams, Gaussian Processes for Machine Learning, algorithm 2.1).
 #pragma once
 
@@ -15,7 +15,8 @@ struct Estimate {
 
 class Correction {
  public:
-  // `decisions`: Space::encode(point). `log_factor`: log(measured / predicted).
+  // Adds a sample. `decisions` is Space::encode(point), and `log_factor` is log(measured /
+  // predicted).
   void add(int sketch, std::span<const float> decisions, double log_factor);
   // Fits what was added; until there are kMinimum samples every estimate is neutral.
   void fit();

@@ -1,9 +1,9 @@
-// search/effect_memory.h - what a cost model gets wrong, remembered over tasks: the logarithm of
-// measured / predicted seconds as a sum of effects, one of a schedule's algorithm and one of each
-// of its choices, apart for each model and family of kernel classes. An effect is a normal
-// distribution; all are learned on line as if they were independent (assumed-density filtering, as
-// in Graepel et al., Web-Scale Bayesian Click-Through Rate Prediction, ICML 2010, here for a linear
-// model).
+// search/effect_memory.h - the errors of a cost model, remembered over tasks: the logarithm of
+// measured / predicted seconds as a sum of effects, one of the schedule's algorithm and one of each
+// of its choices. Each model and family of kernel classes has its own effects. An effect is a
+// normal distribution; all are learned online as if they were independent (assumed-density
+// filtering, as in Graepel et al., Web-Scale Bayesian Click-Through Rate Prediction, ICML 2010,
+// here for a linear model).
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ namespace hone::search {
 
 class EffectMemory {
  public:
-  // The error that is expected of a point: 0 where nothing is remembered.
+  // Returns the expected error of a point, which is 0 if nothing is remembered.
   [[nodiscard]] double expected_error(const SearchTask& task, const space::Point& point) const;
   void learn(const SearchTask& task, const space::Point& point, double error);
-  [[nodiscard]] size_t size() const { return effects_.size(); }  // of the effects that are known
+  [[nodiscard]] size_t size() const { return effects_.size(); }  // number of known effects
 
-  // A line for each effect: its name, mean and variance.
+  // Returns a line for each effect: its name, mean and variance.
   [[nodiscard]] std::string to_text() const;
-  // Strict: what to_text() never writes is an error that names the line.
+  // Parses strictly: text that to_text() never writes is an error that names the line.
   [[nodiscard]] static Result<EffectMemory> parse(std::string_view text);
 
  private:

@@ -1,6 +1,6 @@
-// search/guide.h - what every strategy that asks a cost model works with: the points already spent,
-// predictions (remembered) corrected on line by what was measured on this task, and the measured
-// points in order. Illegal points are never ranked.
+// search/guide.h - the state of every strategy that asks a cost model: the points already spent,
+// predictions (remembered), which are corrected online by what was measured on this task, and the
+// measured points in order. Illegal points are never ranked.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,9 @@ inline constexpr double kOptimism = 0.5;
 
 class Guide {
  public:
-  // `optimism`: standard deviations of the correction in a candidate's favour. `recall`: corrects
-  // predictions before anything is measured, and outlives it; may be null.
+  // `optimism` is the number of standard deviations of the correction by which scores favour a
+  // candidate. `recall` corrects predictions before anything is measured. It must outlive the guide
+  // and may be null.
   explicit Guide(const SearchTask& task, double optimism = kOptimism,
                  const Recall* recall = nullptr);
 
@@ -39,38 +40,42 @@ class Guide {
   [[nodiscard]] Rng& rng() { return rng_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
 
-  // From now on points are ranked with what came later made by rule of thumb
-  // (cost/decision_history.h): nothing will be measured that could correct a model which has seen
-  // no others.
+  // From now on points are ranked with later decisions as the default point has them
+  // (cost/decision_history.h). This is for callers that measure nothing, so that nothing corrects a
+  // model which has not seen other choices of these decisions.
   void keep_usual(cost::DecisionHistory history) { usual_.emplace(std::move(history)); }
-  // Legal points only, each once, the best first; equal ones in the order given.
+  // Returns the legal points with their scores, each once and the best first; equal ones stay in
+  // the given order.
   [[nodiscard]] std::vector<Scored> rank(std::vector<space::Point> points);
-  // From the point to its best neighbour while that is better by the score, so many steps at most.
+  // Moves from the point to its best neighbour while that has a better score, at most `max_steps`
+  // times.
   [[nodiscard]] Scored climb(Scored from, int max_steps);
-  // Of so many samples and every sketch's default point the best, each climbed from; the best
-  // first.
+  // Ranks so many samples and every sketch's default point, and climbs from the best `climbers` of
+  // them. Returns the points that it reached, the best first.
   [[nodiscard]] std::vector<Scored> climbed_samples(int samples, size_t climbers, int max_steps);
 
   void observe(std::span<const space::Point> points, std::span<const double> seconds);
-  // Takes what was observed since the last call into account.
+  // Fits the correction to what was observed.
   void fit() { correction_.fit(); }
-  // Fastest first, without failures; of a point that was observed again only the last time.
+  // Returns the measured points that did not fail, the fastest first. A point that was observed
+  // again has its last time.
   [[nodiscard]] const std::vector<MeasuredPoint>& measured() const { return measured_; }
   [[nodiscard]] size_t observations() const { return times_.size(); }
-  // What was observed of a point: infinity if it failed; null if nothing.
+  // Returns the observed seconds of a point, infinity if it failed; null if it was not observed.
   [[nodiscard]] const double* seconds_of(const space::Point& point) const;
 
  private:
   [[nodiscard]] std::vector<double> predict(std::span<const space::Point> points);
   void correct(const MeasuredPoint& observed, double predicted);
-  // Changes when predictions do.
+  // Returns a number that changes when predictions do.
   [[nodiscard]] uint64_t revision() const;
-  // The model has learned: what it said before is forgotten, the correction begins anew.
+  // Forgets all predictions and makes the correction anew, because the model or `recall` has
+  // learned.
   void relearn();
 
   SearchTask task_;
   const Recall* recall_;
-  uint64_t revision_;  // that predictions_ are of
+  uint64_t revision_;  // the revision of predictions_
   double optimism_;
   std::optional<cost::DecisionHistory> usual_;
   Proposals proposals_;

@@ -7,15 +7,15 @@
 
 namespace hone::search {
 
-// A proposal under way: takes only points that were never spent.
+// A proposal under construction, which takes only points that were never spent.
 class Batch {
  public:
   Batch(Proposals& proposals, int limit) : proposals_(proposals), limit_(limit) {}
   [[nodiscard]] int size() const { return static_cast<int>(points_.size()); }
   [[nodiscard]] int room() const { return limit_ - size(); }
-  // False if the batch is full or the point was spent before.
+  // Adds the point. Returns false if the batch is full or the point was spent before.
   bool add(const space::Point& point);
-  // From the first on, `count` new ones at most; returns how many.
+  // Adds the first points that are new, `count` at most, and returns how many.
   int add_best(std::span<const Scored> ranked, int count);
   [[nodiscard]] const std::vector<space::Point>& points() const { return points_; }
   [[nodiscard]] std::vector<space::Point> take() { return std::move(points_); }

@@ -1,4 +1,4 @@
-// search/measure_schedules.h - seconds of given schedules of one task, in turns, without a search.
+// search/measure_schedules.h - measures given schedules of one task in turns, without a search.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace hone::search {
 
-// The least of `rounds` times of each, infinity for one that fails or computes something wrong.
-// `tuner` is open. Equal schedules are measured once.
+// Returns the least of `rounds` times of each schedule, or infinity for one that fails or computes
+// something wrong. `tuner` must be open. Equal schedules are measured once.
 [[nodiscard]] Result<std::vector<double>> measure_schedules(
     TaskTuner& tuner, measure::Runner& runner, std::span<const schedule::Steps> schedules,
     int rounds, ThreadPool& pool);

@@ -10,14 +10,14 @@
 namespace hone::search {
 
 struct MixedOptions {
-  int samples = 1024;         // that the analytic best are chosen among
-  size_t starts = 6;          // of them, proposed first
-  int climb = 8;              // steps from each
-  size_t descent_after = 16;  // measurements
-  double least_share = 0.25;  // of a batch, for evolution as for descent
-  double hopeless = 2;        // times the fastest predicted sketch's: a default point not tried
-  double memory = 0.9;        // what a measurement's gain still counts one batch later
-  double recall = 0;          // share of the remembered errors that predictions are corrected by
+  int samples = 1024;         // samples that the starts are chosen among
+  size_t starts = 6;          // best samples, which are climbed from and proposed first
+  int climb = 8;              // most steps of each climb
+  size_t descent_after = 16;  // measurements before the first descent
+  double least_share = 0.25;  // least share of a batch for evolution, and for descent
+  double hopeless = 2;  // default points so many times slower than the best predicted are not tried
+  double memory = 0.9;  // weight of a measurement's gain one batch later
+  double recall = 0;    // share of the remembered errors by which predictions are corrected
 };
 
 class MixedSearcher : public GuidedSearcher {
@@ -27,15 +27,17 @@ class MixedSearcher : public GuidedSearcher {
   void fill(Batch& batch, int count) override;
 
  private:
-  // What a phase gained lately: logarithms of the best time, per measurement.
+  // The recent gain of a phase: the decrease of the logarithm of the best time, and the
+  // measurements spent.
   struct Credit {
     double gained = 0, spent = 0;
     std::vector<space::Point> pending;  // proposed and not yet measured
     [[nodiscard]] double rate() const { return (gained + 0.01) / (spent + 8); }
   };
   void settle(Credit& credit);
-  [[nodiscard]] std::vector<Scored> promising_defaults();  // of each sketch, the best first
-  // Lets one phase fill the batch and remembers what it added.
+  // Returns the default points of the promising sketches, the best first.
+  [[nodiscard]] std::vector<Scored> promising_defaults();
+  // Lets one phase fill the batch, remembers what it added and returns how many points.
   int fill_from(Credit& credit, Batch& batch, int count);
 
   MixedOptions options_;

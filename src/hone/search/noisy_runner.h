@@ -16,18 +16,19 @@ namespace hone::search {
 
 struct Noise {
   double jitter = 0.01;
-  double interruptions = 0.05;  // of samples; their length is Pareto's, without a variance
-  double drift = 0.3;           // slower at worst than at best, ...
-  double drift_period = 20;     // ... back and forth in so many seconds
+  // Share of samples; their length has a Pareto distribution without a variance.
+  double interruptions = 0.05;
+  double drift = 0.3;        // share by which the machine is slower at worst than at best
+  double drift_period = 20;  // seconds of one slow drift back and forth
   double burst_every = 0.5, burst_seconds = 0.03, burst_factor = 2.5;  // mean gap and length
-  // By so much at most code takes longer in one of the two memories (measure::Job::swap_memory),
-  // one code in this, another in that, for so many seconds.
+  // The largest share by which code takes longer in one of two memories
+  // (measure::Job::swap_memory). It is drawn anew for each job and memory after so many seconds.
   double memory = 0, memory_seconds = 5;
 };
 
 class NoisyRunner final : public measure::Runner {
  public:
-  // `seconds` of a job on a quiet machine.
+  // `seconds` returns the seconds of a job on a quiet machine.
   NoisyRunner(uint64_t seed, ManualClock& clock, std::function<double(const measure::Job&)> seconds,
               const Noise& noise = {})
       : rng_(seed), clock_(clock), seconds_(std::move(seconds)), noise_(noise) {}

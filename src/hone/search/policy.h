@@ -1,7 +1,7 @@
-// search/policy.h - what a run of tuning searches with: a strategy with its options, made once for
-// the run from a text such as "evolutionary:population=64,generations=5" (--search). It makes the
-// searcher of each task, hears what the tasks measure, and may learn from it for tasks and runs to
-// come (policy_state.h keeps that in a file).
+// search/policy.h - the search strategy of a tuning run with its options, made once for the run
+// from a text such as "evolutionary:population=64,generations=5" (--search). It makes the searcher
+// of each task, receives what the tasks measure, and may learn from it for later tasks and runs
+// (policy_state.h keeps that in a file).
 #pragma once
 
 #include <string>
@@ -12,20 +12,21 @@ namespace hone::search {
 
 class Policy {
  public:
-  // `name` outlives it.
+  // The text of `name` must outlive the policy.
   explicit Policy(std::string_view name) : name_(name) {}
   virtual ~Policy() = default;
   [[nodiscard]] std::string_view name() const { return name_; }
-  // The searcher of one task, which the policy outlives; may be called for several tasks, whose
-  // searchers live side by side.
+  // Makes the searcher of one task, which the policy must outlive. Searchers of several tasks may
+  // exist at the same time.
   [[nodiscard]] virtual std::unique_ptr<Searcher> make_searcher(const SearchTask& task) = 0;
-  // What a task measured in this run; infinity for a candidate that failed. Not while a searcher
-  // proposes.
+  // Receives the seconds that a task measured in this run; infinity for a candidate that failed. It
+  // must not be called while a searcher proposes.
   virtual void observe(const SearchTask& task, std::span<const space::Point> points,
                        std::span<const double> seconds);
-  // What was learned so far, as lines of text; an error if it is a policy that learns nothing.
+  // Returns what was learned so far, as lines of text, or an error if the policy learns nothing.
   [[nodiscard]] virtual Result<std::string> save() const;
-  // Takes what save() gave in place of what was learned so far. After an error nothing is changed.
+  // Replaces what was learned so far by the text that save() returned. After an error nothing has
+  // changed.
   [[nodiscard]] virtual Status load(std::string_view state);
 
  private:
@@ -34,11 +35,12 @@ class Policy {
 
 inline constexpr std::string_view kDefaultStrategy = "mixed";
 
-// NAME or NAME:OPTION=VALUE,...; an error lists the strategies, or the options of the one named.
+// Makes a policy from NAME or NAME:OPTION=VALUE,... An error lists the strategies, or the options
+// of the named one.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view text);
 
 [[nodiscard]] std::vector<std::string> strategy_names();
-// A line for each option: "population=96: of a generation", with its default.
+// Returns a line for each option: "population=96: of a generation", with its default.
 [[nodiscard]] std::vector<std::string> strategy_options(std::string_view name);
 
 }  // namespace hone::search

@@ -9,8 +9,9 @@
 
 namespace hone::search {
 
-// Without a file there is nothing to load, but there must be a folder to write it to. An error
-// names the file; the policy is unchanged then. A policy that learns nothing is an error, too.
+// Load and save what a policy learned. Loading does nothing if there is no file, but the file's
+// folder must exist, so that it can be saved. An error names the file and leaves the policy
+// unchanged. A policy that learns nothing is an error, too.
 [[nodiscard]] Status load_policy_state(const std::string& path, Policy& policy);
 [[nodiscard]] Status save_policy_state(const std::string& path, const Policy& policy);
 

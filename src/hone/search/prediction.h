@@ -1,34 +1,34 @@
-// search/prediction.h - a cost model asked about points: what every strategy ranks by.
+// search/prediction.h - predictions of a cost model for points, by which every strategy ranks them.
 #pragma once
 
 #include "hone/search/searcher.h"
 
 namespace hone::search {
 
-// Logarithms of predicted seconds; infinity where a point is illegal. A model that fails ranks
-// nothing: legal points are then equal.
+// Returns the logarithms of predicted seconds; infinity for illegal points, and for sketches that
+// need several threads if the task has one. If the model fails, all other points are equal.
 [[nodiscard]] std::vector<double> predict_log_seconds(const SearchTask& task,
                                                       std::span<const space::Point> points);
 
-// Of any schedule of the task, whether it is a point of a space or not (`task.space` is not asked);
-// an error if its steps do not apply or the model fails.
+// Predicts the seconds of any schedule of the task, whether it is a point of a space or not
+// (`task.space` is not used). Returns an error if its steps do not apply or the model fails.
 [[nodiscard]] Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
                                              const schedule::Steps& steps);
 
 struct Predicted {
   space::Point point;
-  double seconds;          // predicted
-  double default_seconds;  // of the space's default point
+  double seconds;          // predicted seconds
+  double default_seconds;  // predicted seconds of the default point
 };
 
 struct BestPredictedOptions {
   int samples = 2000;
-  size_t climbers = 6;  // of the best samples, each goes to its best neighbour while that is better
-  int max_climb = 12;   // steps
-  double margin = 0.03;  // how much better than the default point one must look to be taken
+  size_t climbers = 6;   // number of the best samples that are climbed from
+  int max_climb = 12;    // most steps of a climb
+  double margin = 0.03;  // share by which a point must seem faster than the default one
 };
 
-// The best point that sampling and climbing find without measuring.
+// Returns the best point that sampling and climbing find without measuring.
 [[nodiscard]] Predicted best_predicted(const SearchTask& task,
                                        const BestPredictedOptions& options = {});
 

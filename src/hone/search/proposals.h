@@ -12,7 +12,7 @@ class Proposals {
  public:
   explicit Proposals(const space::Space& space) : space_(space) {}
   [[nodiscard]] bool fresh(const space::Point& point) const;
-  // Marks the point as spent; false if it was already.
+  // Marks the point as spent. Returns false if it was spent already.
   bool take(const space::Point& point);
   [[nodiscard]] size_t size() const { return points_.size(); }
 

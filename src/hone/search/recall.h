@@ -11,15 +11,16 @@ namespace hone::search {
 
 class Recall {
  public:
-  // `share`: of an expected error that predictions are corrected by.
+  // `share` is the share of an expected error by which predictions are corrected.
   explicit Recall(double share) : share_(share) {}
-  // To be added to the logarithm of a predicted time.
+  // Returns the number to add to the logarithm of a predicted time.
   [[nodiscard]] double log_factor(const SearchTask& task, const space::Point& point) const {
     return share_ * memory_.expected_error(task, point);
   }
-  // Changes whenever log_factor() may.
+  // Returns a number that changes whenever log_factor() may.
   [[nodiscard]] uint64_t revision() const { return revision_; }
-  // What a task measured in this run; infinity for what failed, of which nothing is learned.
+  // Learns from the seconds that a task measured in this run; nothing is learned from a failure,
+  // which is infinity.
   void observe(const SearchTask& task, std::span<const space::Point> points,
                std::span<const double> seconds);
 

@@ -1,7 +1,7 @@
-// search/reference.h - what a task's outputs must be, at some thousand points: machine code of the
-// plain loops (no register tiles, no vectors, no packing), one output point a tile, of which only
-// the sampled tiles and the borders are run. What a candidate computes is compared with this before
-// it may become a best.
+// search/reference.h - the expected outputs of a task at some thousand points, computed by machine
+// code of the plain loops (no register tiles, no vectors, no packing), one output point a tile, of
+// which only the sampled tiles and the borders are run. The outputs of a candidate are compared
+// with these before it may become the best.
 #pragma once
 
 #include <span>
@@ -19,12 +19,12 @@ struct ReferenceOptions {
   int threads = 1;
 };
 
-// Random inputs and constants of a task, in the order of dag.params; outputs are zero, and so is
-// what is known to be.
+// Returns random inputs and constants of a task, in the order of dag.params. Outputs are zero, and
+// so are elements that are known to be zero.
 [[nodiscard]] std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed);
 
-// Runs the plain code on `arguments`, whose outputs it leaves as they are: what each output param
-// must contain (measure::Expected::operand is its place among the params).
+// Runs the plain code on `arguments`, whose outputs it leaves as they are. Returns what each output
+// param must contain (measure::Expected::operand is its place among the params).
 [[nodiscard]] Result<std::vector<measure::Expected>> reference_outputs(
     const compute::Dag& dag, std::span<const Tensor> arguments,
     const ReferenceOptions& options = {});

@@ -11,21 +11,23 @@
 
 namespace hone::search {
 
-// Fastest samples of two passes that differ by more say that one of them was disturbed.
+// If the fastest samples of two passes differ by a larger factor, one of the passes was disturbed.
 inline constexpr double kPassesAgree = 1.04;
 inline constexpr int kMaxPasses = 4;
-// Kernels so many times as slow as the reference are timed once: nobody asks how slow exactly.
+// Kernels that are slower than the reference by a larger factor are timed once, as nobody asks how
+// slow they are exactly.
 inline constexpr double kSlowOnce = 4;
 
-// Runs jobs and returns their answers, in order; fewer: it was cancelled.
+// Runs jobs and returns their answers, in order; fewer answers mean that it was cancelled.
 using Execute = std::function<Result<std::vector<measure::Measurement>>(std::vector<measure::Job>)>;
 
-// One measurement of each job with the samples of all its passes; none if it was cancelled.
-// `reference`: seconds of a schedule to be expected of the task; 0: unknown.
+// Returns one measurement of each job with the samples of all its passes, or none if it was
+// cancelled. `reference` is the expected seconds of a schedule of the task; 0 if unknown.
 [[nodiscard]] Result<std::vector<measure::Measurement>> time_repeatedly(
     std::span<const measure::Job> jobs, double reference, const Execute& execute);
 
-// Its fastest sample: what disturbs a machine only adds. Infinity if it is not ok.
+// Returns the fastest sample, as disturbances of a machine only add time; infinity if the outcome
+// is not ok.
 [[nodiscard]] double fastest(const measure::Measurement& measurement);
 
 }  // namespace hone::search

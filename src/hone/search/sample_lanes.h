@@ -1,6 +1,6 @@
-// search/sample_lanes.h - what a data set has and still wants: for every task on every device (a
-// lane) and number of threads (a slot) the schedules that are stored, the seconds spent on them,
-// and whose turn it is (internal to sample_tasks).
+// search/sample_lanes.h - the progress of a data set: for every task on every device (a lane) and
+// number of threads (a slot) the schedules that are stored, the seconds spent on them, and whose
+// turn it is (internal to sample_tasks).
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace hone::search {
 
-inline constexpr double kTurnShare = 0.25;  // of a task's seconds in one turn, at most
-inline constexpr double kOverhead = 0.01;   // seconds of a record beside its runs, for resuming
-inline constexpr int kRunsOfRecord = 8;     // ... and how many runs it took
+inline constexpr double kTurnShare = 0.25;  // largest share of a task's seconds in one turn
+inline constexpr double kOverhead = 0.01;   // estimated seconds of a stored record beside its runs
+inline constexpr int kRunsOfRecord = 8;     // estimated number of runs of a stored record
 
 // A task on a device with a number of threads.
 struct Slot {
@@ -26,43 +26,46 @@ struct Slot {
 
 struct Lane {
   size_t task = 0, device = 0;
-  std::vector<Slot> slots;                // by options.threads
+  std::vector<Slot> slots;                // one per entry of options.threads
   std::unordered_set<uint64_t> taken;     // schedules, measured or about to be
-  std::unordered_set<uint64_t> programs;  // of this call
+  std::unordered_set<uint64_t> programs;  // hashes of known programs
   std::vector<schedule::Steps> pending;   // measured with one number of threads and not another
   std::map<std::string, int> named;       // records, by the network that they name
   bool loaded = false, exhausted = false;
-  int barren = 0;      // turns without a record, one after the other, up to now
-  int64_t rounds = 0;  // by what was stored, then turns
+  int barren = 0;      // consecutive turns without a record, up to now
+  int64_t rounds = 0;  // turns so far, estimated for what was stored before
 };
 
 class SampleLanes {
  public:
   // Everything pointed to outlives it.
   SampleLanes(std::span<const SampledTask> tasks, const SampleOptions& options);
-  // Everything stored for these tasks, devices and numbers of threads.
+  // Counts everything that is stored for these tasks, devices and numbers of threads.
   [[nodiscard]] Status count_stored();
-  // What the store knows of a lane's schedules, on its first turn.
+  // Reads what the store knows of a lane's schedules, on its first turn.
   [[nodiscard]] Status load(Lane& lane, const space::Space& space);
 
-  // A network that no record of the task on the device names gets one, however many there are (but
-  // where the space has no further schedule): who holds the network out knows its tasks from them.
+  // Returns whether a slot wants more records. A network that no record of the task on the device
+  // names gets one, however many records there are (unless the space has no further schedule):
+  // these names tell whoever holds the network out which tasks it has.
   [[nodiscard]] bool open(const Lane& lane, const Slot& slot) const {
     const bool wants =
         std::ssize(slot.stored) < options_.schedules && slot.spent < options_.task_seconds;
     return !lane.exhausted && (wants || unnamed(lane) > 0);
   }
+  // Returns the number of networks of the lane's task that no record names.
   [[nodiscard]] int64_t unnamed(const Lane& lane) const;
-  // Of the networks that have the lane's task the one that the fewest records name.
+  // Returns the network that the fewest records name, of those that have the lane's task.
   [[nodiscard]] std::string next_name(const Lane& lane) const;
   [[nodiscard]] bool open(const Lane& lane) const;
   [[nodiscard]] bool complete() const;
-  // The first of the open lanes that have had the fewest rounds, those with networks that no record
-  // names before others, and gives it one; null: none.
+  // Returns the first of the open lanes that have had the fewest rounds, and counts one more for
+  // it. Lanes with networks that no record names come before others. Returns null if no lane is
+  // open.
   [[nodiscard]] Lane* next();
-  // Schedules for the lane's turn.
+  // Returns the number of schedules for the lane's turn.
   [[nodiscard]] int wanted_now(const Lane& lane) const;
-  // Fills in stored, wanted and open, and returns how many open slots still want.
+  // Fills in stored, wanted and open, and returns how many schedules the open slots still want.
   int64_t count(SampleProgress& progress) const;
 
  private:

@@ -21,7 +21,7 @@ struct SampledTask {
   const compute::Dag* dag = nullptr;
   uint64_t key = 0;
   std::string name;                 // for people
-  std::vector<std::string> models;  // that have it; records name them by turns
+  std::vector<std::string> models;  // networks that have the task; records name them in turns
   measure::Weights weights = measure::Weights::kWarm;
 };
 
@@ -31,13 +31,13 @@ struct SampledDevice {
 };
 
 struct SampleProgress {
-  int64_t records = 0;  // of this call
-  int64_t stored = 0;   // schedules that count: these and what was there before, ...
-  int64_t wanted = 0;   // ... of so many
-  int64_t failed = 0;   // of this call's records, those without a time
-  int open = 0;         // tasks x devices x threads that get more
+  int64_t records = 0;                     // records of this call
+  int64_t stored = 0;                      // schedules that count, of this call and from before
+  int64_t wanted = 0;                      // number of schedules that is wanted
+  int64_t failed = 0;                      // records of this call without a time
+  int open = 0;                            // tasks x devices x threads that want more
   double elapsed = 0, rate = 0, left = 0;  // seconds; records a second
-  std::string task, device;                // of the last batch
+  std::string task, device;                // those of the last batch
   int threads = 0;
 };
 
@@ -45,33 +45,34 @@ struct SampleOptions {
   std::vector<SampledDevice> devices;
   std::vector<int> threads = {1};
   const cost::CostModel* model = nullptr;  // ranks a part of the candidates
-  std::string version;                     // of compiler and space
+  std::string version;                     // version of compiler and space
   uint64_t seed = 1;
-  int schedules = 128;          // of each task, device and number of threads
-  int round = 32;               // of them before the next task's turn
-  double task_seconds = 20;     // of measuring for each of them, at most
-  double tolerance = 1e-4;      // of the largest output; 0: no output is checked
-  int64_t own_cache_bytes = 0;  // of a core
-  bool count_bounds = false;    // by hardware counters, where the runner has them
+  int schedules = 128;          // schedules for each task, device and number of threads
+  int round = 32;               // schedules of a task before the next task's turn
+  double task_seconds = 20;     // most seconds of measuring for each of them
+  double tolerance = 1e-4;      // relative to the largest output; 0: no output is checked
+  int64_t own_cache_bytes = 0;  // size of a core's own caches
+  bool count_bounds = false;    // counts hardware events, where the runner can
   measure::TimingOptions timing = sample_timing();
   measure::Runner* runner = nullptr;
   measure::CoreWatch* cores =
-      nullptr;  // turns of several threads wait for these; null: for nothing
+      nullptr;  // turns of several threads wait for these; null: they do not wait
   db::TrialStore* store = nullptr;
   Clock* clock = nullptr;                // null: the machine's
   measure::HostMonitor* host = nullptr;  // null: the machine's
-  double deadline = 0;                   // on that clock
+  double deadline = 0;                   // time on that clock
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const SampleProgress&)> on_progress;
 
-  // Of each pass (search/repeated_timing.h): 3 to 5 samples of some 50 us, 30 ms at most.
+  // Returns the options of each pass (search/repeated_timing.h): 3 to 5 samples of some 50 us, 30
+  // ms at most.
   [[nodiscard]] static measure::TimingOptions sample_timing();
 };
 
 struct SampleResult {
   SampleProgress progress;  // at the end
   bool interrupted = false, complete = false;
-  // Where the seconds went.
+  // The seconds spent, by their use.
   double compile_seconds = 0, measure_seconds = 0, prepare_seconds = 0;
 };
 

@@ -1,5 +1,5 @@
-// search/schedule_sampler.h - which schedules of a task a data set measures: not the way to the
-// best one, but a sample of the space in which good ones are well covered. Of each batch
+// search/schedule_sampler.h - chooses the schedules of a task that a data set measures: not the way
+// to the best one, but a sample of the space in which good ones are well covered. Of each batch
 // kRandomShare are drawn at random over all sketches, kMutantShare are small changes of the fastest
 // measured so far, and the rest are the best of many such changes and random points by the cost
 // model, corrected by what it got wrong of their parents. The first schedules are the sketches'
@@ -31,8 +31,9 @@ class FastestPoints {
   std::vector<Entry> entries_;
 };
 
-// At most n points whose schedules (schedule::hash of their steps) are not among `taken`, which
-// gets them. Fewer if the space has no more or hardly any; none: it is exhausted. Deterministic.
+// Returns at most n points whose schedules (schedule::hash of their steps) are not among `taken`,
+// and adds those to it. It returns fewer if the space has hardly any more, and none if it is
+// exhausted. The choice is deterministic.
 [[nodiscard]] std::vector<space::Point> sample_schedules(const SearchTask& task,
                                                          const FastestPoints& fastest,
                                                          std::unordered_set<uint64_t>& taken, int n,

@@ -9,7 +9,8 @@
 
 namespace hone::search::testing {
 
-// Knows nothing, or (with skew) prefers schedules with many steps: what a bad model does.
+// Knows nothing or, with a skew, ranks schedules by the number of loops of their last stage, as a
+// bad model does.
 class BlindModel : public cost::CostModel {
  public:
   explicit BlindModel(double skew = 0) : skew_(skew) {}
@@ -42,7 +43,7 @@ struct Fixture {
   [[nodiscard]] SearchTask task(uint64_t seed) const {
     return {&*space, &target, &model, 1, 42, seed};
   }
-  // The time of a point: smooth in its decisions, best somewhere inside.
+  // Returns the seconds of a point, which are smooth in its decisions and least somewhere inside.
   [[nodiscard]] double seconds(const space::Point& point) const {
     double cost = 1;
     const std::vector<float> x = space->encode(point);
@@ -50,7 +51,7 @@ struct Fixture {
       cost += std::pow(x[i] - 0.3 - 0.4 * static_cast<double>(i % 2), 2);
     return cost * 1e-4;
   }
-  // Best of `trials` measurements in batches of 8.
+  // Measures `trials` points in batches of 8 and returns their seconds.
   [[nodiscard]] std::vector<double> run(std::string_view name, uint64_t seed, int trials) const {
     const std::unique_ptr<Searcher> searcher = make_searcher(name, task(seed));
     std::vector<double> all;

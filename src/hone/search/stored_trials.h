@@ -1,4 +1,4 @@
-// search/stored_trials.h - what a store knows of a task, for a run that tunes it again.
+// search/stored_trials.h - the stored records of a task, for a run that tunes it again.
 #pragma once
 
 #include "hone/db/trial_store.h"
@@ -9,10 +9,11 @@ namespace hone::search {
 
 struct StoredTrials {
   std::vector<TrustedSchedules::Stored> best;  // fastest first
-  // The newest records whose schedules are points of the space, oldest first; infinity: it failed.
+  // The points and seconds of the newest records whose schedules are points of the space, oldest
+  // first. Infinity means a failure.
   std::vector<space::Point> points;
   std::vector<double> seconds;
-  size_t records = 0;  // of this version, whether their schedules are points or not
+  size_t records = 0;  // records of this version, whether their schedules are points or not
 };
 
 [[nodiscard]] Result<StoredTrials> read_stored_trials(db::TrialStore& store, uint64_t task,

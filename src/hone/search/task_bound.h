@@ -1,8 +1,9 @@
-// search/task_bound.h - what no schedule of a task is expected to beat: the arithmetic of its
-// cheapest algorithm at the device's peak, and every operand moved once, at the rates that a
-// roofline says were measured. Without one clocks and peaks are not known exactly: rates start
-// above the description. Whatever was measured to be faster raises them, and from then on they stay
-// above whatever comes close: nobody knows where such a rate ends.
+// search/task_bound.h - the time that no schedule of a task is expected to beat: the arithmetic of
+// its cheapest algorithm at the device's peak, and every operand moved once, at the rates that a
+// roofline has measured. Without a roofline, clocks and peaks are not known exactly, so rates start
+// above the description. A measurement that was faster than the rates allow raises them, and from
+// then on they stay above every measurement that comes close, as nobody knows where such a rate
+// ends.
 #pragma once
 
 #include <optional>
@@ -12,19 +13,19 @@
 
 namespace hone::search {
 
-// What any schedule has to do, whichever algorithm it takes.
+// The work that every schedule has to do, whichever algorithm it takes.
 struct TaskWork {
-  double flops = 0;  // of the cheapest of the space's algorithms (Space::least_flops)
-  double bytes = 0;  // of what it needs of inputs, constants and outputs (compute::bytes_moved)
+  double flops = 0;  // FLOPs of the cheapest of the space's algorithms (Space::least_flops)
+  double bytes = 0;  // needed bytes of inputs, constants and outputs (compute::bytes_moved)
 };
 [[nodiscard]] TaskWork least_work(const compute::Dag& dag, const space::Space& space);
 
 class TaskBounds {
  public:
-  // `roofline`: of this machine; none: its description has to do.
+  // `roofline` is that of this machine. Without it, the target's description is used.
   TaskBounds(const target::Target& target, int threads,
              std::optional<trial::Roofline> roofline = {});
-  // The work was done in so many seconds: true if a rate rose.
+  // Learns that the work was done in so many seconds. Returns true if a rate rose.
   bool learn(const TaskWork& work, double seconds);
   [[nodiscard]] double seconds(const TaskWork& work) const;
 
@@ -32,21 +33,22 @@ class TaskBounds {
   struct Times {
     double compute = 0, move = 0;  // seconds
   };
-  [[nodiscard]] Times times(const TaskWork& work) const;  // at the rates as they are told
+  // Returns the times at the rates of the roofline or description, without any excess.
+  [[nodiscard]] Times times(const TaskWork& work) const;
   [[nodiscard]] double bytes_per_second(double bytes) const;
 
-  // How much faster than told may be.
+  // The factor by which the machine may be faster than the roofline or description tells.
   struct Excess {
     double factor = 1;
-    bool known = false;  // told by a roofline that nothing has beaten
-    // A task was so many times faster than told: true if the factor rose.
+    bool known = false;  // from a roofline that nothing has beaten
+    // Learns that a task was so many times faster than told. Returns true if the factor rose.
     bool learn(double faster);
   };
 
   std::optional<trial::Roofline> roofline_;
   int threads_, busy_cores_;
   Excess compute_, move_;
-  std::vector<target::Cache> caches_;  // as described, as what follows
+  std::vector<target::Cache> caches_;  // as in the target's description, like the following
   double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;
 };
 

@@ -18,7 +18,7 @@ struct TuneTask {
   uint64_t key = 0;
   double multiplicity = 1;
   std::string name;  // for people
-  // What is to be beaten, where the search begins; none: the space's default point.
+  // The schedule to be beaten, at which the search begins; none: the space's default point.
   std::optional<schedule::Steps> start = {};
   // The task's space for the accuracy of the context; none: the tuner makes it.
   std::optional<space::Space> space = {};
@@ -30,17 +30,18 @@ struct TaskContext {
   cost::CostModel* model = nullptr;  // learns from what is measured
   Policy* policy = nullptr;          // makes the searchers; null: kDefaultStrategy
   std::string device;                // target::device_key
-  std::string version;               // of compiler and space
+  std::string version;               // version of compiler and space
   std::string source;                // Record::model
-  int threads = 1;                   // that the kernels run on
+  int threads = 1;                   // threads that the kernels run on
   uint64_t seed = 1;
-  const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
+  const std::set<uint64_t>* forgotten = nullptr;  // tasks whose stored records do not count
   trial::Accuracy accuracy = trial::Accuracy::kDefault;
-  double tolerance = 1e-4;  // of the largest output
+  double tolerance = 1e-4;  // relative to the largest output
   measure::Weights weights = measure::Weights::kWarm;
-  int64_t own_cache_bytes = 0;  // of a core
+  int64_t own_cache_bytes = 0;  // size of a core's own caches
   measure::TimingOptions timing;
-  int64_t most_known = 20000;  // records of a task, the newest: what they have is not tried again
+  // The number of a task's newest records that are read; their points are not tried again.
+  int64_t most_known = 20000;
 };
 
 }  // namespace hone::search

@@ -24,34 +24,35 @@ class TaskScheduler {
  public:
   explicit TaskScheduler(std::vector<ScheduledTask> tasks);
 
-  // The task that the next batch goes to; -1 if none can gain any more. First every task that
-  // matters gets one batch, the largest share first.
+  // Returns the task that the next batch goes to; -1 if none can gain any more. First every task
+  // that matters gets one batch, the largest share first.
   [[nodiscard]] int next() const;
-  // A batch was handed out and has not been reported: the scheduler counts on it.
+  // Tells the scheduler that a batch was handed out, which report() will follow.
   void start(int task);
-  // `spent`: seconds that the batch took; `best`: seconds of the task's best schedule so far.
+  // Reports a batch. `spent` is the seconds that it took, and `best` the seconds of the task's best
+  // schedule so far.
   void report(int task, double spent, double best);
-  // Better knowledge of what no schedule can beat.
+  // Sets the seconds that no schedule can beat, when they are known better.
   void set_bound(int task, double bound);
-  // The task's space is exhausted.
+  // Tells the scheduler that the task has nothing more to hand out.
   void finish(int task);
 
   [[nodiscard]] double best(int task) const { return at(task).best; }
   [[nodiscard]] double spent(int task) const { return at(task).spent; }
-  // Sum over tasks of multiplicity x best.
+  // Returns the sum over tasks of multiplicity x best.
   [[nodiscard]] double total() const;
-  // Expected seconds gained in a run of the model per second spent.
+  // Returns the expected seconds gained in a run of the model per second spent.
   [[nodiscard]] double gain(int task) const;
-  // Seconds gained in a run of the model by so many seconds on that task alone: less and less the
-  // longer, and never more than its gap.
+  // Returns the seconds gained in a run of the model by so many seconds on that task alone. The
+  // gain per second falls with time, and the gain is never more than the task's gap.
   [[nodiscard]] double gain_in(int task, double seconds) const;
   [[nodiscard]] double bound(int task) const { return at(task).task.bound; }
-  // So close to what no schedule can beat that searching is over.
+  // Returns whether the task is so close to what no schedule can beat that its search is over.
   [[nodiscard]] bool at_limit(int task) const;
 
  private:
   struct Batch {
-    double spent, best;  // best: after it
+    double spent, best;  // seconds that it took; best seconds after it
   };
   struct State {
     ScheduledTask task;
@@ -64,7 +65,8 @@ class TaskScheduler {
     double gained_at = 0;      // `spent` when the best fell last
   };
   [[nodiscard]] const State& at(int task) const { return states_[static_cast<size_t>(task)]; }
-  // The largest share of their bounds that tasks like this one reached; 0 if there are none.
+  // Returns the largest share of their bounds that tasks like this one reached; 0 if there are
+  // none.
   [[nodiscard]] double family_share(int task) const;
   [[nodiscard]] State& at(int task) { return states_[static_cast<size_t>(task)]; }
 

@@ -1,8 +1,8 @@
-// search/task_tuner.h - the tuning of one task in a run. It ties together where candidates come
-// from (candidate_source.h), what was measured (trial_log.h), what was trusted before
-// (trusted_schedules.h) and the best so far (champion.h), makes machine code, and tells searcher,
-// policy and cost model what was measured. propose() and build() may run while a batch is being
-// measured; observe() may not run at the same time as propose().
+// search/task_tuner.h - the tuning of one task in a run. It ties together the source of candidates
+// (candidate_source.h), the measurements (trial_log.h), the schedules that were trusted before
+// (trusted_schedules.h) and the best so far (champion.h). It makes machine code, and tells
+// searcher, policy and cost model what was measured. propose() and build() may run while a batch is
+// being measured; observe() may not run at the same time as propose().
 #pragma once
 
 #include <memory>
@@ -17,14 +17,15 @@
 
 namespace hone::search {
 
-// What other tasks had for one.
+// The number of schedules that other tasks offered.
 struct Offered {
-  int records = 0;  // tried
-  int invalid = 0;  // of them, those whose steps do not apply as they are
+  int records = 0;  // records that were tried
+  int invalid = 0;  // those of them whose steps do not apply as they are
 };
 
-// What to store of a batch, and of it what shows that a schedule must not be used any more, however
-// good it was: it computes something else, or twice it did not run while others did.
+// The records to store of a batch. `withdrawn` are those that show that a schedule must not be used
+// any more, however good it was: it computes something else, or twice it did not run while others
+// did.
 struct Findings {
   std::vector<trial::Record> records, withdrawn;
 };
@@ -32,19 +33,20 @@ struct Findings {
 struct MeasuredSchedule {
   schedule::Steps steps;
   double seconds = 0;
-  bool other_split = false;  // over the threads than the fastest one's: other parts, of other data
-  bool fewer_weights = false;  // than the fastest one, which may find less of them in the caches
+  bool other_split = false;  // threads divide its work otherwise than the fastest one's
+  // It reads fewer weights than the fastest one, which may find fewer in caches.
+  bool fewer_weights = false;
 };
 
 struct TunedTask {
   schedule::Steps steps;  // the best verified of this run, else the stored, else the default
   schedule::Steps untuned_steps;
-  double seconds = 0;  // of the best; 0 if nothing was measured
+  double seconds = 0;  // seconds of the best; 0 if nothing was measured
   double untuned_seconds = 0;
   int trials = 0;
   std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
-  bool untuned_is_wrong = false;                  // that schedule fails here: it must not be used
-  Offered offered = {};                           // by TuneLoopOptions::pool
+  bool untuned_is_wrong = false;                  // untuned_steps fail here and must not be used
+  Offered offered = {};                           // schedules of TuneLoopOptions::pool
 };
 
 class TaskTuner {
@@ -59,50 +61,55 @@ class TaskTuner {
   void adopt(const Example& example) { source_->adopt(example); }
   [[nodiscard]] std::optional<Example> example() const;  // this task's best
 
-  // What the store knows to be best, then the default point, then what is good for other tasks or
-  // known to be good, then what the searcher says; lowered, each program once in a run. The first
-  // call makes the operands and the reference.
+  // Proposes at most n candidates: first the best in the store, then the schedule to be beaten,
+  // then schedules that are good for other tasks, then what the searcher proposes. Candidates are
+  // lowered, and each program is proposed once in a run. The first call makes the operands and the
+  // reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
-  // The last propose() found nothing that was not tried.
+  // Returns whether the last propose() found nothing that was not tried.
   [[nodiscard]] bool exhausted() const { return source_->exhausted(); }
-  // Schedules to be measured as they are, outside of the search.
+  // Makes candidates of schedules that are measured as they are, outside of the search.
   [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
       std::span<const schedule::Steps> schedules);
   // Makes machine code; safe for different candidates from several threads.
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
-  // Right before the batch is measured: times the incumbent again if that is due, and says in each
-  // job what there is to beat. Returns what to store.
+  // Prepares the batch right before it is measured: times the incumbent again if that is due, and
+  // sets the seconds to beat in each job. Returns what to store.
   [[nodiscard]] Result<Findings> refresh(std::span<Candidate> candidates, measure::Runner& runner,
                                          const Clock& clock);
-  // One measurement per candidate, in order; those that did not run have outcome kCompile. Who
-  // seems faster than the best so far is measured again, in turns with it. What was good before and
-  // does not run is tried once more. Returns what to store.
+  // Takes one measurement per candidate, in order; candidates without machine code have outcome
+  // kCompile. A candidate that seems faster than the best so far is measured again, alternating
+  // with it. A schedule that was good before and does not run is tried once more. Returns what to
+  // store.
   [[nodiscard]] Result<Findings> observe(std::vector<Candidate> candidates,
                                          std::vector<measure::Measurement> measurements,
                                          measure::Runner& runner, const Clock& clock);
-  // What the machine does besides, from now on: records carry it.
+  // Sets the load of the machine by other programs, which records carry from now on.
   void set_host_load(const measure::HostLoad& load) { host_load_ = load; }
-  // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
+  // Holds longer duels at the end, of the best with those that are hardly slower. Returns what to
+  // store.
   [[nodiscard]] Result<Findings> settle(measure::Runner& runner);
-  // What became of the task.
+  // Returns what became of the task.
   [[nodiscard]] TunedTask result() const;
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
   [[nodiscard]] const TaskWork& work() const { return work_; }
   [[nodiscard]] const Incumbent& incumbent() const { return champion_.incumbent(); }
-  // Of the best, such that it can be compared with another task's; infinity: there is none yet.
+  // Returns the seconds of the best such that they can be compared with another task's; infinity if
+  // there is none yet.
   [[nodiscard]] double quiet_seconds() const { return incumbent().seconds() * incumbent().quiet(); }
   [[nodiscard]] double untuned_seconds() const { return untuned_seconds_; }
-  // Of the schedule to be beaten.
+  // Returns the predicted seconds of the schedule to be beaten.
   [[nodiscard]] double predicted_seconds() const { return predicted_seconds_; }
-  // Fastest first: the first one is the incumbent.
+  // Returns the finalists, fastest first; the first one is the incumbent.
   [[nodiscard]] const std::vector<Finalist>& finalists() const {
     return champion_.finalists().all();
   }
   [[nodiscard]] int trials() const { return log_.trials(); }
-  // Candidates in a batch at most: each packs all constants of the task anew.
+  // Returns the largest number of candidates in a batch, each of which packs all constants of the
+  // task anew.
   [[nodiscard]] int max_batch() const;
 
  private:
@@ -110,10 +117,12 @@ class TaskTuner {
   [[nodiscard]] Status make_source();
   [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status learn(db::TrialStore& store);
-  // Tells searcher, policy and cost model, or the latter alone; infinity for what failed.
+  // Tell searcher, policy and cost model, or the cost model alone, the measured seconds; infinity
+  // for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
   void teach_model(std::span<const space::Point> points, std::span<const double> seconds);
-  // False if its program is known: the searcher hears its time, if that is known, too.
+  // Lowers a candidate. Returns false if its program is known, and then tells the searcher its
+  // time, if that is known, too.
   [[nodiscard]] bool lower(Candidate& candidate);
   void depose(const Champion::Deposed& deposed, Findings& findings);
   void withdraw(const schedule::Steps& bad, Findings& findings);

@@ -17,7 +17,7 @@ struct TestTasks {
                                  {&gemm, compute::task_key(gemm), 1, "gemm"}};
   std::unique_ptr<cost::CostModel> model = std::move(cost::make_model("analytic")).value();
 
-  // Without a runner.
+  // Returns options without a runner.
   [[nodiscard]] TuneLoopOptions options(int max_trials) const {
     TuneLoopOptions options;
     options.context = {

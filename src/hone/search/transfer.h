@@ -14,19 +14,19 @@
 
 namespace hone::search {
 
-// The best known schedules of many tasks, by family of kernel classes. Unchanging while it is read
-// by several threads.
+// The best known schedules of many tasks, by family of kernel classes. It must not change while
+// several threads read it.
 class TransferPool {
  public:
-  // The fastest schedules of all tasks, devices and numbers of threads of a store.
+  // Adds the fastest schedules of all tasks, devices and numbers of threads of a store.
   [[nodiscard]] Status add_store(db::TrialStore& store);
-  // What is not verified is left out; its task_text is a shape_text().
+  // Adds a record, unless it is not verified. Its task_text must be a shape_text().
   void add(trial::Record record);
   void exclude_tasks(const std::set<uint64_t>& tasks);
-  // Only records of that model are left.
+  // Removes all records but those of that model.
   void keep_model(std::string_view model);
 
-  // Records of one family, in the order in which they were added.
+  // Returns the records of the family of a kernel class, in the order in which they were added.
   [[nodiscard]] std::vector<const trial::Record*> family(std::string_view kernel_class) const;
   [[nodiscard]] const std::vector<trial::Record>& records() const { return records_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
@@ -37,9 +37,9 @@ class TransferPool {
 
 struct TransferOptions {
   size_t sources = 48;       // records tried at most: same class first, then the most alike shapes
-  std::string device;        // of the task: its own records come before those of other devices
-  bool same_class = false;   // nothing of near classes
-  bool as_they_are = false;  // steps as they are only, as in the paper
+  std::string device;        // device of the task, whose records come before those of others
+  bool same_class = false;   // leaves out records of near classes
+  bool as_they_are = false;  // tries only steps as they are, as in the paper
 };
 
 struct Transferred {
@@ -53,18 +53,19 @@ struct Transferred {
 struct TransferResult {
   std::vector<Transferred> candidates;  // distinct, fastest predicted first
   int sources = 0;                      // records tried
-  int invalid = 0;                      // of them, those whose steps do not apply as they are
+  int invalid = 0;                      // those of them whose steps do not apply as they are
 };
 
-// `task.key` itself counts as another task if the pool has it: a record of another device.
+// Finds candidates for a task in the pool and predicts their seconds. Records of the task itself,
+// as from another device, count like those of other tasks.
 [[nodiscard]] TransferResult transfer(const SearchTask& task, const compute::Dag& dag,
                                       const TransferPool& pool, const TransferOptions& options);
 
-// What a pool keeps of a record's task_text: compute::describe of it. Records of the first
-// databases have that instead.
+// Returns the text that a pool keeps instead of a record's task_text: compute::describe of the
+// task. Records of the first databases already have that text.
 [[nodiscard]] std::string shape_text(const std::string& task_text);
-// How unlike two such texts are: differences of the logarithms of the extents
-// that stand at the same places; infinity if they have no extents in common.
+// Returns how unlike two such texts are: the mean difference of the logarithms of the extents at
+// the same places; infinity if they have no extents in common.
 [[nodiscard]] double shape_distance(std::string_view a, std::string_view b);
 
 }  // namespace hone::search

@@ -10,7 +10,7 @@
 
 namespace hone::search {
 
-// Schedules that could not be measured, of one outcome.
+// The schedules of one outcome that could not be measured.
 struct Failures {
   int count = 0;
   std::string first;  // why the first one failed
@@ -18,7 +18,7 @@ struct Failures {
 
 class TrialKeeper {
  public:
-  // `store`: null: nothing is kept, failures are counted.
+  // If `store` is null, nothing is kept, but failures are counted.
   explicit TrialKeeper(db::TrialStore* store) : store_(store) {}
   void keep(const Findings& findings);
   [[nodiscard]] const Status& status() const { return status_; }  // the store's first failure

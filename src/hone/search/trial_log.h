@@ -1,5 +1,5 @@
-// search/trial_log.h - what was made and measured of a task in a run: of each program, its machine
-// code; of each machine code, its seconds. No machine code is handed out twice, however many
+// search/trial_log.h - the programs and measurements of a task in a run: the machine code of each
+// program, and the seconds of each machine code. No machine code is handed out twice, however many
 // schedules lead to it.
 #pragma once
 
@@ -14,25 +14,26 @@ namespace hone::search {
 
 class TrialLog {
  public:
-  // False if the program was added before.
+  // Adds a program. Returns false if it was added before.
   bool add_program(uint64_t program_hash) { return programs_.emplace(program_hash, 0).second; }
-  // Of the program's machine code, infinity if it failed; nullopt while that is not known.
+  // Returns the seconds of the program's machine code, infinity if it failed; nullopt while they
+  // are not known.
   [[nodiscard]] std::optional<double> seconds_of_program(uint64_t program_hash) const;
 
-  // Points whose machine code was measured before, and its seconds.
+  // The points whose machine code was measured before, with the seconds of that code.
   struct Known {
     std::vector<space::Point> points;
     std::vector<double> seconds;
   };
-  // Keeps the candidates whose machine code was never handed out, the first of each, and gives
-  // them the next ids; of those that were measured before it tells the seconds.
+  // Keeps the candidates whose machine code was never handed out, the first of each, and gives them
+  // the next ids; returns the seconds of those that were measured before.
   [[nodiscard]] Known hand_out(std::vector<Candidate>& candidates);
   [[nodiscard]] uint64_t next_id() { return next_id_++; }
-  // A candidate that was handed out came back; infinity if it failed.
+  // Adds the seconds of a candidate that was handed out; infinity if it failed.
   void add_trial(const Candidate& candidate, double seconds);
-  // Code that was measured does not run any more.
+  // Notes that code which was measured does not run any more.
   void add_failure(uint64_t code);
-  // Candidates with machine code that came back.
+  // Returns the number of candidates with machine code that came back.
   [[nodiscard]] int trials() const { return trials_; }
 
  private:

@@ -1,7 +1,7 @@
 // search/trusted_schedules.h - the schedules of a task that were good before this run: the best in
 // the store, and the one to be beaten. One failure to run may be the machine's fault, so they are
-// tried again; what computes something else, or twice did not run while others did, is trusted no
-// more.
+// tried again; a schedule that computes something else, or twice did not run while others did, is
+// trusted no more.
 #pragma once
 
 #include <unordered_set>
@@ -13,7 +13,8 @@
 
 namespace hone::search {
 
-// It crashed, took too long or was not loaded. A wrong answer is no accident of the machine.
+// Returns whether a kernel crashed, took too long or was not loaded. A wrong answer does not count,
+// as it is no accident of the machine.
 [[nodiscard]] bool did_not_run(const measure::Measurement& measurement);
 
 class TrustedSchedules {
@@ -24,7 +25,7 @@ class TrustedSchedules {
   };
 
   void set_untuned(schedule::Steps steps) { untuned_ = std::move(steps); }
-  // The best first.
+  // Adds a stored schedule. The best one must be added first.
   void add_stored(schedule::Steps steps, double seconds) {
     stored_.push_back({std::move(steps), seconds});
   }
@@ -32,15 +33,16 @@ class TrustedSchedules {
   [[nodiscard]] const std::vector<Stored>& stored() const { return stored_; }
   [[nodiscard]] bool contain(const schedule::Steps& steps) const;
 
-  // Measures those that did not run once more, and appends them. As long as nothing of the task
-  // runs, they wait for a later call.
+  // Measures trusted schedules that did not run once more, and appends the results. As long as
+  // nothing of the task runs, they wait for a later call.
   [[nodiscard]] Status try_again(std::vector<Candidate>& candidates,
                                  std::vector<measure::Measurement>& measurements, bool others_run,
                                  measure::Runner& runner);
-  // Whether this shows that the schedule must not be used, however good it was.
+  // Returns whether the measurement shows that the schedule must not be used, however good it was.
   [[nodiscard]] bool is_refuted(const schedule::Steps& steps,
                                 const measure::Measurement& measurement) const;
-  // It was right when it was stored, by another version or by luck.
+  // Ends the trust in a schedule, which was right when it was stored, by another version or by
+  // luck.
   void withdraw(const schedule::Steps& steps);
   [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
 

@@ -1,4 +1,4 @@
-// search/tune_progress.h - how far a run of tuning is, for whoever watches it.
+// search/tune_progress.h - the progress of a tuning run, for whoever watches it.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct TaskProgress {
   double best_seconds = 0;
   int trials = 0;
   double bound_seconds = 0;  // what no schedule is expected to beat
-  double share = 0;          // of the model's time
+  double share = 0;          // share of the model's time
   double expected_gain = 0;  // share of the model's time that kGainSeconds more on it may save
   bool at_limit = false;     // it gets no more time
 };
@@ -30,12 +30,12 @@ struct TuneProgress {
   double left = 0;  // seconds until the time or the trials are spent, as it looks now
   int trials = 0;
   double trials_per_second = 0;
-  int task = -1;                // that the last batch was of
-  std::string_view stage = {};  // what is done after the search, in words; empty: it goes on
+  int task = -1;                // task of the last batch
+  std::string_view stage = {};  // the work after the search, in words; empty: the search goes on
   std::vector<TaskProgress> tasks;
 };
 
-// A line for each task; the scheduler numbers them in the same order.
+// Returns the progress of each task. The scheduler must number the tasks in the same order.
 [[nodiscard]] std::vector<TaskProgress> progress_of(
     std::span<const std::unique_ptr<TaskTuner>> tasks, const TaskScheduler& scheduler);
 

@@ -20,21 +20,22 @@ namespace hone::search {
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  measure::CoreWatch* cores = nullptr;      // batches wait for these; null: for nothing
+  measure::CoreWatch* cores = nullptr;      // batches wait for these; null: they do not wait
   db::TrialStore* store = nullptr;          // null: nothing is kept or known
   const TransferPool* pool = nullptr;       // schedules of other tasks to start from; null: none
   Clock* clock = nullptr;                   // null: the machine's
   measure::HostMonitor* host = nullptr;     // null: the machine's
   std::optional<trial::Roofline> roofline;  // the machine's limits; none: its description's
   double start = 0;                         // on that clock: when the budget began to run
-  double deadline = 0;                      // on that clock
-  double end = 0;                           // of all that is told of; 0: the deadline
+  double deadline = 0;                      // time on that clock
+  double end = 0;                           // end of all work that progress covers; 0: the deadline
   int batch = 8;
   int max_trials = 0;           // 0: no limit
-  int max_task_trials = 0;      // of each task; 0: no limit
+  int max_task_trials = 0;      // limit per task; 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
   std::optional<bool> overlap;  // compile while measuring; default: if a core is left for it
-  double final_share = 0.06;    // of the time, at most, to measure the best few of each task again
+  // Largest share of the time for measuring the best few of each task again.
+  double final_share = 0.06;
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const TuneProgress&)> on_progress;
 };

@@ -61,7 +61,7 @@ class TestStore {
   std::unique_ptr<db::Store> store_;
 };
 
-// The same after a run that stored what it measured.
+// A TuneFixture after a run that stored what it measured.
 struct StoredFixture : TuneFixture {
   const TestStore store;
   StoredFixture() {
@@ -70,13 +70,13 @@ struct StoredFixture : TuneFixture {
     const Result<TuneResult> result = tune_tasks(tasks, options);
     EXPECT_TRUE(result.ok()) << result.status().message();
   }
-  // Of the first task.
+  // Returns the best records of the first task.
   [[nodiscard]] Result<std::vector<trial::Record>> best() const {
     return store->best({.task = tasks[0].key, .device = "test", .threads = 1});
   }
 };
 
-// A stored schedule as the runner gets it.
+// Returns the job of a stored schedule, as the runner gets it.
 inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
   EXPECT_TRUE(parsed.ok());
@@ -88,7 +88,7 @@ inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
   return job;
 }
 
-// What it takes on a quiet machine.
+// Returns the seconds of a stored schedule on a quiet machine.
 inline double quiet_seconds(const TuneTask& task, const std::string& steps) {
   return TuneFixture::code_seconds(job_of(task, steps));
 }

@@ -14,9 +14,9 @@ struct Space::Sketch {
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
   bool for_threads = false;
-  size_t usual_steps = 0;  // of the default point
+  size_t usual_steps = 0;  // number of steps of the default point
 
-  // An error if its default point is illegal.
+  // Finishes the sketch that rules have built. Returns an error if its default point is illegal.
   [[nodiscard]] static Result<std::shared_ptr<const Sketch>> finish(
       SketchBuilder builder, const std::shared_ptr<const compute::Dag>& dag);
   [[nodiscard]] std::vector<int> default_choices() const {

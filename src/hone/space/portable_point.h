@@ -15,7 +15,7 @@ namespace hone::space {
 struct PortableChoice {
   std::string stage, role;  // Decision::name in its two parts
   int64_t value = 0;
-  int64_t extent = 0;  // points that the tile divides; 0: it is no tile
+  int64_t extent = 0;  // extent of the axis that the tile divides; 0: it is no tile
   bool operator==(const PortableChoice&) const = default;
 };
 
@@ -25,27 +25,27 @@ struct PortablePoint {
   bool operator==(const PortablePoint&) const = default;
 };
 
-// Whether points of earlier programs do not speak of a decision, as their spaces did not have it.
-// It then means the first option, which does what was done.
+// Returns whether a decision was added later, so that points of earlier programs do not name it.
+// Such points mean its first option, which does what earlier programs did.
 [[nodiscard]] bool came_later(const Decision& decision);
 
 [[nodiscard]] PortablePoint to_portable(const Space& space, const Point& point);
 [[nodiscard]] std::string to_string(const PortablePoint& point);
 [[nodiscard]] Result<PortablePoint> parse_portable_point(std::string_view text);
-// What a record's text says; nothing if it has none that can be read.
+// Returns the point that a record's text names; nullopt if the text cannot be parsed.
 [[nodiscard]] std::optional<PortablePoint> known_point(std::string_view text);
 
-// The legal points of `space` that correspond to a point of another one, the closest first, without
-// repetition: tiles as long as they were; tiles that divide their axis where they did; tiles that
-// grow with their axis. A choice finds its counterpart by stage and role, else by role in the same
-// order; what has none stays as it was before there was a choice, or at the rule of thumb. Empty if
-// the algorithm does not apply.
+// Returns the legal points of `space` that correspond to a point of another space, the closest
+// first and without repetition: tiles have the same lengths, or divide their axis where they did,
+// or grow with their axis. A choice is matched with a decision by stage and role, or else by role
+// in the same order. A decision without a choice has the option that does what was done before it
+// was added, or that of the default point. The result is empty if the algorithm does not apply.
 [[nodiscard]] std::vector<Point> adapt(const PortablePoint& point, const Space& space);
-// The same for a schedule whose point may be unknown: then the one nearest to its steps, which is
-// far slower to find.
+// Adapts a schedule whose point may be unknown. Without the point it returns the one nearest to the
+// steps, which is far slower to find.
 [[nodiscard]] std::vector<Point> adapt(const std::optional<PortablePoint>& point,
                                        const schedule::Steps& steps, const Space& space);
-// Of those the one that makes exactly these steps.
+// Returns the adapted point that makes exactly these steps; nullopt if there is none.
 [[nodiscard]] std::optional<Point> exact_point(const std::optional<PortablePoint>& point,
                                                const schedule::Steps& steps, const Space& space);
 

@@ -9,11 +9,11 @@
 
 namespace hone::space {
 
-// Index of the option closest to `value`.
+// Returns the index of the option closest to `value`.
 [[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
 
-// Reads the values that a point chose, by decision. What a task leaves no choice of is decision -1,
-// of value 1.
+// Reads the values that a point chose, by decision. Where a task leaves no choice, the decision is
+// -1 and its value 1.
 class Choice {
  public:
   Choice(const std::vector<Decision>& decisions, const std::vector<int>& indices)
@@ -32,12 +32,12 @@ class Choice {
   const std::vector<int>& indices_;
 };
 
-// A point that is being made. Nothing happens to decision -1.
+// A point under construction. Setting decision -1 has no effect.
 class MutableChoice : public Choice {
  public:
   MutableChoice(const std::vector<Decision>& decisions, std::vector<int>& indices)
       : Choice(decisions, indices), changed_(indices) {}
-  // Of each decision, to keep and to put back.
+  // Returns the chosen index of each decision, for callers that save and restore a choice.
   [[nodiscard]] std::vector<int>& indices() { return changed_; }
   [[nodiscard]] int index(int decision) const { return decision < 0 ? 0 : changed_[at(decision)]; }
   void set_index(int decision, int index) {
@@ -46,13 +46,14 @@ class MutableChoice : public Choice {
   void set_last(int decision) {
     set_index(decision, static_cast<int>(options(decision).size()) - 1);
   }
-  // The option closest to `value`.
+  // Chooses the option closest to `value`.
   void set(int decision, int64_t value) {
     if (decision >= 0) set_index(decision, nearest_option(decisions_[at(decision)], value));
   }
-  // The first option that is `value` or more, the last if all are less; they ascend.
+  // Chooses the first option that is at least `value`, or the last one if all are less. The options
+  // must ascend.
   void set_at_least(int decision, int64_t value);
-  // A tile of the whole axis or more becomes the smallest such one.
+  // Replaces a tile that covers all `whole` points of an axis by the smallest option that does.
   void shorten(int decision, int64_t whole);
 
  private:
@@ -77,38 +78,43 @@ struct SketchBuilder {
   schedule::Steps structure = {};
   std::vector<Decision> decisions = {};
   std::vector<std::shared_ptr<const Group>> groups = {};
-  // Another sketch does the same with less work where there is one thread.
+  // If true, another sketch does the same with less work on one thread.
   bool for_threads = false;
 
   [[nodiscard]] Status add_step(schedule::Step step);
-  // A tile that divides `extent` points and grows with them if it `scales`; 0: no tile.
+  // Adds a decision and returns its number. A tile divides an axis of `extent` points, and grows
+  // with the axis if it `scales`; `extent` is 0 for other decisions.
   [[nodiscard]] int add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
                                  std::vector<int64_t> options, int64_t extent = 0,
                                  bool scales = false);
   [[nodiscard]] const schedule::StageInfoPtr& info(const std::string& stage) const;
 };
 
-// {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
+// Returns {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
 [[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
-// Makes one loop of several of a stage, the outermost first; its name, the loop's own if it is one.
+// Fuses loops of a stage, the outermost first, and returns the name of the fused loop. A single
+// loop stays as it is.
 [[nodiscard]] std::string fuse_loops(const std::string& stage,
                                      const std::vector<std::string>& loops, schedule::Steps& steps);
-// Texts of a layout's digits: "oc/32", "oc%16", "oc/16%2".
+// Return the texts of a layout's digits: "oc/32", "oc%16", "oc/16%2".
 [[nodiscard]] std::string quotient(const std::string& axis, int64_t divisor);
 [[nodiscard]] std::string remainder(const std::string& axis, int64_t modulus);
-// Position among a stage's axes, spatial ones first; -1 if none has that name.
+// Returns the position of an axis among a stage's axes, spatial ones first; -1 if none has that
+// name.
 [[nodiscard]] int axis_named(const schedule::StageInfo& info, std::string_view name);
-// Neighbouring points of an axis (position in the stage's axes) are neighbours in memory.
+// Returns whether neighbouring points of an axis (position in the stage's axes) are neighbours in
+// memory.
 [[nodiscard]] bool is_contiguous(const compute::Access& read, size_t axis);
-// Of a vector of a stage's results.
+// Returns the number of lanes of a vector of a stage's results.
 [[nodiscard]] int lanes_of(const target::Target& target, const schedule::StageInfo& info);
-// The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
+// Returns the spatial axis that moves through the last dimension of the stage's output by one; -1
+// if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 
-// Stages that are wanted go into their readers where that is legal, until none is left.
+// Inlines the wanted stages into their readers where that is legal, until none is left.
 [[nodiscard]] Status inline_stages(SketchBuilder& builder,
                                    const std::function<bool(const compute::Stage&)>& wanted);
-// A pointwise stage goes into its reader if that is pointwise, too, and the only one.
+// Inlines each pointwise stage that has only one reader, if that is pointwise, too.
 [[nodiscard]] Status inline_chains(SketchBuilder& builder);
 
 }  // namespace hone::space

@@ -20,12 +20,12 @@ namespace hone::space {
 enum class DecisionKind : uint8_t { kTile, kOrder, kUnroll, kVector, kParallel, kTail, kPacking };
 
 struct Decision {
-  std::string name;  // "conv2d.ow.tile": a stage, then what is decided of it
+  std::string name;  // "conv2d.ow.tile": a stage and the role of the decision
   DecisionKind kind;
   std::vector<int64_t> options;  // ascending where they are sizes
-  size_t role = 0;               // where the part after the stage begins in `name`
-  int64_t extent = 0;            // points that a tile divides; 0: it is no tile
-  bool scales = false;           // a longer axis wants a larger tile: it is no register tile
+  size_t role = 0;               // index in `name` at which the role begins
+  int64_t extent = 0;            // extent of the axis that a tile divides; 0: it is no tile
+  bool scales = false;           // a longer axis wants a larger tile, unlike a register tile
   [[nodiscard]] std::string_view role_name() const { return std::string_view(name).substr(role); }
 };
 
@@ -40,61 +40,69 @@ struct Point {
 struct Candidate {
   schedule::State state;
   schedule::Bounds bounds;
-  schedule::Steps steps;                    // that made the state
-  std::shared_ptr<const compute::Dag> dag;  // of the task
+  schedule::Steps steps;                    // steps that made the state
+  std::shared_ptr<const compute::Dag> dag;  // the task
 };
 
-// Of any schedule, whether it is a point of a space or not; an error if its steps do not apply.
+// Makes the candidate of any schedule, whether it is a point of a space or not. Returns an error if
+// its steps do not apply.
 [[nodiscard]] Result<Candidate> make_candidate(const compute::Dag& dag,
                                                const schedule::Steps& steps);
 
-// The schedule of a task of which nothing is known: the default point of its space.
+// Makes the candidate for a task of which nothing is known: the default point of its space.
 [[nodiscard]] Result<Candidate> default_candidate(const compute::Dag& dag,
                                                   const target::Target& target);
 
 class Space {
  public:
-  // The sketches that the rules find for a task on a target. Never empty: the last resort runs
-  // each stage in a parallel loop.
+  // Builds the sketches that the rules find for a task on a target. There is at least one: the last
+  // resort runs each stage in a parallel loop.
   [[nodiscard]] static Result<Space> create(const compute::Dag& dag, const target::Target& target,
                                             trial::Accuracy accuracy = trial::Accuracy::kDefault);
 
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
-  // Whether a sketch only divides among threads what another one does with less work on one.
+  // Returns whether a sketch exists only to divide work among threads: on one thread another sketch
+  // does the same with less work.
   [[nodiscard]] bool is_for_threads(int sketch) const;
-  // The arithmetic of the algorithm with the least; of Winograd's and Strassen's only the
-  // products and what follows them, of a direct one what known zeros and a causal mask leave
-  // (schedule::needed_flops), so that no schedule can do with less.
+  // Returns the FLOPs of the algorithm that needs the fewest, which no schedule can undercut.
+  // Winograd's and Strassen's algorithms count only the products and what follows them, a direct
+  // one only what known zeros and a causal mask leave (schedule::needed_flops).
   [[nodiscard]] double least_flops() const { return least_flops_; }
-  [[nodiscard]] double size() const;  // points, legal or not, over all sketches
+  [[nodiscard]] double size() const;  // number of points of all sketches, legal or not
 
-  // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
-  // another is named.
+  // Returns a good point of a sketch by rule of thumb, without any model. Sketch 0 uses the direct
+  // algorithm.
   [[nodiscard]] Point default_point(int sketch = 0) const;
-  [[nodiscard]] std::vector<Point> default_points() const;  // of every sketch
-  // Of the sketches one like the other; its default point if hundreds of draws are illegal.
+  [[nodiscard]] std::vector<Point> default_points() const;  // the default point of each sketch
+  // Draws a random legal point; all sketches are equally likely. Returns the sketch's default point
+  // if hundreds of draws are illegal.
   [[nodiscard]] Point sample(Rng& rng) const;
-  // Many points make the same program: tiles that are longer than their axis, orders of loops that
-  // run once, ways to treat a rest that there is not. The one that stands for all of them: sample,
-  // mutate, crossover and neighbours return no others.
+  // Returns the canonical point of all those that make the same program, as with tiles that are
+  // longer than their axis, orders of loops that run once, or treatments of a remainder that does
+  // not exist. sample, mutate, crossover and neighbours return canonical points.
   [[nodiscard]] Point canonical(Point point) const;
-  // Changes one to three decisions.
+  // Changes one to three decisions at random. Returns a random sample if dozens of attempts find no
+  // other legal point.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
-  // Each decision from one of the parents; of one sketch, else a copy of `a`.
+  // Takes each decision at random from one of the parents. Returns a copy of `a` if the parents are
+  // of different sketches or if no legal child is found.
   [[nodiscard]] Point crossover(const Point& a, const Point& b, Rng& rng) const;
-  // All legal points at index distance one, each program once and not the point's own.
+  // Returns all legal points that differ by one option of one decision, each program once and not
+  // the point's own.
   [[nodiscard]] std::vector<Point> neighbours(const Point& point) const;
-  // Numbers in [0, 1] for models that read decisions; length fixed per sketch.
+  // Encodes the decisions as numbers in [0, 1], one per decision of the sketch, for models that
+  // read decisions.
   [[nodiscard]] std::vector<float> encode(const Point& point) const;
 
   [[nodiscard]] schedule::Steps steps(const Point& point) const;
-  // State and bounds of a point, or why it is illegal. Costs microseconds.
+  // Returns the state and bounds of a point, or an error that says why it is illegal. It takes
+  // microseconds.
   [[nodiscard]] Result<Candidate> instantiate(const Point& point) const;
   [[nodiscard]] bool legal(const Point& point) const;
-  // The point whose steps are equal to the given ones, or the nearest: a foreign schedule as a
-  // start.
+  // Returns the legal point whose steps are equal to the given ones or most similar to them, so
+  // that a search can start from a schedule of another source.
   [[nodiscard]] std::optional<Point> locate(const schedule::Steps& steps) const;
 
  private:

@@ -5,8 +5,8 @@
 
 namespace hone::space {
 
-// Few registers and, unless vectors of more bytes are wanted, few lanes, so that small shapes have
-// full tiles and tails.
+// Returns a target with few registers and, unless `vector_bytes` is larger, few lanes, so that
+// small shapes have full tiles and tails.
 inline target::Target narrow(int vector_bytes = 16) {
   target::Target target;
   target.vector_bytes = vector_bytes;
@@ -15,7 +15,8 @@ inline target::Target narrow(int vector_bytes = 16) {
   return target;
 }
 
-// With caches so small that products which the interpreter can run have blocks and panels.
+// Returns the target with caches so small that products which the interpreter can run have blocks
+// and panels.
 inline target::Target with_small_caches(target::Target target) {
   target.caches.resize(2);
   target.caches[0].bytes = 1 << 10;

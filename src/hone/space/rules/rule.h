@@ -18,24 +18,26 @@ enum class Fit : uint8_t {
   kWhole,     // all stages in one nest: rules for single stages are not asked
 };
 
-// What rules are asked about.
+// The task that rules look at.
 struct Task {
   const compute::Dag& dag;
   trial::Accuracy accuracy;
-  SketchBuilder whole;           // the task as it came
-  SketchBuilder stages = whole;  // pointwise stages inlined, sums apart from what is made of them
-  // Of a task that is a single sum and what is computed of it, these two stages; "" otherwise.
+  SketchBuilder whole;  // the task as it was given
+  // The task with pointwise stages inlined and each sum in a stage of its own.
+  SketchBuilder stages = whole;
+  // The two stages of a task that is a single sum and its pointwise epilogue; "" for other tasks.
   std::string reduction = {}, epilogue = {};
-  bool covered = false;  // some rule found that it is one nest (Fit::kWhole)
+  bool covered = false;  // some rule found that the whole task is one nest (Fit::kWhole)
 };
 
 struct Rule {
   std::string_view name;
-  // Whether the rule is asked at all.
+  // Returns whether the rule is asked at all.
   bool (*applies)(const Task& task);
   // Adds steps, decisions and groups to a copy of the task, which is dropped if the fit is kNone.
   Fit (*build)(SketchBuilder& builder, const Task& task);
-  // What a rule makes may turn out illegal: then there is no such sketch. Of others it is an error.
+  // If true, the rule's sketch may turn out to be illegal, and then the space does not have it. An
+  // illegal sketch of another rule is an error.
   bool optional = false;
 };
 

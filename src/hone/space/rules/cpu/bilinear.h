@@ -20,16 +20,16 @@ namespace hone::space {
 
 struct Bilinear {
   struct Tiled {
-    std::string axis;  // of the convolution or product
+    std::string axis;  // axis of the convolution or product
     int64_t outputs;   // results per tile
   };
   schedule::Step step;
   std::vector<Tiled> tiled;
-  int64_t points = 1;          // matrix products
-  size_t point_axes = 1;       // axes that count them
-  int64_t channel_places = 1;  // vectors of channels side by side that a tile has
+  int64_t points = 1;          // number of matrix products
+  size_t point_axes = 1;       // leading axes of the stages, which index the products
+  int64_t channel_places = 1;  // vectors of channels that a tile has, side by side
 };
-// The task's reduction with its epilogue by the algorithm.
+// Adds a sketch that computes the task's reduction by the algorithm, with its epilogue.
 [[nodiscard]] Fit add_bilinear(SketchBuilder& builder, const Task& task, const Bilinear& algorithm);
 
 }  // namespace hone::space

@@ -1,5 +1,5 @@
-// space/rules/cpu/dot_testing.h - for tests: products whose second operand has its sums' terms side
-// by side.
+// space/rules/cpu/dot_testing.h - for tests: matrix products whose second operand is transposed, so
+// that the terms of a sum are neighbours in memory.
 #pragma once
 
 #include "hone/compute/dag_testing.h"
@@ -8,7 +8,7 @@ namespace hone::space {
 
 struct DotShape {
   int64_t m = 1, n = 1, k = 1;
-  bool constant = true;  // the second operand
+  bool constant = true;  // the second operand is a constant
 };
 
 // out[m, n] = max(0, sum over k of data[m, k] * weight[n, k])

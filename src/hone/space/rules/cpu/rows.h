@@ -1,4 +1,5 @@
-// space/rules/cpu/rows.h - what the rules for reductions along rows share (internal to space).
+// space/rules/cpu/rows.h - definitions that the rules for reductions along rows share (internal to
+// space).
 #pragma once
 
 #include "hone/space/sketch.h"
@@ -6,26 +7,28 @@
 namespace hone::space {
 
 inline bool is_reduction(const schedule::StageInfo& info) { return !info.stage.reduce.empty(); }
-// The reduce axis (position in info.axes) along which a read of a single buffer is contiguous and
-// which no other dimension of that buffer mentions; -1 if there is none.
+// Returns a reduce axis (position in info.axes) that alone indexes the last dimension of a read,
+// with coefficient 1, so that the read is contiguous along it; -1 if there is none.
 [[nodiscard]] int contiguous_reduce_axis(const schedule::StageInfo& info);
-// How many different buffers its spatial axes move through: a matrix product has two.
+// Returns the number of different buffers whose reads move with a reduce axis: a matrix product has
+// two.
 [[nodiscard]] int moving_operands(const schedule::StageInfo& info);
-// exp, div and the like: not worth computing twice.
+// Returns whether the stage computes exp, div or the like, which is not worth computing twice.
 [[nodiscard]] bool is_expensive(const compute::Stage& stage);
-// A lone reduction that writes the result gets a stage that copies it out.
+// Adds a stage that copies the result out, if the last stage is a reduction.
 [[nodiscard]] Status copy_out(SketchBuilder& builder);
 
-// Elements of a long row, all rows told: for fewer a phase over its parts saves no more than its
-// fork and join take, which is a microsecond where threads share no cache; for half as many if
-// there are functions of them.
+// The least number of elements, in all rows together, for which rows are cut into parts; half of it
+// suffices if functions of the elements are computed. With fewer, a phase over the parts saves no
+// more than its fork and join take, which is a microsecond if threads share no cache.
 inline constexpr int64_t kLeastLongRow = 1 << 16;
-inline constexpr int64_t kRowsPerCore = 4;  // with more there is work for all without parts
-// Into how many parts a row of so many elements may be cut, and how long each is.
+inline constexpr int64_t kRowsPerCore = 4;  // with more rows all cores have work without parts
+// Return the numbers of parts into which a row of so many elements may be cut, and the length of
+// each part.
 [[nodiscard]] std::vector<int64_t> row_parts(int64_t length);
 [[nodiscard]] int64_t part_of(int64_t length, int64_t parts);
 
-// Few rows that threads share in parts; their number is a decision.
+// A group for few rows that threads share in parts. The number of parts is a decision.
 class RowParts : public Group {
  public:
   int64_t rows = 1;
@@ -36,7 +39,7 @@ class RowParts : public Group {
     d_parts = builder.add_decision(stage, "row_parts", DecisionKind::kParallel, parts);
   }
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  // Two for each core, so that one that is late gives some away.
+  // Chooses two parts for each core, so that a core that is late leaves some to others.
   void set_default(MutableChoice& choice) const override {
     choice.set_at_least(d_parts, (2 * cores + rows - 1) / rows);
   }

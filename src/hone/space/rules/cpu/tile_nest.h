@@ -1,8 +1,8 @@
 // space/rules/cpu/tile_nest.h - the loops of a reduction's epilogue E around a register tile
-// (internal to space). A Tiling says what may be tiled and what is decided of it; a TileNest is the
-// loops of one choice: their order, which of them threads share, the points of E's axes that each
-// covers, and how a shorter last tile is run. Legality, the canonical form, the steps and the
-// estimates of traffic ask it, and nothing else knows how loops lie.
+// (internal to space). A Tiling names the axes that may be tiled and the decisions about them; a
+// TileNest is the loops of one choice: their order, which of them threads share, the points of E's
+// axes that each covers, and how a shorter last tile is run. Legality, the canonical form, the
+// steps and the estimates of traffic ask it, and nothing else knows how loops are nested.
 #pragma once
 
 #include <array>
@@ -12,46 +12,46 @@
 
 namespace hone::space {
 
-// What is decided of a tiled nest, by role. A task leaves only some of it open.
+// The decisions about a tiled nest, by role. A task leaves only some of them open.
 class TileDecisions {
  public:
   enum Role : uint8_t {
-    kLanes,    // of a vector of channels
-    kVectors,  // of the register tile
+    kLanes,    // lanes of a vector of channels
+    kVectors,  // vectors of channels of the register tile
     kColumn,   // columns of the register tile
-    kRow,      // rows of it
+    kRow,      // rows of the register tile
     kBlock,    // register tiles in a block of rows
-    // Blocks of columns, the outermost of E's loops where there are no rows: their number. With
-    // threads that share channels, too, they are a grid.
+    // Number of blocks of columns, the outermost of E's loops where there are no rows. If threads
+    // also share channels, blocks of columns and tiles of channels form a grid.
     kColumnBlocks,
-    kJoin,      // so many groups, of few channels each, fill a vector; 1: a vector is one group's
-    kOrder,     // of the loops
-    kGroups,    // where the loop over groups lies
-    kParallel,  // so many of the loops are shared by threads
-    kTail,      // 1: the last tile of columns is peeled; 0: masked
-    kRest,      // 1: the last tile of channels lies apart, if it can; 0: it is a whole one
-    kLast,      // 1: no tests for tiles of channels but the last, if that is no whole one
-    kUnroll,    // terms of the sum in straight code
-    kTaps,      // 1: so are a window's taps
+    kJoin,         // number of groups, of few channels each, that fill a vector
+    kOrder,        // order of the loops
+    kGroups,       // place of the loop over groups
+    kParallel,     // number of outer loops that threads share
+    kTail,         // 1: the last tile of columns is peeled; 0: masked
+    kRest,         // 1: the last tile of channels is peeled, if it can be
+    kLast,         // 1: only the last tile of channels is tested, if not whole; 0: all are masked
+    kUnroll,       // terms of the sum in straight-line code
+    kTaps,         // 1: a window's taps are in straight-line code, too
     kReduceOrder,  // 1: the longest axis of the sum runs around its others
-    // Blocks that the longest axis of the sum is cut into: their number. What a parallel iteration
-    // computes is summed up block by block, so that a block's operands stay near.
+    // Number of blocks that the longest axis of the sum is cut into. The results of a parallel
+    // iteration are summed up block by block, so that a block's operands stay in the cache.
     kSumBlocks,
-    // Iterations of the sum's outer loop by which the first line of what one reads of the streamed
-    // operand is prefetched; 0: not.
+    // Number of iterations of the sum's outer loop by which the streamed operand is prefetched: the
+    // first line of what an iteration reads. 0: there is no prefetching.
     kAhead,
-    kPanels,        // where the operand that moves with the lanes is copied to, if no constant
-    kPackedBlocks,  // of vectors * lanes channels, packed side by side for a loop around E
+    kPanels,        // Contraction::PanelPlace of the operand along the lanes, if no constant
+    kPackedBlocks,  // blocks of vectors * lanes channels packed side by side
     kRoles
   };
   TileDecisions() { indices_.fill(-1); }
-  // Leaves one open; the arguments are those of SketchBuilder::add_decision.
+  // Adds the decision of a role. The arguments are those of SketchBuilder::add_decision.
   void add(SketchBuilder& builder, const std::string& stage, Role role,
            std::vector<int64_t> options, int64_t extent = 0, bool scales = false);
-  // Takes over what a caller has decided.
+  // Makes a decision that the caller has added that of a role.
   void share(Role role, int decision) { indices_[role] = decision; }
   [[nodiscard]] bool has(Role role) const { return indices_[role] >= 0; }
-  // As Choice numbers them: -1 if there is no choice.
+  // Returns the number of a role's decision, for Choice; -1 if there is no choice.
   [[nodiscard]] int operator[](Role role) const { return indices_[role]; }
 
  private:
@@ -67,7 +67,8 @@ struct Roles {
   int groups = -1;         // one of `outer`, along which no operand is shared
 };
 
-// Points that E's loops run through: all, or those of a block if E is computed inside of one.
+// The numbers of points that E's loops run through: all, or those of a block if E is computed
+// inside of one.
 struct Extents {
   int64_t channels = 1, columns = 1, rows = 1;
 };
@@ -80,11 +81,11 @@ struct RegisterTile {
 };
 
 struct Tiling {
-  std::vector<compute::Axis> axes;  // of E
+  std::vector<compute::Axis> axes;  // axes of E
   Roles roles;
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
   bool pad_vector = false;  // channels behind the last one may be computed: nobody reads them
-  // The last tile of channels lies apart in any case, as only it has tests.
+  // The last tile of channels is always peeled, so that only it has tests.
   bool rest_peeled = false;
   TileDecisions decisions;
 
@@ -92,12 +93,12 @@ struct Tiling {
   [[nodiscard]] int64_t value(const Choice& choice, TileDecisions::Role role) const {
     return choice[decisions[role]];
   }
-  // Of a switch or a place: 0 where there is no choice.
+  // Returns the value of a switch or a place, which is 0 where there is no choice.
   [[nodiscard]] int64_t or_zero(const Choice& choice, TileDecisions::Role role) const {
     return has(role) ? value(choice, role) : 0;
   }
   [[nodiscard]] RegisterTile tile_of(const Choice& choice) const;
-  // Of an axis; 1 for -1.
+  // Returns the extent of an axis; 1 for axis -1.
   [[nodiscard]] int64_t extent(int axis) const {
     return axis < 0 ? 1 : axes[static_cast<size_t>(axis)].extent;
   }
@@ -108,15 +109,15 @@ struct Tiling {
 
 class TileNest {
  public:
-  // Loops around the register tile, inside of the axes that stay outermost. Blocks are those of
-  // rows, or of columns where there are no rows.
+  // The loops around the register tile, inside of the axes that stay outermost. Blocks are blocks
+  // of rows, or of columns where there are no rows.
   enum Role : uint8_t { kGroups, kBlocks, kChannels, kRows, kColumns, kRoles };
   using Order = std::array<Role, kRoles>;
   struct Loop {
-    int axis = -1;            // of E; -1: there is no such loop
-    std::string_view suffix;  // its name is the axis' and this
+    int axis = -1;            // axis of E; -1: there is no such loop
+    std::string_view suffix;  // end of its name, which begins with that of the axis
     int64_t span = 1;         // points of the axis that all of its iterations cover
-    bool repeats = false;     // it runs more than once
+    bool repeats = false;     // the loop runs more than once
     bool parallel = false;    // threads share its iterations
     [[nodiscard]] bool is_serial() const { return repeats && !parallel; }
     [[nodiscard]] bool is_shared() const { return repeats && parallel; }
@@ -125,44 +126,46 @@ class TileNest {
 
   [[nodiscard]] const RegisterTile& tile() const { return tile_; }
   [[nodiscard]] bool has_column_blocks() const { return column_blocks_; }
-  // Register tiles in a block of columns, or of all columns if these are one block.
+  // Returns the number of register tiles in a block of columns, or in all columns if these are one
+  // block.
   [[nodiscard]] int64_t block_tiles() const { return block_tiles_; }
   [[nodiscard]] const Loop& operator[](Role role) const { return loops_[role]; }
-  // Two loops that are one: neighbours, both parallel or both not.
+  // Returns whether `second` follows `first` and both are parallel or both are not, so that they
+  // are in effect one loop.
   [[nodiscard]] bool joins(Role first, Role second) const;
-  // Points of an axis that one iteration of the parallel loop covers.
+  // Returns the number of points of an axis that one iteration of the parallel loop covers.
   [[nodiscard]] int64_t points_of_iteration(int axis) const;
 
-  // Whether the last tile of channels lies apart: it has fewer vectors, and no loop that threads
-  // share runs over it.
+  // Returns whether the last tile of channels is peeled by the decision kRest: it has fewer
+  // vectors, and threads do not share the loop over channels.
   [[nodiscard]] bool leaves_rest() const;
   [[nodiscard]] schedule::Tail channel_tail() const;
   [[nodiscard]] schedule::Tail column_tail() const;
-  [[nodiscard]] schedule::Tail block_tail() const;  // of blocks of columns
+  [[nodiscard]] schedule::Tail block_tail() const;  // tail of the blocks of columns
 
-  // The loops that repeat, in order; threads share the first ones. What runs is the same where
-  // these are.
+  // The loops that run more than once, in order; threads share the first ones. Nests with equal
+  // tiles run the same program if these loops are equal.
   struct Repeating {
     Order roles{};
     int size = 0, parallel = 0;
     bool operator==(const Repeating&) const = default;
-    // As if another loop ran in the place of one.
+    // Returns these loops with `by` in the place of `instead_of`.
     [[nodiscard]] Repeating with(Role by, Role instead_of) const;
   };
   [[nodiscard]] Repeating repeating() const;
 
-  // Loops of a stage around the register tile and of it, the outermost first; threads may share so
-  // many of the outer ones.
+  // The names of a stage's loops around the register tile and in it, the outermost first. Threads
+  // may share the first `parallel` of the outer ones.
   struct Names {
     std::vector<std::string> outer, tile;
     size_t parallel = 0;
   };
-  // Splits the axes of E, or of a stage that has them under these names.
+  // Appends the splits of the axes of E, or of a stage that has them under these names.
   Names split(const std::string& stage, const std::vector<std::string>& axes,
               schedule::Steps& steps) const;
 
  private:
-  // Whether the loop over groups stays among the outermost axes.
+  // Returns whether a role is the loop over groups and stays among the outermost axes.
   [[nodiscard]] bool fixes(Role role) const { return role == kGroups && place_ == 0; }
 
   const Tiling& tiling_;
@@ -170,7 +173,7 @@ class TileNest {
   Extents extents_;
   RegisterTile tile_;
   int64_t block_tiles_ = 1;
-  int64_t place_ = 0;  // of the loop over groups
+  int64_t place_ = 0;  // place of the loop over groups
   bool column_blocks_ = false;
   std::array<Loop, kRoles> loops_;  // by role
   Order order_;
