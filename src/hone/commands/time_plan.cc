@@ -96,7 +96,7 @@ void plan_in_model(const TimeDemand& demand, TimePlan& plan) {
   plan.in_model_seconds = plan.in_model_skipped.empty() ? seconds : 0;
 }
 
-// What checking the last library takes. With the reference known, only the library runs.
+// Returns the seconds of checking the last library; only it runs if the reference is known.
 double last_check_seconds(const TimeDemand& demand, bool reference_known) {
   if (!demand.checks) return 0;
   if (reference_known) return static_cast<double>(std::size(kDraws)) * demand.run_seconds;

@@ -34,7 +34,7 @@ TEST(time_plan, puts_what_was_measured_in_place_of_estimates) {
   EXPECT_GT(second.finish_seconds, first.finish_seconds);
 }
 
-// What the first plan compares the second does, too: else the untuned model was written in vain.
+// The second plan compares what the first one does: else the untuned model was written in vain.
 TEST(time_plan, decides_on_the_comparison_once) {
   for (const double budget : {0.5, 2.0, 9.9, 10.0, 60.0, 3600.0}) {
     for (const int64_t bytes : {int64_t{0}, 100 * kMegabyte, 900 * kMegabyte, 4000 * kMegabyte}) {

@@ -351,7 +351,7 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
   EXPECT_GT(summary->trials, 0);
   EXPECT_EQ(devices_of(f.options.compile.db), std::set{target::device_key(target)});
   f.expect_right_outputs();
-  // What was measured there is known there, not on the host.
+  // Measurements of that machine are known there, not on the host.
   const Result<CompileSummary> there = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(there.ok()) << there.status().message();
   const auto from = [](const std::vector<TaskSummary>& tasks, const std::string& source) {

@@ -12,7 +12,7 @@ using compute::testing::gemm;
 using space::Point;
 using space::Space;
 
-// The same point, but with the first option of a decision.
+// Returns the point with the first option of the decisions of a role.
 Point without(const Space& space, Point point, std::string_view role) {
   const std::vector<space::Decision>& decisions = space.decisions(point.sketch);
   for (size_t i = 0; i < decisions.size(); ++i) {

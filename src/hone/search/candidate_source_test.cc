@@ -88,7 +88,7 @@ TEST(candidate_source, finds_the_point_of_suggested_steps) {
   EXPECT_EQ(f.space->steps(*found[0].point), f.steps(4));
 }
 
-// What is refused makes place for others, but it is not offered again.
+// A refused candidate makes place for others, but it is not offered again.
 TEST(candidate_source, a_batch_is_filled_in_spite_of_what_is_refused) {
   Fixture f;
   CandidateSource source = f.source(f.points);

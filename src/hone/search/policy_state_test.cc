@@ -41,7 +41,7 @@ TEST(policy_state, without_a_file_nothing_is_known_yet) {
   const std::unique_ptr<Policy> fresh = policy("mixed:recall=1");
   EXPECT_TRUE(load_policy_state(f.folder.file("none"), *fresh).ok());
   EXPECT_EQ(fresh->save().value(), "");
-  // What knows nothing is written and read, too.
+  // The state of a policy that knows nothing is written and read, too.
   ASSERT_TRUE(save_policy_state(f.path, *fresh).ok());
   EXPECT_TRUE(load_policy_state(f.path, *fresh).ok());
 }

@@ -60,7 +60,7 @@ TEST(trial_log, knows_the_seconds_of_a_program_once_its_code_was_measured) {
   EXPECT_EQ(log.seconds_of_program(11), std::nullopt);
 }
 
-// What has no machine code is handed on to be recorded, and is no trial.
+// A candidate without machine code is handed on to be recorded, and is no trial.
 TEST(trial_log, counts_what_has_machine_code) {
   TrialLog log;
   Candidate broken = candidate(0, 10, 0);

@@ -33,7 +33,7 @@ std::string to_text(const Scenario& scenario) {
                      scenario.threads);
 }
 
-// What is stored, but for the machine and the day.
+// Returns the stored fields of a record, without those of the machine and the day.
 std::string to_text(const trial::Record& record) {
   return fmt::format("{:x} {} {} {} {} {:.6g}\n", record.task, record.decisions, record.steps,
                      trial::outcome_name(record.outcome), record.crowned, record.centre);

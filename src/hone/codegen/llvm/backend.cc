@@ -71,7 +71,7 @@ Result<std::string> emit(llvm::Module& module, const target::Target& target,
 void initialize_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // What LLVM gets with malloc ends as what it gets with new.
+    // An allocation of LLVM that fails in malloc ends like one that fails in new.
     llvm::install_bad_alloc_error_handler(
         [](void* /*data*/, const char* /*reason*/, bool /*diagnostics*/) { fail_allocation(0); });
     LLVMInitializeX86TargetInfo();

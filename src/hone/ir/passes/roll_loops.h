@@ -26,7 +26,7 @@ struct RollOptions {
   // 288 to 512, they gain 4 to 10 % (docs/studies/compiling.md).
   int64_t max_loads = 256;
   int64_t max_prepare_loads = 32;  // as max_loads, in phases that run once, at compile time
-  // As max_loads, for sums: 5 x 5 taps around a register tile take 100 to 200 ms to compile.
+  // The bound like max_loads for sums: 5 x 5 taps around a register tile compile in 100 to 200 ms.
   int64_t max_sum_loads = 800;
 };
 
