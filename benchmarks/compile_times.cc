@@ -11,9 +11,9 @@
 #include <optional>
 #include <set>
 
+#include "hone/backend/cpu/compiler.h"
 #include "hone/base/clock.h"
 #include "hone/base/hash.h"
-#include "hone/codegen/llvm/compiler.h"
 #include "hone/ir/program_hash.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
@@ -30,7 +30,7 @@ struct Compiled {
   uint64_t task;
   std::string steps, failure;
   double lower = 0;  // seconds
-  codegen::CompileCost cost;
+  backend::cpu::CompileCost cost;
 };
 using Row = std::pair<std::string, std::string>;  // kernel class, algorithm and where from
 
@@ -46,7 +46,7 @@ std::optional<Compiled> compile_if_new(const ModelTasks& model, size_t group,
   if (!program.ok()) return out;
   if (!seen.insert(ir::identity(*program)).second) return std::nullopt;
   for (int i = 0; i < kTimes; ++i) {
-    const Result<codegen::ObjectCode> code = codegen::compile(*program, model.target());
+    const Result<backend::cpu::ObjectCode> code = backend::cpu::compile(*program, model.target());
     out.failure = code.status().message();
     if (!code.ok()) break;
     if (i == 0 || code->cost.seconds() < out.cost.seconds()) out.cost = code->cost;
@@ -91,7 +91,7 @@ void print_row(const std::string& kernel_class, const std::string& algorithm,
   const auto at = [&](double share) {
     return milliseconds(all[static_cast<size_t>(share * static_cast<double>(all.size() - 1))]);
   };
-  codegen::CompileCost sum;
+  backend::cpu::CompileCost sum;
   double lower = 0;
   int64_t most = 0;
   for (const Compiled& one : all) {

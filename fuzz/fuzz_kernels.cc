@@ -1,6 +1,6 @@
 // A seed: the kernels of random tasks (random_task.h), by every sketch of the space and some of its
 // points, for this machine with all that it can do or limited to AVX2, between guard pages
-// (codegen/llvm/guarded_run.h), compute what the naive program does in the interpreter; NaN,
+// (backend/cpu/guarded_run.h), compute what the naive program does in the interpreter; NaN,
 // infinite and denormal operands are among the data. Threads change nothing: a sum that is split
 // over tiles has as many parts as its schedule says.
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "hone/codegen/llvm/guarded_run.h"
+#include "hone/backend/cpu/guarded_run.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"
 #include "hone/ir/printer.h"
@@ -156,17 +156,17 @@ std::string check(const RandomTask& task, const schedule::Steps& steps,
                   int64_t alignment) {
   const Result<ir::Program> program = schedule::lower(task.dag, steps);
   if (!program.ok()) return "lower: " + program.status().message();
-  const auto code = codegen::compile(*program, target, {.argument_alignment = alignment});
+  const auto code = backend::cpu::compile(*program, target, {.argument_alignment = alignment});
   if (code.status().code() == Code::kUnsupported) return "";
   if (!code.ok()) return "compile: " + code.status().message();
   const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(*program);
   const bool in_place = !pairs.empty() && oracle.seed % 2 == 0;
   std::vector<Tensor> got = arguments(task, *program, oracle.data, oracle.seed);
-  const Status ran = codegen::run_guarded(*program, *code, got,
-                                          {.alignment = alignment,
-                                           .threads = codegen::some_threads(oracle.seed),
-                                           .shared = in_place ? &pairs[0] : nullptr,
-                                           .flush_denormals = oracle.data != Data::kDenormal});
+  const Status ran = backend::cpu::run_guarded(*program, *code, got,
+                                               {.alignment = alignment,
+                                                .threads = backend::cpu::some_threads(oracle.seed),
+                                                .shared = in_place ? &pairs[0] : nullptr,
+                                                .flush_denormals = oracle.data != Data::kDenormal});
   if (!ran.ok()) return ran.message() + "\n" + ir::print(*program);
   got.resize(task.dag.params.size());  // they come first, in order
   std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);

@@ -2,7 +2,7 @@
 // in the interpreter and as machine code, and survives its text form.
 #include <cmath>
 
-#include "hone/codegen/llvm/test_support.h"
+#include "hone/backend/cpu/test_support.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"
 #include "hone/ir/printer.h"
@@ -74,9 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Status interpreted = valid.ok() ? ir::run(*program, got) : valid;
   bool same = interpreted.ok() && fuzz::same_outputs(naive, want, *program, got);
   std::string where = "interpreter";
-  for (const target::Target& target : codegen::runnable_targets()) {
+  for (const target::Target& target : backend::cpu::runnable_targets()) {
     if (!same || seed % 4 != 0) break;  // machine code for a quarter of the seeds
-    const Status status = codegen::run_machine_code(*program, target, run);
+    const Status status = backend::cpu::run_machine_code(*program, target, run);
     same = status.ok() && fuzz::same_outputs(naive, want, *program, run);
     where = target.name + " " + status.message();
   }

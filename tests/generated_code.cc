@@ -5,8 +5,8 @@
 //   hone_generated_code MODEL DEVICE ...
 #include <algorithm>
 
+#include "hone/backend/cpu/compiler.h"
 #include "hone/base/hash.h"
-#include "hone/codegen/llvm/compiler.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/schedule/lower.h"
 #include "hone/session/knowledge.h"
@@ -61,7 +61,7 @@ Status print_model(const std::string& path, const std::string& device) {
     HONE_ASSIGN_OR_RETURN(
         const ir::Program program,
         schedule::lower(model.dag(g), chosen[g], {.parameters = model.target().passes}));
-    const Result<codegen::ObjectCode> code = codegen::compile(program, model.target());
+    const Result<backend::cpu::ObjectCode> code = backend::cpu::compile(program, model.target());
     if (!code.ok() && code.status().code() != Code::kUnsupported) return code.status();
     HONE_ASSIGN_OR_RETURN(const uint64_t inputs, hash_of_inputs(model, g));
     std::string steps = schedule::to_string(chosen[g]);

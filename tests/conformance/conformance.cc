@@ -130,9 +130,9 @@ Status run_data_set(const fs::path& model_file, const fs::path& folder, const To
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(std::move(graph), library.string(), options));
   if (checks_libraries) HONE_RETURN_IF_ERROR(expect_right(summary.check));
-  HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library.string(), 2));
+  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, load(library.string(), 2));
   std::vector<Tensor> inputs;
-  for (const codegen::ModelTensor& input : model.inputs()) {
+  for (const artifact::ModelTensor& input : model.inputs()) {
     const auto it = data->inputs.find(input.name);
     if (it == data->inputs.end()) return invalid("no value is given for input '{}'", input.name);
     inputs.push_back(it->second);

@@ -31,13 +31,13 @@ struct Bench {
   double seconds = 0;           // median of whole runs, without the profile
 };
 
-Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int repeat,
+Result<Bench> measure(artifact::LoadedModel& model, const Limits& limits, int repeat,
                       uint64_t seed) {
   std::vector<Tensor> outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, arrange_inputs(model.inputs(), {}, seed));
-  for (const codegen::ModelTensor& output : model.outputs()) {
+  for (const artifact::ModelTensor& output : model.outputs()) {
     const AllocatesFor purpose(fmt::format("output '{}'", output.name));
     outputs.emplace_back(output.dtype, output.shape);
   }
@@ -60,10 +60,10 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
   for (int i = 0; i < repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     HONE_RETURN_IF_ERROR(model.run(from, to));
-    const std::vector<codegen::StepTime> steps = model.step_times();
+    const std::vector<artifact::StepTime> steps = model.step_times();
     size_t tasks = 0;  // parts of one task follow each other and have one name
     for (size_t k = 0; k < steps.size(); ++k) {
-      const codegen::StepTime& step = steps[k];
+      const artifact::StepTime& step = steps[k];
       const bool first = k == 0 || step.name != steps[k - 1].name;
       if (first && ++tasks > times.size()) {
         const Limit limit = step.bytes > 0 ? limits.of(step.least_flops, step.bytes) : Limit();

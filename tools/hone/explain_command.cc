@@ -34,8 +34,8 @@ std::string indented(std::string_view text) {
 
 constexpr size_t kShownInstructions = 40;
 
-std::string loop_text(const codegen::InnerLoop& loop, const target::Target& target, bool all) {
-  const codegen::InstructionMix& mix = loop.mix;
+std::string loop_text(const backend::cpu::InnerLoop& loop, const target::Target& target, bool all) {
+  const backend::cpu::InstructionMix& mix = loop.mix;
   std::string text = fmt::format("{} of {}: {} instructions in {} bytes\n",
                                  loop.is_loop ? "inner loop" : "no loop in the code", loop.symbol,
                                  mix.all, loop.bytes);
@@ -136,13 +136,13 @@ void print_text(const Explanation& e, const target::Target& target, const Limits
       "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} "
       "registers\n\n",
       e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
-  for (const codegen::InnerLoop& loop : e.loops)
+  for (const backend::cpu::InnerLoop& loop : e.loops)
     fmt::print("{}", loop_text(loop, target, all_code));
   fmt::print("analysed:\n{}\n{}", traffic_text(e, target), times_text(e, limits));
 }
 
-Json to_json(const codegen::InnerLoop& loop) {
-  const codegen::InstructionMix& mix = loop.mix;
+Json to_json(const backend::cpu::InnerLoop& loop) {
+  const backend::cpu::InstructionMix& mix = loop.mix;
   return {{"symbol", loop.symbol},
           {"is_loop", loop.is_loop},
           {"bytes", loop.bytes},
@@ -181,7 +181,7 @@ void print_json(const Explanation& e, const Limits& limits) {
   json["scratch_bytes"] = e.scratch_bytes;
   json["registers_needed"] = e.registers_needed;
   json["loops"] = Json::array();
-  for (const codegen::InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
+  for (const backend::cpu::InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
   json["stages"] = Json::array();
   for (const ExplainedStage& stage : e.stages) {
     json["stages"].push_back({{"name", stage.name},

@@ -32,7 +32,7 @@ Result<bool> is_artifact(const std::string& path) {
 Result<ModelFile> open_model_file(const std::string& path, const ModelFileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const bool artifact, is_artifact(path));
   if (artifact) {
-    HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(path, options.threads));
+    HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, load(path, options.threads));
     if (!options.bind.empty())
       return invalid("--bind: {} is a library already; bind when compiling", path);
     if (options.accuracy != CompileOptions().accuracy)
@@ -53,20 +53,20 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
   compile_options.sync = false;
   const std::string library = folder.file("model.so");
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
-  HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));
+  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, load(library, options.threads));
   HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));
   std::erase_if(bound, [&](const std::string& name) {
     return std::any_of(model.inputs().begin(), model.inputs().end(),
-                       [&](const codegen::ModelTensor& input) { return input.name == name; });
+                       [&](const artifact::ModelTensor& input) { return input.name == name; });
   });
   return ModelFile{std::move(folder), std::move(model), std::move(bound), summary.files};
 }
 
-Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTensor>& wanted,
+Result<std::vector<Tensor>> arrange_inputs(const std::vector<artifact::ModelTensor>& wanted,
                                            std::map<std::string, Tensor> given, uint64_t seed) {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const codegen::ModelTensor& input = wanted[i];
+    const artifact::ModelTensor& input = wanted[i];
     const auto it = given.find(input.name);
     if (it == given.end()) {
       const AllocatesFor purpose(fmt::format("input '{}'", input.name));
@@ -84,7 +84,7 @@ Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTenso
   }
   if (given.empty()) return tensors;
   std::vector<std::string> names;
-  for (const codegen::ModelTensor& input : wanted) names.push_back(input.name);
+  for (const artifact::ModelTensor& input : wanted) names.push_back(input.name);
   return invalid("--input: the model has no input '{}', expected one of: {}", given.begin()->first,
                  fmt::join(names, ", "));
 }

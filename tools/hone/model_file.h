@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/file.h"
-#include "hone/codegen/loaded_model.h"
 #include "hone/session/compile_options.h"
 
 namespace hone::tool {
@@ -26,7 +26,7 @@ struct ModelFileOptions {
 
 struct ModelFile {
   std::optional<TempDir> folder;  // of the library made from an ONNX model
-  codegen::LoadedModel model;
+  artifact::LoadedModel model;
   std::vector<std::string> bound;  // inputs of the ONNX model that the library no longer has
   std::set<std::string> read;      // the files of the ONNX model
 };
@@ -37,7 +37,7 @@ struct ModelFile {
 
 // A model's inputs in its order: those given, checked, and random ones for the others.
 [[nodiscard]] Result<std::vector<Tensor>> arrange_inputs(
-    const std::vector<codegen::ModelTensor>& wanted, std::map<std::string, Tensor> given,
+    const std::vector<artifact::ModelTensor>& wanted, std::map<std::string, Tensor> given,
     uint64_t seed);
 
 }  // namespace hone::tool

@@ -5,7 +5,7 @@
 namespace hone::tool {
 namespace {
 
-using codegen::StepTime;
+using artifact::StepTime;
 
 // Two tasks that run kernels 0 and 1 as their phases, and one that runs kernel 2.
 std::vector<StepTime> steps(double scale) {

@@ -29,9 +29,9 @@ struct RunTexts {
   bool profile = false;
 };
 
-std::vector<std::string> files_of(const std::vector<codegen::ModelTensor>& outputs) {
+std::vector<std::string> files_of(const std::vector<artifact::ModelTensor>& outputs) {
   std::vector<std::string> all;
-  for (const codegen::ModelTensor& output : outputs) all.push_back(output.name);
+  for (const artifact::ModelTensor& output : outputs) all.push_back(output.name);
   return output_files(all);
 }
 
@@ -84,7 +84,7 @@ Moments moments(const Tensor& tensor) {
 }
 
 // `files`: of the outputs; none if none was written.
-Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<Tensor>& outputs,
+Status print(const std::vector<artifact::ModelTensor>& names, const std::vector<Tensor>& outputs,
              const std::vector<std::string>& files, std::vector<double> times,
              const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());

@@ -128,7 +128,7 @@ Status run(const Options& options) {
   }
   for (const auto& [name, tensor] : given) compile.shapes.emplace(name, tensor.shape());
   compile.available = given;
-  verify_options.make_inputs = [&](const std::vector<codegen::ModelTensor>& wanted) {
+  verify_options.make_inputs = [&](const std::vector<artifact::ModelTensor>& wanted) {
     // What was bound is no input any more.
     std::map<std::string, Tensor> left = given;
     for (const std::string& name : names) {

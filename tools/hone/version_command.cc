@@ -1,5 +1,5 @@
 
-#include "hone/codegen/runtime/hone_model.h"
+#include "hone/runtime/hone_model.h"
 
 #include "command.h"
 #include "json_text.h"

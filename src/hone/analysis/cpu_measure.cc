@@ -65,7 +65,7 @@ double split_share(const Nest& nest, const NestAccess& access, size_t lane, int 
 }
 
 // A square of an unrolled loop and the vector, stored across the lanes: whole vectors, after they
-// were turned in registers (codegen/llvm/emit_transposed.cc).
+// were turned in registers (backend/cpu/emit_transposed.cc).
 bool is_turned(const Nest& nest, int lanes) {
   const size_t depth = nest.loops.size();
   if (depth < nest.outer + 2 || nest.accesses.back().element_bytes != 4) return false;

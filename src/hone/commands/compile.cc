@@ -55,8 +55,8 @@ Result<CompileSummary> compile(const std::string& model, const std::string& outp
   return summary;
 }
 
-Result<codegen::LoadedModel> load(const std::string& library, int num_threads) {
-  return codegen::LoadedModel::open(library, num_threads);
+Result<artifact::LoadedModel> load(const std::string& library, int num_threads) {
+  return artifact::LoadedModel::open(library, num_threads);
 }
 
 }  // namespace hone

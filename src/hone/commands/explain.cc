@@ -192,9 +192,9 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   out.phases = kernel->code.phases;
   out.text_bytes = kernel->code.text_bytes;
   out.scratch_bytes = kernel->code.scratch_bytes;
-  out.registers_needed = codegen::registers_needed(kernel->program(), model.target());
-  HONE_ASSIGN_OR_RETURN(
-      out.loops, codegen::inner_loops(kernel->code.object, kernel->code.phases, model.target()));
+  out.registers_needed = backend::cpu::registers_needed(kernel->program(), model.target());
+  HONE_ASSIGN_OR_RETURN(out.loops, backend::cpu::inner_loops(kernel->code.object,
+                                                             kernel->code.phases, model.target()));
   HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
   if (options.measure != Measure::kAlways) {
     HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, out.task.steps));

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "hone/analysis/cpu_measure.h"
-#include "hone/codegen/llvm/inner_loop.h"
+#include "hone/backend/cpu/inner_loop.h"
 #include "hone/measure/worker_process.h"
 #include "hone/session/compile_options.h"
 #include "hone/session/summary.h"
@@ -60,8 +60,8 @@ struct Explanation {
   std::string program;      // printed after all passes
   std::string raw_program;  // printed before the passes; empty unless ExplainOptions::passes
   std::vector<ExplainedPass> passes;  // empty unless ExplainOptions::passes
-  std::vector<codegen::Phase> phases;
-  std::vector<codegen::InnerLoop> loops;  // one per phase that runs with the model
+  std::vector<backend::cpu::Phase> phases;
+  std::vector<backend::cpu::InnerLoop> loops;  // one per phase that runs with the model
   int64_t text_bytes = 0, scratch_bytes = 0;
   int registers_needed = 0;  // number of vector registers that the register tile needs
   std::vector<ExplainedStage> stages;

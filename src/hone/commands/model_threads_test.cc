@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "hone/base/file.h"
-#include "hone/codegen/runtime/hone_model.h"
 #include "hone/commands/tune.h"
 #include "hone/db/roofline_store.h"
 #include "hone/graph/test_model.h"
+#include "hone/runtime/hone_model.h"
 #include "hone/target/target.h"
 
 namespace hone {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "hone/codegen/loaded_model.h"
+#include "hone/artifact/loaded_model.h"
 #include "hone/commands/tune_options.h"
 
 namespace hone {
@@ -24,6 +24,6 @@ namespace hone {
 [[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                                        const TuneOptions& options = {});
 // Loads a library. With `num_threads` of 0 it runs on all cores that this process may use.
-[[nodiscard]] Result<codegen::LoadedModel> load(const std::string& library, int num_threads = 0);
+[[nodiscard]] Result<artifact::LoadedModel> load(const std::string& library, int num_threads = 0);
 
 }  // namespace hone

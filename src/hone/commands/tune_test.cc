@@ -8,8 +8,8 @@
 #include <cstring>
 #include <set>
 
+#include "hone/backend/cpu/code_cache.h"
 #include "hone/base/file.h"
-#include "hone/codegen/llvm/code_cache.h"
 #include "hone/commands/in_model.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
@@ -65,7 +65,7 @@ struct Fixture {
     const std::vector<Tensor> inputs = {graph::random_tensor({1, 3, 17, 17}, rng)};
     const std::vector<Tensor> expected = graph::run_plainly(graph, inputs);
     for (const int threads : {1, 2}) {
-      Result<codegen::LoadedModel> model = load(library, threads);
+      Result<artifact::LoadedModel> model = load(library, threads);
       ASSERT_TRUE(model.ok()) << model.status().message();
       const Result<std::vector<Tensor>> outputs = model->run(inputs);
       ASSERT_TRUE(outputs.ok()) << outputs.status().message();
@@ -112,7 +112,7 @@ TEST(facade, kernels_that_do_not_need_each_other_run_together_to_the_same_bits) 
     EXPECT_GE(summary->calls, 9);
     EXPECT_EQ(summary->turns < summary->calls, together);
     for (const int threads : {1, 2, 0}) {
-      Result<codegen::LoadedModel> model = load(f.library, threads);
+      Result<artifact::LoadedModel> model = load(f.library, threads);
       ASSERT_TRUE(model.ok()) << model.status().message();
       for (int round = 0; round < 20; ++round) {
         Result<std::vector<Tensor>> outputs = model->run(inputs);
@@ -240,14 +240,14 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   ASSERT_TRUE(records.ok());
   EXPECT_GE(static_cast<int>(records->size()), summary->trials);
 
-  const int64_t compilations = codegen::code_cache().counts().compiled;
+  const int64_t compilations = backend::cpu::code_cache().counts().compiled;
   const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(compiled.ok());
   int stored = 0;
   for (const TaskSummary& task : compiled->tasks) stored += task.source == "stored";
   EXPECT_GT(stored, 3);
   expect_as_tuned(compiled->tasks, summary->compile.tasks);
-  EXPECT_LE(codegen::code_cache().counts().compiled - compilations,
+  EXPECT_LE(backend::cpu::code_cache().counts().compiled - compilations,
             2 * (std::ssize(compiled->tasks) - stored))
       << "what was measured is not compiled again";
   f.expect_right_outputs();

@@ -26,7 +26,7 @@ double type_tolerance(const graph::Graph& graph) {
 }
 
 Result<std::vector<Tensor>> inputs_of(const ModelTasks& model, const VerifyOptions& options) {
-  std::vector<codegen::ModelTensor> wanted;
+  std::vector<artifact::ModelTensor> wanted;
   for (const graph::TensorInfo& info : model.tasks.inputs)
     wanted.push_back({info.name, info.dtype, info.shape});
   HONE_ASSERT(options.make_inputs != nullptr, "verifying needs inputs");

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hone/codegen/loaded_model.h"
+#include "hone/artifact/loaded_model.h"
 #include "hone/commands/verify_tasks.h"
 #include "hone/session/compile_options.h"
 
@@ -16,7 +16,7 @@ namespace hone {
 struct VerifyOptions {
   CompileOptions compile;
   // Returns values for the model's inputs, in its order.
-  std::function<Result<std::vector<Tensor>>(const std::vector<codegen::ModelTensor>&)> make_inputs;
+  std::function<Result<std::vector<Tensor>>(const std::vector<artifact::ModelTensor>&)> make_inputs;
   // The expected tensors, by the names that the model gives them. If it is null, a naive run
   // computes them.
   const std::vector<NamedTensor>* reference = nullptr;

@@ -99,7 +99,7 @@ VerifyOptions options() {
   VerifyOptions options;
   options.compile.use_db = false;
   options.compile.threads = 2;
-  options.make_inputs = [](const std::vector<codegen::ModelTensor>& wanted) {
+  options.make_inputs = [](const std::vector<artifact::ModelTensor>& wanted) {
     EXPECT_EQ(wanted.size(), 1U);
     return Result<std::vector<Tensor>>(std::vector<Tensor>{input()});
   };
@@ -166,7 +166,7 @@ TEST(verify, tasks_that_hide_an_operand_get_their_own_arguments) {
   for (const char* name : {"a", "b", "c", "d", "f", "h", "u"}) model.output(name);
   const graph::Graph graph = model.graph();
   VerifyOptions with = options();
-  with.make_inputs = [&](const std::vector<codegen::ModelTensor>&) {
+  with.make_inputs = [&](const std::vector<artifact::ModelTensor>&) {
     return Result<std::vector<Tensor>>(std::vector<Tensor>{x, y, z});
   };
   const Result<VerifyReport> report = verify(graph, with);
@@ -239,7 +239,7 @@ TEST(verify, knows_which_part_of_a_varying_shape_has_a_meaning) {
   model.node("NonZero", {"x"}, {"n"}).node("Transpose", {"n"}, {"t"}).output("t");
   const graph::Graph graph = model.graph();
   VerifyOptions with = options();
-  with.make_inputs = [](const std::vector<codegen::ModelTensor>&) {
+  with.make_inputs = [](const std::vector<artifact::ModelTensor>&) {
     Tensor x = input();
     for (int64_t i = 0; i < 200; ++i) x.set(i, 0);
     return Result<std::vector<Tensor>>(std::vector<Tensor>{x});

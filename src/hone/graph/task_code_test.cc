@@ -1,10 +1,10 @@
-// Machine code of the search space (codegen/llvm/space_code_testing.h) for the tasks that the
+// Machine code of the search space (backend/cpu/space_code_testing.h) for the tasks that the
 // compiler makes of operators: with its layouts, borders and copies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "hone/codegen/llvm/space_code_testing.h"
+#include "hone/backend/cpu/space_code_testing.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
 #include "hone/graph/test_model.h"
@@ -12,8 +12,8 @@
 namespace hone::graph {
 namespace {
 
-using codegen::check_family;
-using codegen::Extents;
+using backend::cpu::check_family;
+using backend::cpu::Extents;
 
 // The one of the model's tasks with the most operations, or of those with none the last.
 compute::Dag main_task(const TestModel& model) {

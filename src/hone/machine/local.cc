@@ -14,7 +14,7 @@ class LocalTimer final : public ModelTimer {
       const std::vector<std::string>& libraries, int threads, double seconds) const override {
     return machine::time_in_turns(libraries, threads, seconds);
   }
-  [[nodiscard]] Result<std::unique_ptr<TimedModel>> load(const codegen::ArtifactSpec& spec,
+  [[nodiscard]] Result<std::unique_ptr<TimedModel>> load(const artifact::ArtifactSpec& spec,
                                                          int threads) const override {
     return ModelRun::create(spec, threads);
   }

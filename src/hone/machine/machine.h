@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hone/codegen/artifact.h"
+#include "hone/artifact/artifact.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/host_load.h"
 #include "hone/measure/measure_roofline.h"
@@ -35,7 +35,7 @@ class ModelTimer {
   [[nodiscard]] virtual Result<std::vector<std::vector<double>>> time_in_turns(
       const std::vector<std::string>& libraries, int threads, double seconds) const = 0;
   // Copies the weights of `spec`, which may be gone afterwards.
-  [[nodiscard]] virtual Result<std::unique_ptr<TimedModel>> load(const codegen::ArtifactSpec& spec,
+  [[nodiscard]] virtual Result<std::unique_ptr<TimedModel>> load(const artifact::ArtifactSpec& spec,
                                                                  int threads) const = 0;
 };
 inline constexpr int kLeastRounds = 4;

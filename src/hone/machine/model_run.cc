@@ -4,24 +4,24 @@
 
 namespace hone::machine {
 
-Result<std::unique_ptr<TimedModel>> ModelRun::create(const codegen::ArtifactSpec& spec,
+Result<std::unique_ptr<TimedModel>> ModelRun::create(const artifact::ArtifactSpec& spec,
                                                      int threads) {
   std::unique_ptr<ModelRun> made(new ModelRun());
   ModelRun& run = *made;
   HONE_ASSIGN_OR_RETURN(run.kernels_, load_kernels(spec));
-  HONE_ASSIGN_OR_RETURN(const std::string plan, codegen::encode_plan(spec));
+  HONE_ASSIGN_OR_RETURN(const std::string plan, artifact::encode_plan(spec));
   run.plan_.resize((plan.size() + 7) / 8);
   std::memcpy(run.plan_.data(), plan.data(), plan.size());
-  const std::vector<int64_t> offsets = codegen::weight_offsets(spec);
+  const std::vector<int64_t> offsets = artifact::weight_offsets(spec);
   run.weights_ = Tensor(DType::kU8, {offsets.back()});
   for (size_t i = 0; i < spec.weights.size(); ++i) {
     if (spec.weights[i].bytes > 0)
       std::memcpy(static_cast<char*>(run.weights_.data()) + offsets[i], spec.weights[i].data,
                   static_cast<size_t>(spec.weights[i].bytes));
   }
-  for (const codegen::ArtifactTensor& input : spec.inputs)
+  for (const artifact::ArtifactTensor& input : spec.inputs)
     run.from_.push_back(run.inputs_.emplace_back(input.dtype, input.shape).data());
-  for (const codegen::ArtifactTensor& output : spec.outputs)
+  for (const artifact::ArtifactTensor& output : spec.outputs)
     run.to_.push_back(run.outputs_.emplace_back(output.dtype, output.shape).data());
   const runtime::ModelImage image = {run.plan_.data(), plan.size(), run.kernels_.functions.data(),
                                      run.weights_.data()};

@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
-#include "hone/codegen/runtime/model.h"
 #include "hone/machine/loaded_kernels.h"
 #include "hone/machine/machine.h"
+#include "hone/runtime/model.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone::machine {
@@ -15,8 +15,8 @@ namespace hone::machine {
 class ModelRun final : public TimedModel {
  public:
   // Copies the weights; `spec` may be gone afterwards. An error if this machine cannot run it.
-  [[nodiscard]] static Result<std::unique_ptr<TimedModel>> create(const codegen::ArtifactSpec& spec,
-                                                                  int threads);
+  [[nodiscard]] static Result<std::unique_ptr<TimedModel>> create(
+      const artifact::ArtifactSpec& spec, int threads);
   [[nodiscard]] Result<std::vector<double>> run(std::span<const int32_t> steps) override;
 
  private:

@@ -11,7 +11,7 @@ class NullTimer final : public ModelTimer {
       const std::vector<std::string>&, int, double) const override {
     return no_device();
   }
-  [[nodiscard]] Result<std::unique_ptr<TimedModel>> load(const codegen::ArtifactSpec&,
+  [[nodiscard]] Result<std::unique_ptr<TimedModel>> load(const artifact::ArtifactSpec&,
                                                          int) const override {
     return no_device();
   }

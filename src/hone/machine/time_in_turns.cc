@@ -1,7 +1,7 @@
 #include "hone/machine/time_in_turns.h"
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
-#include "hone/codegen/loaded_model.h"
 #include "hone/machine/machine.h"
 
 namespace hone::machine {
@@ -9,7 +9,7 @@ namespace hone::machine {
 Result<std::vector<std::vector<double>>> time_in_turns(const std::vector<std::string>& libraries,
                                                        int threads, double seconds) {
   struct Entry {
-    codegen::LoadedModel model;
+    artifact::LoadedModel model;
     std::vector<Tensor> inputs, outputs;
     std::vector<const void*> from;
     std::vector<void*> to;
@@ -17,11 +17,12 @@ Result<std::vector<std::vector<double>>> time_in_turns(const std::vector<std::st
   };
   std::vector<Entry> entries;
   for (const std::string& library : libraries) {
-    HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, codegen::LoadedModel::open(library, threads));
+    HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model,
+                          artifact::LoadedModel::open(library, threads));
     Entry entry{std::move(model), {}, {}, {}, {}, {}};
-    for (const codegen::ModelTensor& input : entry.model.inputs())
+    for (const artifact::ModelTensor& input : entry.model.inputs())
       entry.inputs.emplace_back(input.dtype, input.shape);
-    for (const codegen::ModelTensor& output : entry.model.outputs())
+    for (const artifact::ModelTensor& output : entry.model.outputs())
       entry.outputs.emplace_back(output.dtype, output.shape);
     for (const Tensor& tensor : entry.inputs) entry.from.push_back(tensor.data());
     for (Tensor& tensor : entry.outputs) entry.to.push_back(tensor.data());

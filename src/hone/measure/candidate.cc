@@ -106,7 +106,7 @@ Status Bench::set_threads(int threads) {
 Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, WorkerOperands* operands,
                                               Arena& memory, bool poison) {
   LoadedCandidate c;
-  HONE_ASSIGN_OR_RETURN(c.code_, codegen::LoadedCode::load(job.object, job.prepare_object));
+  HONE_ASSIGN_OR_RETURN(c.code_, backend::cpu::LoadedCode::load(job.object, job.prepare_object));
   std::vector<int64_t> sizes;
   for (const Argument& a : job.arguments) {
     if (a.operand < 0) sizes.push_back(a.bytes);
@@ -131,7 +131,7 @@ Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, Worke
     (constant ? c.weights_ : c.others_)
         .emplace_back(static_cast<char*>(c.args_.back()), static_cast<size_t>(a.bytes));
   }
-  for (const codegen::Phase& p : job.phases) {
+  for (const backend::cpu::Phase& p : job.phases) {
     auto* kernel = reinterpret_cast<hone_kernel>(c.code_->symbol(p.symbol));
     if (kernel == nullptr) return invalid("the object has no function {}", p.symbol);
     (p.prepare ? c.prepare_ : c.main_).push_back({kernel, c.args_.data(), p.num_tiles, 0});

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
 #include "hone/measure/counters.h"
 #include "hone/measure/job.h"
 #include "hone/measure/sweep.h"
+#include "hone/runtime/pool.h"
 
 namespace hone::measure {
 
@@ -72,7 +72,7 @@ class LoadedCandidate {
   }
   void forget(runtime::Pool* pool, Weights weights, const Sweep& sweep) const;
   [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
-  std::unique_ptr<codegen::LoadedCode> code_;
+  std::unique_ptr<backend::cpu::LoadedCode> code_;
   std::vector<void*> args_;
   std::vector<std::span<char>> weights_, others_;  // arguments of the main phases
   std::vector<runtime::PhaseCall> prepare_, main_;

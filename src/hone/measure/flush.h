@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "hone/codegen/runtime/pool.h"
+#include "hone/runtime/pool.h"
 
 namespace hone::measure {
 

@@ -7,13 +7,13 @@
 #include <ctime>
 #include <memory>
 
+#include "hone/backend/cpu/compiler.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
-#include "hone/codegen/llvm/compiler.h"
-#include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
 #include "hone/measure/roofline_programs.h"
+#include "hone/runtime/pool.h"
 
 namespace hone::measure {
 namespace {
@@ -31,14 +31,15 @@ using PoolPtr = std::unique_ptr<runtime::Pool, PoolDeleter>;
 
 // A kernel of one of the programs, compiled.
 struct Kernel {
-  std::unique_ptr<codegen::LoadedCode> code;
+  std::unique_ptr<backend::cpu::LoadedCode> code;
   hone_kernel function = nullptr;
 };
 
 Result<Kernel> make_kernel(const ir::Program& program, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode object, codegen::compile(program, target));
+  HONE_ASSIGN_OR_RETURN(const backend::cpu::ObjectCode object,
+                        backend::cpu::compile(program, target));
   Kernel kernel;
-  HONE_ASSIGN_OR_RETURN(kernel.code, codegen::LoadedCode::load(object.object));
+  HONE_ASSIGN_OR_RETURN(kernel.code, backend::cpu::LoadedCode::load(object.object));
   kernel.function =
       reinterpret_cast<hone_kernel>(kernel.code->symbol(object.phases[0].symbol));  // NOLINT
   return kernel;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/codegen/llvm/compiler.h"
+#include "hone/backend/cpu/compiler.h"
 #include "hone/ir/verifier.h"
 #include "hone/measure/roofline_programs.h"
 
@@ -16,7 +16,7 @@ int count(const std::string& text, std::string_view what) {
 }
 
 std::string assembly(const ir::Program& program, const target::Target& target) {
-  const auto code = codegen::compile(program, target, {.keep_assembly = true});
+  const auto code = backend::cpu::compile(program, target, {.keep_assembly = true});
   EXPECT_TRUE(code.ok()) << code.status().message();
   return code.ok() ? code->assembly : "";
 }

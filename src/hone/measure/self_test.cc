@@ -21,7 +21,8 @@ ir::Program trial_program() {
 }
 
 Result<Job> trial_job(const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(codegen::ObjectCode code, codegen::compile(trial_program(), target));
+  HONE_ASSIGN_OR_RETURN(backend::cpu::ObjectCode code,
+                        backend::cpu::compile(trial_program(), target));
   std::vector<float> in;
   Expected expected{.operand = 1};
   for (int64_t i = 0; i < kTiles * kRow; ++i) {

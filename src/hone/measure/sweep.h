@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
+#include "hone/runtime/pool.h"
 
 namespace hone::measure {
 

@@ -295,7 +295,7 @@ TEST(worker, runs_what_the_compiler_makes) {
       {ir::make_for(i, ir::constant(0), ir::constant(256), ir::ForKind::kSerial,
                     {ir::make_store(out, {ir::variable(t), ir::variable(i)}, x + x)})});
   const ir::Program program{"double", {{in, ir::Role::kInput}, {out, ir::Role::kOutput}}, {{body}}};
-  auto code = codegen::compile(program, target::host());
+  auto code = backend::cpu::compile(program, target::host());
   ASSERT_TRUE(code.ok()) << code.status().message();
   Job job = test_job("", test_operands());
   job.object = code->object, job.phases = code->phases, job.scratch_bytes = code->scratch_bytes;

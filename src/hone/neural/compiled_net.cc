@@ -10,11 +10,11 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
-#include "hone/codegen/runtime/hone_model.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/machine/local.h"
 #include "hone/neural/check_library.h"
 #include "hone/neural/restored_net.h"
+#include "hone/runtime/hone_model.h"
 #include "hone/trial/schedule_version.h"
 
 namespace hone {

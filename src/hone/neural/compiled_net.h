@@ -5,9 +5,9 @@
 #include <functional>
 #include <optional>
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/file.h"
 #include "hone/base/input_file.h"
-#include "hone/codegen/loaded_model.h"
 #include "hone/graph/graph.h"
 #include "hone/neural/net_file.h"
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "hone/codegen/loaded_model.h"
+#include "hone/artifact/loaded_model.h"
 #include "hone/cost/net/net.h"
 #include "hone/neural/compiled_net.h"
 
@@ -30,13 +30,13 @@ class NetWorker {
   [[nodiscard]] std::span<const float> input(cost::Input input, size_t query) const;
 
  private:
-  explicit NetWorker(codegen::LoadedModel model) : model_(std::move(model)) {}
+  explicit NetWorker(artifact::LoadedModel model) : model_(std::move(model)) {}
   [[nodiscard]] Status bind(std::span<const cost::net::Parameter> weights,
                             const std::vector<std::string>& heads);
-  [[nodiscard]] Status bind_input(const codegen::ModelTensor& input,
+  [[nodiscard]] Status bind_input(const artifact::ModelTensor& input,
                                   std::span<const cost::net::Parameter> weights);
 
-  codegen::LoadedModel model_;
+  artifact::LoadedModel model_;
   cost::InputSet wanted_;
   std::optional<cost::InputWriter> writer_;
   std::vector<float> values_[cost::kNumInputs];

@@ -3,8 +3,8 @@
 #include <ctime>
 #include <utility>
 
-#include "hone/codegen/llvm/code_cache.h"
-#include "hone/codegen/llvm/survive_crash.h"
+#include "hone/backend/cpu/code_cache.h"
+#include "hone/backend/cpu/survive_crash.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/dag_text.h"
 #include "hone/ir/program_hash.h"
@@ -63,7 +63,7 @@ Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int t
 }
 
 void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& target) {
-  candidate.status = codegen::survive_crash([&]() -> Status {
+  candidate.status = backend::cpu::survive_crash([&]() -> Status {
     HONE_ASSIGN_OR_RETURN(candidate.program,
                           schedule::lower(dag, candidate.steps, {.parameters = target.passes}));
     candidate.program_hash = ir::hash(*candidate.program);
@@ -76,7 +76,7 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   if (!candidate.program) lower(candidate, dag, target);
   if (!candidate.runs()) return;
   const ir::Program program = *std::exchange(candidate.program, std::nullopt);
-  Result<codegen::ObjectCode> code = codegen::compile_once(program, target);
+  Result<backend::cpu::ObjectCode> code = backend::cpu::compile_once(program, target);
   candidate.status = code.status();
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "hone/backend/cpu/code_cache.h"
 #include "hone/base/allocation.h"
 #include "hone/base/rng.h"
 #include "hone/base/round_up.h"
 #include "hone/base/thread_pool.h"
-#include "hone/codegen/llvm/code_cache.h"
-#include "hone/codegen/runtime/float_mode.h"
-#include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/affine.h"
 #include "hone/ir/known_zeros.h"
 #include "hone/machine/local.h"
+#include "hone/runtime/float_mode.h"
+#include "hone/runtime/kernel_abi.h"
 #include "hone/schedule/lower.h"
 
 namespace hone::search {
@@ -116,10 +116,10 @@ std::vector<Tensor> memory_of(const ir::Program& program, std::span<const Tensor
 // Runs the tiles of these points on so many threads; without points all tiles on one.
 Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& axes,
                  std::span<const Point> points, std::span<Tensor> tensors, int threads) {
-  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
-                        codegen::compile_once(program, machine::local().target()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        codegen::LoadedCode::load(code.object, code.prepare_object));
+  HONE_ASSIGN_OR_RETURN(const backend::cpu::ObjectCode code,
+                        backend::cpu::compile_once(program, machine::local().target()));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<backend::cpu::LoadedCode> loaded,
+                        backend::cpu::LoadedCode::load(code.object, code.prepare_object));
   std::vector<void*> pointers;
   for (Tensor& tensor : tensors) pointers.push_back(tensor.data());
   const int parts = points.empty() ? 1 : std::max(1, threads);
@@ -129,14 +129,14 @@ Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& a
   pool.parallel_for(parts, [&](int64_t part) {
     const runtime::FloatMode mode(runtime::Denormals::kKept);
     void* const scratch = allocate_aligned(scratch_bytes);
-    const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
+    const auto run = [&](const backend::cpu::Phase& phase, int64_t first, int64_t end) {
       const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
       if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {
         failed[static_cast<size_t>(part)] = 1;
       }
     };
     if (points.empty()) {
-      for (const codegen::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
+      for (const backend::cpu::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
     }
     for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
       int64_t tile = 0;

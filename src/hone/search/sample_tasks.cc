@@ -252,8 +252,8 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
     const double each = trials.empty() ? kOverhead + kRunsOfRecord * known
                                        : spent / static_cast<double>(trials.size());
     const auto size = static_cast<size_t>(std::clamp<double>(kChunkSeconds / each, 1, kChunk));
-    const auto chunk =
-        std::span(waiting).subspan(trials.size(), std::min(size, waiting.size() - trials.size()));
+    const size_t wanted = std::min(waiting.size(), static_cast<size_t>(missing)) - trials.size();
+    const auto chunk = std::span(waiting).subspan(trials.size(), std::min(size, wanted));
     std::vector<measure::Job> jobs;
     for (const Candidate* candidate : chunk) {
       if (candidate->runs()) jobs.push_back(job_of(turn, *candidate, slot_index, known));

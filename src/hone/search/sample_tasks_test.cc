@@ -110,6 +110,19 @@ TEST(sample_tasks, resumes_where_it_was_interrupted_and_repeats_nothing) {
   EXPECT_EQ(third->progress.records, 0);
 }
 
+// The next turn is prepared before this one's records are counted, so it may bring too many.
+TEST(sample_tasks, measures_no_more_schedules_than_are_wanted) {
+  Fixture f;
+  f.options.devices.pop_back();
+  f.options.threads = {1};
+  f.options.round = 8;
+  f.options.schedules = 9;
+  ASSERT_TRUE(f.run().ok());
+  f.options.schedules = 22;
+  ASSERT_TRUE(f.run().ok());
+  for (const auto& [slot, steps] : f.stored()) EXPECT_EQ(steps.size(), 22U);
+}
+
 TEST(sample_tasks, an_interrupted_run_is_balanced) {
   Fixture f;
   f.options.schedules = 18;

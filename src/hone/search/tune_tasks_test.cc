@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
+#include "hone/backend/cpu/code_cache.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
-#include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
@@ -117,18 +117,18 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
 TEST(tune_tasks, equal_programs_of_runs_and_tasks_are_compiled_once) {
   TuneFixture f;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const int64_t compiled = codegen::code_cache().counts().compiled;
+  const int64_t compiled = backend::cpu::code_cache().counts().compiled;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  EXPECT_EQ(codegen::code_cache().counts().compiled, compiled);
+  EXPECT_EQ(backend::cpu::code_cache().counts().compiled, compiled);
   // Another task, but only by name.
   compute::Dag other = f.gemm;
   other.stages[0].op = "product";
   const TuneTask task{&other, compute::task_key(other), 1, "other"};
   ASSERT_NE(task.key, f.tasks[1].key);
-  const int64_t reused = codegen::code_cache().counts().reused;
+  const int64_t reused = backend::cpu::code_cache().counts().reused;
   ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
-  EXPECT_GT(codegen::code_cache().counts().reused, reused);
-  EXPECT_LT(codegen::code_cache().counts().compiled, compiled + kTrials);
+  EXPECT_GT(backend::cpu::code_cache().counts().reused, reused);
+  EXPECT_LT(backend::cpu::code_cache().counts().compiled, compiled + kTrials);
 }
 
 // Remembers what it was told.

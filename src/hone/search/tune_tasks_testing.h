@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
+#include "hone/backend/cpu/code_cache.h"
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/lower.h"
@@ -80,8 +80,8 @@ struct StoredFixture : TuneFixture {
 inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
   EXPECT_TRUE(parsed.ok());
-  Result<codegen::ObjectCode> code =
-      codegen::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
+  Result<backend::cpu::ObjectCode> code =
+      backend::cpu::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
   EXPECT_TRUE(code.ok());
   measure::Job job;
   job.object = std::move(code->object);

@@ -10,9 +10,9 @@
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/round_up.h"
-#include "hone/codegen/runtime/cpu_features.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/ir/in_place.h"
+#include "hone/runtime/cpu_features.h"
 #include "hone/session/check_arguments.h"
 
 namespace hone {
@@ -106,7 +106,7 @@ double tiles_of_busiest(int64_t tiles, int threads) {
 }
 
 // With the model, not before it.
-bool runs(const codegen::Phase& phase) { return !phase.prepare; }
+bool runs(const backend::cpu::Phase& phase) { return !phase.prepare; }
 
 // Returns the time of each call on one thread. A kernel with several phases must wait between them
 // and shares its workspace, so it runs alone. So does one whose time is not known.
@@ -116,7 +116,7 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
   std::vector<graph::CallCost> costs;
   for (const graph::TaskCall& call : tasks.calls) {
     const auto g = static_cast<size_t>(call.group);
-    const std::vector<codegen::Phase>& phases = kernels[g]->code.phases;
+    const std::vector<backend::cpu::Phase>& phases = kernels[g]->code.phases;
     const auto phase = std::find_if(phases.begin(), phases.end(), runs);
     const double seconds = options.seconds.empty() ? 0 : options.seconds[g];
     graph::CallCost cost;
@@ -159,7 +159,7 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
   const auto cost_of = [&](int call) -> const graph::CallCost& {
     return costs[static_cast<size_t>(call)];
   };
-  const auto step_of = [&](int call) -> codegen::ArtifactStep& {
+  const auto step_of = [&](int call) -> artifact::ArtifactStep& {
     const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), call);
     return assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
   };
@@ -175,7 +175,7 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
     double all = 0;
     for (const int call : group) all += cost_of(call).seconds;
     for (const int call : group) {
-      codegen::ArtifactStep& step = step_of(call);
+      artifact::ArtifactStep& step = step_of(call);
       step.joins = call != group.front();
       step.units = std::max(1, static_cast<int>(std::lround(cost_of(call).seconds / all * kUnits)));
     }
@@ -216,18 +216,18 @@ Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::Ta
 
 // Symbols and objects: the phases that run with the model, of all groups one after the other; those
 // of groups whose programs are equal once. Returns where each group's begin.
-std::vector<int> add_kernels(std::span<const KernelPtr> kernels, codegen::ArtifactSpec& spec) {
+std::vector<int> add_kernels(std::span<const KernelPtr> kernels, artifact::ArtifactSpec& spec) {
   std::vector<int> first_symbol;
   std::map<std::string, int> known;  // by the symbol of the first phase that runs
   for (const KernelPtr& kernel : kernels) {
     const int next = static_cast<int>(spec.kernel_symbols.size());
-    const std::vector<codegen::Phase>& phases = kernel->code.phases;
+    const std::vector<backend::cpu::Phase>& phases = kernel->code.phases;
     const auto run = std::find_if(phases.begin(), phases.end(), runs);
-    const codegen::Phase& first = run != phases.end() ? *run : phases[0];
+    const backend::cpu::Phase& first = run != phases.end() ? *run : phases[0];
     const auto [place, added] = known.emplace(first.symbol, next);
     first_symbol.push_back(place->second);
     if (!added) continue;
-    for (const codegen::Phase& phase : phases) {
+    for (const backend::cpu::Phase& phase : phases) {
       if (runs(phase)) spec.kernel_symbols.push_back(phase.symbol);
     }
     spec.scratch_bytes = std::max(spec.scratch_bytes, kernel->code.scratch_bytes);
@@ -237,7 +237,7 @@ std::vector<int> add_kernels(std::span<const KernelPtr> kernels, codegen::Artifa
 }
 
 void add_tensors(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
-                 codegen::ArtifactSpec& spec) {
+                 artifact::ArtifactSpec& spec) {
   for (const graph::TensorInfo& info : tasks.inputs)
     spec.inputs.push_back({info.name, info.dtype, info.shape});
   for (const graph::TensorInfo& info : tasks.outputs) {
@@ -249,23 +249,23 @@ void add_tensors(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
 // A call's arguments: `weights`, the index of a weight per param or -1; then what the call names;
 // then workspaces, one behind the other from `workspace` on, which becomes their end. What only
 // prepare phases use may be anything.
-std::vector<codegen::ArtifactArgument> arguments_of(const graph::TaskCall& call,
-                                                    const Kernel& kernel,
-                                                    const std::vector<int>& weights,
-                                                    const graph::MemoryPlan& plan,
-                                                    int64_t& workspace) {
+std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call,
+                                                     const Kernel& kernel,
+                                                     const std::vector<int>& weights,
+                                                     const graph::MemoryPlan& plan,
+                                                     int64_t& workspace) {
   const std::vector<ir::Param>& params = kernel.program().params;
-  std::vector<codegen::ArtifactArgument> arguments(params.size());
+  std::vector<artifact::ArtifactArgument> arguments(params.size());
   for (size_t i = 0; i < params.size(); ++i) {
-    codegen::ArtifactArgument& argument = arguments[i];
+    artifact::ArtifactArgument& argument = arguments[i];
     if (weights[i] >= 0) {
-      argument = {codegen::ArgumentKind::kWeight, weights[i], 0};
+      argument = {artifact::ArgumentKind::kWeight, weights[i], 0};
     } else if (i < call.arguments.size()) {
       const graph::Argument& from = call.arguments[i];
       if (from.kind == graph::Argument::Kind::kInput)
-        argument = {codegen::ArgumentKind::kInput, from.index, 0};
+        argument = {artifact::ArgumentKind::kInput, from.index, 0};
       if (from.kind == graph::Argument::Kind::kOutput)
-        argument = {codegen::ArgumentKind::kOutput, from.index, 0};
+        argument = {artifact::ArgumentKind::kOutput, from.index, 0};
       if (from.kind == graph::Argument::Kind::kArena)
         argument.offset = plan.offsets[static_cast<size_t>(from.index)];
     } else if (params[i].role == ir::Role::kWorkspace) {
@@ -278,14 +278,14 @@ std::vector<codegen::ArtifactArgument> arguments_of(const graph::TaskCall& call,
 
 // A step for each phase of a call; the first symbol is that of its group.
 void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel, int symbol,
-               std::vector<codegen::ArtifactArgument> arguments, Assembly& assembly) {
-  codegen::ArtifactStep step;
+               std::vector<artifact::ArtifactArgument> arguments, Assembly& assembly) {
+  artifact::ArtifactStep step;
   step.name = call.name;
   step.kernel_class = compute::kernel_class(call.dag);
   step.flops = compute::flops(call.dag);
   step.bytes = compute::bytes_moved(call.dag);
   step.arguments = std::move(arguments);
-  for (const codegen::Phase& phase : kernel.code.phases) {
+  for (const backend::cpu::Phase& phase : kernel.code.phases) {
     if (!runs(phase)) continue;
     step.kernel = symbol++;
     step.num_tiles = phase.num_tiles;
@@ -316,7 +316,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
 
   Assembly assembly;
   assembly.plan = run.memory;
-  codegen::ArtifactSpec& spec = assembly.spec;
+  artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
   spec.features = checked_features(session.target());
   add_tensors(tasks, run.memory, spec);
@@ -342,7 +342,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
       entry->second = weights.add_used(*kernels[group], arguments);
     }
     int64_t workspace = workspace_base;
-    std::vector<codegen::ArtifactArgument> arguments =
+    std::vector<artifact::ArtifactArgument> arguments =
         arguments_of(call, *kernels[group], entry->second, run.memory, workspace);
     spec.arena_bytes = std::max(spec.arena_bytes, workspace);
     add_steps(c, call, *kernels[group], first_symbol[group], std::move(arguments), assembly);
@@ -352,9 +352,9 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   return assembly;
 }
 
-ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads) {
+ModelMemory memory_of(const artifact::ArtifactSpec& spec, int threads) {
   ModelMemory memory;
-  memory.weights = codegen::weight_offsets(spec).back();
+  memory.weights = artifact::weight_offsets(spec).back();
   for (const std::string& object : spec.objects) memory.code += std::ssize(object);
   memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
   return memory;

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <span>
 
-#include "hone/codegen/artifact.h"
+#include "hone/artifact/artifact.h"
 #include "hone/graph/run_order.h"
 #include "hone/session/session.h"
 #include "hone/trial/roofline.h"
@@ -27,7 +27,7 @@ struct TogetherOptions {
 };
 
 struct Assembly {
-  codegen::ArtifactSpec spec;
+  artifact::ArtifactSpec spec;
   std::vector<int> calls;  // the index into TaskList::calls of each of spec.steps
   graph::MemoryPlan plan;
   int turns = 0;  // number of groups of calls that run one after the other
@@ -51,6 +51,6 @@ struct ModelMemory {
   int64_t working = 0;  // tensors between kernels, workspaces, scratch of all threads
   [[nodiscard]] int64_t total() const { return weights + code + working; }
 };
-[[nodiscard]] ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads);
+[[nodiscard]] ModelMemory memory_of(const artifact::ArtifactSpec& spec, int threads);
 
 }  // namespace hone

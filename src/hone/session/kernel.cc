@@ -4,11 +4,11 @@
 #include <set>
 #include <thread>
 
+#include "hone/backend/cpu/code_cache.h"
 #include "hone/base/allocation.h"
-#include "hone/codegen/llvm/code_cache.h"
-#include "hone/codegen/runtime/float_mode.h"
 #include "hone/ir/visit.h"
 #include "hone/machine/local.h"
+#include "hone/runtime/float_mode.h"
 #include "hone/schedule/lower.h"
 #include "hone/session/loaded_kernel.h"
 
@@ -60,11 +60,11 @@ void fill_constants(const Kernel& kernel, std::span<Tensor> arguments) {
 }
 
 // The phases of loaded code, one after the other.
-Status run_loaded(const codegen::ObjectCode& code, const codegen::LoadedCode& loaded,
+Status run_loaded(const backend::cpu::ObjectCode& code, const backend::cpu::LoadedCode& loaded,
                   bool prepare_only, std::span<Tensor> arguments, int threads) {
   std::vector<void*> pointers;
   for (Tensor& argument : arguments) pointers.push_back(argument.data());
-  for (const codegen::Phase& phase : code.phases) {
+  for (const backend::cpu::Phase& phase : code.phases) {
     if (prepare_only && !phase.prepare) continue;
     const auto function = reinterpret_cast<hone_kernel>(loaded.symbol(phase.symbol));
     if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
@@ -75,12 +75,12 @@ Status run_loaded(const codegen::ObjectCode& code, const codegen::LoadedCode& lo
 }
 
 // The phases of code made for this machine, one after the other.
-Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<Tensor> arguments,
-                  int threads) {
+Status run_phases(const backend::cpu::ObjectCode& code, bool prepare_only,
+                  std::span<Tensor> arguments, int threads) {
   const bool apart = prepare_only && !code.prepare_object.empty();
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        apart ? codegen::LoadedCode::load(code.prepare_object)
-                              : codegen::LoadedCode::load(code.object, code.prepare_object));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<backend::cpu::LoadedCode> loaded,
+                        apart ? backend::cpu::LoadedCode::load(code.prepare_object)
+                              : backend::cpu::LoadedCode::load(code.object, code.prepare_object));
   return run_loaded(code, *loaded, prepare_only, arguments, threads);
 }
 
@@ -104,7 +104,8 @@ Result<LoweredPtr> lower_kernel(const compute::Dag& dag, const schedule::Steps& 
 }
 
 Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(codegen::ObjectCode code, codegen::compile_once(lowered->program, target));
+  HONE_ASSIGN_OR_RETURN(backend::cpu::ObjectCode code,
+                        backend::cpu::compile_once(lowered->program, target));
   return Kernel{std::move(lowered), std::move(code)};
 }
 
@@ -139,18 +140,18 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
                int threads) {
   fill_constants(kernel, arguments);
   if (std::none_of(kernel.code.phases.begin(), kernel.code.phases.end(),
-                   [](const codegen::Phase& phase) { return phase.prepare; })) {
+                   [](const backend::cpu::Phase& phase) { return phase.prepare; })) {
     return ok_status();
   }
   // Packed bytes are the same whoever computes them; foreign code is made once more for this
   // machine.
-  codegen::ObjectCode local;
-  const codegen::ObjectCode* code = &kernel.code;
+  backend::cpu::ObjectCode local;
+  const backend::cpu::ObjectCode* code = &kernel.code;
   const target::Target& here = machine::local().target();
   if (target::device_key(target) != target::device_key(here)) {
     ir::Program program = kernel.program();
     std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
-    HONE_ASSIGN_OR_RETURN(local, codegen::compile_once(program, here));
+    HONE_ASSIGN_OR_RETURN(local, backend::cpu::compile_once(program, here));
     code = &local;
   }
   return run_phases(*code, true, arguments, threads);
@@ -163,8 +164,9 @@ Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads) {
 }
 
 Result<LoadedKernel> LoadedKernel::load(Kernel kernel) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<codegen::LoadedCode> code,
-                        codegen::LoadedCode::load(kernel.code.object, kernel.code.prepare_object));
+  HONE_ASSIGN_OR_RETURN(
+      std::unique_ptr<backend::cpu::LoadedCode> code,
+      backend::cpu::LoadedCode::load(kernel.code.object, kernel.code.prepare_object));
   return LoadedKernel(std::move(kernel), std::move(code));
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
-#include "hone/codegen/llvm/compiler.h"
-#include "hone/codegen/runtime/kernel_abi.h"
+#include "hone/backend/cpu/compiler.h"
 #include "hone/compute/dag.h"
+#include "hone/runtime/kernel_abi.h"
 #include "hone/schedule/step.h"
 #include "hone/tensor/tensor.h"
 
@@ -24,7 +24,7 @@ using LoweredPtr = std::shared_ptr<const LoweredKernel>;
 
 struct Kernel {
   LoweredPtr lowered;  // never null
-  codegen::ObjectCode code;
+  backend::cpu::ObjectCode code;
   [[nodiscard]] const ir::Program& program() const { return lowered->program; }
   [[nodiscard]] const std::vector<bool>& used() const { return lowered->used; }
 };
@@ -33,7 +33,7 @@ using KernelPtr = std::shared_ptr<const Kernel>;
 [[nodiscard]] Result<LoweredPtr> lower_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                               const target::Target& target);
 // Compiles a program. Equal programs share one machine code with the same symbols
-// (codegen/llvm/code_cache.h). Programs that differ only in how weights are packed share the code
+// (backend/cpu/code_cache.h). Programs that differ only in how weights are packed share the code
 // of the phases that run with the model.
 [[nodiscard]] Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,

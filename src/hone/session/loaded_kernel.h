@@ -16,10 +16,10 @@ class LoadedKernel {
   [[nodiscard]] const ir::Program& program() const { return kernel_.program(); }
 
  private:
-  LoadedKernel(Kernel kernel, std::unique_ptr<codegen::LoadedCode> code)
+  LoadedKernel(Kernel kernel, std::unique_ptr<backend::cpu::LoadedCode> code)
       : kernel_(std::move(kernel)), code_(std::move(code)) {}
   Kernel kernel_;
-  std::unique_ptr<codegen::LoadedCode> code_;
+  std::unique_ptr<backend::cpu::LoadedCode> code_;
 };
 
 }  // namespace hone

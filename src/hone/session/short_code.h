@@ -7,9 +7,9 @@
 
 namespace hone {
 
-// Returns the first of these schedules whose code is not too long (codegen::CompileOptions): the
-// given steps; the default schedule of the space; the given steps without unrolling and registers;
-// all default schedules without these; plain loops.
+// Returns the first of these schedules whose code is not too long (backend::cpu::CompileOptions):
+// the given steps; the default schedule of the space; the given steps without unrolling and
+// registers; all default schedules without these; plain loops.
 [[nodiscard]] Result<schedule::Steps> short_steps(const ModelTasks& model, size_t group,
                                                   const schedule::Steps& steps);
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
-#include "hone/codegen/loaded_model.h"
 #include "hone/graph/test_model.h"
 #include "hone/session/compile_graph.h"
 #include "hone/session/kernel.h"
@@ -74,7 +74,7 @@ TEST(short_code, computes_the_same) {
     const Result<CompileSummary> compiled =
         compile_graph(*session, graph, library, options, real_clock().now_seconds());
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-    Result<codegen::LoadedModel> loaded = codegen::LoadedModel::open(library, 1);
+    Result<artifact::LoadedModel> loaded = artifact::LoadedModel::open(library, 1);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     Rng rng(2);
     const std::vector<Tensor> inputs = {graph::random_tensor({1, 11, 7, 9}, rng)};

@@ -26,7 +26,7 @@ const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
 }
 
 Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(int)>& on_call) {
-  const codegen::ArtifactSpec& spec = assembly_->spec;
+  const artifact::ArtifactSpec& spec = assembly_->spec;
   inputs_.assign(inputs.begin(), inputs.end());
   outputs_.clear();
   const AllocatesFor purpose("what is between the model's kernels, and its outputs");
@@ -34,19 +34,19 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
   if (spec.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(spec.arena_bytes));
   for (const auto& [offset, bytes] : spec.zeroed)
     std::memset(static_cast<char*>(arena_.data()) + offset, 0, static_cast<size_t>(bytes));
-  for (const codegen::ArtifactTensor& output : spec.outputs) {
+  for (const artifact::ArtifactTensor& output : spec.outputs) {
     Tensor& tensor = outputs_.emplace_back(output.dtype, output.shape);
     if (tensor.bytes() > 0) std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
   }
   for (size_t s = 0; s < spec.steps.size(); ++s) {
-    const codegen::ArtifactStep& step = spec.steps[s];
+    const artifact::ArtifactStep& step = spec.steps[s];
     std::vector<void*> args;
-    for (const codegen::ArtifactArgument& argument : step.arguments) {
+    for (const artifact::ArtifactArgument& argument : step.arguments) {
       const auto i = static_cast<size_t>(argument.index);
       const void* base = arena_.data();
-      if (argument.kind == codegen::ArgumentKind::kInput) base = inputs_[i].data();
-      if (argument.kind == codegen::ArgumentKind::kOutput) base = outputs_[i].data();
-      if (argument.kind == codegen::ArgumentKind::kWeight) base = spec.weights[i].data;
+      if (argument.kind == artifact::ArgumentKind::kInput) base = inputs_[i].data();
+      if (argument.kind == artifact::ArgumentKind::kOutput) base = outputs_[i].data();
+      if (argument.kind == artifact::ArgumentKind::kWeight) base = spec.weights[i].data;
       args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
     }
     const Status status = run_tiles(kernels_.functions[static_cast<size_t>(step.kernel)],

@@ -43,14 +43,14 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
 
 // Writes the library and returns its size in bytes. A static library cannot be loaded, so a shared
 // library of the same parts is inspected in its place.
-Result<int64_t> link_library(const codegen::ArtifactSpec& spec, const std::string& output,
+Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::string& output,
                              const CompileOptions& options, double assembly_seconds) {
   const auto inspect = [&](const std::string& file) {
     return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
   };
   const bool is_static = is_static_library(output, options);
   int64_t bytes = 0;  // told before it goes to a pipe, which does not know
-  codegen::ArtifactOptions how;
+  artifact::ArtifactOptions how;
   how.sync = options.sync;
   how.before_publishing = [&](const std::string& file) {
     std::error_code ignored;
@@ -58,16 +58,16 @@ Result<int64_t> link_library(const codegen::ArtifactSpec& spec, const std::strin
     return is_static ? ok_status() : inspect(file);
   };
   if (!is_static) {
-    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, output, how));
+    HONE_RETURN_IF_ERROR(artifact::write_shared_library(spec, output, how));
     return bytes;
   }
   if (options.inspect) {
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
     const std::string shared = folder.file("model.so");
-    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared, {.sync = false}));
+    HONE_RETURN_IF_ERROR(artifact::write_shared_library(spec, shared, {.sync = false}));
     HONE_RETURN_IF_ERROR(inspect(shared));
   }
-  HONE_RETURN_IF_ERROR(codegen::write_static_library(spec, output, how));
+  HONE_RETURN_IF_ERROR(artifact::write_static_library(spec, output, how));
   return bytes;
 }
 
@@ -88,7 +88,7 @@ void add_outputs(const std::string& output, bool header, FileRoles& files) {
 
 Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
-  HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
+  HONE_RETURN_IF_ERROR(artifact::check_prefix(options.prefix));
   std::error_code ignored;
   clear_stale_files(temporary_folder());
   if (path.empty()) return invalid("the output has no name, expected a file");
@@ -145,7 +145,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
                            const CompileOptions& options, double start) {
   for (size_t i = 0; i < assembly.calls.size(); ++i) {
     const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(assembly.calls[i])];
-    codegen::ArtifactStep& step = assembly.spec.steps[i];
+    artifact::ArtifactStep& step = assembly.spec.steps[i];
     if (step.bytes > 0)
       step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
   }
@@ -158,7 +158,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
     return linked.status();
   }
   if (options.header)
-    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header_path(output)));
+    HONE_RETURN_IF_ERROR(artifact::write_header(assembly.spec, header_path(output)));
   Written written;
   written.assembly = assembled - start;
   written.memory_bytes = memory_of(assembly.spec, model.threads()).total();

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
-#include "hone/codegen/loaded_model.h"
 #include "hone/commands/check/locate_fault.h"
 #include "hone/commands/verify_tasks.h"
 #include "hone/machine/local.h"
@@ -124,8 +124,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
 
 Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& parts,
                             const ModelCheck::Deadlines& deadlines) {
-  Result<codegen::LoadedModel> loaded =
-      codegen::LoadedModel::open(library.file, parts.model.threads());
+  Result<artifact::LoadedModel> loaded =
+      artifact::LoadedModel::open(library.file, parts.model.threads());
   if (!loaded
            .ok()) {  // a processor may lack what the library needs; else it is not as it should be
     if (loaded.status().code() != Code::kUnsupported) return loaded.status();

@@ -119,7 +119,7 @@ struct Fixture {
     std::vector<Tensor> inputs;
     for (const graph::ValueId id : graph.inputs)
       inputs.push_back(graph::random_tensor(graph.value(id).shape, rng));
-    Result<codegen::LoadedModel> model = load(library, 2);
+    Result<artifact::LoadedModel> model = load(library, 2);
     ASSERT_TRUE(model.ok()) << model.status().message();
     const Result<std::vector<Tensor>> outputs = model->run(inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.status().message();

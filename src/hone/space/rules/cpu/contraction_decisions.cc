@@ -20,7 +20,7 @@ bool leaves_rest(const Contraction& group) {
 }
 
 // How many groups, each with all of its channels, fill a vector; 1 if none do. Each of them reads
-// data of its own, which takes a permutation (codegen/llvm/emit_permuted.cc).
+// data of its own, which takes a permutation (backend/cpu/emit_permuted.cc).
 int64_t groups_of_vector(const target::Target& target, const StageInfo& e,
                          const Contraction& group) {
   if (group.roles.groups < 0 || group.row_lanes || target.vector_bytes < kPermutedBytes) return 1;

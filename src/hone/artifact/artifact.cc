@@ -1,0 +1,165 @@
+#include "hone/artifact/artifact.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "hone/artifact/elf_object.h"
+#include "hone/artifact/embedded_runtime.h"
+#include "hone/artifact/image_object.h"
+#include "hone/artifact/interface_names.h"
+#include "hone/artifact/linker.h"
+#include "hone/artifact/static_library.h"
+#include "hone/base/file.h"
+#include "hone/base/output_file.h"
+#include "hone/base/printable.h"
+
+namespace hone::artifact {
+namespace {
+
+// Where a library for `target` is made: beside it, so that it needs only be renamed, or among the
+// temporary files for a device or a pipe.
+Result<TempDir> working_folder(const std::string& target) {
+  std::filesystem::path parent = std::filesystem::path(link_target(target)).parent_path();
+  if (parent.empty()) parent = ".";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(parent, ignored))
+    return error(Code::kNotFound, "cannot write '{}': {}", target, errno_text(ENOENT));
+  Result<TempDir> folder =
+      TempDir::create("", is_stream(target) ? temporary_folder() : parent.string());
+  if (folder.ok()) return folder;
+  return error(Code::kIo, "cannot write {}: {}", target, folder.status().message());
+}
+
+Status write_file(const std::string& path, std::string_view bytes) {
+  FILE* file = std::fopen(path.c_str(), "wb");
+  const bool ok =
+      file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  if (file == nullptr || std::fclose(file) != 0 || !ok)
+    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
+  return ok_status();
+}
+
+Status check_objects(const ArtifactSpec& spec) {
+  for (const std::string& object : spec.objects) {
+    HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(object));
+    if (machine != host_machine())
+      return error(Code::kUnsupported,
+                   "kernels for {} cannot be linked on {}, which has its runtime only",
+                   machine_name(machine), machine_name(host_machine()));
+  }
+  const std::set<std::string> distinct(spec.kernel_symbols.begin(), spec.kernel_symbols.end());
+  if (distinct.size() != spec.kernel_symbols.size())
+    return invalid("a kernel is listed twice in an artifact");
+  return ok_status();
+}
+
+// A name, which may hold anything, as text that neither ends a comment nor begins another.
+std::string comment_text(const std::string& name) {
+  std::string text;
+  for (const char c : printable(name)) {
+    const char before = text.empty() ? ' ' : text.back();
+    if ((before == '*' && c == '/') || (before == '/' && c == '*')) text += ' ';
+    text += c;
+  }
+  return text;
+}
+
+std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>& tensors) {
+  std::string text;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    std::string dims;
+    for (const int64_t dim : tensors[i].shape)
+      dims += fmt::format("{}{}", dims.empty() ? "" : ", ", dim);
+    text +=
+        fmt::format(" *   {} {}: {} {}[{}]{}\n", what, i, comment_text(tensors[i].name),
+                    dtype_name(tensors[i].dtype), dims,
+                    tensors[i].actual_shape < 0 ? "" : " at most: ask output_shape after a run");
+  }
+  return text;
+}
+
+// The files in `folder` that an artifact is linked from; their names there.
+Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
+                                                   const std::string& plan,
+                                                   const ImageOptions& options,
+                                                   const TempDir& folder) {
+  std::vector<std::string> inputs = {"image.o"};
+  HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
+  for (size_t i = 0; i < spec.objects.size(); ++i) {
+    inputs.push_back(fmt::format("kernels_{}.o", i));
+    HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.objects[i]));
+  }
+  inputs.push_back("libhone_runtime.a");
+  HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_archive()));
+  return inputs;
+}
+
+std::vector<std::string> exported_names(const ArtifactSpec& spec) {
+  std::vector<std::string> names;
+  for (const std::string& function : interface_functions())
+    names.push_back(exported_name(function, spec.prefix));
+  return names;
+}
+
+// Links the inputs in the folder to the file `output` there.
+Status link_shared(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
+  return link_shared_library(linker, folder.path(), inputs, exported_names(spec), output);
+}
+
+Status link_static(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
+  const std::string object = folder.file("model.o");
+  HONE_RETURN_IF_ERROR(link_object(linker, folder.path(), inputs, "model.o"));
+  std::filesystem::remove(folder.file(inputs[0]));  // the weights are on the disk twice now
+  const std::vector<std::string> exports = exported_names(spec);
+  HONE_RETURN_IF_ERROR(localize_symbols(object, exports, spec.kernel_symbols));
+  return write_archive(object, exports, folder.file(output));
+}
+
+Status write_library(const ArtifactSpec& spec, const std::string& path,
+                     const ArtifactOptions& options, bool is_static) {
+  HONE_RETURN_IF_ERROR(check_prefix(spec.prefix));
+  HONE_RETURN_IF_ERROR(check_objects(spec));
+  HONE_ASSIGN_OR_RETURN(const std::string plan, encode_plan(spec));
+  HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker));
+  HONE_ASSIGN_OR_RETURN(const TempDir folder, working_folder(path));
+  const ImageOptions image = {host_machine(), !is_static, options.near_weights};
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
+                        write_link_inputs(spec, plan, image, folder));
+  const auto link = is_static ? link_static : link_shared;
+  HONE_RETURN_IF_ERROR(link(spec, linker, folder, inputs, "library"));
+  if (options.before_publishing)
+    HONE_RETURN_IF_ERROR(options.before_publishing(folder.file("library")));
+  return publish_file(folder.file("library"), path, options.sync);
+}
+
+}  // namespace
+
+std::string header_text(const ArtifactSpec& spec) {
+  return fmt::format("/* {}: compiled by Hone.\n{}{} */\n{}",
+                     spec.name.empty() ? "A model" : comment_text(spec.name),
+                     describe_tensors("input", spec.inputs),
+                     describe_tensors("output", spec.outputs), interface_text(spec.prefix));
+}
+
+Status write_header(const ArtifactSpec& spec, const std::string& path) {
+  HONE_RETURN_IF_ERROR(check_prefix(spec.prefix));
+  return write_file_atomic(path, header_text(spec));
+}
+
+Status write_shared_library(const ArtifactSpec& spec, const std::string& path,
+                            const ArtifactOptions& options) {
+  return write_library(spec, path, options, false);
+}
+
+Status write_static_library(const ArtifactSpec& spec, const std::string& path,
+                            const ArtifactOptions& options) {
+  return write_library(spec, path, options, true);
+}
+
+}  // namespace hone::artifact

@@ -1,0 +1,99 @@
+// artifact/artifact.h - writes a compiled model as one shared or static library with a C interface
+// (runtime/hone_model.h), and the C header for it.
+//
+// The file depends on libc and libm only. Hone carries the runtime that is linked in, and needs a
+// linker (`ld` or `ld.lld`) on the machine. A static library has no global symbols but the
+// interface, so any number of them with different prefixes can be linked into one program. Equal
+// specs give equal bytes. The output appears complete or not at all: it is made in a temporary
+// folder beside its target, then published as base/output_file.h says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/runtime/plan.h"
+#include "hone/tensor/dtype.h"
+
+namespace hone::artifact {
+
+using runtime::ArgumentKind;
+
+struct ArtifactTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  // For outputs: arena offset of the int64 extents that a step writes, or -1.
+  int64_t actual_shape = -1;
+};
+
+struct ArtifactArgument {
+  ArgumentKind kind = ArgumentKind::kArena;
+  int index = 0;       // number of the input, output or weight; 0 for the arena
+  int64_t offset = 0;  // bytes from the start of the input, output, weight or arena
+};
+
+struct ArtifactStep {
+  std::string name;
+  int kernel = 0;  // index into ArtifactSpec::kernel_symbols; several steps may share one
+  int64_t num_tiles = 1;
+  int max_threads = 0;  // 0 means all
+  double flops = 0;
+  std::vector<ArtifactArgument> arguments;
+  std::string kernel_class;  // for reports, such as "conv2d+bias+relu"
+  double bytes = 0;          // bytes that are read and written, each counted once
+  double least_flops = 0;    // FLOPs of the algorithm that needs the fewest
+  bool joins = false;        // runs concurrently with the step before
+  int units = 0;             // for concurrent steps: its share of their work; else 0
+};
+
+struct ArtifactWeight {
+  const void* data = nullptr;  // must be valid until the file is written
+  int64_t bytes = 0;
+};
+
+struct ArtifactSpec {
+  std::string name;                   // name of the model, for the header's comment
+  std::string prefix = "hone_model";  // prefix of all exported symbols; a C identifier
+  std::vector<ArtifactTensor> inputs;
+  std::vector<ArtifactTensor> outputs;
+  int64_t arena_bytes = 0;
+  int64_t scratch_bytes = 0;  // scratch memory per thread
+  // (offset, bytes) of parts of the arena that are zeroed at create.
+  std::vector<std::pair<int64_t, int64_t>> zeroed;
+  std::vector<ArtifactStep> steps;      // in the order of execution
+  std::vector<ArtifactWeight> weights;  // each starts on a 64-byte boundary
+  std::vector<std::string> objects;     // relocatable ELF files that define the kernels
+  std::vector<std::string> kernel_symbols;
+  std::vector<std::string> features;  // CPU features that the kernels need, as LLVM names them
+};
+
+struct ArtifactOptions {
+  std::string linker;  // path of a program; if empty, the first of ld, ld.lld, ld.lld-22 in PATH
+  // If there are more bytes of weights, they are placed outside the 2 GiB that x86-64's code can
+  // reach.
+  int64_t near_weights = int64_t{1} << 30;
+  // Called with the finished file before it is published; an error prevents that.
+  std::function<Status(const std::string& file)> before_publishing;
+  bool sync = true;  // returns only when the library is on the disk; false for one that is only run
+};
+
+[[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,
+                                          const ArtifactOptions& options = {});
+[[nodiscard]] Status write_static_library(const ArtifactSpec& spec, const std::string& path,
+                                          const ArtifactOptions& options = {});
+// Checks that this is a C identifier that a program can use as a prefix.
+[[nodiscard]] Status check_prefix(const std::string& prefix);
+[[nodiscard]] Status write_header(const ArtifactSpec& spec, const std::string& path);
+[[nodiscard]] std::string header_text(const ArtifactSpec& spec);
+
+// Returns the block of runtime/plan.h. Together with kernels, and with weights at
+// weight_offsets(spec), it makes a runtime::ModelImage.
+[[nodiscard]] Result<std::string> encode_plan(const ArtifactSpec& spec);
+// Returns the offset of each weight, followed by the size of all.
+[[nodiscard]] std::vector<int64_t> weight_offsets(const ArtifactSpec& spec);
+
+}  // namespace hone::artifact

@@ -1,0 +1,27 @@
+// artifact/linker.h - runs the system's linker on the objects in one folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::artifact {
+
+// Returns the program's path. If `wanted` is empty, it is the first of ld, ld.lld, ld.lld-22 in
+// PATH.
+[[nodiscard]] Result<std::string> find_linker(const std::string& wanted);
+
+// Links a shared library against this process's own libc and libm. The linker runs in `folder`, so
+// that no path gets into the output; `inputs` and `output` are names there. Only the symbols of
+// `exports` are visible.
+[[nodiscard]] Status link_shared_library(const std::string& linker, const std::string& folder,
+                                         const std::vector<std::string>& inputs,
+                                         const std::vector<std::string>& exports,
+                                         const std::string& output);
+
+// Links the inputs into one relocatable object. Symbols that they do not define stay undefined.
+[[nodiscard]] Status link_object(const std::string& linker, const std::string& folder,
+                                 const std::vector<std::string>& inputs, const std::string& output);
+
+}  // namespace hone::artifact

@@ -1,0 +1,221 @@
+#include "hone/artifact/loaded_model.h"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "hone/artifact/elf_object.h"
+#include "hone/base/allocation.h"
+#include "hone/base/memory_bound.h"
+#include "hone/runtime/hone_model.h"
+
+namespace hone::artifact {
+namespace {
+
+constexpr const char* kNoteOwner = "Hone";  // artifact.cc writes it
+
+// The C interface, by the types of its header.
+struct Interface {
+  decltype(&hone_model_create) create;
+  decltype(&hone_model_destroy) destroy;
+  decltype(&hone_model_num_inputs) num_inputs;
+  decltype(&hone_model_num_outputs) num_outputs;
+  decltype(&hone_model_input_name) input_name;
+  decltype(&hone_model_output_name) output_name;
+  decltype(&hone_model_input_info) input_info;
+  decltype(&hone_model_output_info) output_info;
+  decltype(&hone_model_run) run;
+  decltype(&hone_model_output_shape) output_shape;
+  decltype(&hone_model_last_error) last_error;
+  decltype(&hone_model_profile) profile;
+  decltype(&hone_model_num_steps) num_steps;
+  decltype(&hone_model_step_name) step_name;
+  decltype(&hone_model_step_kernel) step_kernel;
+  decltype(&hone_model_step_class) step_class;
+  decltype(&hone_model_step_flops) step_flops;
+  decltype(&hone_model_step_seconds) step_seconds;
+  decltype(&hone_model_step_least_flops) step_least_flops;  // this and the next: null in an older
+  decltype(&hone_model_step_bytes) step_bytes;              // library
+};
+
+bool bind(void* library, const std::string& prefix, Interface& api) {
+  bool complete = true;
+  const auto find = [&](const char* suffix, auto& function) {
+    void* symbol = dlsym(library, (prefix + suffix).c_str());
+    complete = complete && symbol != nullptr;
+    std::memcpy(&function, &symbol, sizeof function);
+  };
+  find("_create", api.create);
+  find("_destroy", api.destroy);
+  find("_num_inputs", api.num_inputs);
+  find("_num_outputs", api.num_outputs);
+  find("_input_name", api.input_name);
+  find("_output_name", api.output_name);
+  find("_input_info", api.input_info);
+  find("_output_info", api.output_info);
+  find("_run", api.run);
+  find("_output_shape", api.output_shape);
+  find("_last_error", api.last_error);
+  find("_profile", api.profile);
+  find("_num_steps", api.num_steps);
+  find("_step_name", api.step_name);
+  find("_step_kernel", api.step_kernel);
+  find("_step_class", api.step_class);
+  find("_step_flops", api.step_flops);
+  find("_step_seconds", api.step_seconds);
+  const bool usable = complete;
+  find("_step_least_flops", api.step_least_flops);
+  find("_step_bytes", api.step_bytes);
+  return usable;
+}
+
+// The prefix of the artifact's symbols, from its note "<abi version> <prefix>".
+Result<std::string> read_prefix(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::optional<std::string> note,
+                        read_shared_library_note(path, kNoteOwner));
+  if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
+  const size_t space = note->find(' ');
+  const int version = std::atoi(note->c_str());
+  if (version != HONE_ABI_VERSION || space == std::string::npos)
+    return invalid("{} has version {} of the model interface, expected {}: compile it again", path,
+                   version, HONE_ABI_VERSION);
+  return note->substr(space + 1);
+}
+
+Status check_input(const ModelTensor& expected, const Tensor& found) {
+  if (found.dtype() != expected.dtype)
+    return invalid("input {} has type {}, expected {}", expected.name, dtype_name(found.dtype()),
+                   dtype_name(expected.dtype));
+  if (found.shape() != expected.shape)
+    return invalid("input {} has shape {}, expected {}", expected.name, to_string(found.shape()),
+                   to_string(expected.shape));
+  return ok_status();
+}
+
+}  // namespace
+
+struct LoadedModel::State {
+  std::string path;
+  void* library = nullptr;
+  Interface api = {};
+  hone_model* model = nullptr;
+  std::vector<ModelTensor> inputs;
+  std::vector<ModelTensor> outputs;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (model != nullptr) api.destroy(model);
+    if (library != nullptr) dlclose(library);
+  }
+};
+
+LoadedModel::LoadedModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LoadedModel::LoadedModel(LoadedModel&&) noexcept = default;
+LoadedModel& LoadedModel::operator=(LoadedModel&&) noexcept = default;
+LoadedModel::~LoadedModel() = default;
+
+Result<LoadedModel> LoadedModel::open(const std::string& path, int num_threads) {
+  HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(path));
+  auto state = std::make_unique<State>();
+  state->path = path;
+  // Without a slash the loader would search the system's folders.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (state->library == nullptr) return error(Code::kIo, "cannot load {}: {}", path, dlerror());
+  Interface& api = state->api;
+  if (!bind(state->library, prefix, api))
+    return invalid("{} lacks a function of the model interface: compile it again", path);
+  errno = 0;
+  if (api.create(&state->model, num_threads) != 0) {
+    const std::string bound = errno == ENOMEM ? memory_bound_text() : "";
+    return error(Code::kUnsupported, "cannot start {}: {}{}{}", path, api.last_error(nullptr),
+                 bound.empty() ? "" : ", ", bound);
+  }
+  const auto list = [&](int count, auto name_of, auto info_of, std::vector<ModelTensor>& out) {
+    for (int i = 0; i < count; ++i) {
+      int code = 0;
+      int rank = 0;
+      const int64_t* dims = nullptr;
+      info_of(state->model, i, &code, &rank, &dims);
+      const std::optional<DType> dtype = dtype_from_onnx(code);
+      if (!dtype) return invalid("{} has element type {}, which is not known", path, code);
+      out.push_back({name_of(state->model, i), *dtype, Shape(dims, dims + rank)});
+    }
+    return ok_status();
+  };
+  HONE_RETURN_IF_ERROR(
+      list(api.num_inputs(state->model), api.input_name, api.input_info, state->inputs));
+  HONE_RETURN_IF_ERROR(
+      list(api.num_outputs(state->model), api.output_name, api.output_info, state->outputs));
+  return LoadedModel(std::move(state));
+}
+
+const std::vector<ModelTensor>& LoadedModel::inputs() const { return state_->inputs; }
+const std::vector<ModelTensor>& LoadedModel::outputs() const { return state_->outputs; }
+
+Status LoadedModel::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  if (inputs.size() != state_->inputs.size() || outputs.size() != state_->outputs.size())
+    return invalid("found {} inputs and {} outputs, expected {} and {}", inputs.size(),
+                   outputs.size(), state_->inputs.size(), state_->outputs.size());
+  if (state_->api.run(state_->model, inputs.data(), outputs.data()) == 0) return ok_status();
+  return error(Code::kInternal, "cannot run {}: {}", state_->path,
+               state_->api.last_error(state_->model));
+}
+
+Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs) {
+  if (inputs.size() != state_->inputs.size())
+    return invalid("found {} inputs, expected {}", inputs.size(), state_->inputs.size());
+  std::vector<const void*> in;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    HONE_RETURN_IF_ERROR(check_input(state_->inputs[i], inputs[i]));
+    in.push_back(inputs[i].data());
+  }
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const ModelTensor& output : state_->outputs) {
+    const AllocatesFor purpose(fmt::format("output '{}'", output.name));
+    results.emplace_back(output.dtype, output.shape);
+    out.push_back(results.back().data());
+  }
+  HONE_RETURN_IF_ERROR(run(in, out));
+  for (size_t i = 0; i < results.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const Shape actual, output_shape(static_cast<int>(i)));
+    if (actual == results[i].shape()) continue;
+    // The elements are dense from the start of the array.
+    Tensor smaller(results[i].dtype(), actual);
+    if (smaller.bytes() > results[i].bytes())
+      return error(Code::kInternal, "output {} has shape {}, which exceeds {}",
+                   state_->outputs[i].name, to_string(actual), to_string(results[i].shape()));
+    std::memcpy(smaller.data(), results[i].data(), static_cast<size_t>(smaller.bytes()));
+    results[i] = smaller;
+  }
+  return results;
+}
+
+Result<Shape> LoadedModel::output_shape(int output) const {
+  int rank = 0;
+  const int64_t* dims = nullptr;
+  if (state_->api.output_shape(state_->model, output, &rank, &dims) != 0)
+    return invalid("{}", state_->api.last_error(state_->model));
+  return Shape(dims, dims + rank);
+}
+
+void LoadedModel::profile(bool enable) { state_->api.profile(state_->model, enable ? 1 : 0); }
+
+std::vector<StepTime> LoadedModel::step_times() const {
+  std::vector<StepTime> times;
+  const Interface& api = state_->api;
+  for (int i = 0; i < api.num_steps(state_->model); ++i)
+    times.push_back({api.step_name(state_->model, i), api.step_class(state_->model, i),
+                     api.step_kernel(state_->model, i), api.step_seconds(state_->model, i),
+                     api.step_flops(state_->model, i),
+                     api.step_least_flops ? api.step_least_flops(state_->model, i) : 0,
+                     api.step_bytes ? api.step_bytes(state_->model, i) : 0});
+  return times;
+}
+
+}  // namespace hone::artifact

@@ -1,0 +1,149 @@
+// Encodes an ArtifactSpec as the binary plan that the runtime reads.
+#include <cstring>
+
+#include "hone/artifact/artifact.h"
+#include "hone/base/round_up.h"
+#include "hone/runtime/cpu_features.h"
+
+namespace hone::artifact {
+namespace {
+
+using runtime::PlanArgument;
+using runtime::PlanHeader;
+using runtime::PlanRegion;
+using runtime::PlanStep;
+using runtime::PlanTensor;
+
+// A block of bytes that grows at its end; everything starts on 8 bytes.
+class Block {
+ public:
+  uint64_t reserve(size_t size) {
+    const uint64_t place = bytes_.size();
+    bytes_.resize(place + (size + 7) / 8 * 8);
+    return place;
+  }
+  uint64_t add(const void* data, size_t size) {
+    const uint64_t place = reserve(size);
+    if (size > 0) std::memcpy(bytes_.data() + place, data, size);
+    return place;
+  }
+  uint64_t add(const std::string& text) { return add(text.c_str(), text.size() + 1); }
+  template <typename T>
+  uint64_t add(const std::vector<T>& table) {
+    return add(table.data(), table.size() * sizeof(T));
+  }
+  void put(uint64_t place, const void* data, size_t size) {
+    std::memcpy(bytes_.data() + place, data, size);
+  }
+  [[nodiscard]] uint64_t size() const { return bytes_.size(); }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+PlanTensor encode_tensor(const ArtifactTensor& tensor, Block& block) {
+  PlanTensor entry = {};
+  entry.name = block.add(tensor.name);
+  entry.shape = block.add(tensor.shape);
+  entry.dtype = static_cast<int32_t>(tensor.dtype);
+  entry.rank = static_cast<int32_t>(tensor.shape.size());
+  entry.bytes = dtype_bytes(tensor.dtype);
+  for (const int64_t dim : tensor.shape) entry.bytes *= dim;
+  entry.actual_shape = tensor.actual_shape;
+  return entry;
+}
+
+Status check_step(const ArtifactSpec& spec, const ArtifactStep& step) {
+  if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= spec.kernel_symbols.size())
+    return invalid("step {} has kernel {}, but there are {}", step.name, step.kernel,
+                   spec.kernel_symbols.size());
+  for (const ArtifactArgument& argument : step.arguments) {
+    if (argument.kind != ArgumentKind::kWeight) continue;
+    if (argument.index < 0 || static_cast<size_t>(argument.index) >= spec.weights.size())
+      return invalid("step {} reads weight {}, but there are {}", step.name, argument.index,
+                     spec.weights.size());
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<int64_t> weight_offsets(const ArtifactSpec& spec) {
+  std::vector<int64_t> offsets;
+  int64_t next = 0;
+  for (const ArtifactWeight& weight : spec.weights) {
+    offsets.push_back(next);
+    next += round_up(weight.bytes, runtime::kBufferAlignment);
+  }
+  offsets.push_back(next);
+  return offsets;
+}
+
+Result<std::string> encode_plan(const ArtifactSpec& spec) {
+  const std::vector<int64_t> weights = weight_offsets(spec);
+  Block block;
+  block.reserve(sizeof(PlanHeader));
+  PlanHeader header = {};
+  std::memcpy(header.magic, runtime::kPlanMagic, sizeof header.magic);
+  header.version = runtime::kPlanVersion;
+  header.num_kernels = static_cast<uint32_t>(spec.kernel_symbols.size());
+  header.arena_bytes = spec.arena_bytes;
+  header.scratch_bytes = spec.scratch_bytes;
+  header.weight_bytes = weights.back();
+  header.num_inputs = static_cast<uint32_t>(spec.inputs.size());
+  header.num_outputs = static_cast<uint32_t>(spec.outputs.size());
+  header.num_steps = static_cast<uint32_t>(spec.steps.size());
+  header.num_zeroed = static_cast<uint32_t>(spec.zeroed.size());
+  header.num_features = static_cast<uint32_t>(spec.features.size());
+
+  std::vector<PlanTensor> tensors;
+  for (const ArtifactTensor& tensor : spec.inputs) tensors.push_back(encode_tensor(tensor, block));
+  for (const ArtifactTensor& tensor : spec.outputs) tensors.push_back(encode_tensor(tensor, block));
+  std::vector<PlanStep> steps;
+  std::vector<PlanArgument> arguments;
+  for (const ArtifactStep& step : spec.steps) {
+    HONE_RETURN_IF_ERROR(check_step(spec, step));
+    PlanStep entry = {};
+    entry.name = block.add(step.name);
+    entry.kernel_class = block.add(step.kernel_class);
+    entry.flops = step.flops;
+    entry.bytes = step.bytes;
+    entry.least_flops = step.least_flops;
+    entry.num_tiles = step.num_tiles;
+    entry.kernel = static_cast<uint32_t>(step.kernel);
+    entry.first_argument = static_cast<uint32_t>(arguments.size());
+    entry.num_arguments = static_cast<uint32_t>(step.arguments.size());
+    entry.max_threads = step.max_threads;
+    entry.joins = step.joins ? 1 : 0;
+    entry.units = step.units;
+    steps.push_back(entry);
+    for (const ArtifactArgument& argument : step.arguments) {
+      const bool weight = argument.kind == ArgumentKind::kWeight;
+      const int64_t base = weight ? weights[static_cast<size_t>(argument.index)] : 0;
+      arguments.push_back({argument.kind, weight ? 0 : argument.index, base + argument.offset});
+    }
+  }
+  std::vector<PlanRegion> zeroed;
+  for (const auto& [offset, bytes] : spec.zeroed) zeroed.push_back({offset, bytes});
+  std::vector<uint64_t> features;
+  for (const std::string& feature : spec.features) {
+    if (runtime::cpu_feature(feature.c_str()) == runtime::FeatureState::kUnknown)
+      return invalid("CPU feature {} cannot be checked when the model is loaded", feature);
+    features.push_back(block.add(feature));
+  }
+  header.num_arguments = static_cast<uint32_t>(arguments.size());
+  header.tensors = block.add(tensors);
+  header.steps = block.add(steps);
+  header.arguments = block.add(arguments);
+  header.zeroed = block.add(zeroed);
+  header.features = block.add(features);
+  header.total_bytes = block.size();
+  block.put(0, &header, sizeof header);
+  std::string bytes = block.take();
+  if (const char* wrong = runtime::plan_check(bytes.data(), bytes.size()))
+    return invalid("the model cannot be written: {}", wrong);
+  return bytes;
+}
+
+}  // namespace hone::artifact

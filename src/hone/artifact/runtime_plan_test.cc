@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "hone/artifact/artifact_testing.h"
+#include "hone/base/rng.h"
+#include "hone/runtime/plan.h"
+#include "hone/runtime/pool.h"
+
+namespace hone::runtime {
+namespace {
+
+std::string good_plan() {
+  artifact::ArtifactSpec spec = artifact::testing::filter_spec("");
+#if defined(__x86_64__)
+  spec.features = {"avx2", "fma"};
+#endif
+  Result<std::string> plan = artifact::encode_plan(spec);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return plan.value();
+}
+
+const char* check(const std::string& bytes) { return plan_check(bytes.data(), bytes.size()); }
+
+const PlanHeader& header_of(const std::string& bytes) {
+  return *reinterpret_cast<const PlanHeader*>(bytes.data());
+}
+
+TEST(plan, holds_what_was_written) {
+  const std::string bytes = good_plan();
+  EXPECT_EQ(check(bytes), nullptr);
+  const PlanHeader& plan = header_of(bytes);
+  ASSERT_EQ(plan.num_inputs, 1U);
+  ASSERT_EQ(plan.num_outputs, 2U);
+  EXPECT_STREQ(plan_string(plan, plan_input(plan, 0).name), "x");
+  EXPECT_EQ(plan_input(plan, 0).bytes, 4000);
+  EXPECT_EQ(plan_input(plan, 0).actual_shape, -1);
+  EXPECT_STREQ(plan_string(plan, plan_output(plan, 1).name), "positive");
+  EXPECT_EQ(plan_output(plan, 1).actual_shape, 0);
+  ASSERT_EQ(plan.num_steps, 3U);
+  const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[1];
+  EXPECT_STREQ(plan_string(plan, step.name), "filter");
+  EXPECT_EQ(step.num_tiles, artifact::testing::kNumTiles);
+  ASSERT_EQ(step.num_arguments, 3U);
+  const PlanArgument& argument =
+      plan_table<PlanArgument>(plan, plan.arguments)[step.first_argument];
+  EXPECT_EQ(argument.kind, ArgumentKind::kArena);
+  EXPECT_EQ(argument.offset, 64);
+  EXPECT_EQ(plan.weight_bytes, 64);
+}
+
+TEST(plan, cut_anywhere_is_refused) {
+  const std::string bytes = good_plan();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    // Exactly `size` bytes of memory, so that a sanitizer sees a read behind them; the header must
+    // be there, as every artifact has one.
+    if (size < sizeof(PlanHeader)) continue;
+    const std::vector<uint64_t> copy = [&] {
+      std::vector<uint64_t> words((size + 7) / 8);
+      std::memcpy(words.data(), bytes.data(), size);
+      return words;
+    }();
+    EXPECT_STREQ(plan_check(copy.data(), size), "the plan is cut off") << size;
+  }
+}
+
+TEST(plan, of_another_version_is_refused) {
+  std::string bytes = good_plan();
+  reinterpret_cast<PlanHeader*>(bytes.data())->version = kPlanVersion + 1;
+  EXPECT_STREQ(check(bytes), "the plan has a version that this runtime does not know");
+  bytes = good_plan();
+  bytes[0] = 'X';
+  EXPECT_STREQ(check(bytes), "this is not a plan");
+}
+
+TEST(plan, fields_out_of_range_are_refused) {
+  const auto expect_refused = [](auto change, const char* expected) {
+    std::string bytes = good_plan();
+    auto& plan = *reinterpret_cast<PlanHeader*>(bytes.data());
+    change(plan);
+    ASSERT_NE(check(bytes), nullptr) << expected;
+    EXPECT_STREQ(check(bytes), expected);
+  };
+  const auto step = [](PlanHeader& plan) -> PlanStep& {
+    return const_cast<PlanStep&>(*plan_table<PlanStep>(plan, plan.steps));
+  };
+  const char* bad_table = "a table of the plan is out of range";
+  const char* bad_step = "a step of the plan is out of range";
+  expect_refused([](PlanHeader& p) { p.arena_bytes = -1; }, "the plan has a negative size");
+  expect_refused([](PlanHeader& p) { p.steps = p.total_bytes; }, bad_table);
+  expect_refused([](PlanHeader& p) { p.steps += 4; }, bad_table);
+  expect_refused([](PlanHeader& p) { p.num_steps = 0xffffffff; }, bad_table);
+  expect_refused([](PlanHeader& p) { p.features = ~uint64_t{7}; }, bad_table);
+  expect_refused([&](PlanHeader& p) { step(p).kernel = 3; }, bad_step);
+  expect_refused([&](PlanHeader& p) { step(p).num_tiles = -1; }, bad_step);
+  expect_refused([&](PlanHeader& p) { step(p).first_argument = p.num_arguments; }, bad_step);
+  expect_refused([&](PlanHeader& p) { step(p).name = p.total_bytes; }, bad_step);
+  expect_refused([](PlanHeader& p) { p.arena_bytes = 8; },
+                 "an argument of the plan is out of range");
+}
+
+TEST(plan, steps_that_run_together_share_the_work) {
+  const auto plan = [](auto change) {
+    artifact::ArtifactSpec spec = artifact::testing::filter_spec("");
+    change(spec.steps);
+    return artifact::encode_plan(spec);
+  };
+  const auto together = [](std::vector<artifact::ArtifactStep>& steps) {
+    steps[1].units = 40;
+    steps[2].joins = true;
+    steps[2].units = 2;
+  };
+  const Result<std::string> good = plan(together);
+  ASSERT_TRUE(good.ok()) << good.status().message();
+  const PlanStep* written = plan_table<PlanStep>(header_of(*good), header_of(*good).steps);
+  EXPECT_EQ(written[1].joins, 0U);
+  EXPECT_EQ(written[1].units, 40);
+  EXPECT_EQ(written[2].joins, 1U);
+  EXPECT_EQ(written[2].units, 2);
+
+  const auto expect_refused = [&](auto change) {
+    const Result<std::string> bad = plan([&](auto& steps) {
+      together(steps);
+      change(steps);
+    });
+    ASSERT_FALSE(bad.ok());
+    EXPECT_NE(bad.status().message().find("run together do not fit together"), std::string::npos)
+        << bad.status().message();
+  };
+  using Steps = std::vector<artifact::ArtifactStep>;
+  expect_refused([](Steps& steps) { steps[0].joins = true; });  // there is none before
+  expect_refused([](Steps& steps) { steps[1].units = 0; });
+  expect_refused([](Steps& steps) { steps[2].units = 0; });
+  expect_refused([](Steps& steps) { steps[2].units = -1; });
+  expect_refused([](Steps& steps) { steps[0].units = 1; });  // it runs alone
+  expect_refused([](Steps& steps) { steps[1].units = kMaxJoinedUnits; });
+  std::string bytes = *good;
+  const PlanHeader& header = header_of(bytes);
+  const_cast<PlanStep*>(plan_table<PlanStep>(header, header.steps))[2].joins = 2;
+  EXPECT_STREQ(check(bytes), "the steps of the plan that run together do not fit together");
+}
+
+// Whatever the bytes are, the check neither crashes nor reads behind the block.
+TEST(plan, check_survives_random_damage) {
+  constexpr uint64_t kSeed = 7;
+  Rng rng(kSeed);
+  const std::string good = good_plan();
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<uint64_t> words(good.size() / 8);
+    std::memcpy(words.data(), good.data(), good.size());
+    const int changes = 1 + static_cast<int>(rng.below(3));
+    for (int i = 0; i < changes; ++i) {
+      const uint64_t choices[] = {rng.next(), rng.next() % 512, ~uint64_t{0},
+                                  uint64_t{1} << rng.below(64)};
+      words[rng.next() % words.size()] = choices[rng.below(4)];
+    }
+    if (plan_check(words.data(), good.size()) != nullptr) ++refused;
+  }
+  EXPECT_GT(refused, 10'000) << "seed " << kSeed;
+}
+
+}  // namespace
+}  // namespace hone::runtime

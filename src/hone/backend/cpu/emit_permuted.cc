@@ -1,0 +1,113 @@
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <numeric>
+
+#include "hone/backend/cpu/emit_object.h"
+#include "hone/backend/cpu/emitter.h"
+#include "hone/ir/scalar.h"
+
+namespace hone::backend::cpu {
+namespace {
+
+constexpr int64_t kMostVectors512 = 2, kMostVectors256 = 4;
+
+llvm::Intrinsic::ID of_two(const llvm::Type* element) {
+  if (element->isFloatTy()) return llvm::Intrinsic::x86_avx512_vpermi2var_ps_512;
+  if (element->isDoubleTy()) return llvm::Intrinsic::x86_avx512_vpermi2var_pd_512;
+  return element->isIntegerTy(32) ? llvm::Intrinsic::x86_avx512_vpermi2var_d_512
+                                  : llvm::Intrinsic::x86_avx512_vpermi2var_q_512;
+}
+
+// Returns the intrinsic that permutes one register.
+llvm::Intrinsic::ID of_one(const llvm::Type* element, bool is512) {
+  const bool is_float = element->isFloatTy();
+  if (is512)
+    return is_float ? llvm::Intrinsic::x86_avx512_permvar_sf_512
+                    : llvm::Intrinsic::x86_avx512_permvar_si_512;
+  return is_float ? llvm::Intrinsic::x86_avx2_permps : llvm::Intrinsic::x86_avx2_permd;
+}
+
+}  // namespace
+
+// Elements that all lie in one vector of memory, which begins at a multiple of its length, as where
+// each half of the lanes reads one element of its own: a load, which others of such elements share,
+// and a permutation.
+llvm::Value* PhaseEmitter::load_of_vector(const Access& access) {
+  const BufferInfo& buffer = *access.buffer;
+  const int64_t native = target_.vector_bytes / 4;
+  const bool is512 = has_avx512(target_);
+  if ((!is512 && !has_avx2_at_most(target_)) || access.bytes != 4 || buffer.local || lanes_.mask ||
+      lanes_.guard || lanes_.width > native || access.of->num_elements() % native != 0)
+    return nullptr;
+  Access first = access;
+  IndexForm place;
+  place.lane = access.form.lane;
+  place.constant = ir::floor_mod(access.form.constant, native);
+  first.form.lane = 0;
+  first.form.constant -= place.constant;
+  std::erase_if(first.form.terms, [&](const auto& term) {
+    if (!space_.atom(term.first).varying && term.second % native == 0) return false;
+    place.terms.push_back(term);
+    return true;
+  });
+  const Range range = space_.range(place);
+  if (range.lo < 0 || range.hi >= native) return nullptr;
+  llvm::Value* at = builder_.CreateTrunc(form_value(place), with_lanes(builder_.getInt32Ty()));
+  std::vector<int> lanes(static_cast<size_t>(native), -1);
+  std::iota(lanes.begin(), lanes.begin() + lanes_.width, 0);
+  at = builder_.CreateShuffleVector(at, lanes);
+  llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
+  llvm::Value* vector =
+      note(builder_.CreateAlignedLoad(whole, address(first), alignment(first, true)), access);
+  llvm::Value* found = builder_.CreateIntrinsic(of_one(access.type, is512), {}, {vector, at});
+  lanes.resize(static_cast<size_t>(lanes_.width));
+  return builder_.CreateShuffleVector(found, lanes);
+}
+
+// Elements of a row on the stack by numbers that memory holds: permutations of the row's registers
+// instead of a load for each lane. The numbers lie inside the row, as in any load that runs.
+llvm::Value* PhaseEmitter::load_permuted(const Access& access) {
+  const BufferInfo& buffer = *access.buffer;
+  const int64_t native = target_.vector_bytes / access.bytes;
+  const int64_t vectors = (access.of->num_elements() + native - 1) / native;
+  const bool is512 = has_avx512(target_);
+  const bool is256 = has_avx2_at_most(target_);
+  const bool fits = is512   ? vectors <= kMostVectors512 && (access.bytes == 4 || access.bytes == 8)
+                    : is256 ? vectors <= kMostVectors256 && access.bytes == 4
+                            : false;
+  if (!fits || !buffer.local || buffer.lane_copies > 1 || buffer.padded_row != 0 ||
+      is_strided(access.form) || lanes_.width > native)
+    return nullptr;
+  // The numbers as a whole register of integers as wide as the elements.
+  llvm::Type* number = builder_.getIntNTy(static_cast<unsigned>(access.bytes) * 8);
+  llvm::Value* at = builder_.CreateTrunc(form_value(access.form), with_lanes(number));
+  std::vector<int> lanes(static_cast<size_t>(native), -1);
+  std::iota(lanes.begin(), lanes.begin() + lanes_.width, 0);
+  at = builder_.CreateShuffleVector(at, lanes);
+  llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
+  const auto part = [&](int64_t i) {
+    return builder_.CreateAlignedLoad(whole, advance(buffer.base, i * target_.vector_bytes),
+                                      llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  };
+  llvm::Value* found = nullptr;
+  if (is512) {
+    llvm::Value* first = part(0);
+    found = builder_.CreateIntrinsic(of_two(access.type), {},
+                                     {first, at, vectors > 1 ? part(1) : first});
+  }
+  for (int64_t i = 0; i < vectors && !is512; ++i) {
+    llvm::Value* here = builder_.CreateIntrinsic(of_one(access.type, false), {}, {part(i), at});
+    if (!found) {
+      found = here;
+      continue;
+    }
+    llvm::Value* behind = builder_.CreateICmpUGE(
+        at, llvm::ConstantInt::get(at->getType(), static_cast<uint64_t>(i * native)));
+    found = builder_.CreateSelect(behind, here, found);
+  }
+  lanes.resize(static_cast<size_t>(lanes_.width));
+  return builder_.CreateShuffleVector(found, lanes);
+}
+
+}  // namespace hone::backend::cpu

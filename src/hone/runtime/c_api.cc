@@ -1,0 +1,193 @@
+// The C interface of the artifact that this object is linked into. Its plan, kernels and weights
+// are the three symbols below, which the generated object defines.
+#include "hone/runtime/hone_model.h"
+#include "hone/runtime/model.h"
+
+using hone::runtime::kErrorBytes;
+using hone::runtime::Model;
+using hone::runtime::plan_string;
+using hone::runtime::PlanHeader;
+using hone::runtime::PlanStep;
+using hone::runtime::PlanTensor;
+
+extern "C" {
+extern const PlanHeader hone_artifact_plan;
+extern const hone_kernel hone_artifact_kernels[];
+extern const char* const hone_artifact_weights;  // a pointer: they may be far away
+}
+
+namespace {
+
+thread_local char create_error[kErrorBytes];
+
+Model* unwrap(const hone_model* model) {
+  return reinterpret_cast<Model*>(const_cast<hone_model*>(model));
+}
+const PlanHeader& plan_of(const hone_model* model) {
+  return hone::runtime::model_plan(*unwrap(model));
+}
+const PlanTensor* input_of(const hone_model* model, int i) {
+  if (model == nullptr || i < 0 || i >= hone_model_num_inputs(model)) return nullptr;
+  return &hone::runtime::plan_input(plan_of(model), i);
+}
+const PlanTensor* output_of(const hone_model* model, int i) {
+  if (model == nullptr || i < 0 || i >= hone_model_num_outputs(model)) return nullptr;
+  return &hone::runtime::plan_output(plan_of(model), i);
+}
+const PlanStep* step_of(const hone_model* model, int i) {
+  if (model == nullptr || i < 0 || i >= hone_model_num_steps(model)) return nullptr;
+  return &hone::runtime::plan_table<PlanStep>(plan_of(model), plan_of(model).steps)[i];
+}
+int fail(const hone_model* model, const char* message) {
+  return model == nullptr ? 1 : hone::runtime::model_fail(*unwrap(model), message);
+}
+int describe(const hone_model* model, const PlanTensor& tensor, int* dtype, int* rank,
+             const int64_t** shape) {
+  if (dtype != nullptr) *dtype = tensor.dtype;
+  if (rank != nullptr) *rank = tensor.rank;
+  if (shape != nullptr) *shape = hone::runtime::plan_table<int64_t>(plan_of(model), tensor.shape);
+  return 0;
+}
+
+int fail_to_create(const char* message) {
+  __builtin_memcpy(create_error, message, __builtin_strlen(message) + 1);
+  return 1;
+}
+
+int create(hone_model** out, const hone::runtime::ModelOptions& options) {
+  if (out == nullptr) return fail_to_create("the place for the model is a null pointer");
+  const hone::runtime::ModelImage image = {&hone_artifact_plan, hone_artifact_plan.total_bytes,
+                                           hone_artifact_kernels, hone_artifact_weights};
+  Model* model = hone::runtime::model_create(image, options, create_error);
+  *out = reinterpret_cast<hone_model*>(model);
+  return model == nullptr ? 1 : 0;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int hone_model_create(hone_model** out, int num_threads) {
+  return create(out, {.num_threads = num_threads});
+}
+
+int hone_model_create_with(hone_model** out, const hone_model_options* given) {
+  if (out != nullptr) *out = nullptr;
+  if (given == nullptr) return fail_to_create("the options are a null pointer");
+  if (given->size < sizeof *given)
+    return fail_to_create("the options are smaller than hone_model_options: is their size set?");
+  // Options of a later version do if they ask for nothing that this one does not know.
+  const char* bytes = reinterpret_cast<const char*>(given);
+  for (size_t i = sizeof *given; i < given->size; ++i)
+    if (bytes[i] != 0) return fail_to_create("the options are those of a later version");
+  return create(out, {.num_threads = given->num_threads,
+                      .spin_ns = given->spin_ns == 0  ? -1
+                                 : given->spin_ns < 0 ? 0
+                                                      : given->spin_ns,
+                      .parallel_for = given->parallel_for,
+                      .owner = given->pool});
+}
+
+void hone_model_destroy(hone_model* model) { hone::runtime::model_destroy(unwrap(model)); }
+
+int hone_model_num_threads(const hone_model* model) {
+  return model == nullptr ? 0 : hone::runtime::model_num_threads(*unwrap(model));
+}
+
+int hone_model_num_inputs(const hone_model* model) {
+  return model == nullptr ? 0 : static_cast<int>(plan_of(model).num_inputs);
+}
+
+int hone_model_num_outputs(const hone_model* model) {
+  return model == nullptr ? 0 : static_cast<int>(plan_of(model).num_outputs);
+}
+
+const char* hone_model_input_name(const hone_model* model, int i) {
+  const PlanTensor* tensor = input_of(model, i);
+  return tensor == nullptr ? nullptr : plan_string(plan_of(model), tensor->name);
+}
+
+const char* hone_model_output_name(const hone_model* model, int i) {
+  const PlanTensor* tensor = output_of(model, i);
+  return tensor == nullptr ? nullptr : plan_string(plan_of(model), tensor->name);
+}
+
+int hone_model_input_info(const hone_model* model, int i, int* dtype, int* rank,
+                          const int64_t** shape) {
+  const PlanTensor* tensor = input_of(model, i);
+  if (tensor == nullptr) return fail(model, "there is no input with this number");
+  return describe(model, *tensor, dtype, rank, shape);
+}
+
+int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank,
+                           const int64_t** shape) {
+  const PlanTensor* tensor = output_of(model, i);
+  if (tensor == nullptr) return fail(model, "there is no output with this number");
+  return describe(model, *tensor, dtype, rank, shape);
+}
+
+int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs) {
+  return model == nullptr ? 1 : hone::runtime::model_run(*unwrap(model), inputs, outputs);
+}
+
+int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape) {
+  const PlanTensor* tensor = output_of(model, i);
+  if (tensor == nullptr) return fail(model, "there is no output with this number");
+  if (rank != nullptr) *rank = tensor->rank;
+  if (shape != nullptr) *shape = hone::runtime::model_output_shape(*unwrap(model), i);
+  return 0;
+}
+
+const char* hone_model_last_error(const hone_model* model) {
+  return model == nullptr ? create_error : hone::runtime::model_last_error(*unwrap(model));
+}
+
+int hone_model_profile(hone_model* model, int enable) {
+  if (model == nullptr) return 1;
+  hone::runtime::model_profile(*unwrap(model), enable != 0);
+  return 0;
+}
+
+int hone_model_num_steps(const hone_model* model) {
+  return model == nullptr ? 0 : static_cast<int>(plan_of(model).num_steps);
+}
+
+const char* hone_model_step_name(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? nullptr : plan_string(plan_of(model), step->name);
+}
+
+int hone_model_step_kernel(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? -1 : static_cast<int>(step->kernel);
+}
+
+const char* hone_model_step_class(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? nullptr : plan_string(plan_of(model), step->kernel_class);
+}
+
+double hone_model_step_flops(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->flops;
+}
+
+double hone_model_step_least_flops(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->least_flops;
+}
+
+double hone_model_step_bytes(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->bytes;
+}
+
+double hone_model_step_seconds(const hone_model* model, int i) {
+  return step_of(model, i) == nullptr ? 0 : hone::runtime::model_step_seconds(*unwrap(model), i);
+}
+
+int hone_abi_version(void) { return HONE_ABI_VERSION; }
+
+}  // extern "C"
+#pragma GCC visibility pop

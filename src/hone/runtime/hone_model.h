@@ -1,0 +1,83 @@
+/* runtime/hone_model.h - the C interface of an artifact. A generated header is this file
+ * with the model's inputs and outputs in a comment and, with --prefix NAME, NAME for hone_model and
+ * NAME_abi_version for hone_abi_version. The interface changes only with HONE_ABI_VERSION. */
+#ifndef HONE_MODEL_H_
+#define HONE_MODEL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HONE_ABI_VERSION 2
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_model hone_model;
+
+/* All functions that return an int return 0 on success. An object may be used from one thread at a
+ * time; several objects may run at once and share the weights. num_threads: 0 = all CPUs that this
+ * process may use, by its affinity and the CPU quota of its cgroup; never are there more than
+ * those. After a failure *out is null and hone_model_last_error(NULL) says why. */
+int hone_model_create(hone_model** out, int num_threads);
+
+/* Runs task(context, i) once for every i from 0 to count - 1, on any threads, at the same time or
+ * not, and returns when all are done. `pool` is that of the options. */
+typedef void (*hone_model_task)(void* context, int i);
+typedef void (*hone_model_parallel_for)(void* pool, int count, hone_model_task task, void* context);
+
+typedef struct hone_model_options {
+  size_t size;     /* sizeof(hone_model_options); all that is not set must be 0 */
+  int num_threads; /* as above; with parallel_for: the most tasks of a call, of any number */
+  int64_t spin_ns; /* an idle thread spins that long, then sleeps; 0 = a default; < 0: it sleeps */
+  /* If not null, the model starts no threads: this function, called within hone_model_run by the
+   * thread that calls that, runs its work. The results are the same to the bit. */
+  hone_model_parallel_for parallel_for;
+  void* pool;
+} hone_model_options;
+
+int hone_model_create_with(hone_model** out, const hone_model_options* options);
+void hone_model_destroy(hone_model* model);
+
+int hone_model_num_threads(const hone_model* model); /* the caller of run included */
+int hone_model_num_inputs(const hone_model* model);
+int hone_model_num_outputs(const hone_model* model);
+const char* hone_model_input_name(const hone_model* model, int i);
+const char* hone_model_output_name(const hone_model* model, int i);
+/* dtype: the code of ONNX's TensorProto.DataType (1 = float). Any of the pointers may be null. */
+int hone_model_input_info(const hone_model* model, int i, int* dtype, int* rank,
+                          const int64_t** shape);
+int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank,
+                           const int64_t** shape);
+
+/* Arrays are dense and row-major, in the order of the model's inputs and outputs. Allocates
+ * nothing. Arrays aligned to 64 bytes are used in place; others are copied. */
+int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs);
+/* After a run: the shape of an output, where it depends on the data. */
+int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape);
+/* The last failure of this object, or, for null, of this thread's last create; "" if none. */
+const char* hone_model_last_error(const hone_model* model);
+
+/* Times of the kernels: while enabled, each run records the seconds of every step. The steps then
+ * run one by one; in other runs those that do not need each other may run at the same time. Steps
+ * of one kernel number run the same code on other arrays; the class says what it computes. Steps
+ * that follow each other under one name are parts of one task; the first of them has its FLOPs as
+ * the model states them, those of the algorithm that needs the least, and its bytes: what it reads
+ * and writes, each once. */
+int hone_model_profile(hone_model* model, int enable);
+int hone_model_num_steps(const hone_model* model);
+const char* hone_model_step_name(const hone_model* model, int i);
+int hone_model_step_kernel(const hone_model* model, int i);
+const char* hone_model_step_class(const hone_model* model, int i);
+double hone_model_step_flops(const hone_model* model, int i);
+double hone_model_step_least_flops(const hone_model* model, int i);
+double hone_model_step_bytes(const hone_model* model, int i);
+double hone_model_step_seconds(const hone_model* model, int i);
+
+int hone_abi_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HONE_MODEL_H_ */

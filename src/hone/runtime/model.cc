@@ -1,0 +1,389 @@
+#include "hone/runtime/model.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "hone/runtime/cpu_budget.h"
+#include "hone/runtime/cpu_features.h"
+#include "hone/runtime/float_mode.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kHugePage = 2 << 20;
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Threads' scratch areas start one line further each, so that they do not all map to the same sets
+// of a cache.
+int64_t scratch_stride_of(const PlanHeader& plan) {
+  if (plan.scratch_bytes == 0) return 0;
+  return round_up(plan.scratch_bytes, kPage) + 2 * kBufferAlignment;
+}
+
+}  // namespace
+
+// Everything a run needs, made once.
+class Model {
+ public:
+  ModelImage image;
+  const PlanHeader* plan = nullptr;
+  Pool* pool = nullptr;
+  // One mapping: the arena, then staging for unaligned inputs and outputs, then scratch.
+  char* memory = nullptr;
+  int64_t memory_bytes = 0;
+  char* scratch = nullptr;
+  int64_t scratch_stride = 0;
+  char** staging = nullptr;  // per input, then per output
+  PhaseCall* phases = nullptr;
+  PhaseCall* chosen = nullptr;  // those that a run consists of; null for all
+  int64_t num_chosen = 0;
+  void** arguments = nullptr;  // arguments of all phases
+  int64_t* step_ns = nullptr;
+  bool profile = false;
+  std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is
+  std::atomic<bool> refused{false};  // a run was, because another one was under way
+  char error[kErrorBytes] = "";
+};
+
+namespace {
+
+__attribute__((format(printf, 2, 3))) void say(char* message, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, kErrorBytes, format, args);
+  va_end(args);
+}
+
+bool cpu_has_features(const PlanHeader& plan, char* message) {
+  char missing[kErrorBytes / 2] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < plan.num_features; ++i) {
+    const char* name = plan_string(plan, plan_table<uint64_t>(plan, plan.features)[i]);
+    if (cpu_feature(name) == FeatureState::kPresent) continue;
+    const char* separator = used == 0 ? "" : ", ";
+    const int added = snprintf(missing + used, sizeof missing - used, "%s%s", separator, name);
+    used += static_cast<size_t>(added);
+    if (used >= sizeof missing) break;
+  }
+  if (used == 0) return true;
+  say(message, "this model was compiled for a CPU with %s, which this machine does not have",
+      missing);
+  return false;
+}
+
+int num_tensors(const PlanHeader& plan) {
+  return static_cast<int>(plan.num_inputs + plan.num_outputs);
+}
+
+const PlanTensor& tensor_at(const PlanHeader& plan, int i) {
+  return plan_table<PlanTensor>(plan, plan.tensors)[i];
+}
+
+// More threads than CPUs hold each other up, and more than the tiles of the widest step, or of the
+// widest that run together, never work.
+int threads_for(const PlanHeader& plan, const ModelOptions& options) {
+  int wanted = options.num_threads;
+  if (options.parallel_for == nullptr || wanted == 0) {
+    const int cpus = usable_cpus();
+    if (wanted == 0 || wanted > cpus) wanted = cpus;
+  }
+  int64_t most = 1, width = 0;
+  for (uint32_t i = 0; i < plan.num_steps; ++i) {
+    const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    int64_t own = step.num_tiles < kMaxThreads ? step.num_tiles : kMaxThreads;
+    if (step.max_threads > 0 && step.max_threads < own) own = step.max_threads;
+    width = step.joins == 1 ? width + own : own;
+    if (width > most) most = width;
+  }
+  return wanted > most ? static_cast<int>(most) : wanted;
+}
+
+bool map_memory(Model& model) {
+  const PlanHeader& plan = *model.plan;
+  const int64_t arena = round_up(plan.arena_bytes, kPage);
+  int64_t staging = 0;
+  for (int i = 0; i < num_tensors(plan); ++i)
+    staging += round_up(tensor_at(plan, i).bytes, kBufferAlignment);
+  staging = round_up(staging, kPage);
+  model.scratch_stride = scratch_stride_of(plan);
+  const int64_t total = arena + staging + model.scratch_stride * pool_num_threads(model.pool);
+  // Room to start on a huge page. Staging that no run needs costs address space only.
+  model.memory_bytes = round_up(total, kPage) + kHugePage;
+  void* mapped = mmap(nullptr, static_cast<size_t>(model.memory_bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return false;
+  model.memory = static_cast<char*>(mapped);
+  const int64_t address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(mapped));
+  char* start = model.memory + (round_up(address, kHugePage) - address);
+  if (arena >= kHugePage) madvise(start, static_cast<size_t>(arena), MADV_HUGEPAGE);
+  for (uint32_t i = 0; i < plan.num_zeroed; ++i) {
+    const PlanRegion& region = plan_table<PlanRegion>(plan, plan.zeroed)[i];
+    memset(start + region.offset, 0, static_cast<size_t>(region.bytes));
+  }
+  // Page faults belong here, not into the first run.
+  for (int64_t i = 0; i < plan.arena_bytes; i += kPage) *static_cast<volatile char*>(start + i) = 0;
+  char* next = start + arena;
+  for (int i = 0; i < num_tensors(plan); ++i) {
+    model.staging[i] = next;
+    next += round_up(tensor_at(plan, i).bytes, kBufferAlignment);
+  }
+  model.scratch = start + arena + staging;
+  // The arena's base is that of argument kind kArena.
+  for (uint32_t i = 0; i < plan.num_arguments; ++i) {
+    const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
+    if (argument.kind == ArgumentKind::kArena) model.arguments[i] = start + argument.offset;
+  }
+  return true;
+}
+
+char* arena_of(const Model& model) {
+  const int64_t address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(model.memory));
+  return model.memory + (round_up(address, kHugePage) - address);
+}
+
+template <typename T>
+bool allocate(T*& pointer, uint64_t count) {
+  pointer = static_cast<T*>(calloc(count == 0 ? 1 : count, sizeof(T)));
+  return pointer != nullptr;
+}
+
+bool fill(Model& model, const ModelOptions& options, char* message) {
+  const PlanHeader& plan = *model.plan;
+  if (!allocate(model.staging, static_cast<uint64_t>(num_tensors(plan))) ||
+      !allocate(model.phases, plan.num_steps) || !allocate(model.arguments, plan.num_arguments) ||
+      !allocate(model.step_ns, plan.num_steps)) {
+    say(message, "out of memory");
+    return false;
+  }
+  model.pool = pool_create({.num_threads = threads_for(plan, options),
+                            .spin_ns = options.spin_ns,
+                            .parallel_for = options.parallel_for,
+                            .owner = options.owner});
+  if (model.pool == nullptr) {
+    say(message, "cannot start the threads");
+    return false;
+  }
+  if (!map_memory(model)) {
+    say(message, "cannot get %lld bytes of memory", static_cast<long long>(model.memory_bytes));
+    return false;
+  }
+  const char* weights = static_cast<const char*>(model.image.weights);
+  for (uint32_t i = 0; i < plan.num_arguments; ++i) {
+    const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
+    if (argument.kind == ArgumentKind::kWeight)
+      model.arguments[i] = const_cast<char*>(weights + argument.offset);
+  }
+  for (uint32_t i = 0; i < plan.num_steps; ++i) {
+    const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    model.phases[i] = {model.image.kernels[step.kernel],
+                       model.arguments + step.first_argument,
+                       step.num_tiles,
+                       step.max_threads,
+                       step.joins == 1,
+                       step.units};
+  }
+  return true;
+}
+
+// The weights are mapped from the artifact's file: read them in now (Linux 5.14; an older kernel
+// refuses, and the first run does it).
+void populate_weights(const Model& model) {
+#ifdef MADV_POPULATE_READ
+  const uintptr_t first = reinterpret_cast<uintptr_t>(model.image.weights) & ~uintptr_t{kPage - 1};
+  const uintptr_t last = reinterpret_cast<uintptr_t>(model.image.weights) +
+                         static_cast<uintptr_t>(model.plan->weight_bytes);
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_READ);
+#endif
+}
+
+bool aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % kBufferAlignment == 0;
+}
+
+// Points the arguments at this run's arrays; `bases` are per input, then per output.
+int bind_arrays(Model& model, const void* const* inputs, void* const* outputs) {
+  const PlanHeader& plan = *model.plan;
+  const int num_inputs = static_cast<int>(plan.num_inputs);
+  for (int i = 0; i < num_tensors(plan); ++i) {
+    const bool is_input = i < num_inputs;
+    const void* given = is_input ? inputs[i] : outputs[i - num_inputs];
+    const PlanTensor& tensor = tensor_at(plan, i);
+    if (given == nullptr && tensor.bytes > 0) {
+      say(model.error, "%s '%s' is a null pointer", is_input ? "input" : "output",
+          plan_string(plan, tensor.name));
+      return 1;
+    }
+    if (is_input && !aligned(given) && tensor.bytes > 0)
+      memcpy(model.staging[i], given, static_cast<size_t>(tensor.bytes));
+  }
+  for (uint32_t i = 0; i < plan.num_arguments; ++i) {
+    const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
+    const bool is_input = argument.kind == ArgumentKind::kInput;
+    if (!is_input && argument.kind != ArgumentKind::kOutput) continue;
+    const int tensor = is_input ? argument.index : num_inputs + argument.index;
+    const void* given = is_input ? inputs[argument.index] : outputs[argument.index];
+    char* base =
+        aligned(given) ? static_cast<char*>(const_cast<void*>(given)) : model.staging[tensor];
+    model.arguments[i] = base + argument.offset;
+  }
+  return 0;
+}
+
+void copy_out(Model& model, void* const* outputs) {
+  const PlanHeader& plan = *model.plan;
+  for (uint32_t i = 0; i < plan.num_outputs; ++i) {
+    const PlanTensor& tensor = plan_output(plan, static_cast<int>(i));
+    if (!aligned(outputs[i]) && tensor.bytes > 0)
+      memcpy(outputs[i], model.staging[plan.num_inputs + i], static_cast<size_t>(tensor.bytes));
+  }
+}
+
+int run_bound(Model& model, const void* const* inputs, void* const* outputs) {
+  const PlanHeader& plan = *model.plan;
+  if ((plan.num_inputs > 0 && inputs == nullptr) || (plan.num_outputs > 0 && outputs == nullptr)) {
+    say(model.error, "the list of %s is a null pointer",
+        plan.num_inputs > 0 && inputs == nullptr ? "inputs" : "outputs");
+    return 1;
+  }
+  if (bind_arrays(model, inputs, outputs) != 0) return 1;
+  const bool all = model.chosen == nullptr;
+  const int result = pool_run(model.pool, all ? model.phases : model.chosen,
+                              all ? plan.num_steps : model.num_chosen, model.scratch,
+                              model.scratch_stride, model.profile ? model.step_ns : nullptr);
+  if (result != 0) {
+    say(model.error, "a kernel failed with code %d", result);
+    return 1;
+  }
+  copy_out(model, outputs);
+  return 0;
+}
+
+}  // namespace
+
+Model* model_create(const ModelImage& image, const ModelOptions& options, char* message) {
+  message[0] = '\0';
+  const int num_threads = options.num_threads;
+  if (num_threads < 0 || num_threads > kMaxThreads) {
+    say(message, "%d threads wanted, expected 0 (all cores) to %d", num_threads, kMaxThreads);
+    return nullptr;
+  }
+  if (const char* wrong = plan_check(image.plan, image.plan_bytes)) {
+    say(message, "damaged model: %s", wrong);
+    return nullptr;
+  }
+  const PlanHeader& plan = *static_cast<const PlanHeader*>(image.plan);
+  if (!cpu_has_features(plan, message)) return nullptr;
+  void* memory = malloc(sizeof(Model));
+  if (memory == nullptr) {
+    say(message, "out of memory");
+    return nullptr;
+  }
+  Model* model = new (memory) Model;
+  model->image = image;
+  model->plan = &plan;
+  if (!fill(*model, options, message)) {
+    model_destroy(model);
+    return nullptr;
+  }
+  populate_weights(*model);
+  return model;
+}
+
+void model_destroy(Model* model) {
+  if (model == nullptr) return;
+  pool_destroy(model->pool);
+  if (model->memory != nullptr) munmap(model->memory, static_cast<size_t>(model->memory_bytes));
+  free(model->staging);
+  free(model->phases);
+  free(model->chosen);
+  free(model->arguments);
+  free(model->step_ns);
+  free(model);
+}
+
+const PlanHeader& model_plan(const Model& model) { return *model.plan; }
+
+int model_num_threads(const Model& model) { return pool_num_threads(model.pool); }
+
+namespace {
+
+// A run that was under way when this process was forked is its parent's and ends there.
+bool take(Model& model) {
+  const pid_t self = getpid();
+  pid_t other = 0;
+  while (!model.running.compare_exchange_strong(other, self, std::memory_order_acquire)) {
+    if (other == self) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int model_run(Model& model, const void* const* inputs, void* const* outputs) {
+  if (!take(model)) {
+    model.refused.store(true, std::memory_order_relaxed);
+    return 1;
+  }
+  model.refused.store(false, std::memory_order_relaxed);
+  model.error[0] = '\0';
+  const int result = run_bound(model, inputs, outputs);
+  model.running.store(0, std::memory_order_release);
+  return result;
+}
+
+bool model_choose(Model& model, const int32_t* steps, int32_t count) {
+  const auto available = static_cast<int32_t>(model.plan->num_steps);
+  if (count < 0 || count > available) return false;  // profiles have room for so many
+  for (int32_t i = 0; i < count; ++i) {
+    if (steps[i] < 0 || steps[i] >= available) return false;
+  }
+  if (model.chosen == nullptr && !allocate(model.chosen, model.plan->num_steps)) return false;
+  for (int32_t i = 0; i < count; ++i) {
+    model.chosen[i] = model.phases[steps[i]];
+    model.chosen[i].joins = false;  // the steps before may be others
+  }
+  model.num_chosen = count;
+  return true;
+}
+
+const int64_t* model_output_shape(const Model& model, int output) {
+  const PlanTensor& tensor = plan_output(*model.plan, output);
+  if (tensor.actual_shape < 0) return plan_table<int64_t>(*model.plan, tensor.shape);
+  return reinterpret_cast<const int64_t*>(arena_of(model) + tensor.actual_shape);
+}
+
+const char* model_last_error(const Model& model) {
+  const bool refused = model.refused.load(std::memory_order_relaxed);
+  return refused ? "the model is running in another thread" : model.error;
+}
+
+int model_fail(Model& model, const char* message) {
+  say(model.error, "%s", message);
+  return 1;
+}
+
+void model_profile(Model& model, bool enable) {
+  model.profile = enable;
+  if (enable) memset(model.step_ns, 0, model.plan->num_steps * sizeof(int64_t));
+}
+
+double model_step_seconds(const Model& model, int step) {
+  const FloatMode mode;  // the product is not exact, which the caller may have made a trap
+  // Volatile: computed between the changes of the mode.
+  const volatile int64_t ns = model.step_ns[step];
+  const volatile double seconds = static_cast<double>(ns) * 1e-9;
+  return seconds;
+}
+
+}  // namespace hone::runtime

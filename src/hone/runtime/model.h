@@ -1,0 +1,51 @@
+// runtime/model.h - one instance of a compiled model with its memory and threads. It
+// implements the C interface (hone_model.h) on any image, an artifact's own or one in memory. After
+// create, run allocates no memory, and the image is never written.
+#pragma once
+
+#include <stdint.h>
+
+#include "hone/runtime/kernel_abi.h"
+#include "hone/runtime/plan.h"
+#include "hone/runtime/pool.h"
+
+namespace hone::runtime {
+
+struct ModelImage {
+  const void* plan = nullptr;  // 8-byte aligned
+  uint64_t plan_bytes = 0;
+  const hone_kernel* kernels = nullptr;  // PlanHeader::num_kernels of them
+  const void* weights = nullptr;         // PlanHeader::weight_bytes, 64-byte aligned
+};
+
+struct ModelOptions {
+  int num_threads = 0;   // 0 means all CPUs that this process may use, which is also the limit
+  int64_t spin_ns = -1;  // as in PoolOptions
+  ParallelFor parallel_for = nullptr;  // if set, num_threads has no limit
+  void* owner = nullptr;
+};
+
+class Model;  // opaque type
+inline constexpr int kErrorBytes = 256;
+
+// Returns null after a failure, with the reason in `message` (kErrorBytes). The image must outlive
+// the model.
+[[nodiscard]] Model* model_create(const ModelImage& image, const ModelOptions& options,
+                                  char* message);
+void model_destroy(Model* model);  // accepts null
+[[nodiscard]] const PlanHeader& model_plan(const Model& model);
+[[nodiscard]] int model_num_threads(const Model& model);
+// Returns 0 on success; otherwise model_last_error() says why. Null arrays are an error.
+int model_run(Model& model, const void* const* inputs, void* const* outputs);
+// Makes later runs execute these steps, one after the other; the image may have several
+// alternatives for a step. Profiles are indexed by the position in this list. Returns false if
+// there is no memory or no such step.
+[[nodiscard]] bool model_choose(Model& model, const int32_t* steps, int32_t count);
+// Returns the shape of an output in the last run, or the declared shape before the first one.
+[[nodiscard]] const int64_t* model_output_shape(const Model& model, int output);
+[[nodiscard]] const char* model_last_error(const Model& model);
+int model_fail(Model& model, const char* message);  // stores the message and returns 1
+void model_profile(Model& model, bool enable);
+[[nodiscard]] double model_step_seconds(const Model& model, int step);  // 0 if not measured
+
+}  // namespace hone::runtime

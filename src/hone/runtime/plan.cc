@@ -1,0 +1,114 @@
+#include "hone/runtime/plan.h"
+
+#include <string.h>
+
+#include "hone/runtime/pool.h"
+
+namespace hone::runtime {
+namespace {
+
+// True if `count` elements of `size` bytes lie at `offset`, 8-byte aligned, inside the block.
+bool table_fits(uint64_t total, uint64_t offset, uint64_t count, uint64_t size) {
+  if (offset % 8 != 0 || offset > total) return false;
+  return count <= (total - offset) / size;
+}
+
+bool string_fits(const PlanHeader& plan, uint64_t offset) {
+  if (offset >= plan.total_bytes) return false;
+  return memchr(plan_string(plan, offset), 0, plan.total_bytes - offset) != nullptr;
+}
+
+bool range_fits(int64_t total, int64_t offset, int64_t bytes) {
+  return offset >= 0 && bytes >= 0 && offset <= total && bytes <= total - offset;
+}
+
+bool tensor_fits(const PlanHeader& plan, const PlanTensor& tensor) {
+  if (!string_fits(plan, tensor.name) || tensor.rank < 0 || tensor.rank > kMaxRank) return false;
+  const uint64_t rank = static_cast<uint64_t>(tensor.rank);
+  if (!table_fits(plan.total_bytes, tensor.shape, rank, sizeof(int64_t))) return false;
+  for (uint64_t d = 0; d < rank; ++d)
+    if (plan_table<int64_t>(plan, tensor.shape)[d] < 0) return false;
+  if (tensor.bytes < 0) return false;
+  if (tensor.actual_shape == -1) return true;
+  return tensor.actual_shape % 8 == 0 &&
+         range_fits(plan.arena_bytes, tensor.actual_shape, tensor.rank * 8);
+}
+
+bool argument_fits(const PlanHeader& plan, const PlanArgument& argument) {
+  const auto inside = [&](uint32_t count, bool input) {
+    if (argument.index < 0 || static_cast<uint32_t>(argument.index) >= count) return false;
+    const PlanTensor& tensor =
+        input ? plan_input(plan, argument.index) : plan_output(plan, argument.index);
+    return range_fits(tensor.bytes, argument.offset, 0);
+  };
+  switch (argument.kind) {
+    case ArgumentKind::kInput: return inside(plan.num_inputs, true);
+    case ArgumentKind::kOutput: return inside(plan.num_outputs, false);
+    case ArgumentKind::kArena: return range_fits(plan.arena_bytes, argument.offset, 0);
+    case ArgumentKind::kWeight: return range_fits(plan.weight_bytes, argument.offset, 0);
+  }
+  return false;
+}
+
+bool step_fits(const PlanHeader& plan, const PlanStep& step) {
+  return string_fits(plan, step.name) && string_fits(plan, step.kernel_class) &&
+         step.kernel < plan.num_kernels && step.num_tiles >= 0 && step.max_threads >= 0 &&
+         step.first_argument <= plan.num_arguments &&
+         step.num_arguments <= plan.num_arguments - step.first_argument;
+}
+
+// Those that run together have units, no others.
+bool units_fit(const PlanHeader& plan) {
+  const PlanStep* steps = plan_table<PlanStep>(plan, plan.steps);
+  int64_t units = 0;  // units of the joined steps so far
+  for (uint32_t i = 0; i < plan.num_steps; ++i) {
+    const bool joins = steps[i].joins == 1;
+    if (steps[i].joins > 1 || (i == 0 && joins)) return false;
+    const bool is_joined = i + 1 < plan.num_steps && steps[i + 1].joins == 1;
+    if (joins || is_joined ? steps[i].units < 1 : steps[i].units != 0) return false;
+    units = (joins ? units : 0) + steps[i].units;
+    if (units > kMaxJoinedUnits) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* plan_check(const void* block, uint64_t bytes) {
+  const PlanHeader& plan = *static_cast<const PlanHeader*>(block);
+  if (bytes < sizeof(PlanHeader)) return "the plan is cut off";
+  if (memcmp(plan.magic, kPlanMagic, sizeof kPlanMagic) != 0) return "this is not a plan";
+  if (plan.version != kPlanVersion) return "the plan has a version that this runtime does not know";
+  const uint64_t total = plan.total_bytes;
+  if (total > bytes) return "the plan is cut off";
+  if (plan.arena_bytes < 0 || plan.scratch_bytes < 0 || plan.weight_bytes < 0)
+    return "the plan has a negative size";
+  const uint64_t num_tensors = static_cast<uint64_t>(plan.num_inputs) + plan.num_outputs;
+  if (!table_fits(total, plan.tensors, num_tensors, sizeof(PlanTensor)) ||
+      !table_fits(total, plan.steps, plan.num_steps, sizeof(PlanStep)) ||
+      !table_fits(total, plan.arguments, plan.num_arguments, sizeof(PlanArgument)) ||
+      !table_fits(total, plan.zeroed, plan.num_zeroed, sizeof(PlanRegion)) ||
+      !table_fits(total, plan.features, plan.num_features, sizeof(uint64_t)))
+    return "a table of the plan is out of range";
+  for (uint64_t i = 0; i < num_tensors; ++i)
+    if (!tensor_fits(plan, plan_table<PlanTensor>(plan, plan.tensors)[i]))
+      return "an input or output of the plan is out of range";
+  for (uint32_t i = 0; i < plan.num_steps; ++i)
+    if (!step_fits(plan, plan_table<PlanStep>(plan, plan.steps)[i]))
+      return "a step of the plan is out of range";
+  if (!units_fit(plan)) return "the steps of the plan that run together do not fit together";
+  for (uint32_t i = 0; i < plan.num_arguments; ++i)
+    if (!argument_fits(plan, plan_table<PlanArgument>(plan, plan.arguments)[i]))
+      return "an argument of the plan is out of range";
+  for (uint32_t i = 0; i < plan.num_zeroed; ++i) {
+    const PlanRegion& region = plan_table<PlanRegion>(plan, plan.zeroed)[i];
+    if (!range_fits(plan.arena_bytes, region.offset, region.bytes))
+      return "a zeroed region of the plan is out of range";
+  }
+  for (uint32_t i = 0; i < plan.num_features; ++i)
+    if (!string_fits(plan, plan_table<uint64_t>(plan, plan.features)[i]))
+      return "a required CPU feature of the plan is out of range";
+  return nullptr;
+}
+
+}  // namespace hone::runtime

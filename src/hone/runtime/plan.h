@@ -1,0 +1,95 @@
+// runtime/plan.h - the binary plan of an artifact: which kernels run on which buffers.
+//
+// The plan is one read-only block, little-endian: a PlanHeader, followed by tables at byte offsets
+// from its start. All tables are 8-byte aligned; strings end in a zero. `plan_check` proves that
+// every offset and index is in range; only then may the functions below be used. A change of any
+// struct here changes kPlanVersion.
+#pragma once
+
+#include <stdint.h>
+
+namespace hone::runtime {
+
+inline constexpr uint32_t kPlanVersion = 4;
+inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
+inline constexpr int64_t kBufferAlignment = 64;
+inline constexpr int kMaxRank = 16;
+
+struct PlanHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t num_kernels;  // entries of the artifact's table of functions
+  uint64_t total_bytes;  // size of this block
+  int64_t arena_bytes;
+  int64_t scratch_bytes;  // scratch memory per thread
+  int64_t weight_bytes;
+  uint32_t num_inputs;
+  uint32_t num_outputs;
+  uint32_t num_steps;
+  uint32_t num_arguments;
+  uint32_t num_zeroed;
+  uint32_t num_features;
+  uint64_t tensors;    // PlanTensor[num_inputs + num_outputs]
+  uint64_t steps;      // PlanStep[num_steps]
+  uint64_t arguments;  // PlanArgument[num_arguments]
+  uint64_t zeroed;     // PlanRegion[num_zeroed]: parts of the arena that are zeroed once, at create
+  uint64_t features;   // uint64_t[num_features]: offsets of the names that cpu_feature() knows
+};
+
+struct PlanTensor {
+  uint64_t name;   // offset of a string
+  uint64_t shape;  // offset of int64_t[rank]; the largest shape, for an output whose shape varies
+  int32_t dtype;   // code of ONNX
+  int32_t rank;
+  int64_t bytes;  // size of the dense array
+  // Arena offset of int64_t[rank] that a step writes, or -1 if `shape` is always right.
+  int64_t actual_shape;
+};
+
+struct PlanStep {
+  uint64_t name;          // offset of a string
+  uint64_t kernel_class;  // offset of a string
+  double flops;
+  double bytes;  // bytes that are read and written, each counted once
+  double least_flops;
+  int64_t num_tiles;
+  uint32_t kernel;          // index into the table of functions
+  uint32_t first_argument;  // index into `arguments`
+  uint32_t num_arguments;
+  int32_t max_threads;  // 0 means all
+  uint32_t joins;       // 1 if it runs concurrently with the step before, 0 if it runs after it
+  // For concurrent steps this is the step's share of their work (PhaseCall::units), else 0.
+  int32_t units;
+};
+
+enum class ArgumentKind : int32_t { kInput, kOutput, kArena, kWeight };
+
+struct PlanArgument {
+  ArgumentKind kind;
+  int32_t index;   // number of the input or output; 0 for the others
+  int64_t offset;  // bytes from the start of the input, output, arena or weights
+};
+
+struct PlanRegion {
+  int64_t offset;
+  int64_t bytes;
+};
+
+// Returns null if the block is a valid plan, else the problem (a constant string).
+[[nodiscard]] const char* plan_check(const void* plan, uint64_t bytes);
+
+template <typename T>
+const T* plan_table(const PlanHeader& plan, uint64_t offset) {
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(&plan) + offset);
+}
+inline const char* plan_string(const PlanHeader& plan, uint64_t offset) {
+  return plan_table<char>(plan, offset);
+}
+inline const PlanTensor& plan_input(const PlanHeader& plan, int i) {
+  return plan_table<PlanTensor>(plan, plan.tensors)[i];
+}
+inline const PlanTensor& plan_output(const PlanHeader& plan, int i) {
+  return plan_table<PlanTensor>(plan, plan.tensors)[plan.num_inputs + static_cast<uint32_t>(i)];
+}
+
+}  // namespace hone::runtime
