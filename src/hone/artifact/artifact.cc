@@ -13,6 +13,7 @@
 #include "hone/artifact/interface_names.h"
 #include "hone/artifact/linker.h"
 #include "hone/artifact/static_library.h"
+#include "hone/artifact/weights_segment.h"
 #include "hone/base/file.h"
 #include "hone/base/output_file.h"
 #include "hone/base/printable.h"
@@ -95,6 +96,9 @@ Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
   }
   inputs.push_back("libhone_runtime.a");
   HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_archive()));
+  if (!options.shared) return inputs;
+  inputs.push_back("weights.o");
+  HONE_RETURN_IF_ERROR(write_weights_object(spec, options.machine, folder.file(inputs.back())));
   return inputs;
 }
 
@@ -108,7 +112,9 @@ std::vector<std::string> exported_names(const ArtifactSpec& spec) {
 // Links the inputs in the folder to the file `output` there.
 Status link_shared(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
                    const std::vector<std::string>& inputs, const std::string& output) {
-  return link_shared_library(linker, folder.path(), inputs, exported_names(spec), output);
+  HONE_RETURN_IF_ERROR(
+      link_shared_library(linker, folder.path(), inputs, exported_names(spec), output));
+  return append_weights(spec, folder.file(output));
 }
 
 Status link_static(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,

@@ -73,8 +73,8 @@ struct ArtifactSpec {
 
 struct ArtifactOptions {
   std::string linker;  // path of a program; if empty, the first of ld, ld.lld, ld.lld-22 in PATH
-  // If there are more bytes of weights, they are placed outside the 2 GiB that x86-64's code can
-  // reach.
+  // If a static library has more bytes of weights, programs place them outside the 2 GiB that
+  // x86-64's code can reach.
   int64_t near_weights = int64_t{1} << 30;
   // Called with the finished file before it is published; an error prevents that.
   std::function<Status(const std::string& file)> before_publishing;

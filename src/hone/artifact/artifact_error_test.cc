@@ -10,6 +10,7 @@
 #include "hone/artifact/artifact.h"
 #include "hone/artifact/artifact_testing.h"
 #include "hone/artifact/loaded_model.h"
+#include "hone/base/file.h"
 #include "hone/runtime/cpu_features.h"
 
 namespace hone::artifact {
@@ -120,7 +121,7 @@ TEST(artifact_error, disk_is_full) {
     setrlimit(RLIMIT_FSIZE, &limit);
     const Status status = write_shared_library(spec, path);
     const bool expected =
-        !status.ok() && status.message().find(std::strerror(EFBIG)) != std::string::npos;
+        !status.ok() && status.message().find(errno_text(EFBIG)) != std::string::npos;
     _exit(expected ? 0 : 1);
   }
   int status = 0;

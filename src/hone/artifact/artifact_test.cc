@@ -160,7 +160,7 @@ TEST(artifact, exports_the_interface_only) {
 }
 
 TEST(artifact, keeps_large_weights_in_place) {
-  // Weights that cross the sections they are cut into.
+  // Weights that cross the sections that those of a static library are cut into.
   const Folder folder;
   std::vector<float> a((17 << 20) / 4 + 1, 1.0F);
   std::vector<float> b(5, 2.0F);
@@ -188,6 +188,18 @@ TEST(artifact, keeps_large_weights_in_place) {
   EXPECT_EQ((*results)[0].at(0), 11);
   EXPECT_EQ((*results)[0].at(1), 12);
   EXPECT_EQ((*results)[0].at(2), 13);
+
+  ASSERT_TRUE(write_static_library(spec, folder.file("large.a")).ok());
+  const std::string command = "cc -shared -Wl,--whole-archive " + folder.file("large.a") +
+                              " -Wl,--no-whole-archive -o " + folder.file("static.so");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const auto bytes = [](const std::vector<float>& values) {
+    std::string text(reinterpret_cast<const char*>(values.data()), values.size() * 4);
+    text.resize((text.size() + 63) / 64 * 64);
+    return text;
+  };
+  EXPECT_NE(testing::read_file(folder.file("static.so")).find(bytes(a) + bytes(b) + bytes(c)),
+            std::string::npos);
 }
 
 // Expects the weights of a shared library or a program to lie in one segment, which is not

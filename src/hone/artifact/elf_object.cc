@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "hone/base/file.h"
 #include "hone/base/round_up.h"
 
 namespace hone::artifact {
@@ -238,10 +239,10 @@ Status write_elf_object(const ElfObject& object, const std::string& path) {
   if (layout.headers.size() >= SHN_LORESERVE)
     return invalid("{} sections are too many", layout.headers.size());
   File file(std::fopen(path.c_str(), "wb"), std::fclose);
-  if (file == nullptr) return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+  if (file == nullptr) return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
   const bool written = write_sections(object, layout, file.get());
   if (std::fclose(file.release()) != 0 || !written)
-    return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
   return ok_status();
 }
 

@@ -61,7 +61,7 @@ TEST(elf_object, lays_out_sections_and_relocations) {
 
 TEST(elf_object, reports_a_file_that_cannot_be_written) {
   const Status status = write_elf_object({}, "/no/such/folder/a.o");
-  EXPECT_EQ(status.message(), "cannot write /no/such/folder/a.o: No such file or directory");
+  EXPECT_EQ(status.message(), "cannot write /no/such/folder/a.o: no such file or directory");
 }
 
 TEST(elf_object, of_other_kinds_is_refused) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hone/artifact/interface_names.h"
+#include "hone/artifact/weights_segment.h"
 #include "hone/runtime/hone_model.h"
 
 namespace hone::artifact {
@@ -61,12 +62,19 @@ std::vector<ElfSection> weight_sections(const ArtifactSpec& spec, bool far) {
   return sections;
 }
 
+void add_weights(const ArtifactSpec& spec, const ImageOptions& options, ElfObject& object) {
+  const bool far =
+      options.machine == Machine::kX86_64 && weight_offsets(spec).back() > options.near_weights;
+  for (ElfSection& section : weight_sections(spec, far))
+    object.sections.push_back(std::move(section));
+  // GNU ld puts far data into the writable segment before it, unless that ends in zeros.
+  if (far) object.sections.push_back({".bss", ElfSection::kZeroed, 8, {}, {}, 8});
+}
+
 }  // namespace
 
 Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
                           const ImageOptions& options, const std::string& path) {
-  const bool far =
-      options.machine == Machine::kX86_64 && weight_offsets(spec).back() > options.near_weights;
   const std::string note = note_bytes(spec.prefix);
   const size_t num_kernels = spec.kernel_symbols.size();
   const std::string pointers((num_kernels + 1) * 8, '\0');
@@ -83,11 +91,10 @@ Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
                              {}});
   object.sections.push_back({".text", ElfSection::kCode, 16, {}, {}});
   object.sections.push_back({".note.hone", ElfSection::kNote, 4, {}, {}});
-  if (options.with_note) object.sections.back().contents = {{note.data(), std::ssize(note)}};
-  for (ElfSection& section : weight_sections(spec, far))
-    object.sections.push_back(std::move(section));
-  // GNU ld puts far data into the writable segment before it, unless that ends in zeros.
-  if (far) object.sections.push_back({".bss", ElfSection::kZeroed, 8, {}, {}, 8});
+  if (options.shared)
+    object.sections.back().contents = {{note.data(), std::ssize(note)}};
+  else
+    add_weights(spec, options, object);
 
   const auto add_symbol = [&](ElfSymbol symbol) {
     object.symbols.push_back(std::move(symbol));
@@ -97,7 +104,8 @@ Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
   const int64_t table_bytes = static_cast<int64_t>(num_kernels) * 8;
   add_symbol({"hone_artifact_kernels", kTable, 0, table_bytes, false, true});
   add_symbol({"hone_artifact_weights", kTable, table_bytes, 8, false, true});
-  const int weights = add_symbol({"hone_artifact_weight_data", kWeights, 0, 0, false, true});
+  const int weights =
+      add_symbol({kWeightsSymbol, options.shared ? -1 : kWeights, 0, 0, false, true});
   ElfSection& table = object.sections[kTable];
   for (size_t i = 0; i < num_kernels; ++i) {
     const int kernel = add_symbol({spec.kernel_symbols[i]});

@@ -1,5 +1,6 @@
 // artifact/image_object.h - writes the relocatable object that tells the runtime where a model's
-// plan, kernels and weights are.
+// plan, kernels and weights are. In a static library it has the weights, too; those of a shared
+// library are added when it is linked (artifact/weights_segment.h).
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace hone::artifact {
 
 struct ImageOptions {
   Machine machine = Machine::kX86_64;
-  bool with_note = true;     // note that distinguishes an artifact from other shared libraries
+  // For a shared library: with the note that distinguishes an artifact from other libraries.
+  bool shared = true;
   int64_t near_weights = 0;  // as in ArtifactOptions
 };
 
