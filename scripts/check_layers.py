@@ -11,7 +11,7 @@ import sources
 
 # From the ground up. Above them is everything outside src/hone.
 LAYERS = ["base", "tensor", "runtime", "ir", "compute", "schedule", "target", "trial", "db", "space", "analysis",
-          "backend", "artifact", "measure", "machine", "cost", "search", "graph", "neural", "session", "commands"]
+          "backend", "artifact", "measure", "machine", "cost", "learn", "search", "graph", "neural", "session", "commands"]
 OUTSIDE = len(LAYERS)
 
 COMMAND_LINE = "tools/hone"
@@ -20,7 +20,7 @@ LONGEST_CHAIN = 11  # a change that makes it shorter lowers this
 # Third-party headers -> the only folder of src/hone that may include them.
 OWNERS = {
     r"llvm(-c)?/": "backend/cpu",
-    r"(ATen|torch|c10)/": "cost/torch",
+    r"(ATen|torch|c10)/": "learn/torch",
     r"onnx/": "graph",
     r"google/protobuf/": "graph",
     r"sqlite3\.h": "db",

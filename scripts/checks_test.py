@@ -36,7 +36,7 @@ class Layers(unittest.TestCase):
         self.assertIsNone(self.problem("src/hone/backend/cpu/a.cc", "llvm/IR/Module.h", "<"))
         for path in ("src/hone/backend/clike/a.cc", "src/hone/measure/a.cc", "src/hone/commands/tune.cc"):
             self.assertIn("belongs to backend/cpu", self.problem(path, "llvm/IR/Module.h", "<"))
-        self.assertIn("belongs to cost/torch", self.problem("src/hone/cost/net/train.cc", "ATen/ATen.h", "<"))
+        self.assertIn("belongs to learn/torch", self.problem("src/hone/cost/net/train.cc", "ATen/ATen.h", "<"))
         self.assertIn("belongs to db", self.problem("src/hone/search/a.cc", "sqlite3.h", "<"))
 
 

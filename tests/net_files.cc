@@ -3,8 +3,8 @@
 // that reads what `--cost` gives it.
 //   hone_net_files FOLDER
 //   hone_net_files --usable FILE.onnx
+#include "hone/cost/net/family.h"
 #include "hone/cost/net/net_testing.h"
-#include "hone/cost/net/rows.h"
 #include "hone/neural/net_file.h"
 #include "hone/tensor/npy.h"
 

@@ -57,15 +57,15 @@ Result<MeasuredDevice> parse_measured_device(std::string_view option, std::strin
   return device;
 }
 
-Result<cost::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
+Result<learn::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
   if (store_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(auto store, db::open_store(db_, {.read_only = true, .create = false}));
-    HONE_ASSIGN_OR_RETURN(contents_, cost::read_contents(*store));
+    HONE_ASSIGN_OR_RETURN(contents_, learn::read_contents(*store));
     store_ = std::move(store);
   }
   HONE_ASSIGN_OR_RETURN(
-      cost::Dataset dataset,
-      cost::load_dataset(*store_, device.key, 2, kScheduleVersion, device.threads, &contents_));
+      learn::Dataset dataset,
+      learn::load_dataset(*store_, device.key, 2, kScheduleVersion, device.threads, &contents_));
   const bool none = dataset.tasks.empty() && dataset.small_tasks == 0 && dataset.bad_times == 0;
   if (none && !dataset.other_versions.empty()) {
     return invalid("{}: its records on device {} are of space version {}, expected {}",
@@ -99,9 +99,9 @@ Result<CostData> load_cost_data(MeasuredStore& store, const std::string& device)
   return data;
 }
 
-Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file) {
-  HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
-  cost::SplitData parts = cost::apply_split(data.dataset, split);
+Result<learn::SplitData> parts_of(const CostData& data, const std::string& split_file) {
+  HONE_ASSIGN_OR_RETURN(const learn::DataSplit split, read_split(split_file));
+  learn::SplitData parts = learn::apply_split(data.dataset, split);
   if (parts.train.tasks.empty() && parts.validation.tasks.empty() && parts.test.tasks.empty())
     return invalid(
         "{}: a split of other data: no schedule of its tasks was measured on device {} before it "
@@ -125,7 +125,7 @@ Status check_networks(std::string_view option, const std::vector<std::string>& n
 
 Result<std::set<uint64_t>> read_task_keys(const std::string& file) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(file));
-  HONE_ASSIGN_OR_RETURN(const cost::TaskList list, cost::parse_task_list(text, file));
+  HONE_ASSIGN_OR_RETURN(const learn::TaskList list, learn::parse_task_list(text, file));
   return list.keys();
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "hone/cost/boosting.h"
-#include "hone/cost/data_split.h"
-#include "hone/cost/task_list.h"
+#include "hone/learn/data_split.h"
+#include "hone/learn/task_list.h"
 #include "hone/target/target.h"
 
 namespace hone::tool {
@@ -35,8 +35,8 @@ struct MeasuredDevice {
 struct CostData {
   target::Target target;
   MeasuredDevice device;
-  cost::Dataset dataset;
-  std::optional<cost::Dataset> validation = {};  // where a split file says what to choose by
+  learn::Dataset dataset;
+  std::optional<learn::Dataset> validation = {};  // where a split file says what to choose by
 };
 // A database that is read for one device after another: what all its records say together is read
 // once, with the first one.
@@ -45,20 +45,21 @@ class MeasuredStore {
   explicit MeasuredStore(std::string db) : db_(std::move(db)) {}
   // What was measured there; an error if it is all of other space versions. Warns of what is left
   // out.
-  [[nodiscard]] Result<cost::Dataset> load(const MeasuredDevice& device);
+  [[nodiscard]] Result<learn::Dataset> load(const MeasuredDevice& device);
   // An error that says what there is instead; after a load().
   [[nodiscard]] Status nothing_measured(const MeasuredDevice& device) const;
 
  private:
   std::string db_;
   std::unique_ptr<db::TrialStore> store_;  // null: nothing was loaded yet
-  cost::StoreContents contents_;
+  learn::StoreContents contents_;
 };
 // An error, too, if nothing is left.
 [[nodiscard]] Result<CostData> load_cost_data(MeasuredStore& store, const std::string& device);
 
 // What a file of `hone dataset split` makes of the data.
-[[nodiscard]] Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file);
+[[nodiscard]] Result<learn::SplitData> parts_of(const CostData& data,
+                                                const std::string& split_file);
 
 // --booster: the library that fits trees.
 void add_booster(CLI::App& app, std::string& name);

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "hone/base/hash.h"
-#include "hone/cost/bound_scores.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/db/record_arrays.h"
+#include "hone/learn/bound_scores.h"
 #include "hone/trial/schedule_version.h"
 
 #include "dataset_load.h"
@@ -75,16 +75,16 @@ struct Rows {
                {"tasks", Json::array()},
                {"devices", Json::array()}};
 
-  [[nodiscard]] Status add(const cost::Dataset& dataset, const target::Target& target) {
+  [[nodiscard]] Status add(const learn::Dataset& dataset, const target::Target& target) {
     const auto device_index = static_cast<int32_t>(meta["devices"].size());
     meta["devices"].push_back(dataset.device);
-    for (const cost::TaskTrials& one : dataset.tasks) {
+    for (const learn::TaskTrials& one : dataset.tasks) {
       const auto [place, added] = tasks.emplace(one.key, static_cast<int32_t>(tasks.size()));
       if (added) {
         meta["tasks"].push_back(
             {{"task", hash_hex(one.key)}, {"kernel", one.kernel_class}, {"models", one.models}});
       }
-      for (const cost::MeasuredSteps& trial : one.trials) {
+      for (const learn::MeasuredSteps& trial : one.trials) {
         HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
                               space::make_candidate(*one.dag, trial.steps));
         const cost::Query query = {&candidate, &target, one.threads, one.key};
@@ -94,7 +94,7 @@ struct Rows {
         };
         append(statements, cost::FeatureSet::kStatements);
         append(measure, cost::FeatureSet::kCombined);
-        const cost::BoundScores scores = cost::bound_scores(query, trial.counted);
+        const learn::BoundScores scores = learn::bound_scores(query, trial.counted);
         counted.push_back(trial.counted.has_value());
         bounds.push_back(static_cast<float>(scores.memory));
         bounds.push_back(static_cast<float>(scores.core));
@@ -192,16 +192,16 @@ Status check_rows(std::span<const NamedTensor> arrays, const Json& meta) {
 
 }  // namespace
 
-Result<std::vector<NamedTensor>> dataset_arrays(std::span<const cost::Dataset> datasets,
+Result<std::vector<NamedTensor>> dataset_arrays(std::span<const learn::Dataset> datasets,
                                                 std::span<const trial::Record> records) {
   Rows rows;
-  for (const cost::Dataset& dataset : datasets) {
+  for (const learn::Dataset& dataset : datasets) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::of_key(dataset.device));
     HONE_RETURN_IF_ERROR(rows.add(dataset, target));
   }
   rows.meta["space_version"] = kScheduleVersion;
   rows.meta["feature_version"] = cost::kCandidateFeatureVersion;
-  rows.meta["bounds_source"] = cost::bounds_source(
+  rows.meta["bounds_source"] = learn::bounds_source(
       std::count(rows.counted.begin(), rows.counted.end(), 1), std::ssize(rows.counted));
   rows.meta["statements"] = cost::candidate_feature_names(cost::FeatureSet::kStatements);
   rows.meta["measure"] = cost::candidate_feature_names(cost::FeatureSet::kCombined);

@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "hone/cost/dataset.h"
+#include "hone/learn/dataset.h"
 #include "hone/tensor/npy.h"
 #include "hone/trial/record.h"
 
 namespace hone::tool {
 
 [[nodiscard]] Result<std::vector<NamedTensor>> dataset_arrays(
-    std::span<const cost::Dataset> datasets, std::span<const trial::Record> records);
+    std::span<const learn::Dataset> datasets, std::span<const trial::Record> records);
 
 // The records of them. Strict: all arrays that dataset_arrays() gives must be there and agree, and
 // no other; the versions of format, features and space must be this program's.

@@ -5,11 +5,11 @@
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
-#include "hone/cost/data_split.h"
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
 #include "hone/db/line_check.h"
 #include "hone/db/registry.h"
+#include "hone/learn/data_split.h"
 #include "hone/tensor/npy.h"
 #include "hone/trial/schedule_version.h"
 
@@ -30,9 +30,9 @@ struct SplitTexts {
 };
 
 Status split(const SplitTexts& texts, const CLI::App& app) {
-  cost::SplitOptions options;
-  HONE_ASSIGN_OR_RETURN(options.by, cost::parse_split_by(texts.by));
-  if (options.by == cost::SplitBy::kModel || options.by == cost::SplitBy::kDevice) {
+  learn::SplitOptions options;
+  HONE_ASSIGN_OR_RETURN(options.by, learn::parse_split_by(texts.by));
+  if (options.by == learn::SplitBy::kModel || options.by == learn::SplitBy::kDevice) {
     HONE_RETURN_IF_ERROR(
         check_unused(app, {"--fraction"}, "--by within and --by task",
                      fmt::format("--by {} tests by all that --hold-out names", texts.by)));
@@ -43,14 +43,14 @@ Status split(const SplitTexts& texts, const CLI::App& app) {
                         of_option("--validation", parse_real(texts.validation, 0, 1)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.held_out = texts.held_out;
-  HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets, load_all_devices(texts.db));
-  for (const cost::Dataset& dataset : datasets) warn_of_what_is_left_out(dataset);
-  HONE_ASSIGN_OR_RETURN(const cost::DataSplit made,
-                        cost::make_split(datasets, options, kScheduleVersion));
-  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(made)));
+  HONE_ASSIGN_OR_RETURN(const std::vector<learn::Dataset> datasets, load_all_devices(texts.db));
+  for (const learn::Dataset& dataset : datasets) warn_of_what_is_left_out(dataset);
+  HONE_ASSIGN_OR_RETURN(const learn::DataSplit made,
+                        learn::make_split(datasets, options, kScheduleVersion));
+  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, learn::format(made)));
   int64_t train = 0, validation = 0, test = 0;
-  for (const cost::Dataset& dataset : datasets) {
-    const cost::SplitData data = cost::apply_split(dataset, made);
+  for (const learn::Dataset& dataset : datasets) {
+    const learn::SplitData data = learn::apply_split(dataset, made);
     train += data.train.size(), validation += data.validation.size(), test += data.test.size();
   }
   fmt::print("wrote {}: {} schedules to train on, {} to validate, {} to test by\n", texts.output,
@@ -102,7 +102,7 @@ Status import_data(const FileTexts& texts) {
 }
 
 Status export_npz(const FileTexts& texts) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets, load_all_devices(texts.db));
+  HONE_ASSIGN_OR_RETURN(const std::vector<learn::Dataset> datasets, load_all_devices(texts.db));
   HONE_ASSIGN_OR_RETURN(const auto store,
                         db::open_store(texts.db, {.read_only = true, .create = false}));
   db::Filter all;
@@ -121,7 +121,7 @@ Status export_npz(const FileTexts& texts) {
   warn_left_out(left_out, "record", fmt::format("not of space version {}", kScheduleVersion));
   std::set<uint64_t> tasks;
   int64_t schedules = 0;
-  for (const cost::Dataset& dataset : datasets) {
+  for (const learn::Dataset& dataset : datasets) {
     tasks.merge(dataset.keys());
     schedules += dataset.size();
   }

@@ -3,8 +3,8 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/cost/representatives.h"
 #include "hone/db/registry.h"
+#include "hone/learn/representatives.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -28,18 +28,19 @@ Status choose(const Texts& texts) {
   HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(store, texts.device));
   HONE_RETURN_IF_ERROR(
       check_networks("--exclude-model", texts.excluded, data.dataset.models(), data.device.text()));
-  const cost::Dataset rest = cost::without_models(
+  const learn::Dataset rest = learn::without_models(
       data.dataset, std::set<std::string>(texts.excluded.begin(), texts.excluded.end()));
   if (rest.tasks.empty()) {
     return invalid("{}: no task with two measured schedules on device {} to choose from",
                    db::store_name(texts.db), data.device.text());
   }
-  const cost::TaskList list{data.device.text(), texts.excluded, cost::representatives(rest, count)};
-  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(list)));
+  const learn::TaskList list{data.device.text(), texts.excluded,
+                             learn::representatives(rest, count)};
+  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, learn::format(list)));
   Table table({"task", "kernel", "stands for", "similarity"}, 2);
   int tasks = 0;
   double similarity = 0;
-  for (const cost::ListedTask& task : list.tasks) {
+  for (const learn::ListedTask& task : list.tasks) {
     table.add({hash_hex(task.key), shorten(task.kernel_class, 50), std::to_string(task.cluster),
                fmt::format("{:.3f}", task.similarity)});
     tasks += task.cluster;

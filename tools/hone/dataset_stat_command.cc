@@ -3,9 +3,10 @@
 #include <map>
 #include <set>
 
-#include "hone/cost/bound_scores.h"
+#include "hone/cost/net/train.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
+#include "hone/learn/bound_scores.h"
 #include "hone/trial/statistics.h"
 
 #include "command.h"
@@ -67,15 +68,15 @@ struct Spread {
   int64_t asked = 0, counted = 0;  // schedules: all, those with hardware counters
 };
 
-void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spread& spread) {
+void add_bounds(const learn::TaskTrials& task, const target::Target& target, Spread& spread) {
   const size_t step = std::max<size_t>(1, task.trials.size() / kBoundSamples);
   double memory = 0, core = 0;
   int count = 0;
   for (size_t i = 0; i < task.trials.size(); i += step) {
     const auto candidate = space::make_candidate(*task.dag, task.trials[i].steps);
     if (!candidate.ok()) continue;
-    const cost::BoundScores scores =
-        cost::bound_scores({&*candidate, &target, task.threads, task.key}, task.trials[i].counted);
+    const learn::BoundScores scores =
+        learn::bound_scores({&*candidate, &target, task.threads, task.key}, task.trials[i].counted);
     ++spread.asked, spread.counted += task.trials[i].counted.has_value();
     memory += scores.memory, core += scores.core, ++count;
   }
@@ -83,18 +84,18 @@ void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spre
   spread.memory += memory / count, spread.core += core / count, ++spread.scored;
 }
 
-void add(const cost::Dataset& dataset, Spread& spread) {
+void add(const learn::Dataset& dataset, Spread& spread) {
   const Result<target::Target> target = target::of_key(dataset.device);
   spread.left_out += dataset.left_out, spread.outliers += dataset.outliers;
   spread.bad_times += dataset.bad_times, spread.single += dataset.small_tasks;
-  for (const cost::TaskTrials& task : dataset.tasks) {
+  for (const learn::TaskTrials& task : dataset.tasks) {
     std::vector<double> seconds;
-    for (const cost::MeasuredSteps& trial : task.trials) seconds.push_back(trial.seconds);
+    for (const learn::MeasuredSteps& trial : task.trials) seconds.push_back(trial.seconds);
     std::sort(seconds.begin(), seconds.end());
     int64_t reliable = 0;
     for (size_t i = 0; i < seconds.size(); ++i) {
       const auto far =
-          std::upper_bound(seconds.begin(), seconds.end(), cost::kReliableRatio * seconds[i]);
+          std::upper_bound(seconds.begin(), seconds.end(), cost::net::kReliableRatio * seconds[i]);
       reliable += seconds.end() - far;
     }
     const double n = static_cast<double>(seconds.size());
@@ -141,7 +142,7 @@ Json to_json(const Stat& stat, const Spread& spread) {
           {"worst_over_best", median_of(spread.worst)},
           {"reliable_pairs", spread.reliable / slots},
           {"bound_scores",
-           {{"source", cost::bounds_source(spread.counted, spread.asked)},
+           {{"source", learn::bounds_source(spread.counted, spread.asked)},
             {"memory", spread.memory / scored},
             {"core", spread.core / scored}}},
           {"devices", to_json(stat.devices)},
@@ -161,7 +162,7 @@ void print(const Stat& stat, const Spread& spread) {
       "times: the median schedule takes {:.1f} times the best, the worst {:.0f} times; {:.0f} "
       "% of pairs differ by more than {:.0f} %\n",
       median_of(spread.median), median_of(spread.worst), 100 * spread.reliable / slots,
-      100 * (cost::kReliableRatio - 1));
+      100 * (cost::net::kReliableRatio - 1));
   fmt::print(
       "noise: intervals of +-{:.1f} % (median); {} records measured while other programs used "
       "a quarter of the machine; left out: {} outliers, {} unreadable, {} without a positive time, "
@@ -169,7 +170,7 @@ void print(const Stat& stat, const Spread& spread) {
       100 * median_of(stat.widths), stat.disturbed, spread.outliers, spread.left_out,
       spread.bad_times, spread.single);
   fmt::print("bound by memory {:.2f}, by arithmetic {:.2f} ({})\n", spread.memory / scored,
-             spread.core / scored, cost::bounds_source(spread.counted, spread.asked));
+             spread.core / scored, learn::bounds_source(spread.counted, spread.asked));
   Table table({"", "", "records", "tasks"}, 2);
   const auto add_rows = [&](const char* what, const std::map<std::string, Counts>& all) {
     for (const auto& [name, counts] : all)
@@ -203,10 +204,10 @@ Command dataset_stat_command(CLI::App& dataset) {
           [texts]() -> Status {
             Stat stat;
             HONE_RETURN_IF_ERROR(count(texts->db, stat));
-            HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets,
+            HONE_ASSIGN_OR_RETURN(const std::vector<learn::Dataset> datasets,
                                   load_all_devices(texts->db));
             Spread spread;
-            for (const cost::Dataset& one : datasets) add(one, spread);
+            for (const learn::Dataset& one : datasets) add(one, spread);
             if (texts->json)
               fmt::print("{}", json_text(to_json(stat, spread)));
             else

@@ -2,7 +2,8 @@
 #include "hone/commands/inspect.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/registry.h"
-#include "hone/cost/replay.h"
+#include "hone/learn/replay.h"
+#include "hone/learn/train_trees.h"
 #include "hone/session/cost_models.h"
 #include "hone/session/model_tasks.h"
 
@@ -36,8 +37,8 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
       name);
 }
 
-Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
-  cost::Networks networks;
+Result<learn::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
+  learn::Networks networks;
   FileRoles roles;
   roles.written("--predictions", options.predictions);
   for (const std::string& file : options.networks) {
@@ -55,7 +56,7 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
 // The times that another device took for the same schedules, or this one when they were measured
 // again, instead of a model or as what corrects one.
 Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const CostData& data,
-                       const cost::Judging& judging, const cost::CostModel* model) {
+                       const learn::Judging& judging, const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
                         parse_measured_device("--replay", options.replay));
   const bool apart = !options.replay_db.empty();
@@ -63,26 +64,26 @@ Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const C
     return invalid("--replay: {} is judged by its own times, expected another device than {}",
                    other.text(), data.device.text());
   }
-  cost::Dataset judged = data.dataset;
+  learn::Dataset judged = data.dataset;
   if (!options.split_file.empty()) {
-    HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
+    HONE_ASSIGN_OR_RETURN(learn::SplitData parts, parts_of(data, options.split_file));
     judged = std::move(parts.test);
   }
   MeasuredStore others(options.replay_db);
-  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, (apart ? others : store).load(other));
+  HONE_ASSIGN_OR_RETURN(const learn::Dataset measured, (apart ? others : store).load(other));
   target::Target target;
-  std::optional<cost::Translation> translation;
+  std::optional<learn::Translation> translation;
   if (model != nullptr) {
     HONE_ASSIGN_OR_RETURN(target, measured_target(options.replay));
     translation = {model, &target, other.threads};
   }
-  const cost::Replay replay = cost::make_replay(judged, measured, other.threads > 0, translation);
+  const learn::Replay replay = learn::make_replay(judged, measured, other.threads > 0, translation);
   if (replay.tasks == 0) {
     return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
-                   cost::kMinTrialsToJudge, data.device.text(), other.text());
+                   learn::kMinTrialsToJudge, data.device.text(), other.text());
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                        cost::evaluate(replay.dataset, data.target, *replay.model, judging));
+  HONE_ASSIGN_OR_RETURN(const learn::Evaluation evaluation,
+                        learn::evaluate(replay.dataset, data.target, *replay.model, judging));
   Printed how = {.json = options.json};
   how.replay = {{"device", other.text()},
                 {"tasks", replay.tasks},
@@ -115,30 +116,30 @@ Status check_booster(const CLI::App& app, const EvalOptions& options, bool trees
 }
 
 // `train` is asked for a model of what is not judged.
-Result<cost::Evaluation> evaluate_model(const CostData& data, const std::string& split_file,
-                                        cost::Split split, const cost::Trainer& train,
-                                        const cost::Judging& judging) {
+Result<learn::Evaluation> evaluate_model(const CostData& data, const std::string& split_file,
+                                         learn::Split split, const learn::Trainer& train,
+                                         const learn::Judging& judging) {
   if (split_file.empty())
-    return cost::cross_evaluate(data.dataset, data.target, split, train, judging);
-  HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, split_file));
+    return learn::cross_evaluate(data.dataset, data.target, split, train, judging);
+  HONE_ASSIGN_OR_RETURN(const learn::SplitData parts, parts_of(data, split_file));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, train(parts.train));
-  return cost::evaluate(parts.test, data.target, *model, judging);
+  return learn::evaluate(parts.test, data.target, *model, judging);
 }
 
 Status evaluate(EvalOptions options, const CLI::App& app) {
-  cost::Judging judging;
+  learn::Judging judging;
   HONE_ASSIGN_OR_RETURN(judging.schedules, parse_schedules(options.schedules));
-  HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
+  HONE_ASSIGN_OR_RETURN(const learn::Split split, learn::parse_split(options.split));
   const bool by_file = !options.split_file.empty();
   if (options.cost == cost::kAutoModel) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
     options.cost = cost::default_model(target);
   }
   // What is trained anew is of a kind, not of a processor.
-  if (by_file || split != cost::Split::kNone) options.cost = cost::model_kind(options.cost);
+  if (by_file || split != learn::Split::kNone) options.cost = cost::model_kind(options.cost);
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
   const bool replays = !options.replay.empty();
-  const bool learns = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
+  const bool learns = by_file ? trees : split != learn::Split::kNone && options.cost != "analytic";
   const bool trains = learns && !replays;
   cost::FeatureSet features{};
   cost::ModelWithCard known = {};  // one that is judged as it is
@@ -158,25 +159,26 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   HONE_ASSIGN_OR_RETURN(judging.networks, count_tasks(options, data.target));
   std::string predictions;
   if (!options.predictions.empty()) {
-    judging.predicted = [&](const cost::TaskTrials& task, std::span<const double> seconds) {
+    judging.predicted = [&](const learn::TaskTrials& task, std::span<const double> seconds) {
       predictions += predictions_line(task, seconds);
     };
   }
   if (!options.except.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
-    data.dataset = cost::tasks_except(data.dataset, keys);
+    data.dataset = learn::tasks_except(data.dataset, keys);
   }
-  const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
+  const auto make = [&](const learn::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known.model) return std::move(known.model);
     if (!trains) return cost::make_model(options.cost);  // "analytic": others have one part
-    const cost::DeviceTrials trials = {&rest, &data.target};
-    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train({&trials, 1}, features, boosting));
+    const learn::DeviceTrials trials = {&rest, &data.target};
+    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees,
+                          learn::train_trees({&trials, 1}, features, boosting));
     return cost::make_gbdt_model(std::move(trees));
   };
   if (replays) {
     HONE_RETURN_IF_ERROR(evaluate_replay(options, store, data, judging, known.model.get()));
   } else {
-    HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+    HONE_ASSIGN_OR_RETURN(const learn::Evaluation evaluation,
                           evaluate_model(data, options.split_file, split, make, judging));
     print(evaluation, {.json = options.json, .card = card_json(known.card)});
   }

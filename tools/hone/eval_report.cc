@@ -6,7 +6,7 @@
 namespace hone::tool {
 namespace {
 
-Json to_json(const cost::Score& score) {
+Json to_json(const learn::Score& score) {
   return {{"kernel", score.kernel_class},
           {"tasks", score.tasks},
           {"trials", score.trials},
@@ -21,19 +21,19 @@ Json to_json(const cost::Score& score) {
           {"r_squared_log_seconds", score.log_seconds.r_squared()}};
 }
 
-Json to_json(const cost::NetworkScore& score) {
+Json to_json(const learn::NetworkScore& score) {
   return {
       {"network", score.network},     {"threads", score.threads},           {"tasks", score.tasks},
       {"listed_tasks", score.listed}, {"best_seconds", score.best_seconds}, {"top1", score.top1()},
       {"top5", score.top5()}};
 }
 
-void print_networks(std::span<const cost::NetworkScore> networks) {
+void print_networks(std::span<const learn::NetworkScore> networks) {
   if (networks.empty()) return;
   Table table({"network", "threads", "tasks", "best ms", "top-1", "top-5"}, 1);
   double top1 = 0, top5 = 0;
   int tasks = 0;
-  for (const cost::NetworkScore& score : networks) {
+  for (const learn::NetworkScore& score : networks) {
     table.add({shorten(score.network, 40), std::to_string(score.threads),
                score.listed > 0 ? fmt::format("{} of {}", score.tasks, score.listed)
                                 : std::to_string(score.tasks),
@@ -48,12 +48,12 @@ void print_networks(std::span<const cost::NetworkScore> networks) {
   fmt::print("\n{}", table.text());
 }
 
-void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
+void print_by_schedules(std::span<const learn::ScheduleCountScore> scores) {
   if (scores.empty()) return;
   Table table({"schedules of a task", "tasks", "pairs", "clear", "top-1", "top-5", "peak-5",
                "network top-1", "network top-5"},
               0);
-  for (const cost::ScheduleCountScore& one : scores) {
+  for (const learn::ScheduleCountScore& one : scores) {
     std::vector<std::string> row = {std::to_string(one.schedules), std::to_string(one.score.tasks)};
     for (const double value :
          {one.score.pair_accuracy, one.score.clear_pair_accuracy, one.score.top1, one.score.top5,
@@ -66,19 +66,19 @@ void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
 
 }  // namespace
 
-void print(const cost::Evaluation& evaluation, const Printed& how) {
+void print(const learn::Evaluation& evaluation, const Printed& how) {
   if (how.json) {
     Json list = Json::array();
-    for (const cost::Score& score : evaluation.classes) list.push_back(to_json(score));
+    for (const learn::Score& score : evaluation.classes) list.push_back(to_json(score));
     Json networks = Json::array();
-    for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
+    for (const learn::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
     Json text = {{"classes", list},
                  {"all", to_json(evaluation.all)},
                  {"not_judged", evaluation.not_judged},
                  {"networks", networks}};
     if (!how.replay.is_null()) text["replay"] = how.replay;
     if (!how.card.is_null()) text["card"] = how.card;
-    for (const cost::ScheduleCountScore& score : evaluation.by_schedules) {
+    for (const learn::ScheduleCountScore& score : evaluation.by_schedules) {
       Json one = to_json(score.score);
       one.erase("kernel");
       one["schedules"] = score.schedules;
@@ -91,7 +91,7 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
   Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
                "RMSE", "R^2 s", "R^2 ln s"},
               1);
-  const auto add = [&](const cost::Score& score) {
+  const auto add = [&](const learn::Score& score) {
     table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
                std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
                fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
@@ -100,20 +100,20 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
                fmt::format("{:.3f}", score.seconds.r_squared()),
                fmt::format("{:.3f}", score.log_seconds.r_squared())});
   };
-  for (const cost::Score& score : evaluation.classes) add(score);
+  for (const learn::Score& score : evaluation.classes) add(score);
   add(evaluation.all);
   fmt::print("{}", table.text());
   if (evaluation.not_judged > 0)
-    fmt::print("tasks of fewer than {} schedules, not judged: {}\n", cost::kMinTrialsToJudge,
+    fmt::print("tasks of fewer than {} schedules, not judged: {}\n", learn::kMinTrialsToJudge,
                evaluation.not_judged);
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
   fmt::print("{}", card_line(how.card));
 }
 
-std::string predictions_line(const cost::TaskTrials& task, std::span<const double> predicted) {
+std::string predictions_line(const learn::TaskTrials& task, std::span<const double> predicted) {
   Json schedules = Json::array(), measured = Json::array();
-  for (const cost::MeasuredSteps& trial : task.trials) {
+  for (const learn::MeasuredSteps& trial : task.trials) {
     schedules.push_back(fmt::format("{:016x}", schedule::hash(trial.steps)));
     measured.push_back(trial.seconds);
   }

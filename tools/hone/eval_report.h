@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "hone/cost/evaluate.h"
+#include "hone/learn/evaluate.h"
 
 #include "json_text.h"
 
@@ -16,10 +16,10 @@ struct Printed {
   Json replay = {};     // null: none
   Json card = nullptr;  // the model's, likewise
 };
-void print(const cost::Evaluation& evaluation, const Printed& how);
+void print(const learn::Evaluation& evaluation, const Printed& how);
 
 // A JSON object, a line: the schedules of a task, their measured and their predicted seconds.
-[[nodiscard]] std::string predictions_line(const cost::TaskTrials& task,
+[[nodiscard]] std::string predictions_line(const learn::TaskTrials& task,
                                            std::span<const double> predicted);
 
 }  // namespace hone::tool

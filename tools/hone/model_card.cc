@@ -10,7 +10,7 @@
 
 namespace hone::tool {
 
-void TrainedOn::add(const MeasuredDevice& device, const cost::Dataset& part) {
+void TrainedOn::add(const MeasuredDevice& device, const learn::Dataset& part) {
   if (part.tasks.empty()) return;
   devices.push_back(device.text());
   models.merge(part.models());

@@ -21,7 +21,7 @@ struct TrainedOn {
   std::set<std::string> models;
   std::set<uint64_t> tasks;
   int64_t schedules = 0;
-  void add(const MeasuredDevice& device, const cost::Dataset& part);
+  void add(const MeasuredDevice& device, const learn::Dataset& part);
 };
 // Devices, networks, and those that were left out.
 [[nodiscard]] Notes data_notes(const TrainedOn& data, const std::vector<std::string>& excluded);

@@ -6,6 +6,7 @@
 #include "hone/cost/net/train.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
+#include "hone/learn/train_trees.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -57,19 +58,19 @@ Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees>
                    cost::FeatureSet features, const cost::BoostOptions& boosting, uint64_t seed,
                    const NetTrainTexts& texts, const std::vector<std::string>& excluded) {
   if (texts.tasks > 0) {
-    std::vector<cost::Dataset*> all;
+    std::vector<learn::Dataset*> all;
     for (CostData& device : data) all.push_back(&device.dataset);
-    HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
+    HONE_RETURN_IF_ERROR(learn::keep_tasks(all, texts.tasks, seed));
   }
-  std::vector<cost::DeviceTrials> devices;
+  std::vector<learn::DeviceTrials> devices;
   TrainedOn trained_on;
   for (const CostData& device : data) {
     devices.push_back({&device.dataset, &device.target});
     trained_on.add(device.device, device.dataset);
   }
   HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trained,
-                        known ? cost::adapt(*std::move(known), devices, boosting.library)
-                              : cost::train(devices, features, boosting));
+                        known ? learn::adapt_trees(*std::move(known), devices, boosting.library)
+                              : learn::train_trees(devices, features, boosting));
   trained.card.merge(tree_notes(trained_on, excluded, boosting.library, seed));
   if (!texts.options.empty()) trained.card["options"] = texts.options;
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
@@ -99,19 +100,19 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
     models.merge(data.dataset.models());
     devices.push_back(data.device.text());
     if (!options.split_file.empty()) {
-      HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
+      HONE_ASSIGN_OR_RETURN(learn::SplitData parts, parts_of(data, options.split_file));
       data.dataset = std::move(parts.train);
       data.validation = std::move(parts.validation);
     }
     if (!options.only.empty()) {
       // What is not among them was not measured yet, so that nothing is chosen by it either.
-      if (data.validation) cost::append(data.dataset, *data.validation);
+      if (data.validation) learn::append(data.dataset, *data.validation);
       data.validation.reset();
-      data.dataset = cost::tasks_among(data.dataset, only);
+      data.dataset = learn::tasks_among(data.dataset, only);
     }
     const std::set<std::string> excluded(options.excluded.begin(), options.excluded.end());
-    data.dataset = cost::without_models(data.dataset, excluded);
-    if (data.validation) data.validation = cost::without_models(*data.validation, excluded);
+    data.dataset = learn::without_models(data.dataset, excluded);
+    if (data.validation) data.validation = learn::without_models(*data.validation, excluded);
     if (data.dataset.tasks.empty())
       return invalid("{}: no trials on device {} to train on", db::store_name(options.db),
                      data.device.text());

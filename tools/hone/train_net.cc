@@ -9,8 +9,9 @@
 
 #include "hone/base/file.h"
 #include "hone/base/options.h"
-#include "hone/cost/net/rows.h"
-#include "hone/cost/net/scale.h"
+#include "hone/learn/net_rows.h"
+#include "hone/learn/normalisation.h"
+#include "hone/learn/score_scale.h"
 #include "hone/neural/net_file.h"
 
 #include "curve.h"
@@ -73,7 +74,7 @@ Result<std::vector<std::string>> heads_of(const std::vector<CostData>& data,
   if (devices == 0) return heads;
   std::set<std::string> found;
   for (const CostData& one : data) {
-    for (const cost::TaskTrials& task : one.dataset.tasks)
+    for (const learn::TaskTrials& task : one.dataset.tasks)
       found.insert(cost::head_name(one.device.key, task.threads));
   }
   for (const std::string& name : found) {
@@ -86,30 +87,30 @@ Result<std::vector<std::string>> heads_of(const std::vector<CostData>& data,
   return heads;
 }
 
-net::Parts divide(const CostData& data, const NetTrainTexts& texts, double share) {
+learn::Parts divide(const CostData& data, const NetTrainTexts& texts, double share) {
   if (data.validation) return {data.dataset, *data.validation};
-  if (texts.held_out.empty()) return net::split_tasks(data.dataset, share);
-  return net::split_models(data.dataset, {texts.held_out.begin(), texts.held_out.end()});
+  if (texts.held_out.empty()) return learn::split_tasks(data.dataset, share);
+  return learn::split_models(data.dataset, {texts.held_out.begin(), texts.held_out.end()});
 }
 
 Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& texts,
                        const net::Net& model, double share, const net::NetTraining& training,
                        const std::vector<std::string>& heads) {
-  std::vector<net::Parts> parts;
+  std::vector<learn::Parts> parts;
   for (const CostData& one : data) parts.push_back(divide(one, texts, share));
   if (texts.tasks > 0) {
-    std::vector<cost::Dataset*> trained;
-    for (net::Parts& one : parts) trained.push_back(&one.train);
-    HONE_RETURN_IF_ERROR(cost::keep_tasks(trained, texts.tasks, training.seed));
+    std::vector<learn::Dataset*> trained;
+    for (learn::Parts& one : parts) trained.push_back(&one.train);
+    HONE_RETURN_IF_ERROR(learn::keep_tasks(trained, texts.tasks, training.seed));
   }
   Rows rows;
   rows.train = rows.validation = net::no_rows(model);
   for (size_t i = 0; i < data.size(); ++i) {
-    const auto add = [&](const cost::Dataset& part, net::NetRows& to) -> Status {
-      HONE_ASSIGN_OR_RETURN(
-          const net::NetRows more,
-          net::make_rows(part, data[i].target, model, {training.threads, heads, training.cancel}));
-      net::append(to, more);
+    const auto add = [&](const learn::Dataset& part, net::NetRows& to) -> Status {
+      HONE_ASSIGN_OR_RETURN(const net::NetRows more,
+                            learn::make_rows(part, data[i].target, model,
+                                             {training.threads, heads, training.cancel}));
+      learn::append(to, more);
       return ok_status();
     };
     HONE_RETURN_IF_ERROR(add(parts[i].train, rows.train));
@@ -214,7 +215,7 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
     HONE_RETURN_IF_ERROR(take_weights(*start, texts.from, model));
   } else {
     net::initialise(model, training.seed);
-    net::set_normalisation(model, rows.train.batch);
+    learn::set_normalisation(model, rows.train.batch);
   }
   fmt::print("{}: {} weights; {} schedules of {} tasks, judged by {} of {} others\n", texts.family,
              model.num_weights(), rows.train.batch.rows, rows.trained_on.tasks.size(),
@@ -230,7 +231,7 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
   card.tells_time = training.loss == net::Loss::kMultiTask;
   if (!card.tells_time) {
     HONE_ASSIGN_OR_RETURN(card.log_seconds_per_score,
-                          net::log_seconds_per_score(model, rows.train));
+                          learn::log_seconds_per_score(model, rows.train));
   }
   HONE_RETURN_IF_ERROR(write_net(texts.output, model, card));
   if (!texts.curve.empty()) {

@@ -6,10 +6,10 @@
 
 #include <map>
 #include <memory>
+#include <string>
 
 #include "hone/cost/boosting.h"
 #include "hone/cost/candidate_features.h"
-#include "hone/cost/dataset.h"
 
 namespace hone::cost {
 
@@ -17,10 +17,12 @@ namespace hone::cost {
 struct TrainedTrees {
   FeatureSet features = FeatureSet::kCombined;
   Trees trees;
-  // Facts for people by name: schedules, tasks, devices, ...; adapt() keeps them. A search reads
-  // "loss".
+  // Facts for people by name: schedules, tasks, devices, ... A search reads kLossNote.
   std::map<std::string, std::string> card = {};
 };
+// The note of a card about what the trees were fitted to, and its value for pairs.
+inline constexpr const char* kLossNote = "loss";
+inline constexpr const char* kPairsLoss = "pairs";
 
 // Returns "gbdt" for trees over statements, or "combined" for trees that also use the analytic
 // measure, whose value they correct.
@@ -33,17 +35,6 @@ struct TrainedTrees {
 // half of their correction of the analytic model counts; for those fitted to pairs, all of it.
 // "gbdt" has nothing but its trees.
 [[nodiscard]] double trust_in_search(const TrainedTrees& trained);
-
-struct DeviceTrials {
-  const Dataset* dataset;
-  const target::Target* target;
-};
-[[nodiscard]] Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
-                                         const BoostOptions& options = {});
-// Returns the known trees with a few more that correct them by what was measured since, as on a new
-// device (few-shot transfer, Fasor section 4.2).
-[[nodiscard]] Result<TrainedTrees> adapt(TrainedTrees known, std::span<const DeviceTrials> devices,
-                                         TreeLibrary library = {});
 
 [[nodiscard]] std::string format(const TrainedTrees& trained);
 // Parses a model. `name` is the file's, for messages. Trees over features of another version, or

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "hone/cost/net/family.h"
 #include "hone/cost/net/head.h"
 #include "hone/cost/net/head_fit.h"
-#include "hone/cost/net/rows.h"
 #include "hone/cost/net/torch_library.h"
 #include "hone/neural/net_training_set.h"
 #include "hone/neural/restored_net.h"

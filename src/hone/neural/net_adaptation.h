@@ -2,7 +2,7 @@
 // neural_model.cc has one of these or none.
 //
 //   head      the last linear layer is fitted (cost/net/head_fit.h); needs no libtorch
-//   full      the whole net is trained on (cost/torch)
+//   full      the whole net is trained on (learn/torch)
 //   momentum  Pruner's MoA (ASPLOS 2025): each time the net starts from a twin, which then moves a
 //             little towards the trained one
 #pragma once

@@ -1,7 +1,6 @@
 #include "hone/neural/restored_net.h"
 
 #include "hone/cost/net/family.h"
-#include "hone/cost/net/rows.h"
 #include "hone/graph/import_onnx.h"
 
 namespace hone {

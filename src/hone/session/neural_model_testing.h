@@ -3,8 +3,8 @@
 
 #include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/cost/net/family.h"
 #include "hone/cost/net/net_testing.h"
-#include "hone/cost/net/rows.h"
 #include "hone/cost/registry.h"
 #include "hone/neural/net_file.h"
 #include "hone/space/space.h"

@@ -5,9 +5,10 @@
 #include <cmath>
 
 #include "hone/base/file.h"
-#include "hone/cost/net/rows.h"
 #include "hone/cost/net/torch_library.h"
 #include "hone/cost/registry.h"
+#include "hone/learn/net_rows.h"
+#include "hone/learn/normalisation.h"
 #include "hone/neural/restored_net.h"
 #include "hone/session/cost_models.h"
 #include "hone/session/neural_model_testing.h"
@@ -23,9 +24,9 @@ constexpr int kUnseen = 20;  // ... and to judge by
 constexpr double kLeastAccuracy = 0.8, kLeastUnseen = 0.65;
 
 // Candidates `begin` to `end` of those sampled.
-cost::TaskTrials timed_by_the_analytic_model(const compute::Dag& dag, const Sampled& sampled,
-                                             size_t begin, size_t end) {
-  cost::TaskTrials task{.key = compute::task_key(dag), .kernel_class = compute::kernel_class(dag)};
+learn::TaskTrials timed_by_the_analytic_model(const compute::Dag& dag, const Sampled& sampled,
+                                              size_t begin, size_t end) {
+  learn::TaskTrials task{.key = compute::task_key(dag), .kernel_class = compute::kernel_class(dag)};
   task.dag = std::make_shared<const compute::Dag>(dag);
   const auto queries = std::span(sampled.queries).subspan(begin, end - begin);
   const std::vector<double> seconds =
@@ -59,7 +60,7 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
                                compute::testing::gemm(32, 64, 96)};
   std::vector<Sampled> sampled;
   sampled.reserve(std::size(dags));  // queries point into them
-  cost::Dataset dataset, unseen;
+  learn::Dataset dataset, unseen;
   for (const compute::Dag& dag : dags) {
     sampled.emplace_back(dag, kEach + kUnseen);
     dataset.tasks.push_back(timed_by_the_analytic_model(dag, sampled.back(), 0, kEach));
@@ -72,8 +73,8 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   }
   net::Net trained = net::make_net(family, net::all_inputs(), options).value();
   net::initialise(trained, 3);
-  const net::NetRows rows = net::make_rows(dataset, target::host(), trained, {}).value();
-  net::set_normalisation(trained, rows.batch);
+  const net::NetRows rows = learn::make_rows(dataset, target::host(), trained, {}).value();
+  learn::set_normalisation(trained, rows.batch);
   net::NetTraining training;
   training.loss = net::parse_loss(family.recipe.loss).value();
   training.epochs = 120;
@@ -86,7 +87,7 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   const std::vector<float> scores =
       net::torch_evaluate(trained, rows.batch, HONE_TORCH_LIBRARY).value()[0];
   EXPECT_GT(pairs(scores, rows), kLeastAccuracy);
-  const net::NetRows others = net::make_rows(unseen, target::host(), trained, {}).value();
+  const net::NetRows others = learn::make_rows(unseen, target::host(), trained, {}).value();
   const std::vector<float> guessed =
       net::torch_evaluate(trained, others.batch, HONE_TORCH_LIBRARY).value()[0];
   EXPECT_GT(pairs(guessed, others), kLeastUnseen);

@@ -70,6 +70,9 @@ using GivenOptions = std::map<std::string, double, std::less<>>;
 // Parses "hidden=64,layers=1"; the empty text has no options.
 [[nodiscard]] Result<GivenOptions> parse_options(const Family& family, std::string_view text);
 
+// Returns what a net may read, in the order of cost/inputs.
+[[nodiscard]] NetInputs all_inputs();
+
 extern const Family kAtformer, kFasor, kLstm, kMha, kMlp, kSmall, kTabnet, kTlp;
 
 }  // namespace hone::cost::net

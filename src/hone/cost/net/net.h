@@ -1,5 +1,5 @@
 // cost/net/net.h - a neural cost model as data: nodes in order, named parameters, inputs and
-// outputs. One definition is trained (cost/torch), written as ONNX, evaluated and printed.
+// outputs. One definition is trained (learn/torch), written as ONNX, evaluated and printed.
 //
 // Dimension 0 of every value is the batch, written -1, except for parameters and constants, which
 // have no batch. Every operator is one of ONNX opset 17, or a few of them.
@@ -12,7 +12,7 @@
 
 namespace hone::cost::net {
 
-enum class Op : int32_t {  // the numbers are part of the interface of cost/torch
+enum class Op : int32_t {  // the numbers are part of the interface of learn/torch
   kInput = 0,
   kParameter = 1,
   kConstant = 2,

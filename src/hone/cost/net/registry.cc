@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "hone/base/options.h"
+#include "hone/cost/inputs/model_inputs.h"
 #include "hone/cost/net/family.h"
+#include "hone/cost/net/layers.h"
 
 namespace hone::cost::net {
 namespace {
@@ -21,6 +23,8 @@ Status check(const FamilyOption& option, double value) {
 }
 
 }  // namespace
+
+static_assert(kDevices.highest == kMaxHeads, "the input has a place for each head");
 
 double Options::number(std::string_view name) const {
   const auto place = values_.find(name);
@@ -73,6 +77,12 @@ Result<GivenOptions> complete_options(const Family& family, const GivenOptions& 
 Result<Net> make_net(const Family& family, const NetInputs& inputs, const GivenOptions& given) {
   HONE_ASSIGN_OR_RETURN(GivenOptions values, complete_options(family, given));
   return family.make(inputs, Options(std::move(values)));
+}
+
+NetInputs all_inputs() {
+  NetInputs inputs;
+  for (const InputShape& shape : input_shapes()) inputs.push_back({shape.name, shape.dims});
+  return inputs;
 }
 
 Result<GivenOptions> parse_options(const Family& family, std::string_view text) {

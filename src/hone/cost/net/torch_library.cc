@@ -16,7 +16,7 @@ std::vector<std::string> usual_places() {
   return {beside_program("libhone_torch.so"), HONE_TORCH_INSTALLED};
 }
 
-// OpenBLAS and OpenMP read their environment when they are loaded. The threads of cost/torch have
+// OpenBLAS and OpenMP read their environment when they are loaded. The threads of learn/torch have
 // a part of the batch each: none needs others for a single product. Threads that spin while they
 // wait take the cores from those that work.
 void set_environment() {

@@ -1,8 +1,8 @@
-// cost/net/torch_library.h - loads libhone_torch.so (cost/torch) and passes nets to it.
+// cost/net/torch_library.h - loads libhone_torch.so (learn/torch) and passes nets to it.
 #pragma once
 
+#include "hone/cost/net/torch_api.h"
 #include "hone/cost/net/train.h"
-#include "hone/cost/torch/api.h"
 
 namespace hone::cost::net {
 

@@ -9,7 +9,6 @@
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
 #include "hone/base/named.h"
-#include "hone/cost/net/padding.h"
 #include "hone/cost/net/torch_library.h"
 
 namespace hone::cost::net {
@@ -26,31 +25,6 @@ constexpr Named<TrainPlace> kPlaces[] = {{"cpu", TrainPlace::kProcessor},
 constexpr int64_t kEvaluatedRows = 1024;  // at a time
 // The outputs in the order of the library.
 constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_bound"};
-
-// The moments of each of `width` numbers.
-struct Moments {
-  std::vector<double> mean, deviation;
-};
-
-Moments moments(const std::vector<float>& values, const std::vector<float>* mask, size_t width) {
-  Moments result{std::vector<double>(width), std::vector<double>(width)};
-  const size_t rows = values.size() / width;
-  const auto for_each = [&](const auto& f) {
-    for (size_t row = 0; row < rows; ++row) {
-      if (mask != nullptr && (*mask)[row] == 0) continue;
-      for (size_t i = 0; i < width; ++i) f(i, values[row * width + i]);
-    }
-  };
-  std::vector<double> count(width);
-  for_each([&](size_t i, double value) { result.mean[i] += value, ++count[i]; });
-  for (size_t i = 0; i < width; ++i) result.mean[i] /= std::max(count[i], 1.0);
-  for_each([&](size_t i, double value) {
-    result.deviation[i] += (value - result.mean[i]) * (value - result.mean[i]);
-  });
-  for (size_t i = 0; i < width; ++i)
-    result.deviation[i] = std::sqrt(result.deviation[i] / std::max(count[i], 1.0));
-  return result;
-}
 
 // The functions that the library calls while it trains.
 struct Listener {
@@ -130,22 +104,10 @@ float log_time(double seconds, double default_seconds) {
   return default_seconds > 0 ? static_cast<float>(std::log(seconds / default_seconds)) : NAN;
 }
 
-void set_normalisation(Net& net, const NetBatch& rows) {
-  for (size_t i = 0; i < net.inputs.size(); ++i) {
-    const std::string& name = net.inputs[i].name;
-    Constant* mean = net.find_constant(name + ".mean");
-    Constant* scale = net.find_constant(name + ".scale");
-    if (mean == nullptr || scale == nullptr) continue;
-    const int mask = mask_place(net, i);  // -1: nothing is padding
-    const Moments found =
-        moments(rows.inputs[i], mask < 0 ? nullptr : &rows.inputs[static_cast<size_t>(mask)],
-                mean->values.size());
-    for (size_t k = 0; k < mean->values.size(); ++k) {
-      const bool varies = found.deviation[k] > 1e-4 * (1 + std::abs(found.mean[k]));
-      mean->values[k] = static_cast<float>(found.mean[k]);
-      scale->values[k] = varies ? static_cast<float>(1 / found.deviation[k]) : 0.0F;
-    }
-  }
+NetRows no_rows(const Net& net) {
+  NetRows rows;
+  rows.batch.inputs.resize(net.inputs.size());
+  return rows;
 }
 
 Result<Loss> parse_loss(std::string_view name) {

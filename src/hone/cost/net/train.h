@@ -1,16 +1,19 @@
 // cost/net/train.h - trains a net on measured schedules by libtorch, which is used by a separate
-// library (cost/torch) that the first call loads.
+// library (learn/torch) that the first call loads.
 #pragma once
 
 #include <atomic>
 #include <functional>
 
 #include "hone/base/status.h"
-#include "hone/cost/dataset.h"
 #include "hone/cost/net/evaluate.h"
 #include "hone/cost/net/family.h"
 
 namespace hone::cost::net {
+
+// If times differ by less than this factor, the next measurement may change their order. Training
+// on pairs of schedules leaves such pairs out.
+inline constexpr double kReliableRatio = 1.04;
 
 // Schedules as inputs of a net; those of a task are side by side.
 struct NetRows {
@@ -22,15 +25,12 @@ struct NetRows {
 
   [[nodiscard]] int64_t num_tasks() const { return std::ssize(group_begin) - 1; }
 };
+[[nodiscard]] NetRows no_rows(const Net& net);
 
 // Returns the label of a time in seconds: its logarithm relative to the analytic model's time of
 // the task's default schedule, so that it is near 0 for every task. It is NaN if that time is not
 // known (0).
 [[nodiscard]] float log_time(double seconds, double default_seconds);
-
-// Sets every constant NAME.mean and NAME.scale so that the input NAME has mean 0 and deviation 1
-// over the rows without padding. A number that does not vary becomes 0.
-void set_normalisation(Net& net, const NetBatch& rows);
 
 enum class Loss : uint8_t { kLambdaRank, kPairwise, kRmse, kMultiTask };
 [[nodiscard]] Result<Loss> parse_loss(std::string_view name);
@@ -94,7 +94,7 @@ struct NetGradients {
 [[nodiscard]] Result<NetGradients> torch_gradients(const Net& net, const NetRows& rows,
                                                    const NetTraining& training);
 
-// Computes evaluate() by libtorch, for tests.
+// Computes evaluate() by libtorch.
 [[nodiscard]] Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net,
                                                                      const NetBatch& batch,
                                                                      const std::string& library);

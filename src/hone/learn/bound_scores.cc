@@ -1,0 +1,33 @@
+#include "hone/learn/bound_scores.h"
+
+#include <algorithm>
+
+#include "hone/analysis/cpu_measure.h"
+
+namespace hone::learn {
+
+BoundScores static_bounds(const cost::Query& query) {
+  const space::Candidate& candidate = *query.candidate;
+  const analysis::CpuMeasure measure =
+      analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
+  double memory = 0, core = 0;
+  for (const analysis::RootMeasure& root : measure.roots) {
+    const double share = root.busiest_share(query.threads);
+    core += share * root.compute_cycles;
+    for (const double cycles : root.level_cycles) memory += share * cycles;
+  }
+  const double all = memory + core;
+  if (all <= 0) return {0, 1};
+  return {memory / all, core / all};
+}
+
+BoundScores bound_scores(const cost::Query& query, const std::optional<BoundScores>& counted) {
+  return counted ? *counted : static_bounds(query);
+}
+
+std::string_view bounds_source(int64_t counted, int64_t all) {
+  if (counted == 0) return "static";
+  return counted == all ? "counters" : "mixed";
+}
+
+}  // namespace hone::learn

@@ -1,0 +1,86 @@
+#include "hone/learn/metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "hone/base/assert.h"
+
+namespace hone::learn {
+
+double pair_accuracy(std::span<const double> measured, std::span<const double> predicted,
+                     double least_ratio) {
+  HONE_ASSERT(measured.size() == predicted.size(), "one prediction per measurement");
+  int64_t pairs = 0, halves = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double slower = std::max(measured[i], measured[j]);
+      if (slower <= least_ratio * std::min(measured[i], measured[j])) continue;
+      ++pairs;
+      if (predicted[i] == predicted[j])
+        halves += 1;
+      else if ((predicted[i] < predicted[j]) == (measured[i] < measured[j]))
+        halves += 2;
+    }
+  }
+  return pairs == 0 ? 1 : 0.5 * static_cast<double>(halves) / static_cast<double>(pairs);
+}
+
+double top_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  HONE_ASSERT(measured.size() == predicted.size() && !measured.empty() && k > 0,
+              "one prediction per measurement, and at least one");
+  std::vector<size_t> order(measured.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return predicted[a] != predicted[b] ? predicted[a] < predicted[b] : measured[a] > measured[b];
+  });
+  order.resize(std::min(order.size(), static_cast<size_t>(k)));
+  double reached = std::numeric_limits<double>::infinity();
+  for (const size_t i : order) reached = std::min(reached, measured[i]);
+  return *std::min_element(measured.begin(), measured.end()) / reached;
+}
+
+double peak_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  double sum = 0;
+  for (int i = 1; i <= k; ++i) sum += top_score(measured, predicted, i);
+  return sum / k;
+}
+
+double squared_error(std::span<const double> actual, std::span<const double> predicted) {
+  HONE_ASSERT(actual.size() == predicted.size() && !actual.empty(), "one prediction per value");
+  double sum = 0;
+  for (size_t i = 0; i < actual.size(); ++i)
+    sum += (actual[i] - predicted[i]) * (actual[i] - predicted[i]);
+  return sum / static_cast<double>(actual.size());
+}
+
+double r_squared(std::span<const double> actual, std::span<const double> predicted) {
+  HONE_ASSERT(actual.size() == predicted.size(), "one prediction per value");
+  Determination all;
+  for (size_t i = 0; i < actual.size(); ++i) all.add(actual[i], predicted[i]);
+  return all.r_squared();
+}
+
+// Running mean and variation after Welford (Technometrics 1962), joined after Chan et al. (1979).
+void Determination::add(double actual, double predicted) {
+  ++count_;
+  const double before = actual - mean_;
+  mean_ += before / count_;
+  variation_ += before * (actual - mean_);
+  error_ += (actual - predicted) * (actual - predicted);
+}
+
+void Determination::add(const Determination& others) {
+  if (others.count_ == 0) return;
+  const double count = count_ + others.count_, apart = others.mean_ - mean_;
+  mean_ += apart * others.count_ / count;
+  variation_ += others.variation_ + apart * apart * count_ * others.count_ / count;
+  error_ += others.error_;
+  count_ = count;
+}
+
+double Determination::r_squared() const { return variation_ > 0 ? 1 - error_ / variation_ : 0; }
+
+}  // namespace hone::learn
