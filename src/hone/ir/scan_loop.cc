@@ -39,7 +39,9 @@ class ScanLoop {
       for (const Buffer* buffer : written_) ok_ = ok_ && !loads_from(e, buffer);
     }
   }
-  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] std::optional<Scan> found() && {
+    return ok_ ? std::optional(std::move(scan_)) : std::nullopt;
+  }
 
  private:
   [[nodiscard]] bool is_same(const Expr& e) const { return !uses(e, lane_) && !has_load(e); }
@@ -64,6 +66,7 @@ class ScanLoop {
     for (const StmtNode* update : updates) {
       if (!reads_only(*update, {update}) || !differs(*update) || !insert(carried_, *update))
         return false;
+      scan_.updates.push_back(update);
     }
     return std::all_of(stores.begin(), stores.end(), [&](const StmtNode* store) {
       const auto moves = [&](const Expr& index) { return uses(index, lane_); };
@@ -119,6 +122,7 @@ class ScanLoop {
 
   const Var* lane_;
   bool ok_ = false;
+  Scan scan_;
   bool hands_on_ = false;  // some store reads what has been summed up: else it is a plain sum
   std::vector<VarPtr> unrolled_;  // around the statement that is looked at
   std::vector<const Buffer*> carried_, written_;
@@ -139,6 +143,6 @@ bool moves_by_one(const Expr& index, const VarPtr& var) {
   return std::abs(form.coefficient(var)) == 1 && !depends(without(form, variable(var)), var);
 }
 
-bool is_scan(const StmtNode& loop) { return ScanLoop(loop).ok(); }
+std::optional<Scan> find_scan(const StmtNode& loop) { return ScanLoop(loop).found(); }
 
 }  // namespace hone::ir

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "hone/ir/stmt.h"
 
@@ -13,16 +14,20 @@ namespace hone::ir {
 // sum.
 [[nodiscard]] std::optional<Op> reduction_op(const StmtNode& store);
 
-// Returns whether a loop is a scan: it has stores s[k] = s[k] op e (op is a sum or a product, s is
-// allocated by the program, k is the same in all iterations), and other stores beside them that
-// read s[k] before or after its update:
+// A loop that is a scan.
+struct Scan {
+  std::vector<const StmtNode*> updates;  // one store of each element that is carried
+};
+// Returns the scan that a loop is, if it is one: it has stores s[k] = s[k] op e (op is a sum or a
+// product, s is allocated by the program, k is the same in all iterations), and other stores beside
+// them that read s[k] before or after its update:
 //
 //   for n { s[0] = s[0] + x[i, n]  y[i, n] = s[0] }
 //
 // The scan may cover several rows in unrolled loops, and have tests that do not depend on the
 // iteration. Nothing else is carried from one iteration to the next: what the loop stores is not
 // read in the loop.
-[[nodiscard]] bool is_scan(const StmtNode& loop);
+[[nodiscard]] std::optional<Scan> find_scan(const StmtNode& loop);
 // Returns whether the index is the variable, or minus the variable, plus a part that does not
 // depend on it.
 [[nodiscard]] bool moves_by_one(const Expr& index, const VarPtr& var);

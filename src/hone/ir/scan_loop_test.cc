@@ -7,7 +7,8 @@
 namespace hone::ir {
 namespace {
 
-// Returns is_scan() of the loop over n, which is the last one outside unrolled ones.
+// Returns whether find_scan() finds one in the loop over n, which is the last one outside unrolled
+// ones.
 bool scan_of(const std::string& steps) {
   const Program program = testing::parsed(R"(program rows {
   input x: f32[4, 6]
@@ -20,7 +21,7 @@ bool scan_of(const std::string& steps) {
 )" + steps + "}\n } } } } } }\n");
   const Stmt* s = &program.phases[0].body;
   while ((*s)->var == nullptr || (*s)->var->name != "n") s = &(*s)->body[0];
-  return is_scan(**s);
+  return find_scan(**s).has_value();
 }
 
 TEST(scan_loop, running_sums_and_products_and_what_reads_them) {

@@ -373,7 +373,7 @@ Status vectorize_body(StageState& stage, const std::string& loop) {
     });
   }
   if (found == nullptr) return invalid("{} has no loop {}", stage.name(), loop);
-  if (!ir::is_scan(*found)) return invalid("loop {} of {} is no scan", loop, stage.name());
+  if (!ir::find_scan(*found)) return invalid("loop {} of {} is no scan", loop, stage.name());
   stage.body_lanes = found->var;
   return ok_status();
 }

@@ -26,7 +26,7 @@ std::optional<ScanBody> match_scan(const Stage& stage, std::string_view name) {
   ScanBody found{alloc.buffer, alloc.body[0], alloc.body[1], nullptr};
   if (found.loop->kind != StmtKind::kFor || found.loop->var->name != name ||
       !ir::is_const_int(found.loop->min, 0) || !ir::is_const_int(found.loop->extent) ||
-      !ir::is_scan(*found.loop))
+      !ir::find_scan(*found.loop))
     return std::nullopt;
   for (const Stmt& s : found.loop->body) {
     if (s->kind != StmtKind::kStore) return std::nullopt;

@@ -57,8 +57,11 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
     PhaseEmitter emitter(module, program, in_place, target,
                          {options.max_statements, options.argument_alignment});
     out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
-                          phase.num_tiles(), phase.prepare});
+                          phase.num_tiles(),
+                          phase.prepare,
+                          {}});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
+    out.phases.back().loops = emitter.loops();
     out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
     out.cost.instructions = count_instructions(module);
     if (out.cost.instructions > options.max_instructions)

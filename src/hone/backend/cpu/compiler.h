@@ -17,10 +17,18 @@
 
 namespace hone::backend::cpu {
 
+// The loops on lanes that a phase has, of the kinds in target/loop_plan.h.
+struct EmittedLoops {
+  int squares = 0;         // number of squares that are transposed in registers
+  int permuted_loads = 0;  // number of vectors that are loaded by a permutation
+  int width = 1;           // lanes of the widest vector of a loop
+};
+
 struct Phase {
   std::string symbol;
   int64_t num_tiles = 1;
   bool prepare = false;
+  EmittedLoops loops = {};
 };
 
 // The cost of a compilation.

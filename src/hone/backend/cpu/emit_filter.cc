@@ -32,8 +32,6 @@ llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* lanes, unsigned wi
 
 }  // namespace
 
-bool PhaseEmitter::packs_lanes() const { return has_avx512(target_) || has_avx2_at_most(target_); }
-
 llvm::Value* PhaseEmitter::pack_lanes(llvm::Value* all, llvm::Value* passes) {
   if (has_avx2_at_most(target_)) return pack_by_table(all, passes);
   return builder_.CreateIntrinsic(llvm::Intrinsic::experimental_vector_compress, {all->getType()},

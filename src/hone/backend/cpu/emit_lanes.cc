@@ -1,7 +1,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -13,9 +12,15 @@ namespace {
 
 using ir::Op;
 using ir::StmtNode;
+using target::LoopKind;
+using target::LoopPlan;
 
-constexpr int64_t kMaxChunks = 8;  // longer vectorized loops become loops over chunks
-constexpr int kPartialChains = 4;  // independent partial results hide the latency of the operator
+// The form of a number that the divisor divides.
+IndexForm quotient(IndexForm form, int64_t divisor) {
+  form.constant /= divisor;
+  for (auto& [atom, coefficient] : form.terms) coefficient /= divisor;
+  return form;
+}
 
 }  // namespace
 
@@ -37,67 +42,59 @@ llvm::Value* PhaseEmitter::any_lane() {
 }
 
 void PhaseEmitter::emit_vectorized(const StmtNode& s) {
-  const LanePlan plan = plan_lanes(s);
-  if (!plan.vectorizable || lanes_.width > 1 || (plan.filters && !packs_lanes()))
-    return emit_serial(s);
-  filter_ = plan.filters ? s.body[0].get() : nullptr;
-  const int native = std::max(1, target_.vector_bytes / plan.element_bytes);
-  if (plan.scans && !ir::is_const_int(s.extent)) return emit_serial(s);
-  if (!ir::is_const_int(s.extent)) return emit_whole_vectors(s, plan, native);
-  const int64_t extent = s.extent->int_value;
-  const int64_t full = extent / native;
-  const int64_t tail = extent % native;
-  const IndexForm min = index(s.min);
-  if (failed() || extent <= 0) return;
-  if (plan.scans && !begin_scans(s, native)) return failed() ? void() : emit_serial(s);
-  const bool loops = full > kMaxChunks && !plan.fixed_indices;
-  const int slots = static_cast<int>(std::clamp<int64_t>(full, 1, kPartialChains));
-  begin_partials(plan, native, slots);
-  int64_t done = 0;
-  if (loops) {
-    const int64_t step = plan.partials.empty() ? 1 : slots;
-    emit_vector_loop(s, {.constant = full / step}, false, step, native);
-    done = full / step * step;
-  }
-  for (; done * native < extent && !failed(); ++done) {
-    IndexForm at = min;
-    at.constant += done * native;
-    partial_slot_ = static_cast<int>(done % slots);
-    emit_chunk(s, at, done < full ? native : tail, native);
-  }
-  end_partials(plan);
-  if (plan.scans) end_scans(true);
-}
-
-// A loop whose extent is known at run time only, but surely a number of whole vectors.
-void PhaseEmitter::emit_whole_vectors(const StmtNode& s, const LanePlan& plan, int native) {
+  LaneUse use = find_lane_use(s);
+  if (!use.facts.vectorizable || lanes_.width > 1) return emit_serial(s);
+  const bool is_known = ir::is_const_int(s.extent);
   const IndexForm extent = index(s.extent);
+  const IndexForm min = is_known ? index(s.min) : IndexForm();
+  if (failed() || (is_known && extent.constant <= 0)) return;
+  if (is_known) {
+    use.facts.extent = extent.constant;
+  } else {
+    use.facts.divisor = std::abs(extent.constant);
+    for (const auto& [atom, coefficient] : extent.terms)
+      use.facts.divisor = std::gcd(use.facts.divisor, coefficient);
+  }
+  use.facts.vectorizable =
+      extent.lane == 0 && (!use.facts.scans || (is_known && find_scan_places(s, use.scan)));
   if (failed()) return;
-  int64_t common = std::abs(extent.constant);
-  for (const auto& [atom, coefficient] : extent.terms) common = std::gcd(common, coefficient);
-  if (common % native != 0 || extent.lane != 0 || plan.fixed_indices) return emit_serial(s);
-  int64_t slots = plan.partials.empty() ? 1 : kPartialChains;
-  while (common % (slots * native) != 0) slots /= 2;
-  const int64_t points = slots * native;
-  IndexForm count = extent;
-  count.constant /= points;
-  for (auto& [atom, coefficient] : count.terms) coefficient /= points;
-  begin_partials(plan, native, static_cast<int>(slots));
-  emit_vector_loop(s, count, true, slots, native);
-  end_partials(plan);
+  const LoopPlan plan = target::plan_loop(use.facts, target_);
+  if (plan.kind == LoopKind::kSerial) return emit_serial(s);
+  filter_ = plan.kind == LoopKind::kFilter ? s.body[0].get() : nullptr;
+  if (plan.kind == LoopKind::kScan) begin_scans(plan.lanes);
+  begin_partials(use, plan);
+  int64_t done = 0;
+  if (!is_known) {
+    emit_vector_loop(s, quotient(extent, plan.step * plan.lanes), true, plan);
+  } else {
+    const int64_t whole = extent.constant / plan.lanes, tail = extent.constant % plan.lanes;
+    if (plan.step > 0) {
+      emit_vector_loop(s, {.constant = whole / plan.step}, false, plan);
+      done = whole / plan.step * plan.step;
+    }
+    for (; done * plan.lanes < extent.constant && !failed(); ++done) {
+      IndexForm at = min;
+      at.constant += done * plan.lanes;
+      partial_slot_ = static_cast<int>(done % plan.chains);
+      emit_chunk(s, at, done < whole ? plan.lanes : tail, plan.lanes);
+    }
+  }
+  end_partials(use);
+  if (plan.kind == LoopKind::kScan) end_scans();
 }
 
+// Emits a loop of `count` iterations, each of which takes as many whole vectors as the plan says.
 void PhaseEmitter::emit_vector_loop(const StmtNode& s, const IndexForm& count, bool may_be_empty,
-                                    int64_t step, int native) {
+                                    const LoopPlan& plan) {
   const IndexForm min = index(s.min);
   for (const ir::Expr& e : invariant_functions(s)) hoisted_[e.get()] = value(e);
   llvm::Value* end = uniform_value(count);
   begin_loop(i64(0), end, may_be_empty, {0, std::max<int64_t>(0, space_.range(count).hi - 1)});
-  const IndexForm first = add(min, loop_index(), step * native);
-  for (partial_slot_ = 0; partial_slot_ < step; ++partial_slot_) {
+  const IndexForm first = add(min, loop_index(), plan.step * plan.lanes);
+  for (partial_slot_ = 0; partial_slot_ < plan.step; ++partial_slot_) {
     IndexForm at = first;
-    at.constant += partial_slot_ * native;
-    emit_chunk(s, at, native, native);
+    at.constant += partial_slot_ * plan.lanes;
+    emit_chunk(s, at, plan.lanes, plan.lanes);
   }
   end_loop(end);
   hoisted_.clear();
@@ -111,9 +108,10 @@ void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t
   if (active > 1) {
     at.lane = 1;
     lanes_.active = static_cast<int>(active);
-    lanes_.width = std::min(native, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(active))));
+    lanes_.width = target::vector_width(active, native);
     alloc_copies_ = lanes_.width;
     space_.set_lanes(lanes_.active);
+    loops_.width = std::max(loops_.width, lanes_.width);
   }
   space_.bind(s.var.get(), at);
   begin_scan_chunk();
@@ -194,13 +192,14 @@ llvm::Value* PhaseEmitter::reduce_lanes(llvm::Value* vector, Op op, DType type) 
   return builder_.CreateExtractElement(vector, uint64_t{0});
 }
 
-void PhaseEmitter::begin_partials(const LanePlan& plan, int native, int slots) {
-  for (const StmtNode* s : plan.partials) {
+void PhaseEmitter::begin_partials(const LaneUse& use, const LoopPlan& plan) {
+  const int native = plan.lanes;
+  for (const StmtNode* s : use.partials) {
     Partial partial;
     partial.op = *reduction_op(*s);
     partial.width = native;
     const DType type = s->buffer->dtype;
-    for (int i = 0; i < slots; ++i) {
+    for (int64_t i = 0; i < plan.chains; ++i) {
       llvm::Value* slot = entry_alloca(type_of(type), native);
       llvm::Value* start =
           builder_.CreateVectorSplat(static_cast<unsigned>(native), identity(partial.op, type));
@@ -211,8 +210,8 @@ void PhaseEmitter::begin_partials(const LanePlan& plan, int native, int slots) {
   }
 }
 
-void PhaseEmitter::end_partials(const LanePlan& plan) {
-  for (const StmtNode* s : plan.partials) {
+void PhaseEmitter::end_partials(const LaneUse& use) {
+  for (const StmtNode* s : use.partials) {
     if (failed()) return;
     const auto it = partials_.find(s);
     const Partial partial = std::move(it->second);

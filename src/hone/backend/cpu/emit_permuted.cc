@@ -37,9 +37,7 @@ llvm::Value* PhaseEmitter::load_of_vector(const Access& access) {
   const BufferInfo& buffer = *access.buffer;
   const int64_t native = target_.vector_bytes / 4;
   const bool is512 = has_avx512(target_);
-  if ((!is512 && !has_avx2_at_most(target_)) || access.bytes != 4 || buffer.local || lanes_.mask ||
-      lanes_.guard || lanes_.width > native || access.of->num_elements() % native != 0)
-    return nullptr;
+  if (lanes_.mask || lanes_.guard) return nullptr;
   Access first = access;
   IndexForm place;
   place.lane = access.form.lane;
@@ -52,7 +50,10 @@ llvm::Value* PhaseEmitter::load_of_vector(const Access& access) {
     return true;
   });
   const Range range = space_.range(place);
-  if (range.lo < 0 || range.hi >= native) return nullptr;
+  const target::LaneRead read{static_cast<int>(access.bytes), lanes_.width, buffer.local,
+                              access.of->num_elements(),      range.lo,     range.hi};
+  if (!target::is_permuted(read, target_)) return nullptr;
+  ++loops_.permuted_loads;
   llvm::Value* at = builder_.CreateTrunc(form_value(place), with_lanes(builder_.getInt32Ty()));
   std::vector<int> lanes(static_cast<size_t>(native), -1);
   std::iota(lanes.begin(), lanes.begin() + lanes_.width, 0);

@@ -13,60 +13,48 @@ namespace hone::backend::cpu {
 
 using ir::StmtNode;
 
-namespace {
-
-// Stores of a scan (ir/scan_loop.h) at an element that all lanes share.
-std::vector<const StmtNode*> updates_in(const StmtNode& loop) {
-  std::vector<const StmtNode*> found;
-  const auto moves = [&](const ir::Expr& index) { return ir::uses(index, loop.var.get()); };
-  ir::for_each_stmt(loop, [&](const StmtNode& s) {
-    if (s.kind == ir::StmtKind::kStore && std::none_of(s.indices.begin(), s.indices.end(), moves))
-      found.push_back(&s);
-  });
-  return found;
-}
-
-}  // namespace
-
-// The elements that the loop carries, each in a vector whose lanes are all the same.
-bool PhaseEmitter::begin_scans(const StmtNode& loop, int native) {
-  const std::vector<const StmtNode*> updates = updates_in(loop);
-  for (const StmtNode* update : updates) scan_updates_[update->buffer.get()] = update;
-  const bool known = begin_scans_of(loop.body, native);
-  if (!known) end_scans(false);
+// Finds the elements that the loop carries. Returns false if one has no place that is known here.
+bool PhaseEmitter::find_scan_places(const StmtNode& loop, const ir::Scan& scan) {
+  for (const StmtNode* update : scan.updates) scan_updates_[update->buffer.get()] = update;
+  scan_places_.clear();
+  const bool known = find_scan_places_in(loop.body);
+  if (!known) scan_updates_.clear();
   return known;
 }
 
-bool PhaseEmitter::begin_scans_of(const std::vector<ir::Stmt>& body, int native) {
+bool PhaseEmitter::find_scan_places_in(const std::vector<ir::Stmt>& body) {
   return std::all_of(body.begin(), body.end(), [&](const ir::Stmt& s) {
     if (s->kind == ir::StmtKind::kFor) {
       for (int64_t i = 0; i < s->extent->int_value; ++i) {
         space_.bind(s->var.get(), {.constant = s->min->int_value + i});
-        if (!begin_scans_of(s->body, native)) return false;
+        if (!find_scan_places_in(s->body)) return false;
       }
       return true;
     }
-    const auto update = scan_updates_.find(s->buffer.get());
-    if (s->kind != ir::StmtKind::kStore || update == scan_updates_.end())
-      return begin_scans_of(s->body, native);
-    const Access at = access(s->buffer, s->indices);
-    if (failed() || !at.form.is_constant()) return false;
-    const DType type = s->buffer->dtype;
+    if (s->kind != ir::StmtKind::kStore || !scan_updates_.contains(s->buffer.get()))
+      return find_scan_places_in(s->body);
+    scan_places_.push_back(access(s->buffer, s->indices));
+    return !failed() && scan_places_.back().form.is_constant();
+  });
+}
+
+// Loads each of the elements into a vector whose lanes are all the same.
+void PhaseEmitter::begin_scans(int native) {
+  for (const Access& at : scan_places_) {
+    const DType type = at.of->dtype;
     llvm::Value* slot = entry_alloca(type_of(type), native);
     const auto lanes = static_cast<unsigned>(native);
     builder_.CreateStore(builder_.CreateVectorSplat(lanes, load(at)), slot);
     // A shift by lanes is one instruction, if it does not become another one for known lanes.
-    llvm::Value* neutral =
-        opaque(builder_.CreateVectorSplat(lanes, identity(*ir::reduction_op(*s), type)));
+    const ir::Op op = *ir::reduction_op(*scan_updates_.at(at.of));
+    llvm::Value* neutral = opaque(builder_.CreateVectorSplat(lanes, identity(op, type)));
     llvm::Value* last = nullptr;
     if (has_avx512(target_) && native * dtype_bytes(type) == 64) {
       llvm::Type* word = builder_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(type)));
       last = opaque(builder_.CreateVectorSplat(lanes, integer(word, native - 1)));
     }
-    scans_.insert_or_assign({s->buffer.get(), at.form.constant},
-                            Scan{at, slot, native, neutral, last});
-    return true;
-  });
+    scans_.insert_or_assign({at.of, at.form.constant}, Scan{at, slot, native, neutral, last});
+  }
 }
 
 llvm::Value* PhaseEmitter::opaque(llvm::Value* vector) {
@@ -79,9 +67,9 @@ llvm::Value* PhaseEmitter::opaque(llvm::Value* vector) {
   return hidden;
 }
 
-void PhaseEmitter::end_scans(bool keep) {
+void PhaseEmitter::end_scans() {
   for (const auto& [place, scan] : scans_) {
-    if (!keep || failed()) break;
+    if (failed()) break;
     llvm::Value* last = builder_.CreateLoad(
         llvm::FixedVectorType::get(type_of(scan.at.of->dtype), static_cast<unsigned>(scan.native)),
         scan.slot);

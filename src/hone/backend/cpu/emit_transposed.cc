@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "hone/backend/cpu/emitter.h"
 #include "hone/ir/loads.h"
 
@@ -9,20 +11,18 @@ using ir::StmtNode;
 
 constexpr int kBlock = 4;  // elements that shuffles within 128 bits can reach
 
-// The store of  unrolled i in n: vectorized j in n: x[..] = value,  or null.
-const StmtNode* square_store(const StmtNode& s, int64_t n) {
+// The store of  unrolled i: vectorized j: x[..] = value,  or null.
+const StmtNode* only_store(const StmtNode& s) {
   const auto one_child = [](const StmtNode& node) { return node.body.size() == 1; };
-  if (!ir::is_const_int(s.extent) || s.extent->int_value != n || !one_child(s)) return nullptr;
+  if (!ir::is_const_int(s.extent) || !one_child(s)) return nullptr;
   const StmtNode& inner = *s.body[0];
   if (inner.kind != StmtKind::kFor || inner.for_kind != ir::ForKind::kVectorized ||
-      !ir::is_const_int(inner.extent) || inner.extent->int_value != n || !one_child(inner))
+      !ir::is_const_int(inner.extent) || !one_child(inner))
     return nullptr;
   const StmtNode& store = *inner.body[0];
-  if (store.kind != StmtKind::kStore || ir::loads_from(store.value, store.buffer.get()))
-    return nullptr;
-  const LanePlan plan = plan_lanes(inner);
-  const bool words = dtype_bytes(store.buffer->dtype) == 4 && plan.element_bytes == 4;
-  return plan.vectorizable && words ? &store : nullptr;
+  return store.kind == StmtKind::kStore && !ir::loads_from(store.value, store.buffer.get())
+             ? &store
+             : nullptr;
 }
 
 }  // namespace
@@ -75,10 +75,16 @@ std::vector<llvm::Value*> PhaseEmitter::transposed(std::vector<llvm::Value*> row
 // unrolled i: vectorized j: x[.., j s + i] = value: the values of all i and j, turned in registers
 // and stored along i, instead of stores lane by lane.
 bool PhaseEmitter::emit_transposed(const StmtNode& s) {
-  const int64_t n = target_.vector_bytes / 4;
-  const StmtNode* stored = lanes_.width > 1 || n < kBlock || n > 16 ? nullptr : square_store(s, n);
+  const StmtNode* stored = lanes_.width > 1 ? nullptr : only_store(s);
   if (!stored || stored == accumulated_) return false;
   const StmtNode& inner = *s.body[0];
+  target::LoopFacts facts = find_lane_use(inner).facts;
+  facts.rows = s.extent->int_value;
+  facts.extent = inner.extent->int_value;
+  const int64_t n = target::square_side(facts.element_bytes, target_);
+  if (!facts.vectorizable || facts.rows != n || facts.extent != n ||
+      dtype_bytes(stored->buffer->dtype) != facts.element_bytes)
+    return false;
   const IndexForm min = index(s.min);
   IndexForm lane = index(inner.min);
   if (failed()) return false;
@@ -102,10 +108,12 @@ bool PhaseEmitter::emit_transposed(const StmtNode& s) {
   bind(0);
   Access target = access(stored->buffer, stored->indices);
   const IndexForm step = add(second, target.form, -1);
-  const int64_t stride = target.form.lane;
-  if (failed() || !step.is_constant() || step.constant != 1 || stride == 0 || stride == 1 ||
-      !is_strided(target.form))
-    return leave(false);
+  if (failed() || !step.is_constant() || !is_strided(target.form)) return leave(false);
+  facts.row_stride = step.constant;
+  facts.lane_stride = target.form.lane;
+  if (target::plan_loop(facts, target_).kind != target::LoopKind::kSquare) return leave(false);
+  ++loops_.squares;
+  loops_.width = std::max(loops_.width, lanes_.width);
   statements_ += n;
   std::vector<llvm::Value*> rows;
   for (int64_t row = 0; row < n && !failed(); ++row) {
@@ -116,7 +124,7 @@ bool PhaseEmitter::emit_transposed(const StmtNode& s) {
   target.form.lane = 1;
   for (llvm::Value* column : transposed(std::move(rows))) {
     store_vector(target, column);
-    target.form.constant += stride;
+    target.form.constant += facts.lane_stride;
   }
   return leave(true);
 }

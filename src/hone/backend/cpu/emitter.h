@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hone/backend/cpu/compiler.h"
 #include "hone/backend/cpu/index_form.h"
 #include "hone/backend/cpu/lane_analysis.h"
 #include "hone/base/status.h"
@@ -39,6 +40,7 @@ class PhaseEmitter {
   // Adds the function `symbol` to the module.
   [[nodiscard]] Status emit(const ir::Phase& phase, const std::string& symbol);
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_high_; }
+  [[nodiscard]] const EmittedLoops& loops() const { return loops_; }
 
  private:
   // A loop at run time, or the function itself.
@@ -118,14 +120,12 @@ class PhaseEmitter {
 
   // These are in emit_lanes.cc: vectorized loops and reductions over lanes.
   void emit_vectorized(const ir::StmtNode& s);
-  void emit_whole_vectors(const ir::StmtNode& s, const LanePlan& plan, int native);
-  // Emits a loop of `count` iterations of `step` whole vectors.
   void emit_vector_loop(const ir::StmtNode& s, const IndexForm& count, bool may_be_empty,
-                        int64_t step, int native);
+                        const target::LoopPlan& plan);
   void emit_chunk(const ir::StmtNode& s, const IndexForm& first, int64_t active, int native);
   void emit_reduction(const ir::StmtNode& s, const Access& access, ir::Op op);
-  void begin_partials(const LanePlan& plan, int native, int slots);
-  void end_partials(const LanePlan& plan);
+  void begin_partials(const LaneUse& use, const target::LoopPlan& plan);
+  void end_partials(const LaneUse& use);
   llvm::Value* reduce_lanes(llvm::Value* vector, ir::Op op, DType type);
   llvm::Value* identity(ir::Op op, DType type);
   llvm::Value* count_in_lanes(const ir::ExprNode& e);  // null if it is no loop's number
@@ -134,10 +134,10 @@ class PhaseEmitter {
   llvm::Value* any_lane();  // an i1 that is true if some lane is active, or null
 
   // These are in emit_scan.cc: running sums.
-  // False if the elements are not at constant places.
-  bool begin_scans(const ir::StmtNode& loop, int native);
-  bool begin_scans_of(const std::vector<ir::Stmt>& body, int native);
-  void end_scans(bool keep);
+  bool find_scan_places(const ir::StmtNode& loop, const ir::Scan& scan);
+  bool find_scan_places_in(const std::vector<ir::Stmt>& body);
+  void begin_scans(int native);
+  void end_scans();
   void begin_scan_chunk();
   // Returns the vector as a value that the optimizer cannot see through.
   llvm::Value* opaque(llvm::Value* vector);
@@ -147,7 +147,6 @@ class PhaseEmitter {
   bool emit_scanned(const ir::StmtNode& s);
 
   // These are in emit_filter.cc: lanes that pass a test are packed.
-  [[nodiscard]] bool packs_lanes() const;
   void emit_filter(const ir::StmtNode& s);
   llvm::Value* pack_lanes(llvm::Value* all, llvm::Value* passes);
   llvm::Value* pack_by_table(llvm::Value* all, llvm::Value* passes);
@@ -254,6 +253,7 @@ class PhaseEmitter {
   // buffer.
   std::map<std::pair<const ir::Buffer*, int64_t>, Scan> scans_;
   std::unordered_map<const ir::Buffer*, const ir::StmtNode*> scan_updates_;
+  std::vector<Access> scan_places_;
   std::map<llvm::Value*, llvm::Value*> opaque_;
   const ir::StmtNode* accumulated_ = nullptr;  // the store whose element is accumulated
   llvm::Value* accumulator_ = nullptr;         // memory of that accumulator while its loops run
@@ -269,6 +269,7 @@ class PhaseEmitter {
   int64_t scratch_top_ = 0;
   int64_t scratch_high_ = 0;
   int64_t statements_ = 0;
+  EmittedLoops loops_;
 };
 
 }  // namespace hone::backend::cpu

@@ -14,9 +14,9 @@ using ir::Op;
 using ir::StmtKind;
 using ir::StmtNode;
 
-struct Scan {
+struct LaneVisitor {
   const ir::Var* lane;
-  LanePlan plan;
+  LaneUse use;
   std::set<const ir::Buffer*> inner;      // allocated in the body: one copy per lane
   std::set<const ir::Buffer*> lane_free;  // stored at an index without the lane
   std::vector<const StmtNode*> stores;
@@ -31,7 +31,8 @@ struct Scan {
     return found;
   }
   void note_type(DType type) {
-    plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(type)));
+    use.facts.element_bytes =
+        std::max(use.facts.element_bytes, static_cast<int>(dtype_bytes(type)));
   }
   // Notes the widths of values that are computed in vectors. Addresses with a constant stride are
   // not, nor are tests and casts of uniform values: a row's number of 64 bits does not halve the
@@ -55,7 +56,7 @@ struct Scan {
     });
   }
   void note_indices(const std::vector<Expr>& indices) {
-    for (const Expr& i : indices) plan.fixed_indices |= ir::uses(i, lane);
+    for (const Expr& i : indices) use.facts.fixed_indices |= ir::uses(i, lane);
   }
 
   bool scan(const StmtNode& s, bool direct) {
@@ -83,7 +84,6 @@ struct Scan {
                        [&](const ir::Stmt& s) { return scan(*s, direct); });
   }
   bool scan_store(const StmtNode& s, bool direct) {
-    ++plan.statements;
     stores.push_back(&s);
     note_width(s.value);
     note_type(s.buffer->dtype);
@@ -100,12 +100,11 @@ struct Scan {
     const std::optional<Op> op = reduction_op(s);
     if (!op) return !varies(s.value) && !ir::loads_from(s.value, s.buffer.get());
     if (s.buffer->dtype == DType::kBool || loads_elsewhere(s)) return false;
-    if (direct && *op != Op::kMul) plan.partials.push_back(&s);
+    if (direct && *op != Op::kMul) use.partials.push_back(&s);
     return true;
   }
   void note_stores(const StmtNode& s) {
     if (s.kind == StmtKind::kStore) {
-      ++plan.statements;
       note_width(s.value);
       note_type(s.buffer->dtype);
       if (s.buffer->scope == ir::Scope::kRegister) note_indices(s.indices);
@@ -113,8 +112,7 @@ struct Scan {
     for (const ir::Stmt& child : s.body) note_stores(*child);
   }
   void scan_filter(const StmtNode& s) {
-    plan.vectorizable = plan.filters = true;
-    plan.statements = static_cast<int64_t>(s.body.size());
+    use.facts.vectorizable = use.facts.filters = true;
     note_width(s.condition);
     for (size_t i = 0; i + 1 < s.body.size(); ++i) {
       note_width(s.body[i]->value);
@@ -233,29 +231,33 @@ std::vector<Expr> invariant_functions(const StmtNode& loop) {
   return found;
 }
 
-LanePlan plan_lanes(const StmtNode& loop) {
-  Scan scan{loop.var.get(), {}, {}, {}, {}};
+LaneUse find_lane_use(const StmtNode& loop) {
+  LaneVisitor visitor{loop.var.get(), {}, {}, {}, {}};
+  LaneUse& use = visitor.use;
+  use.facts.element_bytes = 1;
   if (loop.body.size() == 1 && is_filter(*loop.body[0])) {
-    scan.scan_filter(*loop.body[0]);
-    return scan.plan;
+    visitor.scan_filter(*loop.body[0]);
+    return use;
   }
-  if (ir::is_scan(loop)) {
-    scan.note_stores(loop);
-    scan.plan.vectorizable = scan.plan.scans = true;
-    return scan.plan;
+  if (std::optional<ir::Scan> scan = ir::find_scan(loop)) {
+    visitor.note_stores(loop);
+    use.facts.vectorizable = use.facts.scans = true;
+    use.scan = std::move(*scan);
+    return use;
   }
-  scan.plan.vectorizable = scan.scan_all(loop.body, true);
+  use.facts.vectorizable = visitor.scan_all(loop.body, true);
+  use.facts.reduces = !use.partials.empty();
   // A later load of something that an earlier store leaves in one element for all lanes.
-  for (const ir::Buffer* buffer : scan.lane_free) {
-    for (const StmtNode* store : scan.stores) {
+  for (const ir::Buffer* buffer : visitor.lane_free) {
+    for (const StmtNode* store : visitor.stores) {
       const bool own = store->buffer.get() == buffer && reduction_op(*store).has_value();
-      if (!own && ir::loads_from(store->value, buffer)) scan.plan.vectorizable = false;
+      if (!own && ir::loads_from(store->value, buffer)) use.facts.vectorizable = false;
       for (const Expr& i : store->indices) {
-        if (ir::loads_from(i, buffer)) scan.plan.vectorizable = false;
+        if (ir::loads_from(i, buffer)) use.facts.vectorizable = false;
       }
     }
   }
-  return scan.plan;
+  return use;
 }
 
 }  // namespace hone::backend::cpu

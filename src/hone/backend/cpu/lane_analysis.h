@@ -7,6 +7,7 @@
 
 #include "hone/ir/scan_loop.h"
 #include "hone/ir/stmt.h"
+#include "hone/target/loop_plan.h"
 
 namespace hone::backend::cpu {
 
@@ -17,17 +18,14 @@ using ir::reduction_op;
 // elements that the program allocates, and neither c nor an e reads them.
 [[nodiscard]] bool is_filter(const ir::StmtNode& s);
 
-struct LanePlan {
-  bool filters = false;        // the body is a filter, so lanes must be packed
-  bool scans = false;          // the loop is a scan (ir::is_scan), so lanes pass on their sums
-  bool vectorizable = false;   // if false, the loop runs in order, one iteration at a time
-  int element_bytes = 1;       // size of the widest element that lanes compute with
-  bool fixed_indices = false;  // register buffers are indexed by the lane, so chunks are unrolled
+// The part of a vectorized loop's facts that its statements alone tell.
+struct LaneUse {
+  target::LoopFacts facts;  // without what depends on the loops around it: extent, strides
   // Reductions that can keep one partial result per lane until the loop ends.
   std::vector<const ir::StmtNode*> partials;
-  int64_t statements = 0;  // number of stores in the body, as a measure of its size
+  ir::Scan scan;  // if the loop is one
 };
-[[nodiscard]] LanePlan plan_lanes(const ir::StmtNode& loop);
+[[nodiscard]] LaneUse find_lane_use(const ir::StmtNode& loop);
 
 // Returns the only store below a loop if it can be accumulated in a register: it is a reduction in
 // scalar loops, and its element is the same in all iterations. Returns null otherwise.

@@ -39,10 +39,10 @@ int element_bytes(const std::function<Expr(const Expr& j)>& value) {
   const auto y = ir::make_buffer("y", DType::kF32, {kLength});
   const auto j = ir::make_var("j");
   const ir::Stmt store = ir::make_store(y, {variable(j)}, value(variable(j)));
-  return plan_lanes(*loop(j, kLength, kVector, {store})).element_bytes;
+  return find_lane_use(*loop(j, kLength, kVector, {store})).facts.element_bytes;
 }
 
-TEST(plan_lanes, counts_what_is_computed_in_vectors) {
+TEST(find_lane_use, counts_what_is_computed_in_vectors) {
   const Buffers b;
   const Expr zero = constant(0);
   EXPECT_EQ(element_bytes([&](const Expr& j) { return b.data(zero, j); }), 4);
@@ -53,7 +53,7 @@ TEST(plan_lanes, counts_what_is_computed_in_vectors) {
   EXPECT_EQ(element_bytes([&](const Expr& j) { return ir::cast(DType::kF32, b.number(j)); }), 8);
 }
 
-TEST(plan_lanes, an_index_that_all_lanes_share_is_no_vector) {
+TEST(find_lane_use, an_index_that_all_lanes_share_is_no_vector) {
   const Buffers b;
   const Expr zero = constant(0);
   EXPECT_EQ(element_bytes([&](const Expr& j) { return b.data(b.number(zero), j); }), 4);
@@ -66,7 +66,7 @@ TEST(plan_lanes, an_index_that_all_lanes_share_is_no_vector) {
             8);
 }
 
-TEST(plan_lanes, a_test_or_cast_that_all_lanes_share_is_no_vector) {
+TEST(find_lane_use, a_test_or_cast_that_all_lanes_share_is_no_vector) {
   const Buffers b;
   EXPECT_EQ(element_bytes([&](const Expr& j) {
               return b.data(constant(0), j) * ir::cast(DType::kF32, b.number(constant(0)));
@@ -88,7 +88,7 @@ TEST(plan_lanes, a_test_or_cast_that_all_lanes_share_is_no_vector) {
 
 // y[i, :] = 2 x[the row of number i, :].
 // Sums of x[0, j] and x[1, j] side by side, to elements `first` and `second` of one buffer.
-LanePlan two_sums(int64_t first, int64_t second) {
+LaneUse two_sums(int64_t first, int64_t second) {
   const Buffers b;
   const auto y = ir::make_buffer("y", DType::kF32, {kRows});
   const auto j = ir::make_var("j");
@@ -97,17 +97,17 @@ LanePlan two_sums(int64_t first, int64_t second) {
     const std::vector<Expr> at = {constant(row == 0 ? first : second)};
     stores.push_back(ir::make_store(y, at, ir::load(y, at) + b.data(constant(row), variable(j))));
   }
-  return plan_lanes(*loop(j, kLength, kVector, stores));
+  return find_lane_use(*loop(j, kLength, kVector, stores));
 }
 
-TEST(plan_lanes, sums_of_several_rows_run_side_by_side) {
-  const LanePlan apart = two_sums(0, 1), same = two_sums(3, 3);
-  EXPECT_TRUE(apart.vectorizable);
+TEST(find_lane_use, sums_of_several_rows_run_side_by_side) {
+  const LaneUse apart = two_sums(0, 1), same = two_sums(3, 3);
+  EXPECT_TRUE(apart.facts.vectorizable);
   EXPECT_EQ(apart.partials.size(), 2u);
-  EXPECT_FALSE(same.vectorizable) << "one element";
+  EXPECT_FALSE(same.facts.vectorizable) << "one element";
 }
 
-TEST(plan_lanes, rows_by_wide_numbers_take_whole_vectors) {
+TEST(find_lane_use, rows_by_wide_numbers_take_whole_vectors) {
   const Buffers b;
   const auto y = ir::make_buffer("y", DType::kF32, {kRows, kLength});
   const auto i = ir::make_var("i"), j = ir::make_var("j");

@@ -3,14 +3,13 @@
 
 #include "hone/base/round_up.h"
 #include "hone/space/rules/cpu/contraction.h"
+#include "hone/target/loop_plan.h"
 
 namespace hone::space {
 namespace {
 
 using schedule::StageInfo;
 using enum TileDecisions::Role;
-
-constexpr int kPermutedBytes = 32;  // of the least vectors whose lanes may change places at will
 
 // Whether every tile of two to four whole vectors computes vectors that are not there.
 bool leaves_rest(const Contraction& group) {
@@ -20,10 +19,10 @@ bool leaves_rest(const Contraction& group) {
 }
 
 // How many groups, each with all of its channels, fill a vector; 1 if none do. Each of them reads
-// data of its own, which takes a permutation (backend/cpu/emit_permuted.cc).
+// data of its own, which takes a permutation (target/loop_plan.h).
 int64_t groups_of_vector(const target::Target& target, const StageInfo& e,
                          const Contraction& group) {
-  if (group.roles.groups < 0 || group.row_lanes || target.vector_bytes < kPermutedBytes) return 1;
+  if (group.roles.groups < 0 || group.row_lanes || !target::permutes_lanes(target)) return 1;
   const int64_t channels = group.whole().channels;
   // Results of neighbouring groups must be neighbours.
   if (e.writes[0].back().coef[static_cast<size_t>(group.roles.groups)] != channels) return 1;

@@ -47,7 +47,7 @@ class Body {
   [[nodiscard]] std::string steps() const {
     const bool neighbours = std::all_of(along_.begin(), along_.end(),
                                         [](int64_t stride) { return std::abs(stride) <= 1; });
-    return loops_ == 1 && neighbours && ir::is_scan(*loop_) && length() >= kLeastSteps
+    return loops_ == 1 && neighbours && ir::find_scan(*loop_) && length() >= kLeastSteps
                ? loop_->var->name
                : "";
   }
