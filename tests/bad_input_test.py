@@ -244,7 +244,6 @@ class Options(Case):
         self.refuse("nonesuch", "db", "nonesuch")
         self.refuse("command")
         self.refuse("command", "db")
-        self.refuse("tuner", "worker")
 
     def test_prefix(self):
         self.refuse("9lives", "compile", self.model, "-o", self.output, "--no-db", "--prefix", "9lives")

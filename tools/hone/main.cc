@@ -14,10 +14,8 @@
 
 #include "hone/base/allocation.h"
 #include "hone/base/file.h"
-#include "hone/base/options.h"
 #include "hone/base/printable.h"
 #include "hone/db/store_address.h"
-#include "hone/measure/worker.h"
 
 #include "command.h"
 #include "interrupt.h"
@@ -59,16 +57,6 @@ void occupy_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     (void)!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
-}
-
-// `hone worker --fd N` is how the tuner starts its measuring process: not for people.
-int run_worker(int argc, char** argv) {
-  if (argc != 4 || std::string_view(argv[2]) != "--fd") {
-    return fail(Code::kInvalid, "worker: started by the tuner only");
-  }
-  const Result<int64_t> fd = parse_int(argv[3], 0, 1 << 20);
-  if (!fd.ok()) return fail(Code::kInvalid, fd.status().message());
-  return measure::worker_main(static_cast<int>(*fd));
 }
 
 // No input is an output, and none of them is what standard output goes to.
@@ -167,7 +155,6 @@ int main(int argc, char** argv) {
   // A write to a closed pipe or beyond a size limit is an error to report, not a death.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
   (void)hone::tool::listen_for_interrupt();
   hone::tool::bound_memory();
   if (std::FILE* const output = hone::tool::filtered_output(STDOUT_FILENO)) stdout = output;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -16,7 +15,6 @@
 #include "hone/machine/local.h"
 #include "hone/machine/null.h"
 #include "hone/machine/time_in_turns.h"
-#include "hone/measure/worker.h"
 #include "hone/schedule/step.h"
 #include "hone/session/network_choices.h"
 
@@ -417,10 +415,3 @@ TEST(facade, bad_input_is_refused_before_any_work) {
 
 }  // namespace
 }  // namespace hone
-
-int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "worker") == 0)
-    return hone::measure::worker_main(std::atoi(argv[3]));
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "hone/base/file.h"
+#include "hone/base/installation.h"
 #include "hone/cost/shared_library.h"
 
 namespace hone::cost {
@@ -18,8 +19,10 @@ constexpr int kLevelsPerDepth = 2;  // factor for a tree whose levels stand for 
 std::string library_file() {
   const char* named = std::getenv(kVariable);
   if (named != nullptr && *named != '\0') return named;
-  std::string beside = beside_program(kLibrary);
-  return file_exists(beside) ? beside : kLibrary;
+  for (std::string& place : installed_places("lib/hone/lib_lightgbm.so")) {
+    if (file_exists(place)) return std::move(place);
+  }
+  return kLibrary;
 }
 
 // These are the declarations of LightGBM/c_api.h, which the Python package lacks.

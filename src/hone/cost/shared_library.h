@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "hone/base/status.h"
 
@@ -27,9 +26,5 @@ class SharedLibrary {
   void* handle_ = nullptr;
   Status status_ = ok_status();
 };
-
-// Returns where a library would be next to this program, installed or in the build folder:
-// bin/hone, lib/hone/NAME.
-[[nodiscard]] std::string beside_program(std::string_view name);
 
 }  // namespace hone::cost

@@ -129,7 +129,8 @@ TEST(runner, a_worker_that_cannot_start_is_one_error) {
   const auto missing = make_local_runner({.executable = "/nonexistent/hone"});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().message(),
-            "cannot start the worker /nonexistent/hone: No such file or directory");
+            "cannot measure: there is no worker program at /nonexistent/hone; HONE_WORKER may name "
+            "another");
   const auto other = make_local_runner({.executable = "/bin/false"});
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.status().message(),

@@ -1,4 +1,4 @@
-// measure/worker.h - the process that runs candidates: the same executable, started with a socket.
+// measure/worker.h - the process that runs candidates (tools/worker), started with a socket.
 #pragma once
 
 namespace hone::measure {

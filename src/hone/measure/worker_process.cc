@@ -15,6 +15,7 @@
 
 #include "hone/measure/protocol.h"
 #include "hone/measure/wire.h"
+#include "hone/measure/worker_program.h"
 
 extern char** environ;
 
@@ -37,13 +38,14 @@ std::string death_text(int status) {
 }  // namespace
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions& options) {
-  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(options));
+  HONE_ASSIGN_OR_RETURN(std::string program, find_worker_program(options.executable));
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(options, std::move(program)));
   HONE_RETURN_IF_ERROR(worker->spawn());
   const auto hello = receive_message(worker->socket_, to_ms(options.start_seconds));
   if (!hello.ok() || hello->type != MessageType::kHello) {
     const bool late = !hello.ok() && hello.status().code() == Code::kTimeout;
     const std::string death = worker->bury(late);
-    return error(Code::kInternal, "worker {} did not start: {}", options.executable,
+    return error(Code::kInternal, "worker {} did not start: {}", worker->program_,
                  hello.ok() || late                        ? "it did not say hello"
                  : hello.status().code() == Code::kInvalid ? hello.status().message()
                                                            : death);
@@ -84,15 +86,15 @@ Status WorkerProcess::spawn() {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
 
-  std::vector<std::string> words = {options_.executable};
+  std::vector<std::string> words = {program_};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   words.insert(words.end(), {"--fd", std::to_string(kWorkerFd)});
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   const int code = theirs < 0 ? EMFILE
-                              : posix_spawn(&pid_, options_.executable.c_str(), &actions,
-                                            &attributes, argv.data(), environ);
+                              : posix_spawn(&pid_, program_.c_str(), &actions, &attributes,
+                                            argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (theirs >= 0) close(theirs);
@@ -100,8 +102,7 @@ Status WorkerProcess::spawn() {
   pid_ = -1;
   close(socket_);
   socket_ = -1;
-  return error(Code::kIo, "cannot start the worker {}: {}", options_.executable,
-               std::strerror(code));
+  return error(Code::kIo, "cannot start the worker {}: {}", program_, std::strerror(code));
 }
 
 // Beyond what the program itself has mapped by now. Sanitizers reserve terabytes: no limit there.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hone/base/status.h"
@@ -17,10 +18,10 @@
 namespace hone::measure {
 
 struct WorkerOptions {
-  std::string executable = "/proc/self/exe";
-  std::vector<std::string> arguments = {"worker"};  // "--fd" and its number are appended
-  double start_seconds = 10;                        // limit until it must say hello
-  double operands_seconds = 60;                     // limit for copying a task's operands
+  std::string executable;              // empty: hone-worker (worker_program.h)
+  std::vector<std::string> arguments;  // "--fd" and its number are appended
+  double start_seconds = 10;           // limit until it must say hello
+  double operands_seconds = 60;        // limit for copying a task's operands
   int64_t memory_bytes = 0;  // limit of mapped memory; 0 means three quarters of the machine's
 };
 
@@ -41,7 +42,8 @@ class WorkerProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
-  explicit WorkerProcess(const WorkerOptions& options) : options_(options) {}
+  WorkerProcess(const WorkerOptions& options, std::string program)
+      : options_(options), program_(std::move(program)) {}
   [[nodiscard]] Status spawn();
   void limit_memory() const;
   [[nodiscard]] Status give_operands(const Operands& operands);
@@ -49,6 +51,7 @@ class WorkerProcess {
   std::string bury(bool by_force);
 
   WorkerOptions options_;
+  const std::string program_;
   pid_t pid_ = -1;
   std::mutex socket_mutex_;  // protects closing the socket against interrupt()
   int socket_ = -1;

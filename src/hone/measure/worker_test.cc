@@ -1,6 +1,4 @@
-// The worker and what it survives; the program is its own worker (see main).
-#include "hone/measure/worker.h"
-
+// The worker and what it survives.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,8 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <thread>
 
 #include "hone/measure/candidate.h"
@@ -349,10 +345,3 @@ TEST(sweep, a_megabyte_stays_in_some_cache) {
 
 }  // namespace
 }  // namespace hone::measure
-
-int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "worker") == 0)
-    return hone::measure::worker_main(std::atoi(argv[3]));
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -57,7 +57,8 @@ struct RealTuning : TestTasks {
 
   explicit RealTuning(const std::string& database, const db::StoreOptions& store_options = {}) {
     auto local =
-        measure::make_local_runner({.arguments = {"worker", clock_jumps ? "jumping" : "steady"},
+        measure::make_local_runner({.executable = "/proc/self/exe",
+                                    .arguments = {"worker", clock_jumps ? "jumping" : "steady"},
                                     .memory_bytes = int64_t{2} << 30});
     EXPECT_TRUE(local.ok()) << local.status().message();
     runner = *std::move(local);

@@ -10,6 +10,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/base/installation.h"
 #include "hone/db/copy.h"
 #include "hone/search/transfer.h"
 
@@ -73,10 +74,8 @@ Result<trial::Record> parse_line(std::string_view line) {
 
 std::string shipped_folder() {
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (const fs::path& folder :
-       {program.parent_path() / "../share/hone/records", fs::path(HONE_RECORDS_FOLDER)}) {
-    if (fs::is_directory(folder, ignored)) return folder.lexically_normal().string();
+  for (const std::string& folder : installed_places("share/hone/records")) {
+    if (fs::is_directory(folder, ignored)) return folder;
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // shipped_records.h - the records that come with Hone: the best schedules of some models, in a file
 // of JSON lines per instruction set (data/records), which scripts/make_shipped_records.py writes.
-// The files are looked for beside the program, then where Hone was installed. A record keeps only
-// what a transfer needs; its task is given by class and shape.
+// The files are looked for in the installation (base/installation.h). A record keeps only what a
+// transfer needs; its task is given by class and shape.
 #pragma once
 
 #include <map>

@@ -6,15 +6,11 @@
 #include <cstdlib>
 
 #include "hone/base/file.h"
+#include "hone/base/installation.h"
 #include "hone/cost/net/padding.h"
-#include "hone/cost/shared_library.h"
 
 namespace hone::cost::net {
 namespace {
-
-std::vector<std::string> usual_places() {
-  return {beside_program("libhone_torch.so"), HONE_TORCH_INSTALLED};
-}
 
 // OpenBLAS and OpenMP read their environment when they are loaded. The threads of learn/torch have
 // a part of the batch each: none needs others for a single product. Threads that spin while they
@@ -32,7 +28,7 @@ HoneTorchTensor plain(const Dims& dims, float* values) {
 
 Result<TorchLibrary> load_torch(const std::string& file) {
   const std::vector<std::string> places =
-      file.empty() ? usual_places() : std::vector<std::string>{file};
+      file.empty() ? installed_places("lib/hone/libhone_torch.so") : std::vector<std::string>{file};
   std::string path;
   for (const std::string& place : places) {
     if (path.empty() && file_exists(place)) path = place;
