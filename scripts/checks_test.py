@@ -7,10 +7,47 @@ import check_docs
 import check_duplicates
 import check_layers
 import check_file_sizes
+import check_functions
 import check_types
 import check_words
 
 P = pathlib.PurePosixPath
+
+
+class Functions(unittest.TestCase):
+    def test_lines_and_public_functions_are_counted(self):
+        text = """#define WRONG(x) {
+namespace a {
+// A comment { of a function( ) {
+int first(const char* text = "}") {  // }
+
+  if (text) {
+    return '{';
+  }
+  return [](int x) { return x; }(1);
+}
+struct Point {
+  Point() : x_{1}, y_(2) {}
+  int sum() const;
+  std::function<int(int)> field = nullptr;
+ private:
+  int hidden();
+  int x_, y_;
+};
+class Shape : public Point {
+  void own() {}
+
+ public:
+  bool operator==(const Shape&) const { return true; }
+  template <typename T>
+  T of(T x) {
+    return x;
+  }
+};
+}"""
+        self.assertEqual(list(check_functions.visit(text)),
+                         [("lines", "first", 6), ("lines", "Point", 1), ("public", "Point", 2), ("lines", "own", 1),
+                          ("lines", "operator==", 1), ("lines", "of", 4), ("public", "Shape", 2)])
 
 
 class Layers(unittest.TestCase):

@@ -54,15 +54,16 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   ObjectCode out;
   const std::vector<ir::InPlacePair> in_place = ir::in_place_pairs(program);
   for (const ir::Phase& phase : program.phases) {
-    PhaseEmitter emitter(module, program, in_place, target,
-                         {options.max_statements, options.argument_alignment});
     out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
                           phase.num_tiles(),
                           phase.prepare,
                           {}});
-    HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
-    out.phases.back().loops = emitter.loops();
-    out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
+    HONE_ASSIGN_OR_RETURN(const EmittedPhase emitted,
+                          emit_phase(module, program, in_place, target,
+                                     {options.max_statements, options.argument_alignment}, phase,
+                                     out.phases.back().symbol));
+    out.phases.back().loops = emitted.loops;
+    out.scratch_bytes = std::max(out.scratch_bytes, emitted.scratch_bytes);
     out.cost.instructions = count_instructions(module);
     if (out.cost.instructions > options.max_instructions)
       return error(Code::kUnsupported, "more than {} instructions after unrolling",

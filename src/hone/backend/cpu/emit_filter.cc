@@ -1,10 +1,11 @@
+#include "hone/backend/cpu/emit_filter.h"
+
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <numeric>
 
 #include "hone/backend/cpu/emit_object.h"
-#include "hone/backend/cpu/emitter.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -32,7 +33,7 @@ llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* lanes, unsigned wi
 
 }  // namespace
 
-llvm::Value* PhaseEmitter::pack_lanes(llvm::Value* all, llvm::Value* passes) {
+llvm::Value* Filters::pack_lanes(llvm::Value* all, llvm::Value* passes) {
   if (has_avx2_at_most(target_)) return pack_by_table(all, passes);
   return builder_.CreateIntrinsic(llvm::Intrinsic::experimental_vector_compress, {all->getType()},
                                   {all, passes, llvm::PoisonValue::get(all->getType())});
@@ -40,7 +41,7 @@ llvm::Value* PhaseEmitter::pack_lanes(llvm::Value* all, llvm::Value* passes) {
 
 // AVX2 has no instruction that packs: the bits of the lanes that pass say in a table how to permute
 // the register's words.
-llvm::Value* PhaseEmitter::pack_by_table(llvm::Value* all, llvm::Value* passes) {
+llvm::Value* Filters::pack_by_table(llvm::Value* all, llvm::Value* passes) {
   llvm::Type* type = all->getType();
   const unsigned words = type->getScalarSizeInBits() / 32;
   const auto width = static_cast<unsigned>(lanes_.width);
@@ -68,33 +69,33 @@ llvm::Value* PhaseEmitter::pack_by_table(llvm::Value* all, llvm::Value* passes) 
 
 // if c { B[n] = e  n = n + 1 } in lanes: the values of the lanes that pass, packed, are stored as a
 // whole vector. Its rest falls into what the next ones overwrite or into the padding that every
-// allocated buffer has behind its last element (emit_alloc).
-void PhaseEmitter::emit_filter(const ir::StmtNode& s) {
-  statements_ += static_cast<int64_t>(s.body.size());
-  llvm::Value* passes = splat(condition(s.condition));
+// allocated buffer has behind its last element (Memory::allocate).
+void Filters::emit(const ir::StmtNode& s) {
+  context_.statements += static_cast<int64_t>(s.body.size());
+  llvm::Value* passes = splat(values_.value(s.condition));
   if (failed()) return;
   const Lanes outer = lanes_;
-  lanes_.mask = outer.mask ? builder_.CreateAnd(outer.mask, passes) : passes;
+  lanes_.mask = both(outer.mask, passes);
   passes = all_lanes_mask();
   std::vector<llvm::Value*> packed;
   for (size_t i = 0; i + 1 < s.body.size(); ++i) {
-    llvm::Value* all = count_in_lanes(*s.body[i]->value);
-    if (!all) all = value(s.body[i]->value);
-    all = to_memory(splat(all), s.body[i]->buffer->dtype);
+    llvm::Value* all = indices_.count_in_lanes(*s.body[i]->value);
+    if (!all) all = values_.value(s.body[i]->value);
+    all = conversions_.to_memory(splat(all), s.body[i]->buffer->dtype);
     if (failed()) return;
     packed.push_back(pack_lanes(all, passes));
   }
   lanes_ = outer;
   for (size_t i = 0; i < packed.size() && !failed(); ++i) {
-    const Access to = access(s.body[i]->buffer, s.body[i]->indices);
-    builder_.CreateAlignedStore(packed[i], address(to), alignment(to, false));
+    const Access to = memory_.access(s.body[i]->buffer, s.body[i]->indices);
+    builder_.CreateAlignedStore(packed[i], memory_.address(to), memory_.alignment(to, false));
   }
-  const Access counter = access(s.body.back()->buffer, {});
+  const Access counter = memory_.access(s.body.back()->buffer, {});
   if (failed()) return;
   llvm::Value* bits = as_bits(builder_, passes, static_cast<unsigned>(lanes_.width));
   llvm::Value* many = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
-  store(counter,
-        builder_.CreateAdd(load(counter), builder_.CreateZExt(many, builder_.getInt64Ty())));
+  memory_.store(counter, builder_.CreateAdd(memory_.load(counter),
+                                            builder_.CreateZExt(many, builder_.getInt64Ty())));
 }
 
 }  // namespace hone::backend::cpu

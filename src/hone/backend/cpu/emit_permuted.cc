@@ -1,11 +1,13 @@
+#include "hone/backend/cpu/emit_permuted.h"
+
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <numeric>
 
 #include "hone/backend/cpu/emit_object.h"
-#include "hone/backend/cpu/emitter.h"
 #include "hone/ir/scalar.h"
+#include "hone/target/loop_plan.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -28,12 +30,28 @@ llvm::Intrinsic::ID of_one(const llvm::Type* element, bool is512) {
   return is_float ? llvm::Intrinsic::x86_avx2_permps : llvm::Intrinsic::x86_avx2_permd;
 }
 
+// The numbers from 0 to `count`, then any others up to `size`.
+std::vector<int> first_numbers(int count, int64_t size) {
+  std::vector<int> numbers(static_cast<size_t>(size), -1);
+  std::iota(numbers.begin(), numbers.begin() + count, 0);
+  return numbers;
+}
+
 }  // namespace
+
+llvm::Value* PermutedLoads::load(const Access& access) {
+  llvm::Value* permuted = of_row(access);
+  return permuted ? permuted : of_vector(access);
+}
+
+llvm::Value* PermutedLoads::whole_register(llvm::Value* numbers, int64_t native) {
+  return builder_.CreateShuffleVector(numbers, first_numbers(lanes_.width, native));
+}
 
 // Elements that all lie in one vector of memory, which begins at a multiple of its length, as where
 // each half of the lanes reads one element of its own: a load, which others of such elements share,
 // and a permutation.
-llvm::Value* PhaseEmitter::load_of_vector(const Access& access) {
+llvm::Value* PermutedLoads::of_vector(const Access& access) {
   const BufferInfo& buffer = *access.buffer;
   const int64_t native = target_.vector_bytes / 4;
   const bool is512 = has_avx512(target_);
@@ -53,22 +71,21 @@ llvm::Value* PhaseEmitter::load_of_vector(const Access& access) {
   const target::LaneRead read{static_cast<int>(access.bytes), lanes_.width, buffer.local,
                               access.of->num_elements(),      range.lo,     range.hi};
   if (!target::is_permuted(read, target_)) return nullptr;
-  ++loops_.permuted_loads;
-  llvm::Value* at = builder_.CreateTrunc(form_value(place), with_lanes(builder_.getInt32Ty()));
-  std::vector<int> lanes(static_cast<size_t>(native), -1);
-  std::iota(lanes.begin(), lanes.begin() + lanes_.width, 0);
-  at = builder_.CreateShuffleVector(at, lanes);
+  ++context_.loops.permuted_loads;
+  llvm::Value* at =
+      builder_.CreateTrunc(indices_.form_value(place), with_lanes(builder_.getInt32Ty()));
+  at = whole_register(at, native);
   llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
-  llvm::Value* vector =
-      note(builder_.CreateAlignedLoad(whole, address(first), alignment(first, true)), access);
+  llvm::Value* vector = memory_.note(
+      builder_.CreateAlignedLoad(whole, memory_.address(first), memory_.alignment(first, true)),
+      access);
   llvm::Value* found = builder_.CreateIntrinsic(of_one(access.type, is512), {}, {vector, at});
-  lanes.resize(static_cast<size_t>(lanes_.width));
-  return builder_.CreateShuffleVector(found, lanes);
+  return builder_.CreateShuffleVector(found, first_numbers(lanes_.width, lanes_.width));
 }
 
 // Elements of a row on the stack by numbers that memory holds: permutations of the row's registers
 // instead of a load for each lane. The numbers lie inside the row, as in any load that runs.
-llvm::Value* PhaseEmitter::load_permuted(const Access& access) {
+llvm::Value* PermutedLoads::of_row(const Access& access) {
   const BufferInfo& buffer = *access.buffer;
   const int64_t native = target_.vector_bytes / access.bytes;
   const int64_t vectors = (access.of->num_elements() + native - 1) / native;
@@ -78,14 +95,12 @@ llvm::Value* PhaseEmitter::load_permuted(const Access& access) {
                     : is256 ? vectors <= kMostVectors256 && access.bytes == 4
                             : false;
   if (!fits || !buffer.local || buffer.lane_copies > 1 || buffer.padded_row != 0 ||
-      is_strided(access.form) || lanes_.width > native)
+      space_.is_strided(access.form) || lanes_.width > native)
     return nullptr;
   // The numbers as a whole register of integers as wide as the elements.
   llvm::Type* number = builder_.getIntNTy(static_cast<unsigned>(access.bytes) * 8);
-  llvm::Value* at = builder_.CreateTrunc(form_value(access.form), with_lanes(number));
-  std::vector<int> lanes(static_cast<size_t>(native), -1);
-  std::iota(lanes.begin(), lanes.begin() + lanes_.width, 0);
-  at = builder_.CreateShuffleVector(at, lanes);
+  llvm::Value* at = builder_.CreateTrunc(indices_.form_value(access.form), with_lanes(number));
+  at = whole_register(at, native);
   llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
   const auto part = [&](int64_t i) {
     return builder_.CreateAlignedLoad(whole, advance(buffer.base, i * target_.vector_bytes),
@@ -107,8 +122,7 @@ llvm::Value* PhaseEmitter::load_permuted(const Access& access) {
         at, llvm::ConstantInt::get(at->getType(), static_cast<uint64_t>(i * native)));
     found = builder_.CreateSelect(behind, here, found);
   }
-  lanes.resize(static_cast<size_t>(lanes_.width));
-  return builder_.CreateShuffleVector(found, lanes);
+  return builder_.CreateShuffleVector(found, first_numbers(lanes_.width, lanes_.width));
 }
 
 }  // namespace hone::backend::cpu

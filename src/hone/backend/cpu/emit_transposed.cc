@@ -1,6 +1,9 @@
-#include <algorithm>
+#include "hone/backend/cpu/emit_transposed.h"
 
-#include "hone/backend/cpu/emitter.h"
+#include <algorithm>
+#include <utility>
+
+#include "hone/backend/cpu/lane_analysis.h"
 #include "hone/ir/loads.h"
 
 namespace hone::backend::cpu {
@@ -29,7 +32,7 @@ const StmtNode* only_store(const StmtNode& s) {
 
 // Column j of n vectors of n lanes as vector j, n a power of two from 4 to 16: within blocks of 128
 // bits by interleaving words and pairs, then whole blocks.
-std::vector<llvm::Value*> PhaseEmitter::transposed(std::vector<llvm::Value*> rows) {
+std::vector<llvm::Value*> Squares::transposed(std::vector<llvm::Value*> rows) {
   const size_t n = rows.size();
   // Lanes of a and b (n + lane) by block and place in it.
   const auto shuffle = [&](llvm::Value* a, llvm::Value* b, auto&& source) {
@@ -72,11 +75,9 @@ std::vector<llvm::Value*> PhaseEmitter::transposed(std::vector<llvm::Value*> row
   return rows;
 }
 
-// unrolled i: vectorized j: x[.., j s + i] = value: the values of all i and j, turned in registers
-// and stored along i, instead of stores lane by lane.
-bool PhaseEmitter::emit_transposed(const StmtNode& s) {
+bool Squares::emit(const StmtNode& s) {
   const StmtNode* stored = lanes_.width > 1 ? nullptr : only_store(s);
-  if (!stored || stored == accumulated_) return false;
+  if (!stored) return false;
   const StmtNode& inner = *s.body[0];
   target::LoopFacts facts = find_lane_use(inner).facts;
   facts.rows = s.extent->int_value;
@@ -85,8 +86,8 @@ bool PhaseEmitter::emit_transposed(const StmtNode& s) {
   if (!facts.vectorizable || facts.rows != n || facts.extent != n ||
       dtype_bytes(stored->buffer->dtype) != facts.element_bytes)
     return false;
-  const IndexForm min = index(s.min);
-  IndexForm lane = index(inner.min);
+  const IndexForm min = indices_.index(s.min);
+  IndexForm lane = indices_.index(inner.min);
   if (failed()) return false;
   lane.lane = 1;
   const Lanes outer = lanes_;
@@ -104,26 +105,27 @@ bool PhaseEmitter::emit_transposed(const StmtNode& s) {
     space_.bind(inner.var.get(), lane);
   };
   bind(1);
-  const IndexForm second = access(stored->buffer, stored->indices).form;
+  const IndexForm second = memory_.access(stored->buffer, stored->indices).form;
   bind(0);
-  Access target = access(stored->buffer, stored->indices);
+  Access target = memory_.access(stored->buffer, stored->indices);
   const IndexForm step = add(second, target.form, -1);
-  if (failed() || !step.is_constant() || !is_strided(target.form)) return leave(false);
+  if (failed() || !step.is_constant() || !space_.is_strided(target.form)) return leave(false);
   facts.row_stride = step.constant;
   facts.lane_stride = target.form.lane;
   if (target::plan_loop(facts, target_).kind != target::LoopKind::kSquare) return leave(false);
-  ++loops_.squares;
-  loops_.width = std::max(loops_.width, lanes_.width);
-  statements_ += n;
+  ++context_.loops.squares;
+  context_.loops.width = std::max(context_.loops.width, lanes_.width);
+  context_.statements += n;
   std::vector<llvm::Value*> rows;
   for (int64_t row = 0; row < n && !failed(); ++row) {
     bind(row);
-    rows.push_back(splat(to_memory(value(stored->value), stored->buffer->dtype)));
+    rows.push_back(
+        splat(conversions_.to_memory(values_.value(stored->value), stored->buffer->dtype)));
   }
   if (failed()) return leave(true);
   target.form.lane = 1;
   for (llvm::Value* column : transposed(std::move(rows))) {
-    store_vector(target, column);
+    memory_.store_vector(target, column);
     target.form.constant += facts.lane_stride;
   }
   return leave(true);

@@ -82,6 +82,11 @@ bool IndexSpace::varying(const IndexForm& form) const {
                      [&](const auto& term) { return atom(term.first).varying; });
 }
 
+bool IndexSpace::is_strided(const IndexForm& form) const {
+  return std::none_of(form.terms.begin(), form.terms.end(),
+                      [&](const auto& term) { return atom(term.first).varying; });
+}
+
 IndexForm IndexSpace::with_joined_digits(IndexForm form) const {
   const auto equal = [](const IndexForm& a, const IndexForm& b) {
     return a.terms == b.terms && a.lane == b.lane && a.constant == b.constant;

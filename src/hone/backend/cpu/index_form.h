@@ -59,6 +59,8 @@ class IndexSpace {
   [[nodiscard]] int num_atoms() const { return static_cast<int>(atoms_.size()); }
   [[nodiscard]] Range range(const IndexForm& form) const;
   [[nodiscard]] bool varying(const IndexForm& form) const;
+  // Returns whether the lane only adds a multiple of its number.
+  [[nodiscard]] bool is_strided(const IndexForm& form) const;
   // Returns the form in which quotient and remainder of a value that moves with the lane are joined
   // again; they are the two digits of a dimension that was divided.
   [[nodiscard]] IndexForm with_joined_digits(IndexForm form) const;

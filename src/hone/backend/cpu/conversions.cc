@@ -1,8 +1,13 @@
-#include "hone/backend/cpu/emitter.h"
+#include "hone/backend/cpu/conversions.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include "hone/backend/cpu/operators.h"
 
 // Between the float types. A processor without instructions for half precision (x86-64 before
 // F16C) gets the integer arithmetic that they stand for: its compiler would call functions of a
 // library that a model is not linked with.
+
 namespace hone::backend::cpu {
 namespace {
 
@@ -13,8 +18,91 @@ constexpr uint32_t kInfinity = 0x7F800000, kQuiet = 0x00400000;
 
 }  // namespace
 
+llvm::Type* Conversions::memory_type(DType type) {
+  switch (type) {
+    case DType::kBool: return builder_.getInt8Ty();
+    case DType::kF16:
+      if (context_.converts_half) return builder_.getHalfTy();
+      return builder_.getInt16Ty();
+    case DType::kBF16: return builder_.getInt16Ty();
+    default: return type_of(type);
+  }
+}
+
+llvm::Value* Conversions::from_memory(llvm::Value* v, DType type) {
+  llvm::Type* of = v->getType();
+  switch (type) {
+    case DType::kBool: return builder_.CreateICmpNE(v, llvm::Constant::getNullValue(of));
+    case DType::kF16:
+      if (!context_.converts_half) return float_of_half(v);
+      return cast_float(v, of->getWithNewType(builder_.getFloatTy()));
+    case DType::kBF16: {
+      llvm::Value* wide = builder_.CreateZExt(v, of->getWithNewType(builder_.getInt32Ty()));
+      return builder_.CreateBitCast(builder_.CreateShl(wide, 16),
+                                    of->getWithNewType(builder_.getFloatTy()));
+    }
+    default: return v;
+  }
+}
+
+llvm::Value* Conversions::to_memory(llvm::Value* v, DType type) {
+  llvm::Type* of = v->getType();
+  switch (type) {
+    case DType::kBool: return builder_.CreateZExt(v, of->getWithNewType(builder_.getInt8Ty()));
+    case DType::kF16:
+      if (!context_.converts_half) return half_of_float(v);
+      return cast_float(v, of->getWithNewType(builder_.getHalfTy()));
+    case DType::kBF16: {
+      // To nearest even; a NaN keeps its upper bits and stays one.
+      llvm::Type* word = of->getWithNewType(builder_.getInt32Ty());
+      llvm::Value* bits = builder_.CreateBitCast(v, word);
+      llvm::Value* odd =
+          builder_.CreateAnd(builder_.CreateLShr(bits, 16), llvm::ConstantInt::get(word, 1));
+      llvm::Value* rounded =
+          builder_.CreateAdd(bits, builder_.CreateAdd(odd, llvm::ConstantInt::get(word, 0x7FFF)));
+      llvm::Value* quiet = builder_.CreateOr(bits, llvm::ConstantInt::get(word, 0x400000));
+      llvm::Value* kept = builder_.CreateSelect(builder_.CreateFCmpUNO(v, v), quiet, rounded);
+      return builder_.CreateTrunc(builder_.CreateLShr(kept, 16),
+                                  of->getWithNewType(builder_.getInt16Ty()));
+    }
+    default: return v;
+  }
+}
+
+llvm::Value* Conversions::convert(llvm::Value* v, DType from, DType to) {
+  if (from == to) return v;
+  llvm::Type* type = type_of(to);
+  if (v->getType()->isVectorTy())
+    type = llvm::VectorType::get(type, llvm::cast<llvm::VectorType>(v->getType()));
+  llvm::Constant* zero = llvm::Constant::getNullValue(v->getType());
+  if (is_float(from)) {
+    if (to == DType::kBool) return builder_.CreateFCmpUNE(v, zero);
+    if (!is_float(to)) {
+      return builder_.CreateIntrinsic(
+          is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+          {type, v->getType()}, {v});
+    }
+    const bool is_half = dtype_bytes(to) == 2;
+    if (type != v->getType()) v = is_half ? narrow_to_odd(v) : cast_float(v, type);
+    return is_half ? from_memory(to_memory(v, to), to) : v;
+  }
+  if (dtype_bytes(to) == 2 && is_float(to) && from != DType::kBool && dtype_bytes(from) > 1)
+    return convert(convert(v, from, DType::kF64), DType::kF64, to);
+  if (is_float(to))
+    return is_unsigned(from) ? builder_.CreateUIToFP(v, type) : builder_.CreateSIToFP(v, type);
+  if (to == DType::kBool) return builder_.CreateICmpNE(v, zero);
+  return is_unsigned(from) ? builder_.CreateZExtOrTrunc(v, type)
+                           : builder_.CreateSExtOrTrunc(v, type);
+}
+
+llvm::Value* Conversions::reinterpret(llvm::Value* v, DType from, DType to) {
+  llvm::Value* stored = to_memory(v, from);
+  return from_memory(
+      builder_.CreateBitCast(stored, stored->getType()->getWithNewType(memory_type(to))), to);
+}
+
 // Rounds by itself: two casts that may be contracted would round once.
-llvm::Value* PhaseEmitter::cast_float(llvm::Value* v, llvm::Type* type) {
+llvm::Value* Conversions::cast_float(llvm::Value* v, llvm::Type* type) {
   const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
   llvm::FastMathFlags flags = builder_.getFastMathFlags();
   flags.setAllowContract(false);
@@ -24,7 +112,7 @@ llvm::Value* PhaseEmitter::cast_float(llvm::Value* v, llvm::Type* type) {
 
 // double to float, so that rounding the float once more gives what rounding the double would: a
 // result that is not exact is cut off and gets an odd last bit.
-llvm::Value* PhaseEmitter::narrow_to_odd(llvm::Value* v) {
+llvm::Value* Conversions::narrow_to_odd(llvm::Value* v) {
   llvm::Type* single = v->getType()->getWithNewType(builder_.getFloatTy());
   llvm::Type* word = v->getType()->getWithNewType(builder_.getInt32Ty());
   llvm::Value* nearest = cast_float(v, single);
@@ -41,7 +129,7 @@ llvm::Value* PhaseEmitter::narrow_to_odd(llvm::Value* v) {
 
 // The bits of halves as floats, exactly: also where denormal numbers count as zero, as by the
 // instructions.
-llvm::Value* PhaseEmitter::float_of_half(llvm::Value* bits) {
+llvm::Value* Conversions::float_of_half(llvm::Value* bits) {
   const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
   builder_.clearFastMathFlags();
   llvm::Type* word = bits->getType()->getWithNewType(builder_.getInt32Ty());
@@ -69,7 +157,7 @@ llvm::Value* PhaseEmitter::float_of_half(llvm::Value* bits) {
 }
 
 // The bits of floats rounded to halves, to nearest even; a NaN keeps its upper bits and is quiet.
-llvm::Value* PhaseEmitter::half_of_float(llvm::Value* v) {
+llvm::Value* Conversions::half_of_float(llvm::Value* v) {
   const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
   builder_.clearFastMathFlags();
   llvm::Type* word = v->getType()->getWithNewType(builder_.getInt32Ty());
