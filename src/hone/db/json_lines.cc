@@ -13,7 +13,7 @@
 #include "hone/base/printable.h"
 #include "hone/db/line_check.h"
 #include "hone/db/record_fields.h"
-#include "hone/db/row.h"
+#include "hone/db/trial_columns.h"
 
 namespace hone::db {
 namespace {

@@ -1,5 +1,6 @@
 #include "hone/db/postgres.h"
 
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -35,6 +36,16 @@ int connect_seconds(PGconn* handle) {
   return seconds > 0 ? seconds : parse_number<int>(kConnectSeconds);
 }
 
+// The shortest text that reads back as the same number.
+template <typename Number>
+std::string to_text(Number value) {
+  return fmt::format("{}", value);
+}
+std::string to_text(const std::string& text) { return text; }
+std::string to_text(std::span<const double> values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
+
 }  // namespace
 
 bool PostgresRows::succeeded() const {
@@ -44,14 +55,19 @@ bool PostgresRows::succeeded() const {
 
 int64_t PostgresRows::changed() const { return parse_number<int64_t>(PQcmdTuples(result_.get())); }
 
-std::string PostgresRows::Row::text(int column) const {
-  return {PQgetvalue(result, row, column), static_cast<size_t>(PQgetlength(result, row, column))};
+std::string PostgresRows::ResultRow::text(int column) const {
+  return {PQgetvalue(result_, row_, column),
+          static_cast<size_t>(PQgetlength(result_, row_, column))};
 }
-int64_t PostgresRows::Row::integer(int column) const { return parse_number<int64_t>(text(column)); }
-double PostgresRows::Row::real(int column) const { return parse_number<double>(text(column)); }
+int64_t PostgresRows::ResultRow::integer(int column) const {
+  return parse_number<int64_t>(text(column));
+}
+double PostgresRows::ResultRow::real(int column) const {
+  return parse_number<double>(text(column));
+}
 
 // "{1e-05,2.5e-05}"
-std::vector<double> PostgresRows::Row::reals(int column) const {
+std::vector<double> PostgresRows::ResultRow::reals(int column) const {
   const std::string list = text(column);
   std::vector<double> values;
   for (size_t begin = 1; begin + 1 < list.size();) {
@@ -171,6 +187,7 @@ bool PostgresConnection::reconnect() {
 
 PostgresRows PostgresConnection::execute(const std::string& sql,
                                          std::span<const char* const> values) {
+  if (values.empty()) return answer(PQsendQuery(handle_, sql.c_str()) == 1);
   const auto known = std::find(prepared_.begin(), prepared_.end(), sql);
   const std::string name = std::to_string(known - prepared_.begin());
   if (known == prepared_.end()) {
@@ -184,12 +201,14 @@ PostgresRows PostgresConnection::execute(const std::string& sql,
 
 Result<PostgresRows> PostgresConnection::run(const std::string& sql,
                                              std::span<const Parameter> parameters) {
+  std::vector<std::string> texts;
   std::vector<const char*> values;
   for (const Parameter& parameter : parameters) {
-    if (parameter.text.find('\0') != std::string::npos)
+    texts.push_back(std::visit([](const auto& value) { return to_text(value); }, parameter));
+    if (texts.back().find('\0') != std::string::npos)
       return invalid("database {} stores no text with a zero byte", name_);
-    values.push_back(parameter.text.c_str());
   }
+  for (const std::string& text : texts) values.push_back(text.c_str());
   PostgresRows rows = execute(sql, values);
   if (!rows.succeeded() && reconnect()) rows = execute(sql, values);
   if (!rows.succeeded()) return failure(rows.result());

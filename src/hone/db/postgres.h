@@ -2,7 +2,6 @@
 // becomes one message that names the server and the database, never a password.
 #pragma once
 
-#include <fmt/ranges.h>
 #include <libpq-fe.h>
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/db/row.h"
+#include "hone/db/sql_database.h"
 
 namespace hone::db {
 
@@ -24,16 +23,19 @@ class PostgresRows {
   [[nodiscard]] bool succeeded() const;
   [[nodiscard]] int size() const { return PQntuples(result_.get()); }
   [[nodiscard]] int64_t changed() const;  // number of rows
-  // A row as db/row.h reads it.
-  struct Row {
-    const PGresult* result;
-    int row;
-    [[nodiscard]] std::string text(int column) const;
-    [[nodiscard]] int64_t integer(int column) const;
-    [[nodiscard]] double real(int column) const;
-    [[nodiscard]] std::vector<double> reals(int column) const;
+  class ResultRow final : public Row {
+   public:
+    ResultRow(const PGresult* result, int row) : result_(result), row_(row) {}
+    [[nodiscard]] std::string text(int column) const override;
+    [[nodiscard]] int64_t integer(int column) const override;
+    [[nodiscard]] double real(int column) const override;
+    [[nodiscard]] std::vector<double> reals(int column) const override;
+
+   private:
+    const PGresult* result_;
+    int row_;
   };
-  [[nodiscard]] Row row(int index) const { return {result_.get(), index}; }
+  [[nodiscard]] ResultRow row(int index) const { return {result_.get(), index}; }
 
  private:
   struct Clear {
@@ -53,8 +55,8 @@ class PostgresConnection {
   // Runs a statement without parameters that is valid for the session (SET). It is repeated after a
   // reconnection.
   [[nodiscard]] Status set(const std::string& sql);
-  // Runs one statement with $1, $2, ..., which is prepared the first time. If the server was
-  // restarted, it is connected again, unless a transaction was lost.
+  // Runs one statement with $1, $2, ..., which is prepared the first time if it has parameters. If
+  // the server was restarted, it is connected again, unless a transaction was lost.
   [[nodiscard]] Result<PostgresRows> run(const std::string& sql,
                                          std::span<const Parameter> parameters = {});
   // Runs several statements without parameters and ignores their answers.
@@ -82,13 +84,6 @@ class PostgresConnection {
   int patience_seconds_ = 0;
   bool in_transaction_ = false, silent_ = false;
 };
-
-// Returns the shortest text that reads back as the same number.
-inline Parameter real(double value) { return fmt::format("{}", value); }
-template <typename Range>
-Parameter list_of(const Range& values) {
-  return fmt::format("{{{}}}", fmt::join(values, ","));
-}
 
 // A transaction that is rolled back unless it is committed.
 class PostgresTransaction {

@@ -3,8 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "hone/db/postgres_store.h"
-#include "hone/db/sqlite_store.h"
+#include "hone/db/sql_store.h"
 #include "hone/db/store_address.h"
 
 namespace hone::db {
@@ -37,12 +36,18 @@ Result<std::string> store_path(std::string_view where, const StoreOptions& optio
   return path;
 }
 
-Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
-  if (where == kMemory) return open_sqlite_store(kMemory, options);
+Result<std::unique_ptr<Database>> open_database(std::string_view where,
+                                                const StoreOptions& options) {
+  if (where == kMemory) return open_sqlite_database(kMemory, options);
   HONE_RETURN_IF_ERROR(check_address(where));
-  if (is_server(where)) return open_postgres_store(where, options);
+  if (is_server(where)) return open_postgres_database(where, options);
   HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, options));
-  return open_sqlite_store(path, options);
+  return open_sqlite_database(path, options);
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, open_database(where, options));
+  return make_sql_store(std::move(database));
 }
 
 }  // namespace hone::db

@@ -1,110 +1,113 @@
 #include "hone/db/roofline_store.h"
 
 #include "hone/base/file.h"
-#include "hone/db/postgres_store.h"
 #include "hone/db/registry.h"
-#include "hone/db/sqlite.h"
-#include "hone/db/sqlite_open.h"
+#include "hone/db/sql_database.h"
 
 namespace hone::db {
 namespace {
 
-constexpr int kFirstVersion = 3;     // version of the format that has these tables
-constexpr int kForkJoinVersion = 7;  // ... and fork and join of fewer threads than all cores
+// Versions of the tables that have these figures, and fork and join of fewer threads than all
+// cores.
+constexpr int64_t kFirstVersion = 3, kForkJoinVersion = 7;
 
-Result<int64_t> device_id(Connection& db, const std::string& device) {
-  HONE_ASSIGN_OR_RETURN(
-      Statement add,
-      Statement::prepare(db, "INSERT INTO device (key) VALUES (?) ON CONFLICT (key) DO NOTHING"));
-  add.bind(device);
-  HONE_RETURN_IF_ERROR(add.finish());
-  HONE_ASSIGN_OR_RETURN(Statement find,
-                        Statement::prepare(db, "SELECT id FROM device WHERE key = ?"));
-  find.bind(device);
-  HONE_ASSIGN_OR_RETURN(const bool row, find.step());
-  HONE_ASSERT(row, "a key that was just added is there");
-  return find.integer(0);
-}
-
-Status add_fork_join(Connection& db, int64_t device, const trial::Roofline& r) {
-  HONE_ASSIGN_OR_RETURN(
-      Statement add,
-      Statement::prepare(
-          db, "INSERT INTO roofline_fork_join (device, threads, seconds) VALUES (?, ?, ?)"));
+Status replace(Database& db, const std::string& device, const trial::Roofline& r) {
+  const Parameter key[] = {device};
+  HONE_RETURN_IF_ERROR(
+      db.run("INSERT INTO device (key) VALUES ($1) ON CONFLICT (key) DO NOTHING", key).status());
+  // Who else replaces the figures of this device waits here.
+  int64_t id = 0;
+  HONE_RETURN_IF_ERROR(
+      db.run(fmt::format("SELECT id FROM device WHERE key = $1{}", db.dialect().lock), key,
+             [&](const Row& row) {
+               id = row.integer(0);
+               return ok_status();
+             })
+          .status());
+  if (id == 0)
+    return error(Code::kIo, "database {}: the device {} was removed, try again", db.name(), device);
+  const Parameter own[] = {id};
+  HONE_RETURN_IF_ERROR(db.run("DELETE FROM roofline WHERE device = $1", own).status());
+  const Parameter figures[] = {id,
+                               int64_t{r.cores},
+                               r.flops.one,
+                               r.flops.all,
+                               trial::fork_join_seconds(r.fork_join, r.cores),
+                               r.unix_time,
+                               r.host_load};
+  HONE_RETURN_IF_ERROR(
+      db.run("INSERT INTO roofline (device, cores, flops_one, flops_all, fork_join, unix_time, "
+             "host_load) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+             figures)
+          .status());
   for (const auto& [threads, seconds] : r.fork_join) {
     if (threads == r.cores) continue;
-    add.bind(device).bind(threads).bind(seconds);
-    HONE_RETURN_IF_ERROR(add.finish());
+    const Parameter figure[] = {id, int64_t{threads}, seconds};
+    HONE_RETURN_IF_ERROR(db.run("INSERT INTO roofline_fork_join (device, threads, seconds) VALUES "
+                                "($1, $2, $3)",
+                                figure)
+                             .status());
   }
-  return ok_status();
-}
-
-Status replace(Connection& db, int64_t device, const trial::Roofline& r) {
-  HONE_ASSIGN_OR_RETURN(Statement remove,
-                        Statement::prepare(db, "DELETE FROM roofline WHERE device = ?"));
-  remove.bind(device);
-  HONE_RETURN_IF_ERROR(remove.finish());
-  HONE_ASSIGN_OR_RETURN(
-      Statement add,
-      Statement::prepare(db,
-                         "INSERT INTO roofline (device, cores, flops_one, flops_all, fork_join, "
-                         "unix_time, host_load) VALUES (?, ?, ?, ?, ?, ?, ?)"));
-  add.bind(device).bind(r.cores).bind(r.flops.one).bind(r.flops.all);
-  add.bind(trial::fork_join_seconds(r.fork_join, r.cores));
-  add.bind(r.unix_time).bind(r.host_load);
-  HONE_RETURN_IF_ERROR(add.finish());
-  HONE_ASSIGN_OR_RETURN(
-      Statement add_level,
-      Statement::prepare(db,
-                         "INSERT INTO roofline_level (device, place, level, bytes, shared_by, "
-                         "read_one, read_all, write_one, write_all) "
-                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  HONE_RETURN_IF_ERROR(add_fork_join(db, device, r));
-  int place = 0;
+  int64_t place = 0;
   for (const trial::RooflineLevel& l : r.levels) {
-    add_level.bind(device).bind(place++).bind(l.level).bind(l.bytes).bind(l.shared_by);
-    add_level.bind(l.read.one).bind(l.read.all).bind(l.write.one).bind(l.write.all);
-    HONE_RETURN_IF_ERROR(add_level.finish());
+    const Parameter level[] = {
+        id,         place++,    int64_t{l.level}, l.bytes,    int64_t{l.shared_by},
+        l.read.one, l.read.all, l.write.one,      l.write.all};
+    HONE_RETURN_IF_ERROR(
+        db.run("INSERT INTO roofline_level (device, place, level, bytes, shared_by, read_one, "
+               "read_all, write_one, write_all) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+               level)
+            .status());
   }
   return ok_status();
 }
 
-Result<std::vector<trial::ForkJoin>> read_fork_join(Connection& db, int64_t version, int64_t device,
-                                                    const trial::ForkJoin& all) {
-  std::vector<trial::ForkJoin> figures;
-  if (version >= kForkJoinVersion) {
-    HONE_ASSIGN_OR_RETURN(
-        Statement s, Statement::prepare(db,
-                                        "SELECT threads, seconds FROM roofline_fork_join WHERE "
-                                        "device = ? ORDER BY threads"));
-    s.bind(device);
-    for (;;) {
-      HONE_ASSIGN_OR_RETURN(const bool row, s.step());
-      if (!row) break;
-      figures.push_back({static_cast<int>(s.integer(0)), s.real(1)});
-    }
-  }
-  if (all.seconds != 0) figures.push_back(all);
-  return figures;
+// Selects the figures of a device ($1) with one row for each level and each number of threads: one
+// statement sees the figures of one moment.
+std::string select_roofline(int64_t version) {
+  return fmt::format(
+      "SELECT cores, flops_one, flops_all, fork_join, unix_time, host_load, threads, level, bytes, "
+      "shared_by, read_one, read_all, write_one, write_all FROM roofline LEFT JOIN (SELECT device, "
+      "0 AS threads, place, level, bytes, shared_by, read_one, read_all, write_one, write_all FROM "
+      "roofline_level{}) AS part ON part.device = roofline.device WHERE roofline.device = (SELECT "
+      "id FROM device WHERE key = $1) ORDER BY threads, place",
+      version < kForkJoinVersion ? ""
+                                 : " UNION ALL SELECT device, threads, 0, 0, 0, 0, seconds, 0.0, "
+                                   "0.0, 0.0 FROM roofline_fork_join");
 }
 
-Result<std::vector<trial::RooflineLevel>> read_levels(Connection& db, int64_t device) {
-  HONE_ASSIGN_OR_RETURN(
-      Statement s,
-      Statement::prepare(db,
-                         "SELECT level, bytes, shared_by, read_one, read_all, write_one, write_all "
-                         "FROM roofline_level WHERE device = ? ORDER BY place"));
-  s.bind(device);
-  std::vector<trial::RooflineLevel> levels;
-  for (;;) {
-    HONE_ASSIGN_OR_RETURN(const bool row, s.step());
-    if (!row) return levels;
-    levels.push_back({.level = static_cast<int>(s.integer(0)),
-                      .bytes = s.integer(1),
-                      .shared_by = static_cast<int>(s.integer(2)),
-                      .read = {s.real(3), s.real(4)},
-                      .write = {s.real(5), s.real(6)}});
-  }
+Result<std::optional<trial::Roofline>> load(Database& db, const std::string& device) {
+  std::optional<trial::Roofline> found;
+  if (db.dialect().version < kFirstVersion) return found;
+  trial::ForkJoin all;
+  const Parameter key[] = {device};
+  HONE_RETURN_IF_ERROR(db.run(select_roofline(db.dialect().version), key, [&](const Row& row) {
+                           if (!found) {
+                             found = trial::Roofline{.cores = static_cast<int>(row.integer(0)),
+                                                     .flops = {row.real(1), row.real(2)},
+                                                     .levels = {},
+                                                     .unix_time = row.integer(4),
+                                                     .host_load = row.real(5)};
+                             all = {found->cores, row.real(3)};
+                           }
+                           if (const auto threads = static_cast<int>(row.integer(6)); threads > 0) {
+                             found->fork_join.push_back({threads, row.real(10)});
+                           } else {
+                             found->levels.push_back({.level = static_cast<int>(row.integer(7)),
+                                                      .bytes = row.integer(8),
+                                                      .shared_by = static_cast<int>(row.integer(9)),
+                                                      .read = {row.real(10), row.real(11)},
+                                                      .write = {row.real(12), row.real(13)}});
+                           }
+                           return ok_status();
+                         }).status());
+  if (!found) return found;
+  if (all.seconds != 0) found->fork_join.push_back(all);
+  const Status status = trial::check(*found);
+  if (!status.ok())
+    return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db",
+                 db.name(), status.message());
+  return found;
 }
 
 }  // namespace
@@ -113,48 +116,19 @@ Status save_roofline(std::string_view where, const std::string& device,
                      const trial::Roofline& roofline) {
   HONE_RETURN_IF_ERROR(trial::check(roofline));
   if (device.empty()) return invalid("a roofline needs a device key");
-  if (is_server(where)) return save_postgres_roofline(where, device, roofline);
-  HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, {}));
-  HONE_ASSIGN_OR_RETURN(const auto db, open_sqlite(path, {}));
-  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db));
-  HONE_ASSIGN_OR_RETURN(const int64_t id, device_id(*db, device));
-  HONE_RETURN_IF_ERROR(replace(*db, id, roofline));
-  return transaction.commit();
+  HONE_ASSIGN_OR_RETURN(const auto db, open_database(where, {}));
+  return db->transact([&] { return replace(*db, device, roofline); });
 }
 
 Result<std::optional<trial::Roofline>> load_roofline(std::string_view where,
                                                      const std::string& device) {
-  if (is_server(where)) return load_postgres_roofline(where, device);
   const StoreOptions options = {.read_only = true, .create = false};
-  const Result<std::string> path = store_path(where, options);
-  const bool is_default = where.empty();
-  if (is_default && (!path.ok() || !file_exists(*path))) return std::optional<trial::Roofline>();
-  HONE_RETURN_IF_ERROR(path.status());
-  HONE_ASSIGN_OR_RETURN(const auto db, open_sqlite(*path, options));
-  HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
-  if (version < kFirstVersion) return std::optional<trial::Roofline>();
-  HONE_ASSIGN_OR_RETURN(
-      Statement s,
-      Statement::prepare(*db,
-                         "SELECT device.id, cores, flops_one, flops_all, fork_join, unix_time, "
-                         "host_load FROM roofline JOIN device ON device.id = roofline.device "
-                         "WHERE device.key = ?"));
-  s.bind(device);
-  HONE_ASSIGN_OR_RETURN(const bool row, s.step());
-  if (!row) return std::optional<trial::Roofline>();
-  trial::Roofline r = {.cores = static_cast<int>(s.integer(1)),
-                       .flops = {s.real(2), s.real(3)},
-                       .levels = {},
-                       .unix_time = s.integer(5),
-                       .host_load = s.real(6)};
-  const int64_t id = s.integer(0);
-  HONE_ASSIGN_OR_RETURN(r.fork_join, read_fork_join(*db, version, id, {r.cores, s.real(4)}));
-  HONE_ASSIGN_OR_RETURN(r.levels, read_levels(*db, id));
-  const Status status = trial::check(r);
-  if (!status.ok())
-    return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db", *path,
-                 status.message());
-  return std::optional(std::move(r));
+  if (where.empty()) {
+    const Result<std::string> path = store_path(where, options);
+    if (!path.ok() || !file_exists(*path)) return std::optional<trial::Roofline>();
+  }
+  HONE_ASSIGN_OR_RETURN(const auto db, open_database(where, options));
+  return load(*db, device);
 }
 
 }  // namespace hone::db

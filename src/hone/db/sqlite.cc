@@ -118,8 +118,9 @@ Statement& Statement::bind(std::string_view text) {
   return *this;
 }
 
-Statement& Statement::bind_blob(const void* data, size_t bytes) {
-  sqlite3_bind_blob64(statement_.get(), next_++, bytes == 0 ? "" : data, bytes, SQLITE_TRANSIENT);
+Statement& Statement::bind(std::span<const double> numbers) {
+  const void* data = numbers.empty() ? "" : static_cast<const void*>(numbers.data());
+  sqlite3_bind_blob64(statement_.get(), next_++, data, numbers.size_bytes(), SQLITE_TRANSIENT);
   return *this;
 }
 
@@ -130,16 +131,6 @@ Result<bool> Statement::step() {
   const Status failure = db_->failure();
   reset();
   return failure;
-}
-
-Status Statement::finish() {
-  for (;;) {
-    const auto row = step();
-    if (!row.ok()) return row.status();
-    if (!*row) break;
-  }
-  reset();
-  return ok_status();
 }
 
 void Statement::reset() {

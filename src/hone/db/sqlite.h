@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,10 +57,9 @@ class Statement {
   Statement& bind(int64_t value);
   Statement& bind(int value) { return bind(static_cast<int64_t>(value)); }
   Statement& bind(double value);
-  Statement& bind(std::string_view text);  // copies the text
-  Statement& bind_blob(const void* data, size_t bytes);
-  [[nodiscard]] Result<bool> step();  // true if there is a row
-  [[nodiscard]] Status finish();      // steps to the end and resets
+  Statement& bind(std::string_view text);            // copies the text
+  Statement& bind(std::span<const double> numbers);  // a blob, which it copies
+  [[nodiscard]] Result<bool> step();                 // true if there is a row
   void reset();
   [[nodiscard]] int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;

@@ -1,6 +1,4 @@
 // Against a real server, whose URI is in HONE_TEST_POSTGRES (tests/postgres_test.py starts one).
-#include "hone/db/postgres_store.h"
-
 #include <sys/wait.h>
 
 #include <thread>
@@ -9,6 +7,7 @@
 #include "hone/db/json_lines.h"
 #include "hone/db/postgres.h"
 #include "hone/db/postgres_schema.h"
+#include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
 #include "hone/db/store_test_support.h"
 

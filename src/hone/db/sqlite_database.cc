@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "hone/db/sql_database.h"
+#include "hone/db/sqlite.h"
+#include "hone/db/sqlite_open.h"
+
+namespace hone::db {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "times are stored as little-endian doubles");
+
+class SqliteRow final : public Row {
+ public:
+  explicit SqliteRow(const Statement& s) : s_(s) {}
+  [[nodiscard]] int64_t integer(int column) const override { return s_.integer(column); }
+  [[nodiscard]] double real(int column) const override { return s_.real(column); }
+  [[nodiscard]] std::string text(int column) const override { return s_.text(column); }
+  [[nodiscard]] std::vector<double> reals(int column) const override {
+    const std::string_view bytes = s_.blob(column);
+    std::vector<double> values((bytes.size() + sizeof(double) - 1) / sizeof(double));
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+ private:
+  const Statement& s_;
+};
+
+class SqliteDatabase final : public Database {
+ public:
+  SqliteDatabase(std::unique_ptr<Connection> db, int64_t version, int busy_timeout_ms)
+      : Database(db->path(), {.version = version, .by_time = " INDEXED BY trial_best"}),
+        db_(std::move(db)),
+        busy_timeout_ms_(busy_timeout_ms) {}
+
+  Result<int64_t> run(const std::string& sql, std::span<const Parameter> parameters,
+                      const EachRow& each_row) override {
+    if (parameters.empty()) {
+      HONE_ASSIGN_OR_RETURN(Statement s, Statement::prepare(*db_, sql));
+      return run(s, each_row);
+    }
+    auto place = statements_.find(sql);
+    if (place == statements_.end()) {
+      std::string numbered = sql;  // SQLite numbers $3 by where it occurs, and ?3 as it says
+      std::replace(numbered.begin(), numbered.end(), '$', '?');
+      HONE_ASSIGN_OR_RETURN(Statement made, Statement::prepare(*db_, numbered));
+      place = statements_.emplace(sql, std::move(made)).first;
+    }
+    for (const Parameter& parameter : parameters)
+      std::visit([&](const auto& value) { place->second.bind(value); }, parameter);
+    return run(place->second, each_row);
+  }
+
+  Status transact(const std::function<Status()>& body) override {
+    HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));
+    HONE_RETURN_IF_ERROR(body());
+    return transaction.commit();
+  }
+
+  Result<std::vector<std::string>> check_structure() override {
+    std::vector<std::string> problems;
+    HONE_RETURN_IF_ERROR(run("PRAGMA integrity_check(20)", {}, [&](const Row& row) {
+                           if (row.text(0) != "ok") problems.push_back(row.text(0));
+                           return ok_status();
+                         }).status());
+    HONE_RETURN_IF_ERROR(run("PRAGMA foreign_key_check", {}, [&](const Row& row) {
+                           problems.push_back(fmt::format("{} {} names a {} that is not there",
+                                                          row.text(0), row.integer(1),
+                                                          row.text(2)));
+                           return ok_status();
+                         }).status());
+    return problems;
+  }
+
+  // Some room is needed for this. While others read or write, and on a full disk, the space is kept
+  // and used again for new trials.
+  Status compact() override {
+    sqlite3_busy_timeout(db_->handle(), 0);
+    const Status compacted = db_->run("VACUUM");
+    const int code = sqlite3_extended_errcode(db_->handle()) & 0xff;
+    sqlite3_busy_timeout(db_->handle(), busy_timeout_ms_);
+    return code == SQLITE_BUSY || code == SQLITE_FULL ? ok_status() : compacted;
+  }
+
+ private:
+  Result<int64_t> run(Statement& s, const EachRow& each_row) {
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, s.step());
+      if (!row) break;
+      const Status read = each_row ? each_row(SqliteRow(s)) : ok_status();
+      if (read.ok()) continue;
+      s.reset();
+      return read;
+    }
+    s.reset();
+    return sqlite3_changes(db_->handle());
+  }
+
+  std::unique_ptr<Connection> db_;
+  std::map<std::string, Statement> statements_;  // after db_: statements go first
+  int busy_timeout_ms_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Database>> open_sqlite_database(const std::string& path,
+                                                       const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
+  return std::unique_ptr<Database>(
+      std::make_unique<SqliteDatabase>(std::move(db), version, options.busy_timeout_ms));
+}
+
+}  // namespace hone::db
