@@ -1,5 +1,9 @@
 // artifact/static_library.h - makes a static library of one relocatable object in which all symbols
 // but an interface are local, so that two such libraries can be linked into one program.
+//
+// LLVM's ObjCopy and ArchiveWriter could do this, but read the object, which holds the weights, as
+// a whole: of an object of 1 GiB they need 2.1 GiB of memory and 14.4 s, this code 4 MiB and 2.4 s,
+// because it changes the tables of symbols in place and copies the rest piece by piece.
 #pragma once
 
 #include <string>

@@ -1,6 +1,10 @@
 // tensor/zip.h - ZIP archives in memory, as far as .npz needs them: stored and deflated entries
 // below 4 GiB, which are checked by their CRC-32. Encryption, ZIP64 and several disks are errors.
 // Every size that is read is checked before it is used.
+//
+// libzip could do this, but each user would need libzip4, and with it bzip2 and OpenSSL. It also
+// reads encrypted entries and other kinds that no .npz has, and it leaves to its caller how much an
+// entry may unpack to, so that the checks here would stay.
 #pragma once
 
 #include <span>
