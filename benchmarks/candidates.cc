@@ -9,8 +9,8 @@
 #include <unordered_set>
 
 #include "hone/base/clock.h"
-#include "hone/commands/tune.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/options.h"
 #include "hone/session/cost_models.h"
 #include "hone/target/target.h"
 
@@ -142,5 +142,5 @@ int measure_rates(double seconds, const std::string& cost, const std::string& ad
 int main(int argc, char** argv) {
   return hone::measure_rates(argc > 1 ? std::atof(argv[1]) : 2.0,
                              argc > 2 ? argv[2] : hone::cost::default_model(hone::target::host()),
-                             argc > 3 ? argv[3] : hone::TuneOptions().adapt);
+                             argc > 3 ? argv[3] : hone::SearchOptions().adapt);
 }

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <dnnl.hpp>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/base/rng.h"
+#include "hone/model.h"
 
 namespace hone {
 namespace {
@@ -75,7 +75,7 @@ class OneDnn {
 };
 
 Status compare(const std::string& path, int rounds) {
-  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, artifact::LoadedModel::open(path, 1));
+  HONE_ASSIGN_OR_RETURN(Model model, Model::load(path, 1));
   const bool one = model.inputs().size() == 1 && model.outputs().size() == 1;
   if (!one || model.inputs()[0].shape.size() != 2 || model.outputs()[0].shape.size() != 2) {
     return invalid("{}: expected one input and one output of rank 2", path);

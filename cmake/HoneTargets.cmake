@@ -6,7 +6,7 @@ add_library(hone_options INTERFACE)
 # absl::InlinedVector; clang does not know them.
 target_compile_options(hone_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
                        -Wno-restrict -Wno-maybe-uninitialized $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
-target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
 # What a wrong input could make of a bug: addresses that programs resolve are read-only once they run.
 target_link_options(hone_options INTERFACE -Wl,-z,relro,-z,now)

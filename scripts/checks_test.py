@@ -58,8 +58,18 @@ class Layers(unittest.TestCase):
         self.assertIsNone(self.problem("src/hone/search/a.cc", "hone/space/space.h"))
         self.assertIsNone(self.problem("src/hone/ir/a.cc", "hone/ir/expr.h"))
         self.assertIsNone(self.problem("src/hone/commands/tune.cc", "hone/graph/graph.h"))
-        self.assertIsNone(self.problem("tools/hone/main.cc", "hone/commands/tune.h"))
-        self.assertIsNone(self.problem("tools/hone/main.cc", "command.h"))
+        self.assertIsNone(self.problem("tools/hone/run_command.cc", "hone/base/clock.h"))
+        self.assertIsNone(self.problem("tools/hone/run_command.cc", "command.h"))
+
+    def test_the_public_interface_has_nothing_behind_it(self):
+        self.assertIsNone(self.problem("include/hone/tune.h", "hone/options.h"))
+        self.assertIsNone(self.problem("include/hone/tune.h", "string", "<"))
+        self.assertIn("neither public", self.problem("include/hone/tune.h", "hone/base/status.h"))
+        self.assertIn("neither public", self.problem("include/hone/tune.h", "fmt/format.h", "<"))
+        self.assertIsNone(self.problem("src/hone/ir/a.cc", "hone/tensor.h"))
+        self.assertIsNone(self.problem("tools/hone/run_command.cc", "hone/tune.h"))
+        self.assertIn("is internal", self.problem("tools/hone/run_command.cc", "hone/commands/tune.h"))
+        self.assertIsNone(self.problem("tools/hone/limits_test.cc", "hone/db/roofline_store.h"))
 
     def test_folders_below_are_not(self):
         self.assertIn("ir may not know of schedule",
@@ -103,6 +113,10 @@ class Layers(unittest.TestCase):
                     P("tests/b.cc"): ["hone/neural/m.h"]}
         chain, circle = check_layers.longest_chain(included)
         self.assertEqual(chain, ["base", "search", "session", "commands", "tools/hone"])
+        included[P("tools/hone/main.cc")].append("hone/tune.h")
+        included[P("src/hone/api/a.cc")] = ["hone/commands/tune.h", "hone/tune.h"]
+        chain, _ = check_layers.longest_chain(included)
+        self.assertEqual(chain, ["base", "search", "session", "commands", "api", "tools/hone"])
         self.assertIsNone(circle)
         included[P("src/hone/session/plan.cc")] = ["hone/commands/tune.h"]
         _, circle = check_layers.longest_chain(included)

@@ -47,9 +47,9 @@ Result<uint64_t> hash_of_inputs(const ModelTasks& model, size_t group) {
 
 Status print_model(const std::string& path, const std::string& device) {
   CompileOptions options;
-  options.device = device;
-  options.threads = kThreads;
-  options.use_db = false;
+  options.target.device = device;
+  options.target.threads = kThreads;
+  options.records.use_db = false;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));

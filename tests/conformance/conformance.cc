@@ -124,15 +124,15 @@ Status run_data_set(const fs::path& model_file, const fs::path& folder, const To
                         import_onnx_binding(model_file.string(), std::move(import), data->inputs));
   binding = {data->inputs.size() - graph.inputs.size(), data->inputs.size()};
   CompileOptions options;
-  options.use_db = false;
-  options.threads = 2;
-  options.check = checks_libraries;  // else what is wrong is to show, not to be left out
+  options.records.use_db = false;
+  options.target.threads = 2;
+  options.library.check = checks_libraries;  // else what is wrong is to show, not to be left out
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(std::move(graph), library.string(), options));
   if (checks_libraries) HONE_RETURN_IF_ERROR(expect_right(summary.check));
-  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, load(library.string(), 2));
+  HONE_ASSIGN_OR_RETURN(Model model, load(library.string(), 2));
   std::vector<Tensor> inputs;
-  for (const artifact::ModelTensor& input : model.inputs()) {
+  for (const ModelTensor& input : model.inputs()) {
     const auto it = data->inputs.find(input.name);
     if (it == data->inputs.end()) return invalid("no value is given for input '{}'", input.name);
     inputs.push_back(it->second);

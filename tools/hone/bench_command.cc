@@ -5,14 +5,15 @@
 #include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/target/target.h"
-#include "hone/trial/statistics.h"
+#include "hone/device.h"
+#include "hone/open_model.h"
 
 #include "command.h"
 #include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "limits.h"
+#include "median.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "table.h"
@@ -31,13 +32,12 @@ struct Bench {
   double seconds = 0;           // median of whole runs, without the profile
 };
 
-Result<Bench> measure(artifact::LoadedModel& model, const Limits& limits, int repeat,
-                      uint64_t seed) {
+Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t seed) {
   std::vector<Tensor> outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
-  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, arrange_inputs(model.inputs(), {}, seed));
-  for (const artifact::ModelTensor& output : model.outputs()) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model.inputs(), {}, seed));
+  for (const ModelTensor& output : model.outputs()) {
     const AllocatesFor purpose(fmt::format("output '{}'", output.name));
     outputs.emplace_back(output.dtype, output.shape);
   }
@@ -54,16 +54,16 @@ Result<Bench> measure(artifact::LoadedModel& model, const Limits& limits, int re
     HONE_RETURN_IF_ERROR(model.run(from, to));
     whole.push_back(real_clock().now_seconds() - start);
   }
-  bench.seconds = trial::median(whole);
+  bench.seconds = median(whole);
   model.profile(true);
   std::vector<std::vector<double>> times;
   for (int i = 0; i < repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     HONE_RETURN_IF_ERROR(model.run(from, to));
-    const std::vector<artifact::StepTime> steps = model.step_times();
+    const std::vector<StepTime> steps = model.step_times();
     size_t tasks = 0;  // parts of one task follow each other and have one name
     for (size_t k = 0; k < steps.size(); ++k) {
-      const artifact::StepTime& step = steps[k];
+      const StepTime& step = steps[k];
       const bool first = k == 0 || step.name != steps[k - 1].name;
       if (first && ++tasks > times.size()) {
         const Limit limit = step.bytes > 0 ? limits.of(step.least_flops, step.bytes) : Limit();
@@ -75,7 +75,7 @@ Result<Bench> measure(artifact::LoadedModel& model, const Limits& limits, int re
     }
   }
   model.profile(false);
-  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = trial::median(times[k]);
+  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = median(times[k]);
   return bench;
 }
 
@@ -120,14 +120,14 @@ void print(const Bench& bench, double peak, int threads, const Limits& limits, b
 
 Status run_bench(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const ModelRun options, parse_model_run(texts));
-  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(texts.model, options.file));
-  const target::Target& host = target::host();
-  const int threads =
-      options.file.threads > 0 ? std::min(options.file.threads, host.cores) : host.cores;
-  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(texts.db, host, threads));
+  HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
+  HONE_ASSIGN_OR_RETURN(const Device host, find_device("host"));
+  const int wanted = options.compile.target.threads;
+  const int threads = wanted > 0 ? std::min(wanted, host.cores) : host.cores;
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(texts.db, host.name, threads));
   HONE_ASSIGN_OR_RETURN(const Bench bench,
                         measure(file.model, limits, options.repeat, options.seed));
-  const double peak = 2.0 * host.fma_per_cycle * host.lanes(4) * host.ghz * 1e9 * threads;
+  const double peak = host.core_flops * threads;
   print(bench, peak, threads, limits, texts.json);
   return ok_status();
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "hone/commands/tune.h"
+#include "hone/summary.h"
 
 #include "json_text.h"
 #include "limits.h"

@@ -1,7 +1,8 @@
 #include "command_files.h"
 
-#include "hone/cost/registry.h"
-#include "hone/db/registry.h"
+#include "hone/compile.h"
+#include "hone/cost_models.h"
+#include "hone/database.h"
 
 namespace hone::tool {
 
@@ -14,21 +15,22 @@ void add_tensor_files(std::string_view option, const std::vector<std::string>& t
 }
 
 void add_cost_file(const std::string& cost, FileRoles& files) {
-  if (cost.ends_with(".onnx") || cost::is_model_file(cost)) files.read("--cost", cost);
+  if (is_cost_model_file(cost)) files.read("--cost", cost);
 }
 
 void add_database_files(std::string_view option, const std::string& where, DatabaseUse use,
                         FileRoles& files) {
-  if (db::is_server(where)) return;
-  const Result<std::string> path = db::store_path(where, {.read_only = true, .create = false});
-  if (!path.ok()) return;
-  for (const char* ending : {"", "-wal", "-shm", "-journal"}) {
-    const std::string file = *path + ending;
+  for (const std::string& file : database_files(where)) {
     if (use == DatabaseUse::kRead)
       files.read(std::string(option), file);
     else
       files.updated(std::string(option), file);
   }
+}
+
+void add_outputs(const std::string& output, bool header, FileRoles& files) {
+  files.written("--output", output);
+  if (header) files.written("--header", header_path(output));
 }
 
 void add_build_files(const BuildOptionTexts& texts, DatabaseUse use, FileRoles& files) {

@@ -21,6 +21,8 @@ void add_cost_file(const std::string& cost, FileRoles& files);
 enum class DatabaseUse { kRead, kWrite };
 void add_database_files(std::string_view option, const std::string& where, DatabaseUse use,
                         FileRoles& files);
+// What is written when a model is compiled: the library and, if wanted, the header beside it.
+void add_outputs(const std::string& output, bool header, FileRoles& files);
 void add_build_files(const BuildOptionTexts& texts, DatabaseUse use, FileRoles& files);
 void add_model_run_files(const ModelRunTexts& texts, FileRoles& files);
 

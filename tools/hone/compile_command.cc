@@ -1,4 +1,4 @@
-#include "hone/session/write_model.h"
+#include "hone/compile.h"
 
 #include "build_report.h"
 #include "command.h"
@@ -19,7 +19,7 @@ struct Options {
 
 Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
-  parsed.require_tuned = options.require_tuned;
+  parsed.records.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,

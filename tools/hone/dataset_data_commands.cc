@@ -5,6 +5,7 @@
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
+#include "hone/commands/record_check.h"
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
 #include "hone/db/line_check.h"
@@ -18,7 +19,6 @@
 #include "dataset_arrays.h"
 #include "dataset_load.h"
 #include "option_texts.h"
-#include "record_check.h"
 #include "unused_options.h"
 
 namespace hone::tool {

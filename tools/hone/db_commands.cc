@@ -4,8 +4,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/printable.h"
-#include "hone/db/copy.h"
-#include "hone/db/registry.h"
+#include "hone/database.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -26,21 +25,21 @@ struct DbOptions {
 
 // The trials of one task on one device with one number of threads.
 struct Group {
-  std::vector<trial::Record> best;  // verified ones of different schedules, fastest first
+  std::vector<TrialInfo> best;  // verified ones of different schedules, fastest first
   std::string kernel_class;
   int64_t trials = 0, ok = 0;
 
-  void take(trial::Record&& record, size_t most) {
-    const auto same = std::find_if(best.begin(), best.end(), [&](const trial::Record& other) {
+  void take(TrialInfo&& record, size_t most) {
+    const auto same = std::find_if(best.begin(), best.end(), [&](const TrialInfo& other) {
       return other.steps == record.steps;
     });
     if (same != best.end()) {
-      if (same->centre <= record.centre) return;
+      if (same->seconds <= record.seconds) return;
       best.erase(same);
     }
     const auto place = std::upper_bound(
-        best.begin(), best.end(), record.centre,
-        [](double centre, const trial::Record& other) { return centre < other.centre; });
+        best.begin(), best.end(), record.seconds,
+        [](double seconds, const TrialInfo& other) { return seconds < other.seconds; });
     best.insert(place, std::move(record));
     if (best.size() > most) best.pop_back();
   }
@@ -53,19 +52,18 @@ struct Summary {
 };
 
 Result<Summary> summarise(const DbOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const db::Filter filter, parse_record_filter(options.filter));
+  HONE_ASSIGN_OR_RETURN(const TrialFilter filter, parse_record_filter(options.filter));
   HONE_ASSIGN_OR_RETURN(const int top, parse_count("--top", options.top, 1, 1000));
-  HONE_ASSIGN_OR_RETURN(const auto store,
-                        db::open_store(options.db, {.read_only = true, .create = false}));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
   Summary summary;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](trial::Record&& record) {
+  HONE_RETURN_IF_ERROR(database.for_each(filter, [&](TrialInfo&& record) {
     const GroupKey key(record.task, record.device, record.threads);
     const auto [it, added] = summary.groups.try_emplace(key);
     if (added) summary.order.push_back(key);
     Group& group = it->second;
     group.kernel_class = record.kernel_class;
     ++group.trials;
-    group.ok += record.outcome == trial::Outcome::kOk;
+    group.ok += record.outcome == "ok";
     if (record.verified) group.take(std::move(record), static_cast<size_t>(top));
     return ok_status();
   }));
@@ -79,7 +77,7 @@ Json to_json(const GroupKey& key, const Group& group) {
                {"threads", std::get<2>(key)},
                {"trials", group.trials},
                {"ok", group.ok}};
-  json["best_seconds"] = group.best.empty() ? Json() : Json(group.best.front().centre);
+  json["best_seconds"] = group.best.empty() ? Json() : Json(group.best.front().seconds);
   return json;
 }
 
@@ -95,7 +93,7 @@ Status show(const DbOptions& options) {
     table.add({group.kernel_class, hash_hex(std::get<0>(key)), shorten(std::get<1>(key), 40),
                std::to_string(std::get<2>(key)), std::to_string(group.trials),
                std::to_string(group.ok),
-               format_seconds(group.best.empty() ? 0 : group.best.front().centre)});
+               format_seconds(group.best.empty() ? 0 : group.best.front().seconds)});
   }
   if (options.json) {
     fmt::print("{}", json_text(json));
@@ -111,18 +109,18 @@ Status best(const DbOptions& options) {
   std::string text;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
-    for (const trial::Record& record : group.best) {
+    for (const TrialInfo& record : group.best) {
       Json entry = to_json(key, group);
-      entry["seconds"] = record.centre;
+      entry["seconds"] = record.seconds;
       entry["algorithm"] = record.algorithm;
-      entry["accuracy"] = trial::accuracy_name(record.accuracy);
+      entry["accuracy"] = record.accuracy;
       entry["model"] = record.model;
       entry["version"] = record.version;
       entry["steps"] = record.steps;
       json.push_back(std::move(entry));
       text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", printable(group.kernel_class),
                           hash_hex(std::get<0>(key)), printable(std::get<1>(key)), std::get<2>(key),
-                          std::get<2>(key) == 1 ? "" : "s", format_seconds(record.centre),
+                          std::get<2>(key) == 1 ? "" : "s", format_seconds(record.seconds),
                           printable(record.algorithm));
       size_t begin = 0;
       while (begin < record.steps.size()) {

@@ -1,20 +1,14 @@
 #include <ctime>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "hone/base/printable.h"
-#include "hone/db/copy.h"
-#include "hone/db/line_check.h"
-#include "hone/db/registry.h"
-#include "hone/db/store_address.h"
-#include "hone/schedule/step.h"
+#include "hone/database.h"
 
 #include "command.h"
 #include "command_files.h"
 #include "json_text.h"
 #include "option_texts.h"
-#include "record_check.h"
 #include "record_filter.h"
 #include "table.h"
 
@@ -22,7 +16,7 @@ namespace hone::tool {
 namespace {
 
 constexpr size_t kProblemsShown = 20;
-constexpr int kSecondsADay = 24 * 3600;
+using Access = Database::Access;
 
 struct Options {
   std::string db;
@@ -35,10 +29,6 @@ struct Options {
   bool json = false;
 };
 
-Result<std::unique_ptr<db::Store>> open_to_read(const std::string& db) {
-  return db::open_store(db, {.read_only = true, .create = false});
-}
-
 std::string date(int64_t unix_time) {
   const auto time = static_cast<std::time_t>(unix_time);
   std::tm parts = {};
@@ -47,17 +37,17 @@ std::string date(int64_t unix_time) {
 }
 
 Status stat(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
   std::set<uint64_t> tasks;
   std::set<std::string> classes;
   std::map<std::string, int64_t> devices, models, versions, outcomes, accuracies;
   int64_t trials = 0, verified = 0, first = 0, last = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](trial::Record&& record) {
+  HONE_RETURN_IF_ERROR(database.for_each({}, [&](TrialInfo&& record) {
     tasks.insert(record.task);
     classes.insert(record.kernel_class);
     ++devices[record.device], ++models[record.model], ++versions[record.version];
-    ++outcomes[std::string(trial::outcome_name(record.outcome))];
-    ++accuracies[std::string(trial::accuracy_name(record.accuracy))];
+    ++outcomes[record.outcome];
+    ++accuracies[record.accuracy];
     verified += record.verified;
     first = trials == 0 ? record.unix_time : std::min(first, record.unix_time);
     last = std::max(last, record.unix_time);
@@ -92,98 +82,60 @@ Status stat(const Options& options) {
 }
 
 Status import_lines(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
-  RecordCheck check;
-  const auto check_line = [&check](const trial::Record& record) { return check.claims_of(record); };
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
-                        db::import_json_lines(options.file, *store, check_line));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kCreate));
+  HONE_ASSIGN_OR_RETURN(const CopiedTrials copied, database.read_lines(options.file));
   fmt::print("{} trials added, {} were there before\n", copied.added, copied.known);
   return ok_status();
 }
 
 Status export_lines(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const db::Filter filter, parse_record_filter(options.filter));
-  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
-  HONE_ASSIGN_OR_RETURN(const int64_t lines, db::export_json_lines(*store, filter, options.file));
+  HONE_ASSIGN_OR_RETURN(const TrialFilter filter, parse_record_filter(options.filter));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
+  HONE_ASSIGN_OR_RETURN(const int64_t lines, database.write_lines(options.file, filter));
   if (options.file != "-") fmt::print("wrote {}: {} trials\n", options.file, lines);
   return ok_status();
 }
 
 Status merge(const Options& options) {
-  std::vector<std::unique_ptr<db::Store>> others;  // all of them exist before anything is changed
+  std::vector<Database> others;  // all of them exist before anything is changed
   for (const std::string& other : options.others) {
-    HONE_ASSIGN_OR_RETURN(auto store, open_to_read(other));
-    others.push_back(std::move(store));
+    HONE_ASSIGN_OR_RETURN(Database opened, Database::open(other));
+    others.push_back(std::move(opened));
   }
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kCreate));
   for (size_t i = 0; i < others.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::copy_records(*others[i], *store));
-    fmt::print("{}: {} trials added, {} were there before\n", db::store_name(options.others[i]),
+    HONE_ASSIGN_OR_RETURN(const CopiedTrials copied, database.merge(others[i]));
+    fmt::print("{}: {} trials added, {} were there before\n", database_name(options.others[i]),
                copied.added, copied.known);
   }
   return ok_status();
 }
 
 Status verify(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
-  HONE_ASSIGN_OR_RETURN(std::vector<std::string> problems, store->verify());
-  int64_t trials = 0;
-  RecordCheck check;
-  const Status read =
-      db::for_each_record(*store, {.with_task_text = true}, [&](trial::Record&& record) {
-        ++trials;
-        for (std::string& problem : check.problems_of(record))
-          problems.push_back(std::move(problem));
-        return ok_status();
-      });
-  if (!read.ok()) problems.push_back(read.message());
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
+  HONE_ASSIGN_OR_RETURN(const DatabaseProblems found, database.verify());
+  const std::vector<std::string>& problems = found.problems;
   for (size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
     fmt::print("{}\n", printable(problems[i]));
   if (problems.empty()) {
-    fmt::print("{} trials, nothing wrong\n", trials);
+    fmt::print("{} trials, nothing wrong\n", found.trials);
     return ok_status();
   }
   return error(Code::kIo, "the database has {} problem{} in {} trials", problems.size(),
-               problems.size() == 1 ? "" : "s", trials);
+               problems.size() == 1 ? "" : "s", found.trials);
 }
 
 Status gc(const Options& options) {
   constexpr int kMany = 1'000'000'000;
   HONE_ASSIGN_OR_RETURN(const int keep, parse_count("--keep", options.keep, 1, kMany));
   HONE_ASSIGN_OR_RETURN(const int days, parse_count("--older-than", options.older_than, 0, 100000));
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db, {.read_only = options.dry_run,
-                                                                      .create = false}));
-  const int64_t newest = static_cast<int64_t>(std::time(nullptr)) - int64_t{days} * kSecondsADay;
-  // The fastest verified trials of each task, device, number of threads, version and algorithm
-  // stay: not every --accuracy allows every algorithm.
-  std::map<std::tuple<uint64_t, std::string, int, std::string, std::string>,
-           std::vector<std::pair<double, int64_t>>>
-      verified;
-  // What says that a schedule must not be used on a device stays, too: one wrong answer is enough,
-  // of other failures it takes two.
-  constexpr int kFailures = 2;
-  std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
-  std::set<int64_t> removed;
-  int64_t trials = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](trial::Record&& record) {
-    ++trials;
-    const bool fails = record.outcome != trial::Outcome::kOk &&
-                       record.outcome != trial::Outcome::kCompile &&
-                       failed[{record.task, record.device, record.steps}]++ < kFailures;
-    if (record.unix_time <= newest && !fails) removed.insert(record.id);
-    if (record.verified)
-      verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
-          .emplace_back(record.centre, record.id);
-    return ok_status();
-  }));
-  for (auto& [key, group] : verified) {
-    std::sort(group.begin(), group.end());
-    for (size_t i = 0; i < std::min(group.size(), static_cast<size_t>(keep)); ++i)
-      removed.erase(group[i].second);
-  }
-  if (!options.dry_run && !removed.empty())
-    HONE_RETURN_IF_ERROR(store->remove(std::vector<int64_t>(removed.begin(), removed.end())));
-  fmt::print("{} of {} trials {}\n", removed.size(), trials,
+  HONE_ASSIGN_OR_RETURN(
+      Database database,
+      Database::open(options.db, options.dry_run ? Access::kRead : Access::kUpdate));
+  HONE_ASSIGN_OR_RETURN(
+      const TidyResult tidied,
+      database.tidy({.keep = keep, .older_than_days = days, .dry_run = options.dry_run}));
+  fmt::print("{} of {} trials {}\n", tidied.removed, tidied.trials,
              options.dry_run ? "would be removed" : "removed");
   return ok_status();
 }
@@ -241,7 +193,7 @@ std::vector<Command> db_record_commands(CLI::App& db) {
         make("merge", "Add the trials of other databases, each once", merge);
     app->add_option("other", options->others, "Databases to read, named as for --db")
         ->required()
-        ->check([](const std::string& other) { return db::check_address(other).message(); })
+        ->check([](const std::string& other) { return check_database(other).message(); })
         ->type_name("DB");
     add_db(*app, options->db);
   }

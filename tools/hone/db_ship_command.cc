@@ -2,8 +2,7 @@
 #include <filesystem>
 
 #include "hone/base/file.h"
-#include "hone/db/registry.h"
-#include "hone/session/shipped_records.h"
+#include "hone/database.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -18,9 +17,8 @@ struct Options {
 };
 
 Status ship(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store,
-                        db::open_store(options.db, {.read_only = true, .create = false}));
-  HONE_ASSIGN_OR_RETURN(const auto files, make_shipped_files(*store));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
+  HONE_ASSIGN_OR_RETURN(const auto files, database.shipped_files());
   if (files.empty()) return error(Code::kNotFound, "the database has no verified record");
   const auto path_of = [&](const std::string& name) {
     return (std::filesystem::path(options.folder) / name).string();

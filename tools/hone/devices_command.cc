@@ -1,10 +1,5 @@
 
-#include "hone/db/registry.h"
-#include "hone/db/roofline_store.h"
-#include "hone/measure/core_state.h"
-#include "hone/measure/measure_roofline.h"
-#include "hone/target/target.h"
-#include "hone/target/topology.h"
+#include "hone/device.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -15,16 +10,16 @@
 namespace hone::tool {
 namespace {
 
-Json to_json(const target::Target& t) {
+Json to_json(const Device& t) {
   Json caches = Json::array();
-  for (const target::Cache& cache : t.caches) {
+  for (const DeviceCache& cache : t.caches) {
     caches.push_back({{"level", cache.level},
                       {"bytes", cache.bytes},
                       {"line_bytes", cache.line_bytes},
                       {"shared_by", cache.shared_by}});
   }
   return {{"name", t.name},
-          {"key", target::device_key(t)},
+          {"key", t.key},
           {"triple", t.triple},
           {"cpu", t.cpu},
           {"cores", t.cores},
@@ -34,9 +29,9 @@ Json to_json(const target::Target& t) {
           {"caches", caches}};
 }
 
-Json to_json(const trial::Roofline& roofline) {
+Json to_json(const Roofline& roofline) {
   Json levels = Json::array();
-  for (const trial::RooflineLevel& level : roofline.levels) {
+  for (const RooflineLevel& level : roofline.levels) {
     levels.push_back({{"level", level.level},
                       {"bytes", level.bytes},
                       {"shared_by", level.shared_by},
@@ -51,7 +46,7 @@ Json to_json(const trial::Roofline& roofline) {
   return {{"cores", roofline.cores},
           {"flops_one", roofline.flops.one},
           {"flops_all", roofline.flops.all},
-          {"fork_join_seconds", trial::fork_join_seconds(roofline.fork_join, roofline.cores)},
+          {"fork_join_seconds", fork_join_seconds(roofline, roofline.cores)},
           {"fork_join", fork_join},
           {"levels", levels},
           {"unix_time", roofline.unix_time},
@@ -69,56 +64,40 @@ struct Options {
 
 // How the cores stand to each other now: on a virtual machine that changes.
 Status show_cores(const Options& options) {
-  std::vector<int> cpus = target::cpus_of_cores();
-  const int wanted = options.threads > 0 ? options.threads : target::host().cores;
-  const int threads = std::min(wanted, static_cast<int>(cpus.size()));
-  cpus.resize(static_cast<size_t>(threads));
-  const measure::CoreState state = measure::look_at_cores(cpus);
-  const bool apart = measure::have_cores(state);
-  double nearest = options.nearest;
-  const bool good = measure::are_good(state, nearest);
+  const CoreReport report = look_at_cores(options.threads, options.nearest);
   if (options.json) {
-    fmt::print("{}", json_text({{"threads", threads},
-                                {"slowdown", state.slowdown},
-                                {"exchange_seconds", state.exchange},
-                                {"apart", apart},
-                                {"good", good},
-                                {"nearest_seconds", nearest}}));
+    fmt::print("{}", json_text({{"threads", report.threads},
+                                {"slowdown", report.slowdown},
+                                {"exchange_seconds", report.exchange_seconds},
+                                {"apart", report.apart},
+                                {"good", report.good},
+                                {"nearest_seconds", report.nearest_seconds}}));
   } else {
-    fmt::print("{} threads at once take {:.2f} of the time of one alone: {}\n", threads,
-               state.slowdown, apart ? "each has a core" : "they share cores");
-    if (threads > 1)
-      fmt::print("a cache line goes to the farthest and back in {:.0f} ns\n", 1e9 * state.exchange);
+    fmt::print("{} threads at once take {:.2f} of the time of one alone: {}\n", report.threads,
+               report.slowdown, report.apart ? "each has a core" : "they share cores");
+    if (report.threads > 1)
+      fmt::print("a cache line goes to the farthest and back in {:.0f} ns\n",
+                 1e9 * report.exchange_seconds);
   }
   return ok_status();
 }
 
 Status show_devices(const Options& options) {
   if (options.cores) return show_cores(options);
-  const std::string host = target::device_key(target::host());
-  if (options.measure) {
-    // Seconds of measuring are not to end at a database that cannot be written.
-    HONE_RETURN_IF_ERROR(db::open_store(options.db).status());
-    HONE_ASSIGN_OR_RETURN(
-        const trial::Roofline roofline,
-        measure::measure_roofline(target::host(), {.interrupted = &listen_for_interrupt()}));
-    HONE_RETURN_IF_ERROR(db::save_roofline(options.db, host, roofline));
-  }
-  auto loaded = db::load_roofline(options.db, host);
-  if (!loaded.ok() && !options.db.empty()) return loaded.status();
-  const std::optional<trial::Roofline> roofline =
-      loaded.ok() ? *std::move(loaded) : std::optional<trial::Roofline>();
+  if (options.measure)
+    HONE_RETURN_IF_ERROR(measure_roofline(options.db, &listen_for_interrupt()).status());
+  HONE_ASSIGN_OR_RETURN(const std::optional<Roofline> roofline, stored_roofline(options.db));
   Json json = Json::array();
   std::string text;
-  for (const std::string& name : target::names()) {
-    HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
+  for (const std::string& name : device_names()) {
+    HONE_ASSIGN_OR_RETURN(const Device device, find_device(name));
     const bool measured = roofline && name == "host";
     if (options.json) {
-      json.push_back(to_json(target));
+      json.push_back(to_json(device));
       if (measured) json.back()["roofline"] = to_json(*roofline);
     } else {
-      text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", target::describe(target),
-                          measured ? trial::describe(*roofline) : "");
+      text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", device.text,
+                          measured ? describe(*roofline) : "");
       while (text.size() > 1 && text[text.size() - 2] == '\n') text.pop_back();
     }
   }

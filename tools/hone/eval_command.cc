@@ -42,10 +42,10 @@ Result<learn::Networks> count_tasks(const EvalOptions& options, const target::Ta
   FileRoles roles;
   roles.written("--predictions", options.predictions);
   for (const std::string& file : options.networks) {
-    HONE_ASSIGN_OR_RETURN(
-        TaskCounts counts,
-        hone::count_tasks(
-            file, {.linked_data = options.linked_data, .device = target.name, .use_db = false}));
+    HONE_ASSIGN_OR_RETURN(TaskCounts counts,
+                          hone::count_tasks(file, {.model = {.linked_data = options.linked_data},
+                                                   .target = {.device = target.name},
+                                                   .records = {.use_db = false}}));
     networks[counts.model] = std::move(counts.tasks);
     for (const std::string& name : counts.files) roles.read("--network", name);
   }

@@ -1,6 +1,7 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/commands/explain.h"
+#include "hone/device.h"
+#include "hone/explain.h"
 
 #include "build_report.h"
 #include "command.h"
@@ -34,8 +35,8 @@ std::string indented(std::string_view text) {
 
 constexpr size_t kShownInstructions = 40;
 
-std::string loop_text(const backend::cpu::InnerLoop& loop, const target::Target& target, bool all) {
-  const backend::cpu::InstructionMix& mix = loop.mix;
+std::string loop_text(const InnerLoop& loop, const Device& device, bool all) {
+  const InstructionMix& mix = loop.mix;
   std::string text = fmt::format("{} of {}: {} instructions in {} bytes\n",
                                  loop.is_loop ? "inner loop" : "no loop in the code", loop.symbol,
                                  mix.all, loop.bytes);
@@ -47,7 +48,7 @@ std::string loop_text(const backend::cpu::InnerLoop& loop, const target::Target&
   text += indented(table.text());
   text +=
       fmt::format("  vector registers: {} of {}, up to {} bits; {} reads and writes of the stack\n",
-                  loop.vector_registers, target.vector_registers, loop.vector_bits, loop.spills);
+                  loop.vector_registers, device.vector_registers, loop.vector_bits, loop.spills);
   text += fmt::format("  cycles an iteration: at least {:.1f} (ports), {}\n", loop.port_cycles,
                       loop.mca_cycles > 0 ? fmt::format("{:.1f} (LLVM MCA)", loop.mca_cycles)
                                           : "LLVM MCA has no model");
@@ -60,23 +61,22 @@ std::string loop_text(const backend::cpu::InnerLoop& loop, const target::Target&
 }
 
 // Bytes that go into each cache from the one behind it.
-std::string traffic_text(const Explanation& e, const target::Target& target) {
+std::string traffic_text(const Explanation& e, const Device& device) {
   std::vector<std::string> header = {"stage", "cycles a body", "registers", "compute"};
-  for (const target::Cache& cache : target.caches)
+  for (const DeviceCache& cache : device.caches)
     header.push_back(fmt::format("bytes to L{}", cache.level));
   Table table(std::move(header));
-  const double cycle = 1e-9 / target.ghz;
+  const double cycle = 1e-9 / device.ghz;
   const auto add = [&](std::vector<std::string> row, const std::vector<std::string>& rest) {
     row.insert(row.end(), rest.begin(), rest.end());
-    row.resize(4 + target.caches.size());
+    row.resize(4 + device.caches.size());
     table.add(std::move(row));
   };
   for (const ExplainedStage& stage : e.stages) {
     std::vector<std::string> bytes;
-    for (const double amount : stage.measure.bytes) bytes.push_back(format_count(amount));
-    add({stage.name, fmt::format("{:.1f}", stage.measure.body_cycles),
-         fmt::format("{:.0f}", stage.measure.registers),
-         format_seconds(stage.measure.compute_cycles * cycle)},
+    for (const double amount : stage.bytes) bytes.push_back(format_count(amount));
+    add({stage.name, fmt::format("{:.1f}", stage.body_cycles),
+         fmt::format("{:.0f}", stage.registers), format_seconds(stage.compute_cycles * cycle)},
         bytes);
   }
   std::vector<std::string> seconds;
@@ -120,8 +120,7 @@ std::string times_text(const Explanation& e, const Limits& limits) {
   return text;
 }
 
-void print_text(const Explanation& e, const target::Target& target, const Limits& limits,
-                bool all_code) {
+void print_text(const Explanation& e, const Device& device, const Limits& limits, bool all_code) {
   fmt::print("task {}: {} ({}), {} in the model, {} FLOPs, {} bytes\n\n", hash_hex(e.key),
              e.task.kernel_class, e.task.name, e.task.multiplicity, format_count(e.task.flops),
              format_count(e.task.bytes));
@@ -135,14 +134,13 @@ void print_text(const Explanation& e, const target::Target& target, const Limits
   fmt::print(
       "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} "
       "registers\n\n",
-      e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
-  for (const backend::cpu::InnerLoop& loop : e.loops)
-    fmt::print("{}", loop_text(loop, target, all_code));
-  fmt::print("analysed:\n{}\n{}", traffic_text(e, target), times_text(e, limits));
+      e.text_bytes, e.scratch_bytes, e.registers_needed, device.vector_registers);
+  for (const InnerLoop& loop : e.loops) fmt::print("{}", loop_text(loop, device, all_code));
+  fmt::print("analysed:\n{}\n{}", traffic_text(e, device), times_text(e, limits));
 }
 
-Json to_json(const backend::cpu::InnerLoop& loop) {
-  const backend::cpu::InstructionMix& mix = loop.mix;
+Json to_json(const InnerLoop& loop) {
+  const InstructionMix& mix = loop.mix;
   return {{"symbol", loop.symbol},
           {"is_loop", loop.is_loop},
           {"bytes", loop.bytes},
@@ -181,14 +179,14 @@ void print_json(const Explanation& e, const Limits& limits) {
   json["scratch_bytes"] = e.scratch_bytes;
   json["registers_needed"] = e.registers_needed;
   json["loops"] = Json::array();
-  for (const backend::cpu::InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
+  for (const InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
   json["stages"] = Json::array();
   for (const ExplainedStage& stage : e.stages) {
     json["stages"].push_back({{"name", stage.name},
-                              {"body_cycles", stage.measure.body_cycles},
-                              {"registers", stage.measure.registers},
-                              {"compute_cycles", stage.measure.compute_cycles},
-                              {"bytes", stage.measure.bytes}});
+                              {"body_cycles", stage.body_cycles},
+                              {"registers", stage.registers},
+                              {"compute_cycles", stage.compute_cycles},
+                              {"bytes", stage.bytes}});
   }
   json["measured"] = nullptr;
   if (e.measured) {
@@ -217,13 +215,13 @@ Status run(const Options& options) {
       HONE_ASSIGN_OR_RETURN(parsed.steps, read_file(options.steps.substr(1)));
     }
   }
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(parsed.compile.device));
+  HONE_ASSIGN_OR_RETURN(const Device device, find_device(parsed.compile.target.device));
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed.compile));
   HONE_ASSIGN_OR_RETURN(const Explanation explanation, explain(options.model, parsed));
   if (options.json) {
     print_json(explanation, limits);
   } else {
-    print_text(explanation, target, limits, options.code);
+    print_text(explanation, device, limits, options.code);
   }
   return ok_status();
 }

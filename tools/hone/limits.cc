@@ -1,7 +1,5 @@
 #include "limits.h"
 
-#include "hone/db/roofline_store.h"
-
 namespace hone::tool {
 
 void Limit::add(const Limit& other) {
@@ -16,22 +14,24 @@ std::string Limit::share(double seconds_taken) const {
                      what);
 }
 
-Result<Limits> Limits::load(const std::string& db, const target::Target& target, int threads) {
-  auto roofline = db::load_roofline(db, target::device_key(target));
-  if (!roofline.ok() && !db.empty()) return roofline.status();
-  if (!roofline.ok() || !roofline->has_value()) return Limits();
-  return Limits(**std::move(roofline), threads > 0 ? threads : target.cores);
+Result<Limits> Limits::load(const std::string& db, const std::string& device, int threads) {
+  HONE_ASSIGN_OR_RETURN(std::optional<Roofline> roofline, stored_roofline(db, device));
+  if (!roofline) return Limits();
+  if (threads == 0) {
+    HONE_ASSIGN_OR_RETURN(const Device found, find_device(device));
+    threads = found.cores;
+  }
+  return Limits(*std::move(roofline), threads);
 }
 
 Result<Limits> Limits::load(const CompileOptions& options) {
-  if (!options.use_db) return Limits();
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(options.device));
-  return load(options.db, target, options.threads);
+  if (!options.records.use_db) return Limits();
+  return load(options.records.db, options.target.device, options.target.threads);
 }
 
 Limit Limits::of(double least_flops, double bytes) const {
   if (!known()) return {};
-  const trial::Bound bound = trial::bound(least_flops, bytes, bytes, *roofline_, threads_);
+  const Bound bound = least_time(least_flops, bytes, *roofline_, threads_);
   return {bound.seconds, bound.what};
 }
 

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "hone/commands/tune.h"
-#include "hone/target/target.h"
-#include "hone/trial/roofline.h"
+#include "hone/base/status.h"
+#include "hone/device.h"
+#include "hone/options.h"
+#include "hone/summary.h"
 
 #include "table.h"
 
@@ -28,11 +29,10 @@ struct Limit {
 class Limits {
  public:
   Limits() = default;  // no figures
-  Limits(trial::Roofline roofline, int threads)
-      : roofline_(std::move(roofline)), threads_(threads) {}
-  // Those of a target in the database `db` for so many threads (0: all cores). A database that was
+  Limits(Roofline roofline, int threads) : roofline_(std::move(roofline)), threads_(threads) {}
+  // Those of a device in the database `db` for so many threads (0: all cores). A database that was
   // not named and cannot be read has none: whoever needs it says why.
-  [[nodiscard]] static Result<Limits> load(const std::string& db, const target::Target& target,
+  [[nodiscard]] static Result<Limits> load(const std::string& db, const std::string& device,
                                            int threads);
   [[nodiscard]] static Result<Limits> load(const CompileOptions& options);
 
@@ -46,7 +46,7 @@ class Limits {
                                              double seconds) const;
 
  private:
-  std::optional<trial::Roofline> roofline_;
+  std::optional<Roofline> roofline_;
   int threads_ = 1;
 };
 

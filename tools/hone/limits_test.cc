@@ -4,11 +4,12 @@
 
 #include "hone/base/file.h"
 #include "hone/db/roofline_store.h"
+#include "hone/target/target.h"
 
 namespace hone::tool {
 namespace {
 
-trial::Roofline sample() {
+Roofline sample() {
   return {.cores = 2,
           .flops = {1e11, 2e11},
           .levels = {{1, 32'000, 1, {1e11, 2e11}, {1e11, 2e11}},
@@ -57,17 +58,17 @@ TEST(limits, come_from_the_database) {
   ASSERT_TRUE(folder.ok());
   const std::string db = folder->file("a.db");
   const target::Target& host = target::host();
-  EXPECT_FALSE(Limits::load(db, host, 1).ok());  // it was named, so it must be there
+  EXPECT_FALSE(Limits::load(db, "host", 1).ok());  // it was named, so it must be there
   ASSERT_TRUE(db::save_roofline(db, target::device_key(host), sample()).ok());
-  EXPECT_DOUBLE_EQ(Limits::load(db, host, 1)->of(1e11, 0).seconds, 1);
+  EXPECT_DOUBLE_EQ(Limits::load(db, "host", 1)->of(1e11, 0).seconds, 1);
   CompileOptions options;
-  options.db = db;
+  options.records.db = db;
   EXPECT_TRUE(Limits::load(options)->known());
-  options.device = "x86-64-avx2";
+  options.target.device = "x86-64-avx2";
   EXPECT_EQ(Limits::load(options)->known(),
             target::device_key(*target::find("x86-64-avx2")) == target::device_key(host));
-  options.device = "host";
-  options.use_db = false;
+  options.target.device = "host";
+  options.records.use_db = false;
   EXPECT_FALSE(Limits::load(options)->known());
 }
 

@@ -15,7 +15,7 @@
 #include "hone/base/allocation.h"
 #include "hone/base/file.h"
 #include "hone/base/printable.h"
-#include "hone/db/store_address.h"
+#include "hone/database.h"
 
 #include "command.h"
 #include "interrupt.h"
@@ -70,7 +70,7 @@ Status check_files(const Command& command) {
 // Every user of a machine may list its processes with their arguments.
 void hide_passwords(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    const std::string hidden = db::without_password(argv[i]);
+    const std::string hidden = without_password(argv[i]);
     std::copy(hidden.begin(), hidden.end(), argv[i]);
   }
 }

@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <map>
-
-#include "hone/graph/ops/registry.h"
+#include "hone/operators.h"
 
 #include "command.h"
 #include "json_text.h"
@@ -11,65 +8,18 @@
 namespace hone::tool {
 namespace {
 
-// All definitions of one operator, oldest first.
-using Definitions = std::vector<const graph::Op*>;
-
-std::map<std::string, Definitions> operators() {
-  std::map<std::string, Definitions> found;
-  for (const graph::Op* op : graph::all_ops()) {
-    const bool internal = op->name.starts_with("hone.");
-    if (!internal && op->until >= graph::kMinOpset) found[std::string(op->name)].push_back(op);
-  }
-  for (auto& [name, definitions] : found) {
-    std::sort(definitions.begin(), definitions.end(),
-              [](const graph::Op* a, const graph::Op* b) { return a->since < b->since; });
-  }
-  return found;
-}
-
-int first_opset(const graph::Op& op) { return std::max(op.since, graph::kMinOpset); }
-
 // "7 to 12, 13 to 28": one range per meaning.
-std::string opsets(const Definitions& definitions) {
+std::string text_of(const std::vector<OpsetRange>& ranges) {
   std::string text;
-  for (const graph::Op* op : definitions) {
-    const int first = first_opset(*op);
+  for (const auto& [first, last] : ranges) {
     text += text.empty() ? "" : ", ";
-    text += first == op->until ? std::to_string(first) : fmt::format("{} to {}", first, op->until);
+    text += first == last ? std::to_string(first) : fmt::format("{} to {}", first, last);
   }
   return text;
 }
 
-// How it becomes a kernel: what the newest definition says.
-std::string_view kind_text(const graph::Op& op) {
-  if (op.expand != nullptr && op.emit == nullptr) return "other operators";
-  if (op.emit == nullptr && op.kind != graph::Kind::kView) return "folded";
-  switch (op.kind) {
-    case graph::Kind::kContraction: return "contraction";
-    case graph::Kind::kReduction: return "reduction";
-    case graph::Kind::kElementwise: return "elementwise";
-    case graph::Kind::kView: return "view";
-    case graph::Kind::kOpaque: return "own kernel";
-  }
-  return "";
-}
-
-// "axis, keepdims" of the newest definition.
-std::string attribute_names(const graph::Op& op) {
-  std::string names;
-  std::string_view rest = op.attributes;
-  while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
-    if (item.empty()) continue;
-    names += names.empty() ? "" : ", ";
-    names += item.substr(0, item.find(':'));
-  }
-  return names;
-}
-
 std::string markdown() {
-  const auto found = operators();
+  const std::vector<OperatorInfo> found = operators();
   std::string text = fmt::format(
       "# Operators\n\n"
       "The {} operators of ONNX that Hone compiles, opsets {} to {}. `hone ops --markdown` prints "
@@ -79,32 +29,30 @@ std::string markdown() {
       "costs nothing; *folded* is known when the model is\ncompiled; *other operators*: the node "
       "is replaced by simpler ones.\n\n"
       "| operator | opsets | becomes | attributes |\n|---|---|---|---|\n",
-      found.size(), graph::kMinOpset, graph::kMaxOpset);
-  for (const auto& [name, definitions] : found) {
-    const graph::Op& newest = *definitions.back();
-    text += fmt::format("| {} | {} | {} | {} |\n", name, opsets(definitions), kind_text(newest),
-                        attribute_names(newest));
+      found.size(), opsets().since, opsets().until);
+  for (const OperatorInfo& op : found) {
+    text += fmt::format("| {} | {} | {} | {} |\n", op.name, text_of(op.opsets), op.becomes,
+                        join_names(op.attributes));
   }
   return text;
 }
 
 std::string plain_text() {
   Table table({"operator", "opsets", "becomes"}, 3);
-  for (const auto& [name, definitions] : operators())
-    table.add({name, opsets(definitions), std::string(kind_text(*definitions.back()))});
+  for (const OperatorInfo& op : operators()) table.add({op.name, text_of(op.opsets), op.becomes});
   return table.text();
 }
 
 Json to_json() {
   Json json = Json::array();
-  for (const auto& [name, definitions] : operators()) {
+  for (const OperatorInfo& op : operators()) {
     Json ranges = Json::array();
-    for (const graph::Op* op : definitions)
-      ranges.push_back({{"since", first_opset(*op)}, {"until", op->until}});
-    json.push_back({{"name", name},
+    for (const auto& [since, until] : op.opsets)
+      ranges.push_back({{"since", since}, {"until", until}});
+    json.push_back({{"name", op.name},
                     {"opsets", ranges},
-                    {"becomes", kind_text(*definitions.back())},
-                    {"attributes", attribute_names(*definitions.back())}});
+                    {"becomes", op.becomes},
+                    {"attributes", join_names(op.attributes)}});
   }
   return json;
 }

@@ -7,10 +7,12 @@
 #include <limits>
 
 #include "hone/base/options.h"
-#include "hone/cost/registry.h"
-#include "hone/db/store_address.h"
-#include "hone/target/target.h"
-#include "hone/tensor/npy.h"
+#include "hone/cost_models.h"
+#include "hone/database.h"
+#include "hone/device.h"
+#include "hone/npy.h"
+
+#include "interrupt.h"
 
 namespace hone::tool {
 
@@ -59,11 +61,11 @@ void add_db(CLI::App& app, std::string& path) {
                  "The database of measurements, a file or postgres://user@host/name; default: "
                  "~/.local/share/hone/hone.db")
       ->type_name("DB")
-      ->check([](const std::string& db) { return db::check_address(db).message(); });
+      ->check([](const std::string& db) { return check_database(db).message(); });
 }
 void add_device(CLI::App& app, std::string& name) {
   app.add_option("--device", name,
-                 fmt::format("The machine to compile for: {}", join_names(target::names())))
+                 fmt::format("The machine to compile for: {}", join_names(device_names())))
       ->type_name("NAME")
       ->capture_default_str();
 }
@@ -76,7 +78,7 @@ std::string measured_device_help() {
   return fmt::format(
       "The machine that records are from: {}, or a key that hone dataset stat prints; "
       "NAME/THREADS: only records with that number of threads",
-      join_names(target::names()));
+      join_names(device_names()));
 }
 void add_excluded_networks(CLI::App& app, std::vector<std::string>& names) {
   app.add_option("--exclude-model", names,
@@ -92,7 +94,7 @@ void add_cost(CLI::App& app, std::string& name) {
          fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined-CPU "
                      "if trees for this processor ship, combined if its trees were trained on the "
                      "instruction set (AVX2, AVX-512), else analytic",
-                     join_names(cost::model_names()), cost::kAutoModel))
+                     join_names(cost_model_names()), AdvancedOptions().cost))
       ->type_name("NAME")
       ->capture_default_str();
 }
@@ -177,26 +179,26 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
 
 Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   CompileOptions options;
-  HONE_ASSIGN_OR_RETURN(options.threads, parse_threads(texts.threads));
-  HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
-  HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
-  HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
-  HONE_ASSIGN_OR_RETURN(options.max_memory, parse_max_memory(texts.max_memory));
-  options.skip_passes = texts.skip_passes;
-  options.also_passes = texts.also_passes;
-  options.db = texts.db;
-  options.use_db = !texts.no_db;
-  options.linked_data = texts.linked_data;
-  options.device = texts.device;
-  options.transfer = texts.transfer;
-  options.exclude_models = texts.exclude_models;
-  options.use_shipped = !texts.no_shipped;
-  options.cost = texts.cost;
-  options.accuracy = texts.accuracy;
-  options.prefix = texts.prefix;
-  options.header = texts.header;
-  options.static_library = texts.static_library;
-  if (texts.check || texts.no_check) options.check = texts.check;
+  HONE_ASSIGN_OR_RETURN(options.target.threads, parse_threads(texts.threads));
+  HONE_ASSIGN_OR_RETURN(options.advanced.seed, parse_seed(texts.seed));
+  HONE_ASSIGN_OR_RETURN(options.model.shapes, parse_shapes(texts.shapes));
+  HONE_ASSIGN_OR_RETURN(options.model.bind, parse_tensors("--bind", texts.bind));
+  HONE_ASSIGN_OR_RETURN(options.target.max_memory, parse_max_memory(texts.max_memory));
+  options.advanced.skip_passes = texts.skip_passes;
+  options.advanced.also_passes = texts.also_passes;
+  options.records.db = texts.db;
+  options.records.use_db = !texts.no_db;
+  options.model.linked_data = texts.linked_data;
+  options.target.device = texts.device;
+  options.records.transfer = texts.transfer;
+  options.records.exclude_models = texts.exclude_models;
+  options.records.use_shipped = !texts.no_shipped;
+  options.advanced.cost = texts.cost;
+  options.target.accuracy = texts.accuracy;
+  options.library.prefix = texts.prefix;
+  options.library.header = texts.header;
+  options.library.static_library = texts.static_library;
+  if (texts.check || texts.no_check) options.library.check = texts.check;
   return options;
 }
 
@@ -223,15 +225,16 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
 
 Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   ModelRun run;
-  run.file.db = texts.db;
-  run.file.linked_data = texts.linked_data;
-  run.file.accuracy = texts.accuracy;
-  HONE_ASSIGN_OR_RETURN(run.file.max_memory, parse_max_memory(texts.max_memory));
-  HONE_ASSIGN_OR_RETURN(run.file.threads, parse_threads(texts.threads));
+  run.compile.interrupted = &listen_for_interrupt();
+  run.compile.records.db = texts.db;
+  run.compile.model.linked_data = texts.linked_data;
+  run.compile.target.accuracy = texts.accuracy;
+  HONE_ASSIGN_OR_RETURN(run.compile.target.max_memory, parse_max_memory(texts.max_memory));
+  HONE_ASSIGN_OR_RETURN(run.compile.target.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
-  HONE_ASSIGN_OR_RETURN(run.file.shapes, parse_shapes(texts.shapes));
-  HONE_ASSIGN_OR_RETURN(run.file.bind, parse_tensors("--bind", texts.bind));
+  HONE_ASSIGN_OR_RETURN(run.compile.model.shapes, parse_shapes(texts.shapes));
+  HONE_ASSIGN_OR_RETURN(run.compile.model.bind, parse_tensors("--bind", texts.bind));
   return run;
 }
 

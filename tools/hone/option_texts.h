@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/commands/tune.h"
-
-#include "model_file.h"
+#include "hone/open_model.h"
+#include "hone/options.h"
 
 namespace hone::tool {
 
@@ -38,18 +37,18 @@ void add_own_memory(CLI::App& app, std::string& text, const std::string& more = 
 // The options of everything that compiles a model or looks at how it would be.
 struct BuildOptionTexts {
   std::string threads = "0";
-  std::string seed = std::to_string(CompileOptions().seed);
+  std::string seed = std::to_string(AdvancedOptions().seed);
   std::vector<std::string> shapes, bind, skip_passes, also_passes;
   std::string db;
   bool no_db = false;
-  std::string device = CompileOptions().device;
-  std::string transfer = CompileOptions().transfer;
+  std::string device = TargetOptions().device;
+  std::string transfer = RecordOptions().transfer;
   std::vector<std::string> exclude_models;
   bool no_shipped = false;
   bool linked_data = false;
-  std::string cost = CompileOptions().cost;
-  std::string accuracy = CompileOptions().accuracy;
-  std::string prefix = CompileOptions().prefix;
+  std::string cost = AdvancedOptions().cost;
+  std::string accuracy = TargetOptions().accuracy;
+  std::string prefix = LibraryOptions().prefix;
   std::string max_memory;
   bool header = false;
   bool static_library = false;
@@ -68,12 +67,12 @@ struct ModelRunTexts {
   std::vector<std::string> shapes, bind;
   std::string db;
   bool linked_data = false;
-  std::string accuracy = CompileOptions().accuracy;
+  std::string accuracy = TargetOptions().accuracy;
   std::string max_memory;
   bool json = false;
 };
 struct ModelRun {
-  ModelFileOptions file;
+  CompileOptions compile;  // of an ONNX model
   int repeat = 1;
   uint64_t seed = 0;  // of random inputs
 };

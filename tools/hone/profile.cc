@@ -9,7 +9,7 @@
 
 namespace hone::tool {
 
-void Profile::add_run(std::span<const artifact::StepTime> steps) {
+void Profile::add_run(std::span<const StepTime> steps) {
   HONE_ASSERT(runs_ == 0 || steps.size() == steps_.size(), "all runs are of one model");
   if (runs_++ == 0) {
     steps_.assign(steps.begin(), steps.end());
@@ -23,7 +23,7 @@ std::vector<KernelTime> Profile::kernels() const {
   std::map<int, size_t> known;  // by the number of a task's first kernel
   size_t current = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const artifact::StepTime& step = steps_[i];
+    const StepTime& step = steps_[i];
     if (i == 0 || step.name != steps_[i - 1].name) {
       const auto [entry, fresh] = known.try_emplace(step.kernel, kernels.size());
       current = entry->second;

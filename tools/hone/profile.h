@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hone/artifact/loaded_model.h"
+#include "hone/model.h"
 
 #include "json_text.h"
 #include "limits.h"
@@ -26,7 +26,7 @@ class Profile {
  public:
   explicit Profile(Limits limits = {}) : limits_(std::move(limits)) {}
   // The steps of one more run of the same model.
-  void add_run(std::span<const artifact::StepTime> steps);
+  void add_run(std::span<const StepTime> steps);
   [[nodiscard]] int runs() const { return runs_; }
   [[nodiscard]] std::vector<KernelTime> kernels() const;  // the longest first
   [[nodiscard]] std::string text() const;                 // a table
@@ -35,7 +35,7 @@ class Profile {
  private:
   Limits limits_;
   int runs_ = 0;
-  std::vector<artifact::StepTime> steps_;  // seconds are sums over runs
+  std::vector<StepTime> steps_;  // seconds are sums over runs
 };
 
 }  // namespace hone::tool

@@ -5,8 +5,6 @@
 namespace hone::tool {
 namespace {
 
-using artifact::StepTime;
-
 // Two tasks that run kernels 0 and 1 as their phases, and one that runs kernel 2.
 std::vector<StepTime> steps(double scale) {
   return {{"conv1", "conv2d+relu", 0, 1e-3 * scale, 4e6},

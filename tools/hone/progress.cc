@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "hone/base/printable.h"
+#include "hone/base/status.h"
 
 #include "table.h"
 
@@ -32,9 +33,9 @@ struct Totals {
   size_t measured = 0;
 };
 
-Totals totals(const search::TuneProgress& progress) {
+Totals totals(const TuneProgress& progress) {
   Totals totals;
-  for (const search::TaskProgress& task : progress.tasks) {
+  for (const TaskProgress& task : progress.tasks) {
     if (!(task.best_seconds > 0)) continue;
     totals.best += task.multiplicity * task.best_seconds;
     // A default schedule that does not run gains nothing that could be told.
@@ -52,7 +53,7 @@ void write_stderr(const std::string& text) {
   std::fflush(stderr);
 }
 
-std::string progress_text(const search::TuneProgress& progress) {
+std::string progress_text(const TuneProgress& progress) {
   std::string text;
   const Totals sum = totals(progress);
   if (sum.measured > 0) {
@@ -71,7 +72,7 @@ std::string progress_text(const search::TuneProgress& progress) {
   return text;
 }
 
-std::string progress_bar(const search::TuneProgress& progress, size_t columns) {
+std::string progress_bar(const TuneProgress& progress, size_t columns) {
   constexpr size_t kBar = 20;
   const double share =
       progress.budget > 0 ? std::clamp(progress.elapsed / progress.budget, 0.0, 1.0) : 0;
@@ -83,14 +84,14 @@ std::string progress_bar(const search::TuneProgress& progress, size_t columns) {
   return bar + std::string(whole_characters(text, columns - bar.size()));
 }
 
-std::string progress_table(const search::TuneProgress& progress, size_t rows) {
-  std::vector<const search::TaskProgress*> order;
-  for (const search::TaskProgress& task : progress.tasks) order.push_back(&task);
+std::string progress_table(const TuneProgress& progress, size_t rows) {
+  std::vector<const TaskProgress*> order;
+  for (const TaskProgress& task : progress.tasks) order.push_back(&task);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->share > b->share; });
   if (order.size() > rows) order.resize(rows);
   Table table({"kernel", "count", "best", "of limit", "share", "gain in 10 s"});
-  for (const search::TaskProgress* task : order) {
+  for (const TaskProgress* task : order) {
     const bool limited = task->best_seconds > 0 && task->bound_seconds > 0;
     table.add({shorten(task->name, 32), fmt::format("{:g}", task->multiplicity),
                format_seconds(task->best_seconds),
@@ -102,7 +103,7 @@ std::string progress_table(const search::TuneProgress& progress, size_t rows) {
 
 ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void ProgressDisplay::show(const search::TuneProgress& progress) {
+void ProgressDisplay::show(const TuneProgress& progress) {
   const double pause = terminal_ ? 0.1 : 1.0;
   // Lines begin after a pause, so that bad input is one line.
   const double shown = terminal_ ? last_shown_ : std::max(last_shown_, 0.0);
@@ -118,7 +119,7 @@ void ProgressDisplay::show(const search::TuneProgress& progress) {
   }
 }
 
-void ProgressDisplay::draw(const search::TuneProgress& progress) {
+void ProgressDisplay::draw(const TuneProgress& progress) {
   const winsize size = terminal_size();
   const size_t columns = size.ws_col - 1U;
   // Header, rule and bar need three lines; the cursor can go up no further than the first one.

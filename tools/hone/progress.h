@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "hone/search/tune_tasks.h"
+#include "hone/progress.h"
 
 namespace hone::tool {
 
@@ -13,13 +13,13 @@ namespace hone::tool {
 // the model with the best schedule of each kernel, and its gain over the default ones; while
 // kernels are not measured yet, of the others: "best 2.1 ms (1.2x) of 3/20 kernels". After the
 // search what is done then takes the kernel's place.
-[[nodiscard]] std::string progress_text(const search::TuneProgress& progress);
+[[nodiscard]] std::string progress_text(const TuneProgress& progress);
 // The same after a bar, at most `columns` wide.
-[[nodiscard]] std::string progress_bar(const search::TuneProgress& progress, size_t columns);
+[[nodiscard]] std::string progress_bar(const TuneProgress& progress, size_t columns);
 // The kernels with the largest shares of the model, `rows` of them at most: best time, how much of
 // the limit that is ("-" while not measured), share of the model, and what part of the model's time
 // ten more seconds on it may save ("done" at its limit).
-[[nodiscard]] std::string progress_table(const search::TuneProgress& progress, size_t rows);
+[[nodiscard]] std::string progress_table(const TuneProgress& progress, size_t rows);
 
 // To stderr at once. Whether it arrives changes nothing.
 void write_stderr(const std::string& text);
@@ -30,11 +30,11 @@ class ProgressDisplay {
   ~ProgressDisplay() { finish(); }
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
-  void show(const search::TuneProgress& progress);
+  void show(const TuneProgress& progress);
   void finish();  // leaves the terminal on a fresh line
 
  private:
-  void draw(const search::TuneProgress& progress);
+  void draw(const TuneProgress& progress);
 
   bool terminal_;
   bool bar_shown_ = false;

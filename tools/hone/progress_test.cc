@@ -5,8 +5,8 @@
 namespace hone::tool {
 namespace {
 
-search::TuneProgress half_way() {
-  search::TuneProgress progress;
+TuneProgress half_way() {
+  TuneProgress progress;
   progress.elapsed = 30, progress.budget = 60, progress.left = 30;
   progress.trials = 480, progress.trials_per_second = 16;
   progress.task = 1;
@@ -19,14 +19,14 @@ TEST(progress, says_best_gain_speed_and_time_left) {
 }
 
 TEST(progress, after_the_search_it_says_what_is_done) {
-  search::TuneProgress progress = half_way();
+  TuneProgress progress = half_way();
   progress.task = -1, progress.stage = "writing the library";
   EXPECT_EQ(progress_text(progress),
             "best 6.00 ms (2.00x), 480 trials, 16.0/s, 30.0 s left, writing the library");
 }
 
 TEST(progress, the_total_says_how_many_kernels_it_is_of) {
-  search::TuneProgress progress = half_way();
+  TuneProgress progress = half_way();
   progress.tasks[1].best_seconds = 0;
   EXPECT_EQ(progress_text(progress),
             "best 4.00 ms (2.00x) of 1/2 kernels, 480 trials, 16.0/s, 30.0 s left, fc");
@@ -45,7 +45,7 @@ TEST(progress, the_bar_never_exceeds_the_terminal) {
 }
 
 TEST(progress, the_table_shows_the_largest_shares_first) {
-  search::TuneProgress progress = half_way();
+  TuneProgress progress = half_way();
   progress.tasks[0].share = 0.3, progress.tasks[0].expected_gain = 0.012;
   progress.tasks[0].bound_seconds = 1e-3;
   progress.tasks[1].share = 0.7, progress.tasks[1].bound_seconds = 1.96e-3;
@@ -61,7 +61,7 @@ TEST(progress, the_table_shows_the_largest_shares_first) {
 }
 
 TEST(progress, a_late_report_stays_in_the_bar) {
-  search::TuneProgress progress = half_way();
+  TuneProgress progress = half_way();
   progress.elapsed = 61, progress.left = 0;
   EXPECT_TRUE(progress_bar(progress, 200).starts_with("[####################] 100%  "));
   EXPECT_NE(progress_text(progress).find("0.0 s left"), std::string::npos);

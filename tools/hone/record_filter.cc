@@ -2,7 +2,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
-#include "hone/target/target.h"
+#include "hone/device.h"
 
 #include "option_texts.h"
 
@@ -21,8 +21,8 @@ void add_record_filter(CLI::App& app, RecordFilterTexts& texts) {
       ->type_name("N");
 }
 
-Result<db::Filter> parse_record_filter(const RecordFilterTexts& texts) {
-  db::Filter filter;
+Result<TrialFilter> parse_record_filter(const RecordFilterTexts& texts) {
+  TrialFilter filter;
   if (!texts.task.empty()) {
     const Result<uint64_t> key = parse_key(texts.task);
     if (!key.ok()) return invalid("--task: {} as 'hone db show' prints it", key.status().message());
@@ -30,8 +30,8 @@ Result<db::Filter> parse_record_filter(const RecordFilterTexts& texts) {
   }
   if (!texts.kernel.empty()) filter.kernel_class = texts.kernel;
   if (!texts.device.empty()) {
-    const Result<target::Target> target = target::find(texts.device);
-    filter.device = target.ok() ? target::device_key(*target) : texts.device;
+    const Result<Device> device = find_device(texts.device);
+    filter.device = device.ok() ? device->key : texts.device;
   }
   if (!texts.model.empty()) filter.model = texts.model;
   if (!texts.threads.empty()) {

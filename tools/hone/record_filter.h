@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "hone/db/trial_store.h"
+#include "hone/database.h"
 
 namespace hone::tool {
 
@@ -19,6 +19,6 @@ struct RecordFilterTexts {
 };
 
 void add_record_filter(CLI::App& app, RecordFilterTexts& texts);
-[[nodiscard]] Result<db::Filter> parse_record_filter(const RecordFilterTexts& texts);
+[[nodiscard]] Result<TrialFilter> parse_record_filter(const RecordFilterTexts& texts);
 
 }  // namespace hone::tool

@@ -6,13 +6,14 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/tensor/npy.h"
-#include "hone/trial/statistics.h"
+#include "hone/npy.h"
+#include "hone/open_model.h"
 
 #include "command.h"
 #include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
+#include "median.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "output_files.h"
@@ -29,9 +30,9 @@ struct RunTexts {
   bool profile = false;
 };
 
-std::vector<std::string> files_of(const std::vector<artifact::ModelTensor>& outputs) {
+std::vector<std::string> files_of(const std::vector<ModelTensor>& outputs) {
   std::vector<std::string> all;
-  for (const artifact::ModelTensor& output : outputs) all.push_back(output.name);
+  for (const ModelTensor& output : outputs) all.push_back(output.name);
   return output_files(all);
 }
 
@@ -55,11 +56,11 @@ void add_files(const RunTexts& texts, FileRoles& files) {
 }
 
 // That no output overwrites what was read.
-Status check_files(const RunTexts& texts, const ModelFile& file,
+Status check_files(const RunTexts& texts, const OpenedModel& file,
                    const std::vector<std::string>& outputs) {
   FileRoles files;
   add_files(texts, files);
-  for (const std::string& name : file.read) files.read("the model", name);
+  for (const std::string& name : file.files) files.read("the model", name);
   for (const std::string& name : outputs)
     files.written("--output-dir", (std::filesystem::path(texts.output_dir) / name).string());
   return files.check();
@@ -84,12 +85,12 @@ Moments moments(const Tensor& tensor) {
 }
 
 // `files`: of the outputs; none if none was written.
-Status print(const std::vector<artifact::ModelTensor>& names, const std::vector<Tensor>& outputs,
+Status print(const std::vector<ModelTensor>& names, const std::vector<Tensor>& outputs,
              const std::vector<std::string>& files, std::vector<double> times,
              const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
-  const double median = trial::median(times);
-  Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
+  const double typical = median(times);
+  Json json = {{"runs", times.size()}, {"median_seconds", typical}, {"min_seconds", times.front()}};
   json["outputs"] = Json::array();
   Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -113,7 +114,8 @@ Status print(const std::vector<artifact::ModelTensor>& names, const std::vector<
   } else {
     if (profile.runs() > 0) fmt::print("{}\n", profile.text());
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
-               times.size() == 1 ? "" : "s", format_seconds(median), format_seconds(times.front()));
+               times.size() == 1 ? "" : "s", format_seconds(typical),
+               format_seconds(times.front()));
     for (size_t i = 0; i < files.size(); ++i) {
       if (files[i] != output_files({names[i].name})[0])
         fmt::print("output {} is in {}\n", names[i].name, files[i]);
@@ -126,14 +128,15 @@ Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts.model));
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
   // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
-  for (const auto& [name, tensor] : given) options.file.shapes.emplace(name, tensor.shape());
-  options.file.available = given;
-  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(texts.model.model, options.file));
+  ModelOptions& model = options.compile.model;
+  for (const auto& [name, tensor] : given) model.shapes.emplace(name, tensor.shape());
+  model.available = given;
+  HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model.model, options.compile));
   for (const std::string& name : file.bound) {
-    if (options.file.bind.count(name) == 0) given.erase(name);
+    if (model.bind.count(name) == 0) given.erase(name);
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        arrange_inputs(file.model.inputs(), std::move(given), options.seed));
+                        inputs_of(file.model.inputs(), std::move(given), options.seed));
 
   std::vector<std::string> files;  // below the folder, one for each output
   if (!texts.output_dir.empty()) {
@@ -146,7 +149,7 @@ Status run_model(const RunTexts& texts) {
   Limits limits;
   if (texts.profile) {
     HONE_ASSIGN_OR_RETURN(limits,
-                          Limits::load(texts.model.db, target::host(), options.file.threads));
+                          Limits::load(texts.model.db, "host", options.compile.target.threads));
   }
   Profile profile(std::move(limits));
   file.model.profile(texts.profile);

@@ -2,8 +2,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/commands/inspect.h"
-#include "hone/graph/dot.h"
+#include "hone/inspect.h"
 
 #include "build_report.h"
 #include "command.h"
@@ -26,60 +25,41 @@ struct Options {
 
 constexpr double kMebibyte = 1 << 20;
 
-// One distinct task, by its first occurrence.
-struct Row {
-  size_t number;  // from 1: what `explain --task` takes
-  uint64_t key;
-  const TaskSummary& summary;
-  Shape shape;  // of its result
-};
-
-std::vector<Row> rows(const Inspection& model) {
-  std::vector<Row> rows;
-  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    const auto first = static_cast<size_t>(model.tasks.groups[g].calls[0]);
-    const graph::TaskCall& call = model.tasks.calls[first];
-    const graph::Node& last = model.graph.nodes[static_cast<size_t>(call.nodes.back())];
-    const auto result = std::find_if(last.outputs.begin(), last.outputs.end(),
-                                     [](graph::ValueId id) { return id != graph::kNoValue; });
-    rows.push_back({g + 1, call.key, model.summaries[g], model.graph.value(*result).shape});
-  }
-  return rows;
-}
-
 void print_text(const Inspection& model, const Limits& limits) {
   Table table(
       limits.header({"task", "first node", "kernel", "result", "times", "FLOPs", "bytes", "time"}),
       4);
   double seconds = 0;
-  for (const Row& row : rows(model)) {
-    const TaskSummary& task = row.summary;
+  for (size_t i = 0; i < model.distinct.size(); ++i) {
+    const TaskSummary& task = model.distinct[i].summary;
     const double time = task.known_seconds();
     seconds += time * task.multiplicity;
-    table.add(limits.row(
-        {std::to_string(row.number), shorten(task.name, 32), shorten(task.kernel_class, 40),
-         to_string(row.shape), std::to_string(task.multiplicity), format_count(task.flops),
-         format_count(task.bytes), (task.seconds > 0 ? "" : "~") + format_seconds(time)},
-        limits.of(task), task.seconds));
+    table.add(
+        limits.row({std::to_string(i + 1), shorten(task.name, 32), shorten(task.kernel_class, 40),
+                    to_string(model.distinct[i].result), std::to_string(task.multiplicity),
+                    format_count(task.flops), format_count(task.bytes),
+                    (task.seconds > 0 ? "" : "~") + format_seconds(time)},
+                   limits.of(task), task.seconds));
   }
-  fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.graph.nodes.size(),
-             model.tasks.calls.size(), model.tasks.groups.size());
+  fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.nodes, model.tasks,
+             model.distinct.size());
   fmt::print("{:.3f} GFLOP, {:.2f} MiB of weights, at most {:.2f} MiB of intermediate tensors\n",
-             graph::total_flops(model.tasks) * 1e-9,
-             static_cast<double>(model.weight_bytes) / kMebibyte,
-             static_cast<double>(model.plan.arena_bytes) / kMebibyte);
+             model.flops * 1e-9, static_cast<double>(model.weight_bytes) / kMebibyte,
+             static_cast<double>(model.arena_bytes) / kMebibyte);
   fmt::print("all tasks: ~{} (~: predicted, else measured)\n", format_seconds(seconds));
 }
 
 // `passes`: the rules of those that changed the graph, by its name, if they are asked for.
 void print_json(const Inspection& model, const Limits& limits, const Json& passes) {
-  Json json = {
-      {"nodes", model.graph.nodes.size()},           {"tasks", model.tasks.calls.size()},
-      {"distinct_tasks", model.tasks.groups.size()}, {"flops", graph::total_flops(model.tasks)},
-      {"weight_bytes", model.weight_bytes},          {"arena_bytes", model.plan.arena_bytes}};
+  Json json = {{"nodes", model.nodes},
+               {"tasks", model.tasks},
+               {"distinct_tasks", model.distinct.size()},
+               {"flops", model.flops},
+               {"weight_bytes", model.weight_bytes},
+               {"arena_bytes", model.arena_bytes}};
   if (!passes.is_null()) {
     json["passes"] = Json::array();
-    for (const std::string& name : graph::pass_names()) {
+    for (const std::string& name : pass_names()) {
       const bool changed = passes.contains(name);
       json["passes"].push_back({{"pass", name},
                                 {"changed", changed},
@@ -87,10 +67,10 @@ void print_json(const Inspection& model, const Limits& limits, const Json& passe
     }
   }
   json["kernels"] = Json::array();
-  for (const Row& row : rows(model)) {
-    Json kernel = to_json(row.summary, limits);
-    kernel["task"] = row.number;
-    kernel["shape"] = row.shape;
+  for (size_t i = 0; i < model.distinct.size(); ++i) {
+    Json kernel = to_json(model.distinct[i].summary, limits);
+    kernel["task"] = i + 1;
+    kernel["shape"] = model.distinct[i].result;
     json["kernels"].push_back(std::move(kernel));
   }
   fmt::print("{}", json_text(json));
@@ -104,7 +84,7 @@ class History {
   }
 
   [[nodiscard]] Result<std::string> after(const std::string& pass) const {
-    std::vector<std::string> order = graph::pass_names();
+    std::vector<std::string> order = pass_names();
     order.insert(order.begin(), "import");
     const auto end = std::find(order.begin(), order.end(), pass);
     if (end == order.end())
@@ -128,17 +108,19 @@ Status show(const Options& options) {
   Json passes = Json::object();
   if (!options.after.empty()) {
     HONE_RETURN_IF_ERROR(history.after(options.after).status());
-    inspect_options.on_change = [&](const std::string& pass, const std::string& graph,
-                                    const graph::RuleCounts&) { history.add(pass, graph); };
+    inspect_options.on_change = [&](const PassChange& change) {
+      history.add(change.pass, change.graph);
+    };
   } else if (options.passes && options.json) {
-    inspect_options.on_change = [&](const std::string& pass, const std::string&,
-                                    const graph::RuleCounts& rules) { passes[pass] = rules; };
+    inspect_options.on_change = [&](const PassChange& change) {
+      passes[change.pass] = change.rules;
+    };
   } else if (options.passes) {
-    inspect_options.on_change = [](const std::string& pass, const std::string& graph,
-                                   const graph::RuleCounts&) {
-      fmt::print("after {}:\n{}\n", pass, graph);
+    inspect_options.on_change = [](const PassChange& change) {
+      fmt::print("after {}:\n{}\n", change.pass, change.graph);
     };
   }
+  inspect_options.dot = !options.dot.empty();
   HONE_ASSIGN_OR_RETURN(const Inspection model, inspect(options.model, inspect_options));
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(inspect_options.compile));
   if (!options.dot.empty()) {
@@ -146,7 +128,7 @@ Status show(const Options& options) {
     for (const std::string& file : model.files) files.read("the model", file);
     files.written("--dot", options.dot);
     HONE_RETURN_IF_ERROR(files.check());
-    HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
+    HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, model.dot));
   }
   if (options.json) {
     print_json(model, limits, options.passes ? passes : Json());
@@ -154,7 +136,7 @@ Status show(const Options& options) {
     HONE_ASSIGN_OR_RETURN(const std::string text, history.after(options.after));
     fmt::print("{}", text);
   } else {
-    if (!options.passes) fmt::print("{}\n", graph::describe(model.graph));
+    if (!options.passes) fmt::print("{}\n", model.graph);
     print_text(model, limits);
   }
   return ok_status();

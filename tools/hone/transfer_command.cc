@@ -1,5 +1,5 @@
 #include "hone/base/options.h"
-#include "hone/commands/transfer_report.h"
+#include "hone/transfer.h"
 
 #include "command.h"
 #include "command_files.h"

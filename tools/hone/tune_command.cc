@@ -1,11 +1,9 @@
 #include <ctime>
 #include <filesystem>
 
-#include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
-#include "hone/search/policy.h"
-#include "hone/session/write_model.h"
+#include "hone/tune.h"
 
 #include "build_report.h"
 #include "command.h"
@@ -22,19 +20,17 @@ namespace {
 struct Options {
   std::string model, output;
   std::string budget = "60s";
-  std::string search = TuneOptions().search;
+  std::string search = SearchOptions().strategy;
   std::string policy_state;
-  std::string guide = TuneOptions().guide;
-  std::string adapt = TuneOptions().adapt;
+  std::string guide = SearchOptions().guide;
+  std::string adapt = SearchOptions().adapt;
   std::string overlap = "auto";
   BuildOptionTexts build;
   bool json = false;
 };
 
-// When this process began: what it has done until now was starting up, without waiting.
-double process_start() {
-  return real_clock().now_seconds() - static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
+// How long this process has run: what it has done until now was starting up, without waiting.
+double process_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::string output_of(const Options& options) {
   if (!options.output.empty()) return options.output;
@@ -64,13 +60,13 @@ std::string describe(const InModelSummary& in_model) {
 }
 
 // "7 schedules could not be measured: 5 compile (the first: more than ...), 2 timeout (...)"
-std::string describe(const std::map<trial::Outcome, search::Failures>& failures) {
+std::string describe(const std::vector<FailureSummary>& failures) {
   int count = 0;
   std::string kinds;
-  for (const auto& [outcome, alike] : failures) {
+  for (const FailureSummary& alike : failures) {
     count += alike.count;
     kinds += fmt::format("{}{} {} (the first: {})", kinds.empty() ? "" : ", ", alike.count,
-                         trial::outcome_name(outcome), shorten(alike.first, 100));
+                         alike.outcome, shorten(alike.first, 100));
   }
   return count == 0 ? "" : fmt::format("{} schedules could not be measured: {}\n", count, kinds);
 }
@@ -93,10 +89,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["not_compared"] = summary.not_compared;
     json["in_model"] = to_json(summary.in_model);
     json["failures"] = Json::object();
-    for (const auto& [outcome, alike] : summary.failures) {
-      json["failures"][std::string(trial::outcome_name(outcome))] = {{"count", alike.count},
-                                                                     {"first", alike.first}};
-    }
+    for (const FailureSummary& alike : summary.failures)
+      json["failures"][alike.outcome] = {{"count", alike.count}, {"first", alike.first}};
     fmt::print(report, "{}", json_text(json));
     return;
   }
@@ -128,23 +122,24 @@ Result<std::optional<bool>> parse_overlap(std::string_view text) {
 
 Status run(const Options& options) {
   TuneOptions parsed;
-  parsed.start_seconds = process_start();
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
-  HONE_ASSIGN_OR_RETURN(parsed.budget_seconds,
+  HONE_ASSIGN_OR_RETURN(parsed.search.budget_seconds,
                         of_option("--budget", parse_duration(options.budget)));
-  HONE_ASSIGN_OR_RETURN(parsed.overlap, parse_overlap(options.overlap));
-  HONE_RETURN_IF_ERROR(of_option("--search", search::make_policy(options.search)).status());
-  parsed.search = options.search;
-  parsed.policy_state = options.policy_state;
-  parsed.guide = options.guide;
-  parsed.adapt = options.adapt;
+  HONE_ASSIGN_OR_RETURN(parsed.search.overlap, parse_overlap(options.overlap));
+  const Status strategy = check_strategy(options.search);
+  if (!strategy.ok()) return invalid("--search: {}", strategy.message());
+  parsed.search.strategy = options.search;
+  parsed.search.policy_state = options.policy_state;
+  parsed.search.guide = options.guide;
+  parsed.search.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
-  parsed.on_progress = [&display](const search::TuneProgress& progress) {
+  parsed.on_progress = [&display](const TuneProgress& progress) {
     if (progress.trials > 0) finish_when_interrupted();  // there is something to write
     display.show(progress);
   };
   const std::string output = output_of(options);
+  parsed.search.spent_seconds = process_seconds();
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();
@@ -177,7 +172,7 @@ Command tune_command(CLI::App& root) {
          "--search", options->search,
          fmt::format("The search strategy: {}. Options (see docs/user/tuning.md) follow the name:\n"
                      "beam:width=16,incumbents=2",
-                     join_names(search::strategy_names())))
+                     join_names(strategy_names())))
       ->type_name("NAME[:OPTION=VALUE,...]")
       ->capture_default_str();
   app->add_option(

@@ -2,8 +2,7 @@
 #include <cmath>
 
 #include "hone/base/options.h"
-#include "hone/commands/verify.h"
-#include "hone/graph/import_onnx.h"
+#include "hone/verify.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -119,16 +118,16 @@ Status run(const Options& options) {
                           of_option("--tolerance", parse_real(options.tolerance, 0, 1e6)));
   }
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, graph::input_names(options.model));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, input_names(options.model));
   std::vector<NamedTensor> reference;
   if (!options.reference.empty()) {
     HONE_ASSIGN_OR_RETURN(reference, read_npz(options.reference));
     HONE_RETURN_IF_ERROR(add_reference_inputs(options, names, reference, given));
     verify_options.reference = &reference;
   }
-  for (const auto& [name, tensor] : given) compile.shapes.emplace(name, tensor.shape());
-  compile.available = given;
-  verify_options.make_inputs = [&](const std::vector<artifact::ModelTensor>& wanted) {
+  for (const auto& [name, tensor] : given) compile.model.shapes.emplace(name, tensor.shape());
+  compile.model.available = given;
+  verify_options.make_inputs = [&](const std::vector<ModelTensor>& wanted) {
     // What was bound is no input any more.
     std::map<std::string, Tensor> left = given;
     for (const std::string& name : names) {
@@ -136,7 +135,7 @@ Status run(const Options& options) {
                                      [&](const auto& input) { return input.name == name; });
       if (!stays) left.erase(name);
     }
-    return arrange_inputs(wanted, std::move(left), compile.seed);
+    return inputs_of(wanted, std::move(left), compile.advanced.seed);
   };
   HONE_ASSIGN_OR_RETURN(const VerifyReport report, verify(options.model, verify_options));
   if (options.json) {

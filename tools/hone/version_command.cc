@@ -1,5 +1,5 @@
 
-#include "hone/runtime/hone_model.h"
+#include "hone/version.h"
 
 #include "command.h"
 #include "json_text.h"
@@ -17,10 +17,10 @@ Command version_command(CLI::App& root) {
   add_json(*app, options->json);
   return {app, [options] {
             if (options->json) {
-              const Json json = {{"version", HONE_VERSION}, {"abi_version", HONE_ABI_VERSION}};
+              const Json json = {{"version", version()}, {"abi_version", abi_version()}};
               fmt::print("{}", json_text(json));
             } else {
-              fmt::print("hone {} (artifact interface {})\n", HONE_VERSION, HONE_ABI_VERSION);
+              fmt::print("hone {} (artifact interface {})\n", version(), abi_version());
             }
             return ok_status();
           }};

@@ -9,8 +9,8 @@
 
 #include "hone/artifact/artifact.h"
 #include "hone/artifact/artifact_testing.h"
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/file.h"
+#include "hone/model.h"
 #include "hone/runtime/cpu_features.h"
 
 namespace hone::artifact {
@@ -141,7 +141,7 @@ TEST(artifact_error, cpu_lacks_a_feature) {
   ArtifactSpec spec = good_spec();
   spec.features = {absent};
   ASSERT_TRUE(write_shared_library(spec, folder.file("model.so")).ok());
-  const Result<LoadedModel> model = LoadedModel::open(folder.file("model.so"));
+  const Result<Model> model = Model::load(folder.file("model.so"));
   ASSERT_FALSE(model.ok());
   EXPECT_NE(model.status().message().find("compiled for a CPU with " + absent), std::string::npos)
       << model.status().message();

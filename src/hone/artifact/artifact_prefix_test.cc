@@ -9,8 +9,8 @@
 
 #include "hone/artifact/artifact_testing.h"
 #include "hone/artifact/interface_names.h"
-#include "hone/artifact/loaded_model.h"
 #include "hone/artifact/system_symbols.h"
+#include "hone/model.h"
 
 namespace hone::artifact {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "hone/artifact/artifact_testing.h"
 #include "hone/artifact/linker.h"
-#include "hone/artifact/loaded_model.h"
+#include "hone/model.h"
 
 namespace hone::artifact {
 namespace {
@@ -32,7 +32,7 @@ Tensor input_tensor(const std::vector<float>& values) {
   return x;
 }
 
-void expect_filters(LoadedModel& model, float seed) {
+void expect_filters(Model& model, float seed) {
   const std::vector<float> x = filter_input(seed);
   Result<std::vector<Tensor>> results = model.run({{input_tensor(x)}});
   ASSERT_TRUE(results.ok()) << results.status().message();
@@ -47,7 +47,7 @@ TEST(artifact, runs_on_any_number_of_threads) {
   ASSERT_TRUE(written.ok()) << written.message();
   for (const int threads : {0, 1, 2, 4, 16, 64}) {
     SCOPED_TRACE(threads);
-    Result<LoadedModel> model = LoadedModel::open(path, threads);
+    Result<Model> model = Model::load(path, threads);
     ASSERT_TRUE(model.ok()) << model.status().message();
     for (int i = 0; i < 20; ++i) expect_filters(*model, static_cast<float>(i));
   }
@@ -58,7 +58,7 @@ TEST(artifact, describes_its_inputs_and_outputs) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
-  Result<LoadedModel> model = LoadedModel::open(path, 1);
+  Result<Model> model = Model::load(path, 1);
   ASSERT_TRUE(model.ok()) << model.status().message();
   ASSERT_EQ(model->inputs().size(), 1);
   EXPECT_EQ(model->inputs()[0].name, "x");
@@ -72,7 +72,7 @@ TEST(artifact, gives_outputs_their_actual_shape) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
-  Result<LoadedModel> model = LoadedModel::open(path, 2);
+  Result<Model> model = Model::load(path, 2);
   ASSERT_TRUE(model.ok()) << model.status().message();
   std::vector<float> x(kLength, -1);
   x[3] = 5;
@@ -89,7 +89,7 @@ TEST(artifact, takes_unaligned_arrays) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
-  Result<LoadedModel> model = LoadedModel::open(path, 2);
+  Result<Model> model = Model::load(path, 2);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const std::vector<float> values = filter_input(3);
   std::vector<float> memory(3 * kLength + 64);
@@ -132,8 +132,8 @@ TEST(artifact, of_two_prefixes_live_in_one_process) {
   ASSERT_TRUE(write_shared_library(spec, folder.file("second.so")).ok());
   // In the global scope a name that both export would be bound to the first.
   ASSERT_NE(dlopen(folder.file("first.so").c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
-  Result<LoadedModel> first = LoadedModel::open(folder.file("first.so"), 2);
-  Result<LoadedModel> second = LoadedModel::open(folder.file("second.so"), 2);
+  Result<Model> first = Model::load(folder.file("first.so"), 2);
+  Result<Model> second = Model::load(folder.file("second.so"), 2);
   ASSERT_TRUE(first.ok()) << first.status().message();
   ASSERT_TRUE(second.ok()) << second.status().message();
   expect_filters(*first, 1);
@@ -181,7 +181,7 @@ TEST(artifact, keeps_large_weights_in_place) {
       {"gather", 0, 1, 0, 0, {{ArgumentKind::kOutput, 0, 0}, last(0, a), last(1, b), last(2, c)}}};
   const Status written = write_shared_library(spec, folder.file("large.so"));
   ASSERT_TRUE(written.ok()) << written.message();
-  Result<LoadedModel> model = LoadedModel::open(folder.file("large.so"));
+  Result<Model> model = Model::load(folder.file("large.so"));
   ASSERT_TRUE(model.ok()) << model.status().message();
   Result<std::vector<Tensor>> results = model->run(std::span<const Tensor>());
   ASSERT_TRUE(results.ok()) << results.status().message();
@@ -245,7 +245,7 @@ TEST(artifact, maps_far_weights_read_only) {
     ArtifactSpec spec = filter_spec(kernels());
     ASSERT_TRUE(write_shared_library(spec, folder.file("a.so"), options).ok());
     expect_weights_read_only(folder.file("a.so"));
-    Result<LoadedModel> model = LoadedModel::open(folder.file("a.so"), 2);
+    Result<Model> model = Model::load(folder.file("a.so"), 2);
     ASSERT_TRUE(model.ok()) << model.status().message();
     expect_filters(*model, 1);
     ASSERT_TRUE(write_static_library(spec, folder.file("a.a"), options).ok());
@@ -260,9 +260,9 @@ TEST(artifact, objects_run_in_parallel) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
-  std::vector<LoadedModel> models;
+  std::vector<Model> models;
   for (int t = 0; t < 4; ++t) {
-    Result<LoadedModel> model = LoadedModel::open(path, 1 + t % 2);
+    Result<Model> model = Model::load(path, 1 + t % 2);
     ASSERT_TRUE(model.ok()) << model.status().message();
     models.push_back(std::move(model).value());
   }
@@ -279,7 +279,7 @@ TEST(artifact, profiles_its_steps) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
-  Result<LoadedModel> model = LoadedModel::open(path, 2);
+  Result<Model> model = Model::load(path, 2);
   ASSERT_TRUE(model.ok()) << model.status().message();
   expect_filters(*model, 0);
   for (const StepTime& step : model->step_times()) EXPECT_EQ(step.seconds, 0) << step.name;

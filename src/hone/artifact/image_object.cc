@@ -11,7 +11,7 @@
 namespace hone::artifact {
 namespace {
 
-constexpr const char* kNoteOwner = "Hone";  // loaded_model.cc looks for it
+constexpr const char* kNoteOwner = "Hone";  // model.cc looks for it
 // The linker holds one input section at a time in memory.
 constexpr int64_t kWeightChunk = 16 << 20;
 constexpr int64_t kWeightAlignment = 4096;

@@ -6,7 +6,7 @@
 
 #include "hone/artifact/artifact_testing.h"
 #include "hone/artifact/linker.h"
-#include "hone/artifact/loaded_model.h"
+#include "hone/model.h"
 
 namespace hone::artifact {
 namespace {
@@ -20,7 +20,7 @@ using testing::kLength;
 ArtifactSpec spec() { return filter_spec(testing::read_file(HONE_TEST_KERNELS)); }
 
 std::vector<float> run(const std::string& path, const std::vector<float>& x) {
-  Result<LoadedModel> model = LoadedModel::open(path, 2);
+  Result<Model> model = Model::load(path, 2);
   EXPECT_TRUE(model.ok()) << model.status().message();
   if (!model.ok()) return {};
   Tensor input(DType::kF32, {1, kLength});

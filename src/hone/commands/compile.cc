@@ -1,4 +1,5 @@
-// compile.cc - the facade without measuring.
+#include "hone/compile.h"
+
 #include "hone/base/clock.h"
 #include "hone/commands/check/checked_writer.h"
 #include "hone/commands/tune.h"
@@ -9,8 +10,8 @@ namespace {
 
 CheckPolicy policy_of(const CompileOptions& options, double start) {
   using When = CheckPolicy::When;
-  if (!options.check) return {.when = When::kIfCheap, .start = start};
-  return {.when = *options.check ? When::kAlways : When::kNever};
+  if (!options.library.check) return {.when = When::kIfCheap, .start = start};
+  return {.when = *options.library.check ? When::kAlways : When::kNever};
 }
 
 Result<CompileSummary> compile_since(const graph::Graph& graph, const std::string& output,
@@ -53,10 +54,6 @@ Result<CompileSummary> compile(const std::string& model, const std::string& outp
   HONE_ASSIGN_OR_RETURN(CompileSummary summary, compile_since(graph, output, options, start));
   summary.files = std::move(files);
   return summary;
-}
-
-Result<artifact::LoadedModel> load(const std::string& library, int num_threads) {
-  return artifact::LoadedModel::open(library, num_threads);
 }
 
 }  // namespace hone

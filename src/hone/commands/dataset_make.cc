@@ -34,7 +34,8 @@ InputKind kind_of(const graph::Value& value) {
 }
 
 Result<std::vector<Input>> inputs_of(const std::string& path, bool linked_data) {
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(path, {.linked_data = linked_data}));
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph,
+                        import_model(path, {.model = {.linked_data = linked_data}}));
   std::vector<Input> inputs;
   for (const graph::ValueId id : graph.inputs) {
     const graph::Value& value = graph.value(id);
@@ -117,12 +118,13 @@ class Collector {
  private:
   [[nodiscard]] Status take(const std::string& path, ModelVariant& variant) {
     CompileOptions compile;
-    compile.shapes = variant.shapes;
-    compile.linked_data = options_.linked_data;
-    compile.use_db = false;
-    compile.cost = "analytic";  // which tasks there are does not hang on trees that learn from them
-    compile.device = options_.devices[0];
-    compile.seed = options_.seed;
+    compile.model.shapes = variant.shapes;
+    compile.model.linked_data = options_.linked_data;
+    compile.records.use_db = false;
+    compile.advanced.cost =
+        "analytic";  // which tasks there are does not hang on trees that learn from them
+    compile.target.device = options_.devices[0];
+    compile.advanced.seed = options_.seed;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks model, make_tasks(*session, std::move(graph), compile));

@@ -1,8 +1,10 @@
-#include "hone/commands/explain.h"
+#include "hone/explain.h"
 
 #include <algorithm>
 #include <charconv>
 
+#include "hone/analysis/cpu_measure.h"
+#include "hone/backend/cpu/inner_loop.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
@@ -108,7 +110,7 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
 
 Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                              const ExplainOptions& options) {
-  const search::TaskContext context = task_context(model, options.compile.seed);
+  const search::TaskContext context = task_context(model, options.compile.advanced.seed);
   search::TaskTuner tuner(tune_task(model, task), context);
   HONE_RETURN_IF_ERROR(tuner.open(nullptr));
   HONE_ASSIGN_OR_RETURN(std::vector<search::Candidate> candidates,
@@ -116,8 +118,9 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
   search::Candidate& candidate = candidates[0];
   tuner.build(candidate);
   HONE_RETURN_IF_ERROR(candidate.status);
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<measure::Runner> runner,
-                        model.session->machine().make_runner(options.worker, model.target()));
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<measure::Runner> runner,
+      model.session->machine().make_runner(hooks_of(options.compile).worker, model.target()));
   HONE_RETURN_IF_ERROR(runner->submit({candidate.job}));
   HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner->collect());
   const measure::Measurement& answer = answers.at(0);
@@ -158,8 +161,8 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
     for (size_t level = 0; level < root.level_cycles.size(); ++level)
       out.level_seconds[level] += root.level_cycles[level] * cycle;
     for (const analysis::StageMeasure& stage : root.stages) {
-      out.stages.push_back(
-          {candidate.state.stages[static_cast<size_t>(stage.stage)].name(), stage});
+      out.stages.push_back({candidate.state.stages[static_cast<size_t>(stage.stage)].name(),
+                            stage.body_cycles, stage.registers, stage.compute_cycles, stage.bytes});
     }
   }
   return ok_status();
@@ -171,7 +174,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   using Measure = ExplainOptions::Measure;
   if (options.measure == Measure::kAlways)
     HONE_RETURN_IF_ERROR(
-        machine_of(options.compile).find_measurable(options.compile.device).status());
+        machine_of(options.compile).find_measurable(options.compile.target.device).status());
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options.compile));
   HONE_ASSIGN_OR_RETURN(const Found found, find_task(*session, path, options));
   const auto& [model, task] = found;
@@ -189,7 +192,6 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
                         session->kernels().build(model.distinct[task], chosen.steps));
   out.program = ir::print(kernel->program());
   if (options.passes) HONE_RETURN_IF_ERROR(trace_passes(model, task, chosen.steps, out));
-  out.phases = kernel->code.phases;
   out.text_bytes = kernel->code.text_bytes;
   out.scratch_bytes = kernel->code.scratch_bytes;
   out.registers_needed = backend::cpu::registers_needed(kernel->program(), model.target());

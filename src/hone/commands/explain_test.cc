@@ -1,5 +1,5 @@
 // What is known of a task of a small model; the program is its own worker (see tune_test.cc).
-#include "hone/commands/explain.h"
+#include "hone/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ struct Fixture {
     network.input("x", {24, 32}).constant("w", graph::random_tensor({32, 48}, rng));
     network.node("MatMul", {"x", "w"}, {"a"}).node("Relu", {"a"}, {"y"}).output("y");
     EXPECT_TRUE(write_file_atomic(model, network.bytes()).ok());
-    options.compile.use_db = false;
-    options.compile.threads = 1;
+    options.compile.records.use_db = false;
+    options.compile.target.threads = 1;
     options.task = "1";
     options.measure = Measure::kNever;
   }
@@ -39,19 +39,19 @@ struct Fixture {
   Status refused() { return explain(model, options).status(); }
   // Tunes the model for a moment, so that the database knows it.
   void tune_it() {
-    options.compile.use_db = true;
-    options.compile.db = db;
+    options.compile.records.use_db = true;
+    options.compile.records.db = db;
     TuneOptions tuning;
     tuning.compile = options.compile;
-    tuning.budget_seconds = 30;
-    tuning.max_trials = 3;
+    tuning.search.budget_seconds = 30;
+    tuning.search.max_trials = 3;
     EXPECT_TRUE(tune(model, folder.file("model.so"), tuning).ok());
   }
 };
 
 TEST(explain, from_the_steps_to_the_machine_code) {
   Fixture f;
-  f.options.compile.device = "x86-64-avx512";  // the same on every machine
+  f.options.compile.target.device = "x86-64-avx512";  // the same on every machine
   f.options.schedule = Schedule::kDefault;
   const Explanation e = f.explain_it();
   EXPECT_EQ(e.task.kernel_class, "gemm+relu");
@@ -118,7 +118,7 @@ TEST(explain, a_schedule_without_a_time_is_run) {
 
 TEST(explain, a_device_that_is_not_here_is_not_run) {
   Fixture f;
-  f.options.compile.device = "aarch64-neon";
+  f.options.compile.target.device = "aarch64-neon";
   f.options.measure = Measure::kIfUnknown;
   EXPECT_FALSE(f.explain_it().measured.has_value());
   f.options.measure = Measure::kAlways;
@@ -131,7 +131,9 @@ TEST(explain, what_was_stored_is_not_run_again) {
   EXPECT_EQ(f.refused().code(), Code::kNotFound);
   f.tune_it();
   f.options.measure = Measure::kIfUnknown;
-  f.options.worker.executable = "/nonexistent";  // it would fail
+  JobHooks hooks;
+  hooks.worker.executable = "/nonexistent";  // it would fail
+  f.options.compile.advanced.hooks = &hooks;
   const Explanation e = f.explain_it();
   EXPECT_EQ(e.task.source, "stored");
   ASSERT_TRUE(e.measured.has_value());
@@ -154,7 +156,7 @@ TEST(explain, a_task_of_the_database_needs_no_model) {
   f.options.task = "1";
   EXPECT_EQ(explain("", f.options).status().code(), Code::kInvalid);
   f.options.task = hash_hex(of_model.key);
-  f.options.compile.use_db = false;
+  f.options.compile.records.use_db = false;
   EXPECT_EQ(explain("", f.options).status().code(), Code::kInvalid);
 }
 

@@ -13,9 +13,11 @@ constexpr double kQuiet = 0.1;  // share of the cores that others and the host m
 void find_limits(const machine::Machine& machine, const TuneOptions& options,
                  const std::function<void()>& before) {
   const CompileOptions& compile = options.compile;
-  if (!compile.use_db || compile.device != "host" || options.budget_seconds < kLimitsBudget) return;
+  if (!compile.records.use_db || compile.target.device != "host" ||
+      options.search.budget_seconds < kLimitsBudget)
+    return;
   const std::string device = target::device_key(machine.target());
-  const auto known = db::load_roofline(compile.db, device);
+  const auto known = db::load_roofline(compile.records.db, device);
   if (!known.ok() || *known) return;
   before();
   measure::HostMonitor host(machine.conditions().load());
@@ -27,7 +29,8 @@ void find_limits(const machine::Machine& machine, const TuneOptions& options,
     log_warning("the machine has other work: its limits stay unknown");
     return;
   }
-  const Status status = found.ok() ? db::save_roofline(compile.db, device, *found) : found.status();
+  const Status status =
+      found.ok() ? db::save_roofline(compile.records.db, device, *found) : found.status();
   if (!status.ok() && status.code() != Code::kCancelled)
     log_warning("the machine's limits stay unknown: {}", status.message());
 }

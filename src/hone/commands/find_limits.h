@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "hone/commands/tune_options.h"
 #include "hone/machine/machine.h"
+#include "hone/options.h"
 
 namespace hone {
 

@@ -67,8 +67,8 @@ TEST(in_model, the_fastest_challenger_takes_the_place) {
 
 CompileOptions one_thread() {
   CompileOptions options;
-  options.use_db = false;
-  options.threads = 1;
+  options.records.use_db = false;
+  options.target.threads = 1;
   return options;
 }
 

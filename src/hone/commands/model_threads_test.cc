@@ -81,8 +81,8 @@ TEST(model_threads, any_number_gives_the_same_bits) {
   const std::string library = folder.file("model.so");
   const graph::Graph graph = model.graph();
   CompileOptions options;
-  options.use_db = false;
-  options.threads = 64;  // each kernel may ask for all
+  options.records.use_db = false;
+  options.target.threads = 64;  // each kernel may ask for all
   const Result<CompileSummary> summary = compile(graph, library, options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   const Outcome one = run_with_threads(library, input, {1, 33}, 1);
@@ -115,10 +115,10 @@ TEST(model_threads, a_kernel_that_gains_less_than_a_fork_and_join_wakes_none) {
   const TempDir folder = std::move(TempDir::create()).value();
   const std::string library = folder.file("model.so");
   CompileOptions options;
-  options.threads = 2;
-  options.db = folder.file("limits.db");
+  options.target.threads = 2;
+  options.records.db = folder.file("limits.db");
   for (const auto& [seconds, small] : {std::pair{1e-9, 0}, {1e-3, 2}}) {
-    store_fork_join(options.db, {{2, seconds}});
+    store_fork_join(options.records.db, {{2, seconds}});
     const Result<CompileSummary> summary = compile(graph, library, options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_EQ(summary->calls, 2);
@@ -139,10 +139,10 @@ TEST(model_threads, a_kernel_wakes_as_many_as_it_gains_from) {
   const TempDir folder = std::move(TempDir::create()).value();
   const std::string library = folder.file("model.so");
   CompileOptions options;
-  options.threads = 64;
-  options.db = folder.file("limits.db");
+  options.target.threads = 64;
+  options.records.db = folder.file("limits.db");
   const auto most = [&](std::vector<trial::ForkJoin> fork_join) {
-    store_fork_join(options.db, std::move(fork_join));
+    store_fork_join(options.records.db, std::move(fork_join));
     EXPECT_TRUE(compile(graph, library, options).ok());
     return run_with_threads(library, input, {64, 256}, 64).threads.most;
   };
@@ -177,8 +177,8 @@ TEST(model_threads, the_callers_floating_point_mode_changes_nothing) {
   const TempDir folder = std::move(TempDir::create()).value();
   const std::string library = folder.file("model.so");
   CompileOptions options;
-  options.use_db = false;
-  options.threads = 64;
+  options.records.use_db = false;
+  options.target.threads = 64;
   const Result<CompileSummary> summary = compile(graph, library, options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   const Shape shape = {32, 64};

@@ -108,8 +108,8 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
   }
   threads_.parallel_for(std::ssize(tasks_), [&](int64_t i) {
     KnownTask& task = tasks_[static_cast<size_t>(i)];
-    const search::Predicted predicted =
-        search::best_predicted(search_task(model_, task.group, *task.space, options_.compile.seed));
+    const search::Predicted predicted = search::best_predicted(
+        search_task(model_, task.group, *task.space, options_.compile.advanced.seed));
     task.fallback = task.space->steps(predicted.point);
     task.predicted = predicted.seconds;
   });
@@ -148,8 +148,8 @@ Result<Source> Reporter::named_source(const std::string& name,
   } else if (std::filesystem::path(name).extension() == ".onnx") {
     // Its tasks, whichever model they were measured for.
     CompileOptions compile = options_.compile;
-    compile.shapes.clear();
-    compile.bind.clear();
+    compile.model.shapes.clear();
+    compile.model.bind.clear();
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(name, compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks tasks,
                           make_tasks(*model_.session, std::move(graph), compile));
@@ -264,12 +264,12 @@ Result<std::vector<Choice>> Reporter::ranked_best(const Source& source) {
   std::vector<search::TransferResult> found(tasks_.size());
   threads_.parallel_for(std::ssize(tasks_), [&](int64_t i) {
     const KnownTask& task = tasks_[static_cast<size_t>(i)];
-    found[static_cast<size_t>(i)] =
-        search::transfer(search_task(model_, task.group, *task.space, options_.compile.seed),
-                         model_.dag(task.group), source.pool,
-                         {.device = model_.device(),
-                          .same_class = options_.as_in_paper,
-                          .as_they_are = options_.as_in_paper});
+    found[static_cast<size_t>(i)] = search::transfer(
+        search_task(model_, task.group, *task.space, options_.compile.advanced.seed),
+        model_.dag(task.group), source.pool,
+        {.device = model_.device(),
+         .same_class = options_.as_in_paper,
+         .as_they_are = options_.as_in_paper});
   });
   std::vector<Choice> chosen;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -355,17 +355,18 @@ Result<TransferReport> Reporter::run() {
   std::vector<schedule::Steps> defaults(model_.tasks.groups.size());
   for (const KnownTask& task : tasks_) defaults[task.group] = task.fallback;
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(model_, defaults));
-  context_ = task_context(model_, options_.compile.seed, packed);
+  context_ = task_context(model_, options_.compile.advanced.seed, packed);
   if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
   search::TransferPool everything = knowledge.pool;
   everything.exclude_tasks(model_.own);
   HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
+  const JobHooks& hooks = hooks_of(options_.compile);
   std::unique_ptr<measure::Runner> local;
-  if (!options_.runner) {
+  if (!hooks.runner) {
     HONE_ASSIGN_OR_RETURN(local,
-                          model_.session->machine().make_runner(options_.worker, model_.target()));
+                          model_.session->machine().make_runner(hooks.worker, model_.target()));
   }
-  runner_ = options_.runner ? options_.runner : local.get();
+  runner_ = hooks.runner ? hooks.runner : local.get();
   for (const Source& source : sources) HONE_RETURN_IF_ERROR(try_source(source));
   HONE_RETURN_IF_ERROR(compare());
   return std::move(report_);
@@ -380,14 +381,14 @@ std::optional<double> TransferClass::share() const {
 }
 
 Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportOptions& options) {
-  if (!options.compile.use_db)
+  if (!options.compile.records.use_db)
     return invalid("a database is needed: it has what the sources know and what the best is");
-  if (options.compile.transfer == "off")
+  if (options.compile.records.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
   if (options.as_in_paper && options.search_seconds > 0)
     return invalid("a time to search in goes with a search: schedules as they are have none");
   HONE_RETURN_IF_ERROR(
-      machine_of(options.compile).find_measurable(options.compile.device).status());
+      machine_of(options.compile).find_measurable(options.compile.target.device).status());
   if (excludes(options.compile, graph.name)) {
     return invalid("--exclude-model {}: the report needs the records of the model that it is about",
                    graph.name);

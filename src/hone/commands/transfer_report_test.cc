@@ -32,6 +32,7 @@ graph::Graph network(const std::string& name, int64_t size) {
 
 struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
+  JobHooks hooks;
   TransferReportOptions options;
   int measured = 0;
   // Whatever is longer to run as code is slower.
@@ -40,10 +41,11 @@ struct Fixture {
     return 1e-6 * static_cast<double>(job.object.size());
   }};
   Fixture() {
-    options.compile.db = folder.file("hone.db");
-    options.compile.use_shipped = false;
-    options.compile.threads = 1;
-    options.runner = &runner;
+    options.compile.records.db = folder.file("hone.db");
+    options.compile.records.use_shipped = false;
+    options.compile.target.threads = 1;
+    hooks.runner = &runner;
+    options.compile.advanced.hooks = &hooks;
   }
   // Two records of each task of a model, ten seconds apart.
   void store(graph::Graph graph, const std::string& name) {
@@ -75,7 +77,7 @@ struct Fixture {
         records.push_back(std::move(r));
       }
     }
-    const Result<std::unique_ptr<db::Store>> store = db::open_store(options.compile.db);
+    const Result<std::unique_ptr<db::Store>> store = db::open_store(options.compile.records.db);
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->add(records).ok());
   }
@@ -166,7 +168,7 @@ TEST(transfer_report, says_what_the_rule_promised_of_each_named_model) {
   Fixture f;
   f.store(network("target", 20), "target");
   f.store(network("first", 24), "first");
-  f.options.compile.seed = 3;
+  f.options.compile.advanced.seed = 3;
   f.options.from = {"first", "pool"};
   const Result<TransferReport> report = transfer_report(network("target", 20), f.options);
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -176,7 +178,7 @@ TEST(transfer_report, says_what_the_rule_promised_of_each_named_model) {
 
 TEST(transfer_report, what_is_missing_is_said) {
   Fixture f;
-  ASSERT_TRUE(db::open_store(f.options.compile.db).ok());
+  ASSERT_TRUE(db::open_store(f.options.compile.records.db).ok());
   EXPECT_EQ(transfer_report(network("target", 20), f.options).status().code(), Code::kNotFound);
   f.store(network("other", 24), "other");
   f.store(network("target", 20), "target");
@@ -184,7 +186,7 @@ TEST(transfer_report, what_is_missing_is_said) {
   const Status status = transfer_report(network("target", 20), f.options).status();
   EXPECT_EQ(status.code(), Code::kNotFound);
   EXPECT_NE(status.message().find("other"), std::string::npos) << status.message();
-  f.options.compile.use_db = false;
+  f.options.compile.records.use_db = false;
   EXPECT_EQ(transfer_report(network("target", 20), f.options).status().code(), Code::kInvalid);
 }
 

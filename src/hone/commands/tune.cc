@@ -29,8 +29,8 @@ double seconds_of_a_run(const ModelTasks& model) {
 
 CheckPolicy check_policy(const TuneOptions& options) {
   using When = CheckPolicy::When;
-  const CheckSeconds seconds = check_seconds(options.budget_seconds);
-  return {.when = options.compile.check.value_or(true) ? When::kAlways : When::kNever,
+  const CheckSeconds seconds = check_seconds(options.search.budget_seconds);
+  return {.when = options.compile.library.check.value_or(true) ? When::kAlways : When::kNever,
           .more_seconds = seconds.more,
           .most_seconds = seconds.most,
           .ends_early = true};
@@ -46,15 +46,15 @@ class Tuning {
         output_(output),
         options_(options),
         start_(start),
-        end_(start + options.budget_seconds),
+        end_(start + options.search.budget_seconds),
         policy_(std::move(policy)),
         is_static_(is_static_library(output, options.compile)),
         compile_(options.compile),
         plain_(options.compile),
         writer_(graph_, check_policy(options), options.interrupted) {
-    plain_.header = false;
-    plain_.static_library = false;
-    plain_.sync = false;
+    plain_.library.header = false;
+    plain_.library.static_library = false;
+    plain_.library.sync = false;
   }
   Result<TuneSummary> run();
 
@@ -100,7 +100,7 @@ class Tuning {
   Untuned untuned_;
   TimePlan plan_;
 
-  search::TuneProgress progress_;  // last told
+  TuneProgress progress_;  // last told
   search::TuneResult tuned_;
   TunedByKey tuned_by_key_;
   std::optional<ModelTasks> partition_;  // if measured times may say otherwise than predicted ones
@@ -110,13 +110,13 @@ class Tuning {
 };
 
 TimeDemand Tuning::demand() const {
-  return {.budget_seconds = options_.budget_seconds,
+  return {.budget_seconds = options_.search.budget_seconds,
           .weight_bytes = constant_bytes(untuned_.model.tasks),
           .kernels = std::ssize(untuned_.schedules),
           .run_seconds = seconds_of_a_run(untuned_.model),
           .static_library = is_static_,
-          .checks = options_.compile.check.value_or(true),
-          .bounded_memory = plain_.max_memory > 0};
+          .checks = options_.compile.library.check.value_or(true),
+          .bounded_memory = plain_.target.max_memory > 0};
 }
 
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.
@@ -147,7 +147,7 @@ Result<Written> Tuning::write_untuned() {
       Result<Written> written =
           writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, untuned_library(),
                         plain_, remake());
-      compile_.skip_passes = plain_.skip_passes;
+      compile_.advanced.skip_passes = plain_.advanced.skip_passes;
       if (written.ok() || written.status().code() != Code::kIo) return written;
       status = written.status();
     }
@@ -173,7 +173,7 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
 
 search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   search::TuneLoopOptions loop;
-  loop.context = task_context(untuned_.model, compile_.seed, packed_bytes);
+  loop.context = task_context(untuned_.model, compile_.advanced.seed, packed_bytes);
   loop.context.model = session_.guide().get();
   loop.context.policy = policy_.get();
   loop.runner = runner_.get();
@@ -184,12 +184,12 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.start = start_;
   loop.end = end_;
   loop.deadline = end_ - plan_.reserved_seconds;
-  loop.batch = options_.batch;
-  loop.max_trials = options_.max_trials;
-  loop.overlap = options_.overlap;
+  loop.batch = options_.search.batch;
+  loop.max_trials = options_.search.max_trials;
+  loop.overlap = options_.search.overlap;
   loop.roofline = session_.roofline();
   loop.interrupted = options_.interrupted;
-  loop.on_progress = [this](const search::TuneProgress& progress) {
+  loop.on_progress = [this](const TuneProgress& progress) {
     progress_ = progress;
     if (options_.on_progress) options_.on_progress(progress);
   };
@@ -202,8 +202,8 @@ Status Tuning::search_schedules() {
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
-  if (!options_.policy_state.empty())
-    summary_.policy_status = search::save_policy_state(options_.policy_state, *policy_);
+  if (!options_.search.policy_state.empty())
+    summary_.policy_status = search::save_policy_state(options_.search.policy_state, *policy_);
   ask_store_again();
   summarise_search();
   return ok_status();
@@ -222,7 +222,8 @@ void Tuning::ask_store_again() {
 void Tuning::summarise_search() {
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;
-  summary_.failures = tuned_.failures;
+  for (const auto& [outcome, alike] : tuned_.failures)
+    summary_.failures.push_back({std::string(outcome_name(outcome)), alike.count, alike.first});
   summary_.interrupted = tuned_.interrupted;
   // A model that computes something else is not what is to be beaten.
   const bool was_wrong = std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
@@ -237,7 +238,7 @@ void Tuning::announce(std::string_view stage) {
   progress_.task = -1;
   progress_.elapsed = now - start_;
   progress_.left = std::max(0.0, end_ - now);
-  progress_.budget = options_.budget_seconds;
+  progress_.budget = options_.search.budget_seconds;
   options_.on_progress(progress_);
 }
 
@@ -263,7 +264,7 @@ void Tuning::compare_kernels() {
   const double deadline =
       std::min(clock_.now_seconds() + plan_.in_model_seconds, end_ - plan_.finish_seconds);
   watch_->wait(deadline - plan_.in_model_seconds / 2);
-  const InModelOptions how = {deadline, compile_.seed, options_.interrupted};
+  const InModelOptions how = {deadline, compile_.advanced.seed, options_.interrupted};
   const int most = most_challengers(plan_, std::ssize(schedules_));
   const Status status = choose_in_model(chosen(), schedules_, tuned_by_key_, most, how, in_model);
   if (status.code() == Code::kCancelled) {
@@ -348,7 +349,7 @@ Status Tuning::compare_models() {
 // to fit a bound of memory is not what is best without it.
 void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> schedules) {
   const bool compared = summary_.in_model.skipped.empty() || summary_.kept_untuned;
-  if (session_.store() == nullptr || !summary_.store_status.ok() || plain_.max_memory > 0 ||
+  if (session_.store() == nullptr || !summary_.store_status.ok() || plain_.target.max_memory > 0 ||
       !compared)
     return;
   // Of another partition nobody asks: what is measured now decides against it.
@@ -362,11 +363,11 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
 Result<TuneSummary> Tuning::run() {
   find_limits(session_.machine(), options_, [this] { announce("measuring the machine's limits"); });
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(session_, graph_, compile_));
-  HONE_ASSIGN_OR_RETURN(runner_,
-                        session_.machine().make_runner(options_.worker, session_.target()));
+  HONE_ASSIGN_OR_RETURN(
+      runner_, session_.machine().make_runner(hooks_of(compile_).worker, session_.target()));
   watch_.emplace(session_.machine().watch_cores(
       session_.threads(),
-      {measure::kUsualPatience * options_.budget_seconds, options_.interrupted}));
+      {measure::kUsualPatience * options_.search.budget_seconds, options_.interrupted}));
   HONE_RETURN_IF_ERROR(write_and_plan());
   HONE_RETURN_IF_ERROR(search_schedules());
   HONE_RETURN_IF_ERROR(choose_schedules());
@@ -381,45 +382,58 @@ Result<TuneSummary> Tuning::run() {
   return std::move(summary_);
 }
 
-}  // namespace
-
-Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
-                         const TuneOptions& options) {
-  const double start =
-      options.start_seconds >= 0 ? options.start_seconds : real_clock().now_seconds();
-  if (!(options.budget_seconds > 0))
-    return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
+Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
+                               const TuneOptions& options, double start) {
+  const double budget = options.search.budget_seconds;
+  if (!(budget > 0)) return invalid("the budget is {} seconds, expected more than 0", budget);
   HONE_RETURN_IF_ERROR(
-      machine_of(options.compile).find_measurable(options.compile.device).status());
+      machine_of(options.compile).find_measurable(options.compile.target.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   if (is_stream(output)) {  // what is written there cannot be compared, nor written again
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
     const std::string library = folder.file(std::filesystem::path(output).filename().string());
-    HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), library, options));
+    HONE_ASSIGN_OR_RETURN(TuneSummary summary,
+                          tune_since(std::move(graph), library, options, start));
     HONE_RETURN_IF_ERROR(publish_file(library, output));
     return summary;
   }
-  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search));
-  if (!options.policy_state.empty())
-    HONE_RETURN_IF_ERROR(search::load_policy_state(options.policy_state, *policy));
+  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search.strategy));
+  if (!options.search.policy_state.empty())
+    HONE_RETURN_IF_ERROR(search::load_policy_state(options.search.policy_state, *policy));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::open(options.compile, {.store = SessionOptions::Store::kWrite,
-                                                        .guide = options.guide,
-                                                        .adapt = options.adapt}));
+                                                        .guide = options.search.guide,
+                                                        .adapt = options.search.adapt}));
   return Tuning(*session, std::move(graph), output, options, start, std::move(policy)).run();
+}
+
+double start_of(const TuneOptions& options) {
+  return real_clock().now_seconds() - options.search.spent_seconds;
+}
+
+}  // namespace
+
+Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
+                         const TuneOptions& options) {
+  return tune_since(std::move(graph), output, options, start_of(options));
 }
 
 Result<TuneSummary> tune(const std::string& model, const std::string& output,
                          const TuneOptions& options) {
-  TuneOptions from_now = options;
-  if (from_now.start_seconds < 0) from_now.start_seconds = real_clock().now_seconds();
+  const double start = start_of(options);
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   std::set<std::string> files;
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile, &files));
   HONE_RETURN_IF_ERROR(check_files(files, output, options.compile));
-  HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), output, from_now));
+  HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune_since(std::move(graph), output, options, start));
   summary.compile.files = std::move(files);
   return summary;
 }
+
+Status check_strategy(const std::string& strategy) {
+  return search::make_policy(strategy).status();
+}
+
+std::vector<std::string> strategy_names() { return search::strategy_names(); }
 
 }  // namespace hone

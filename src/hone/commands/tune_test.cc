@@ -51,19 +51,21 @@ struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   graph::Graph graph = small_network();
   std::string library = folder.file("model.so");
+  JobHooks hooks;
   TuneOptions options;
   Fixture() {
-    options.compile.db = folder.file("hone.db");
-    options.compile.threads = 1;
-    options.budget_seconds = 2.5;
-    options.max_trials = 60;
+    options.compile.advanced.hooks = &hooks;
+    options.compile.records.db = folder.file("hone.db");
+    options.compile.target.threads = 1;
+    options.search.budget_seconds = 2.5;
+    options.search.max_trials = 60;
   }
   void expect_right_outputs() {
     Rng rng(9);
     const std::vector<Tensor> inputs = {graph::random_tensor({1, 3, 17, 17}, rng)};
     const std::vector<Tensor> expected = graph::run_plainly(graph, inputs);
     for (const int threads : {1, 2}) {
-      Result<artifact::LoadedModel> model = load(library, threads);
+      Result<Model> model = load(library, threads);
       ASSERT_TRUE(model.ok()) << model.status().message();
       const Result<std::vector<Tensor>> outputs = model->run(inputs);
       ASSERT_TRUE(outputs.ok()) << outputs.status().message();
@@ -97,20 +99,20 @@ graph::Graph branches() {
 TEST(facade, kernels_that_do_not_need_each_other_run_together_to_the_same_bits) {
   Fixture f;
   f.graph = branches();
-  f.options.compile.use_db = false;
-  f.options.compile.threads = 2;
+  f.options.compile.records.use_db = false;
+  f.options.compile.target.threads = 2;
   Rng rng(9);
   const std::vector<Tensor> inputs = {graph::random_tensor({1, 32, 28, 28}, rng)};
   const std::vector<Tensor> expected = graph::run_plainly(f.graph, inputs);
   std::vector<std::vector<Tensor>> results;
   for (const bool together : {false, true}) {
-    f.options.compile.skip_passes.assign(together ? 0 : 1, "run_together");
+    f.options.compile.advanced.skip_passes.assign(together ? 0 : 1, "run_together");
     const Result<CompileSummary> summary = compile(f.graph, f.library, f.options.compile);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_GE(summary->calls, 9);
     EXPECT_EQ(summary->turns < summary->calls, together);
     for (const int threads : {1, 2, 0}) {
-      Result<artifact::LoadedModel> model = load(f.library, threads);
+      Result<Model> model = load(f.library, threads);
       ASSERT_TRUE(model.ok()) << model.status().message();
       for (int round = 0; round < 20; ++round) {
         Result<std::vector<Tensor>> outputs = model->run(inputs);
@@ -129,18 +131,18 @@ TEST(facade, kernels_that_do_not_need_each_other_run_together_to_the_same_bits) 
 
 TEST(facade, one_thread_or_a_bound_of_memory_that_is_met_changes_no_arena) {
   Fixture f;
-  f.options.compile.use_db = false;
-  f.options.compile.threads = 2;
-  f.options.compile.skip_passes = {"run_together"};
+  f.options.compile.records.use_db = false;
+  f.options.compile.target.threads = 2;
+  f.options.compile.advanced.skip_passes = {"run_together"};
   const Result<CompileSummary> apart = compile(branches(), f.library, f.options.compile);
   ASSERT_TRUE(apart.ok()) << apart.status().message();
-  f.options.compile.skip_passes.clear();
-  f.options.compile.max_memory = apart->memory_bytes + 4096;
+  f.options.compile.advanced.skip_passes.clear();
+  f.options.compile.target.max_memory = apart->memory_bytes + 4096;
   const Result<CompileSummary> bounded = compile(branches(), f.library, f.options.compile);
   ASSERT_TRUE(bounded.ok()) << bounded.status().message();
   EXPECT_LE(bounded->arena_bytes, apart->arena_bytes);
-  f.options.compile.max_memory = 0;
-  f.options.compile.threads = 1;
+  f.options.compile.target.max_memory = 0;
+  f.options.compile.target.threads = 1;
   const Result<CompileSummary> alone = compile(branches(), f.library, f.options.compile);
   ASSERT_TRUE(alone.ok()) << alone.status().message();
   EXPECT_EQ(alone->turns, alone->calls);
@@ -153,7 +155,7 @@ TEST(facade, strict_accuracy_keeps_to_the_models_own_sums) {
   model.node("Conv", {"x", "w"}, {"y"}, {{"pads", ints({1, 1, 1, 1})}}).output("y");
   Fixture f;
   const auto algorithms = [&](const std::string& accuracy) {
-    f.options.compile.accuracy = accuracy;
+    f.options.compile.target.accuracy = accuracy;
     const Result<CompileSummary> summary = compile(model.graph(), f.library, f.options.compile);
     EXPECT_TRUE(summary.ok()) << summary.status().message();
     std::set<std::string> names;
@@ -165,24 +167,24 @@ TEST(facade, strict_accuracy_keeps_to_the_models_own_sums) {
     }
     return names;
   };
-  f.options.compile.use_db = false;
+  f.options.compile.records.use_db = false;
   EXPECT_EQ(algorithms("strict"), std::set<std::string>{"direct"});
   EXPECT_GT(algorithms("default").size(), 1U);
-  f.options.compile.use_db = true;
+  f.options.compile.records.use_db = true;
   // What the default stored is not served to a stricter build.
   f.graph = model.graph();
-  f.options.max_trials = 30;
+  f.options.search.max_trials = 30;
   ASSERT_TRUE(tune(f.graph, f.library, f.options).ok());
   EXPECT_EQ(algorithms("strict"), std::set<std::string>{"direct"});
-  f.options.compile.accuracy = "rough";
+  f.options.compile.target.accuracy = "rough";
   EXPECT_EQ(compile(f.graph, f.library, f.options.compile).status().message(),
             "accuracy 'rough', expected strict, default or fast");
 }
 
 TEST(facade, compiles_without_measuring) {
   Fixture f;
-  f.options.compile.use_db = false;
-  f.options.compile.header = true;
+  f.options.compile.records.use_db = false;
+  f.options.compile.library.header = true;
   const Result<CompileSummary> summary = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->bytes, 10'000);
@@ -195,7 +197,7 @@ TEST(facade, compiles_without_measuring) {
 
 TEST(facade, the_same_model_gives_the_same_bytes) {
   Fixture f;
-  f.options.compile.use_db = false;
+  f.options.compile.records.use_db = false;
   ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
   const Result<std::string> first = read_file(f.library);
   ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
@@ -218,11 +220,9 @@ void expect_as_tuned(const std::vector<TaskSummary>& compiled,
 
 TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   Fixture f;
-  f.options.budget_seconds = 60;  // a busy machine needs them for as many trials
+  f.options.search.budget_seconds = 60;  // a busy machine needs them for as many trials
   int calls = 0;
-  f.options.on_progress = [&](const search::TuneProgress& progress) {
-    calls += progress.trials > 0;
-  };
+  f.options.on_progress = [&](const TuneProgress& progress) { calls += progress.trials > 0; };
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 10);
@@ -232,7 +232,7 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   EXPECT_LE(in_model.changed, in_model.compared);
   f.expect_right_outputs();
 
-  Result<std::unique_ptr<db::Store>> store = db::open_store(f.options.compile.db);
+  Result<std::unique_ptr<db::Store>> store = db::open_store(f.options.compile.records.db);
   ASSERT_TRUE(store.ok());
   const Result<std::vector<trial::Record>> records = (*store)->query({});
   ASSERT_TRUE(records.ok());
@@ -254,14 +254,14 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
 // Which kernels there are is not the guide's to say.
 TEST(facade, what_another_model_guided_is_compiled_without_it) {
   Fixture f;
-  f.options.budget_seconds = 60;
-  f.options.guide = "analytic";
+  f.options.search.budget_seconds = 60;
+  f.options.search.guide = "analytic";
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   expect_as_tuned(compiled->tasks, summary->compile.tasks);
-  f.options.guide = "guess";
+  f.options.search.guide = "guess";
   const Status unknown = tune(f.graph, f.library, f.options).status();
   EXPECT_NE(unknown.message().find("guess"), std::string::npos) << unknown.message();
 }
@@ -269,9 +269,9 @@ TEST(facade, what_another_model_guided_is_compiled_without_it) {
 // Of each kernel another schedule than the fastest, as if it were the faster one in the network.
 TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
   Fixture f;
-  f.options.budget_seconds = 60;
+  f.options.search.budget_seconds = 60;
   ASSERT_TRUE(tune(f.graph, f.library, f.options).ok());
-  const std::unique_ptr<db::Store> store = db::open_store(f.options.compile.db).value();
+  const std::unique_ptr<db::Store> store = db::open_store(f.options.compile.records.db).value();
   const auto session = Session::open(f.options.compile, {.opened = store.get()}).value();
   const ModelTasks model = make_tasks(*session, f.graph, f.options.compile).value();
   const auto bests = [&](size_t group) {
@@ -296,7 +296,7 @@ TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
 
   std::atomic<bool> interrupted = false;  // then nothing is compared inside the model
   f.options.interrupted = &interrupted;
-  f.options.on_progress = [&](const search::TuneProgress& progress) {
+  f.options.on_progress = [&](const TuneProgress& progress) {
     if (progress.trials > 30) interrupted = true;
   };
   const Result<TuneSummary> again = tune(f.graph, f.library, f.options);
@@ -315,7 +315,7 @@ TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
 
 TEST(facade, libraries_are_timed_in_turns) {
   Fixture f;
-  f.options.compile.use_db = false;
+  f.options.compile.records.use_db = false;
   ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
   const auto times = machine::time_in_turns({f.library, f.library}, 1, 0);
   ASSERT_TRUE(times.ok()) << times.status().message();
@@ -342,12 +342,12 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
   for (target::Cache& cache : target.caches) cache.bytes /= 2;
   const machine::LocalMachine machine(target);
   Fixture f;
-  f.options.compile.machine = &machine;
-  f.options.compile.threads = 0;  // all of the machine
+  f.hooks.machine = &machine;
+  f.options.compile.target.threads = 0;  // all of the machine
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 0);
-  EXPECT_EQ(devices_of(f.options.compile.db), std::set{target::device_key(target)});
+  EXPECT_EQ(devices_of(f.options.compile.records.db), std::set{target::device_key(target)});
   f.expect_right_outputs();
   // Measurements of that machine are known there, not on the host.
   const Result<CompileSummary> there = compile(f.graph, f.library, f.options.compile);
@@ -356,7 +356,7 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
     return std::ranges::count(tasks, source, &TaskSummary::source);
   };
   EXPECT_GT(from(there->tasks, "stored"), 0);
-  f.options.compile.machine = nullptr;
+  f.hooks.machine = nullptr;
   const Result<CompileSummary> here = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(here.ok()) << here.status().message();
   EXPECT_EQ(from(here->tasks, "stored"), 0);
@@ -367,8 +367,8 @@ TEST(facade, tunes_on_a_machine_without_a_device) {
     return 1e-6 * static_cast<double>(job.object.size());
   });
   Fixture f;
-  f.options.compile.machine = &machine;
-  f.options.budget_seconds = 20;  // the trials end it
+  f.hooks.machine = &machine;
+  f.options.search.budget_seconds = 20;  // the trials end it
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 0);
@@ -380,10 +380,10 @@ TEST(facade, tunes_on_a_machine_without_a_device) {
 TEST(facade, an_interrupted_run_still_writes_the_library) {
   Fixture f;
   std::atomic<bool> interrupted = false;
-  f.options.budget_seconds = 250;
-  f.options.max_trials = 0;
+  f.options.search.budget_seconds = 250;
+  f.options.search.max_trials = 0;
   f.options.interrupted = &interrupted;
-  f.options.on_progress = [&](const search::TuneProgress& progress) {
+  f.options.on_progress = [&](const TuneProgress& progress) {
     if (progress.trials > 0) interrupted = true;
   };
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
@@ -395,20 +395,20 @@ TEST(facade, an_interrupted_run_still_writes_the_library) {
 
 TEST(facade, bad_input_is_refused_before_any_work) {
   Fixture f;
-  f.options.budget_seconds = 0;
+  f.options.search.budget_seconds = 0;
   EXPECT_EQ(tune(f.graph, f.library, f.options).status().code(), Code::kInvalid);
-  f.options.budget_seconds = 1;
+  f.options.search.budget_seconds = 1;
   EXPECT_EQ(tune(f.graph, f.folder.path() + "/none/model.so", f.options).status().code(),
             Code::kNotFound);
   EXPECT_EQ(compile(f.folder.file("none.onnx"), f.library, f.options.compile).status().code(),
             Code::kNotFound);
-  f.options.compile.device = "abacus";
+  f.options.compile.target.device = "abacus";
   EXPECT_FALSE(compile(f.graph, f.library, f.options.compile).ok());
-  f.options.compile.device = "host";
-  f.options.compile.cost = "guess";
+  f.options.compile.target.device = "host";
+  f.options.compile.advanced.cost = "guess";
   EXPECT_EQ(compile(f.graph, f.library, f.options.compile).status().code(), Code::kInvalid);
-  f.options.compile.cost = "analytic";
-  f.options.search = "guess";
+  f.options.compile.advanced.cost = "analytic";
+  f.options.search.strategy = "guess";
   EXPECT_EQ(tune(f.graph, f.library, f.options).status().code(), Code::kInvalid);
   EXPECT_FALSE(file_exists(f.library));
 }

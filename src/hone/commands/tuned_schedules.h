@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hone/commands/in_model.h"
-#include "hone/commands/tune_options.h"
 #include "hone/session/compile_graph.h"
+#include "hone/tune.h"
 
 namespace hone {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/commands/verify_tasks.h"
+#include "hone/open_model.h"
 #include "hone/session/knowledge.h"
 #include "hone/session/write_model.h"
 
@@ -26,12 +28,13 @@ double type_tolerance(const graph::Graph& graph) {
 }
 
 Result<std::vector<Tensor>> inputs_of(const ModelTasks& model, const VerifyOptions& options) {
-  std::vector<artifact::ModelTensor> wanted;
+  std::vector<ModelTensor> wanted;
   for (const graph::TensorInfo& info : model.tasks.inputs)
     wanted.push_back({info.name, info.dtype, info.shape});
-  HONE_ASSERT(options.make_inputs != nullptr, "verifying needs inputs");
+  if (!options.make_inputs) return arrange_inputs(wanted, {}, options.compile.advanced.seed);
   HONE_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, options.make_inputs(wanted));
-  HONE_ASSERT(inputs.size() == wanted.size(), "one tensor per input");
+  if (inputs.size() != wanted.size())
+    return invalid("found {} input tensors, expected {}", inputs.size(), wanted.size());
   return inputs;
 }
 

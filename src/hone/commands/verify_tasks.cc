@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "hone/commands/check/compare.h"
 #include "hone/commands/check/naive_values.h"
 #include "hone/graph/op.h"
 #include "hone/graph/stored_value.h"

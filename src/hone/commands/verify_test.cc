@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "hone/commands/check/compare.h"
 #include "hone/graph/graph.h"
 #include "hone/graph/test_model.h"
 #include "hone/session/naive_run.h"
@@ -97,9 +98,9 @@ Tensor input() {
 
 VerifyOptions options() {
   VerifyOptions options;
-  options.compile.use_db = false;
-  options.compile.threads = 2;
-  options.make_inputs = [](const std::vector<artifact::ModelTensor>& wanted) {
+  options.compile.records.use_db = false;
+  options.compile.target.threads = 2;
+  options.make_inputs = [](const std::vector<ModelTensor>& wanted) {
     EXPECT_EQ(wanted.size(), 1U);
     return Result<std::vector<Tensor>>(std::vector<Tensor>{input()});
   };
@@ -137,7 +138,7 @@ TEST(verify, finds_nothing_wrong_whatever_pass_is_left_out) {
         std::vector<std::string>{"run_together"},
         std::vector<std::string>{"remove_identities", "fold_constants", "flatten_to_conv"}}) {
     VerifyOptions with = options();
-    with.compile.skip_passes = skip;
+    with.compile.advanced.skip_passes = skip;
     const Result<VerifyReport> report = verify(network(), with);
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_GE(report->compared, 5);
@@ -166,7 +167,7 @@ TEST(verify, tasks_that_hide_an_operand_get_their_own_arguments) {
   for (const char* name : {"a", "b", "c", "d", "f", "h", "u"}) model.output(name);
   const graph::Graph graph = model.graph();
   VerifyOptions with = options();
-  with.make_inputs = [&](const std::vector<artifact::ModelTensor>&) {
+  with.make_inputs = [&](const std::vector<ModelTensor>&) {
     return Result<std::vector<Tensor>>(std::vector<Tensor>{x, y, z});
   };
   const Result<VerifyReport> report = verify(graph, with);
@@ -239,7 +240,7 @@ TEST(verify, knows_which_part_of_a_varying_shape_has_a_meaning) {
   model.node("NonZero", {"x"}, {"n"}).node("Transpose", {"n"}, {"t"}).output("t");
   const graph::Graph graph = model.graph();
   VerifyOptions with = options();
-  with.make_inputs = [](const std::vector<artifact::ModelTensor>&) {
+  with.make_inputs = [](const std::vector<ModelTensor>&) {
     Tensor x = input();
     for (int64_t i = 0; i < 200; ++i) x.set(i, 0);
     return Result<std::vector<Tensor>>(std::vector<Tensor>{x});

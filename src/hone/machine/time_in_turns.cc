@@ -1,15 +1,15 @@
 #include "hone/machine/time_in_turns.h"
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/machine/machine.h"
+#include "hone/model.h"
 
 namespace hone::machine {
 
 Result<std::vector<std::vector<double>>> time_in_turns(const std::vector<std::string>& libraries,
                                                        int threads, double seconds) {
   struct Entry {
-    artifact::LoadedModel model;
+    Model model;
     std::vector<Tensor> inputs, outputs;
     std::vector<const void*> from;
     std::vector<void*> to;
@@ -17,12 +17,11 @@ Result<std::vector<std::vector<double>>> time_in_turns(const std::vector<std::st
   };
   std::vector<Entry> entries;
   for (const std::string& library : libraries) {
-    HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model,
-                          artifact::LoadedModel::open(library, threads));
+    HONE_ASSIGN_OR_RETURN(Model model, Model::load(library, threads));
     Entry entry{std::move(model), {}, {}, {}, {}, {}};
-    for (const artifact::ModelTensor& input : entry.model.inputs())
+    for (const ModelTensor& input : entry.model.inputs())
       entry.inputs.emplace_back(input.dtype, input.shape);
-    for (const artifact::ModelTensor& output : entry.model.outputs())
+    for (const ModelTensor& output : entry.model.outputs())
       entry.outputs.emplace_back(output.dtype, output.shape);
     for (const Tensor& tensor : entry.inputs) entry.from.push_back(tensor.data());
     for (Tensor& tensor : entry.outputs) entry.to.push_back(tensor.data());

@@ -275,7 +275,7 @@ Result<trial::Roofline> measure_roofline(const target::Target& host,
       break;
   }
   bench.store(best.best(kMinRounds), roofline);
-  HONE_RETURN_IF_ERROR(check(roofline));
+  HONE_RETURN_IF_ERROR(trial::check(roofline));
   return roofline;
 }
 

@@ -71,7 +71,7 @@ TEST(measure_roofline, finds_figures_of_this_machine) {
   const auto roofline =
       measure_roofline(target::host(), {.seconds = 0, .max_memory = int64_t{8} << 20});
   ASSERT_TRUE(roofline.ok()) << roofline.status().message();
-  EXPECT_TRUE(check(*roofline).ok());
+  EXPECT_TRUE(trial::check(*roofline).ok());
   EXPECT_EQ(roofline->cores, target::host().cores);
   EXPECT_EQ(roofline->levels.size(), target::host().caches.size() + 1);
   // Far below what any machine reaches: each unit is as wrong as this only by mistake.

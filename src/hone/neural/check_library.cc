@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/cost/net/evaluate.h"
+#include "hone/model.h"
 #include "hone/neural/compiled_net.h"
 
 namespace hone {
@@ -42,10 +42,10 @@ Status compare(const std::string& name, const std::vector<float>& expected,
 }  // namespace
 
 Status check_library(const std::string& library, const net::Net& computed) {
-  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, artifact::LoadedModel::open(library, 1));
+  HONE_ASSIGN_OR_RETURN(Model model, Model::load(library, 1));
   const net::NetBatch batch = net::random_batch(computed, kNetBatch, 1);
   std::vector<const void*> inputs;
-  for (const artifact::ModelTensor& input : model.inputs()) {
+  for (const ModelTensor& input : model.inputs()) {
     const auto place =
         std::find_if(computed.inputs.begin(), computed.inputs.end(),
                      [&](const net::NetInput& known) { return known.name == input.name; });
@@ -54,7 +54,7 @@ Status check_library(const std::string& library, const net::Net& computed) {
     inputs.push_back(batch.inputs[static_cast<size_t>(place - computed.inputs.begin())].data());
   }
   std::vector<std::vector<float>> found;
-  for (const artifact::ModelTensor& output : model.outputs())
+  for (const ModelTensor& output : model.outputs())
     found.emplace_back(static_cast<size_t>(num_elements(output.shape)));
   std::vector<void*> outputs;
   for (std::vector<float>& values : found) outputs.push_back(values.data());

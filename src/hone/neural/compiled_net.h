@@ -5,10 +5,10 @@
 #include <functional>
 #include <optional>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/file.h"
 #include "hone/base/input_file.h"
 #include "hone/graph/graph.h"
+#include "hone/model.h"
 #include "hone/neural/net_file.h"
 
 namespace hone {

@@ -13,7 +13,7 @@ using cost::net::Parameter;
 Result<std::unique_ptr<NetWorker>> NetWorker::open(const std::string& library,
                                                    std::span<const Parameter> weights,
                                                    const std::vector<std::string>& heads) {
-  HONE_ASSIGN_OR_RETURN(artifact::LoadedModel model, artifact::LoadedModel::open(library, 1));
+  HONE_ASSIGN_OR_RETURN(Model model, Model::load(library, 1));
   auto worker = std::unique_ptr<NetWorker>(new NetWorker(std::move(model)));
   HONE_RETURN_IF_ERROR(worker->bind(weights, heads));
   return worker;
@@ -51,8 +51,7 @@ std::span<const float> NetWorker::input(cost::Input input, size_t query) const {
   return std::span(values).subspan(query * width, width);
 }
 
-Status NetWorker::bind_input(const artifact::ModelTensor& input,
-                             std::span<const Parameter> weights) {
+Status NetWorker::bind_input(const ModelTensor& input, std::span<const Parameter> weights) {
   if (const std::optional<cost::Input> found = cost::find_input(input.name)) {
     const auto k = static_cast<size_t>(*found);
     const Shape expected = cost::input_shapes()[k].of(kNetBatch);
@@ -74,9 +73,8 @@ Status NetWorker::bind_input(const artifact::ModelTensor& input,
 }
 
 Status NetWorker::bind(std::span<const Parameter> weights, const std::vector<std::string>& heads) {
-  for (const artifact::ModelTensor& input : model_.inputs())
-    HONE_RETURN_IF_ERROR(bind_input(input, weights));
-  for (const artifact::ModelTensor& output : model_.outputs()) {
+  for (const ModelTensor& input : model_.inputs()) HONE_RETURN_IF_ERROR(bind_input(input, weights));
+  for (const ModelTensor& output : model_.outputs()) {
     std::vector<float>& values = others_.emplace_back(num_elements(output.shape));
     if (output.name == "score" && output.shape == Shape{kNetBatch, 1}) scores_ = values;
     if (output.name == cost::net::kHeadOutput) heads_ = values;

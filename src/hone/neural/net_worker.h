@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/cost/net/net.h"
+#include "hone/model.h"
 #include "hone/neural/compiled_net.h"
 
 namespace hone {
@@ -30,13 +30,13 @@ class NetWorker {
   [[nodiscard]] std::span<const float> input(cost::Input input, size_t query) const;
 
  private:
-  explicit NetWorker(artifact::LoadedModel model) : model_(std::move(model)) {}
+  explicit NetWorker(Model model) : model_(std::move(model)) {}
   [[nodiscard]] Status bind(std::span<const cost::net::Parameter> weights,
                             const std::vector<std::string>& heads);
-  [[nodiscard]] Status bind_input(const artifact::ModelTensor& input,
+  [[nodiscard]] Status bind_input(const ModelTensor& input,
                                   std::span<const cost::net::Parameter> weights);
 
-  artifact::LoadedModel model_;
+  Model model_;
   cost::InputSet wanted_;
   std::optional<cost::InputWriter> writer_;
   std::vector<float> values_[cost::kNumInputs];

@@ -5,16 +5,23 @@
 
 namespace hone {
 
+const JobHooks& hooks_of(const CompileOptions& options) {
+  static const JobHooks kNone;
+  return options.advanced.hooks != nullptr ? *options.advanced.hooks : kNone;
+}
+
 const machine::Machine& machine_of(const CompileOptions& options) {
-  return options.machine != nullptr ? *options.machine : machine::local();
+  const machine::Machine* const machine = hooks_of(options).machine;
+  return machine != nullptr ? *machine : machine::local();
 }
 
 Status check_options(const CompileOptions& options) {
-  HONE_RETURN_IF_ERROR(machine_of(options).find(options.device).status());
-  if (!trial::parse_accuracy(options.accuracy))
-    return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
-  if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
-    return invalid("transfer '{}', expected pool, one or off", options.transfer);
+  HONE_RETURN_IF_ERROR(machine_of(options).find(options.target.device).status());
+  if (!trial::parse_accuracy(options.target.accuracy))
+    return invalid("accuracy '{}', expected strict, default or fast", options.target.accuracy);
+  if (options.records.transfer != "pool" && options.records.transfer != "one" &&
+      options.records.transfer != "off")
+    return invalid("transfer '{}', expected pool, one or off", options.records.transfer);
   return ok_status();
 }
 

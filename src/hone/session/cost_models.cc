@@ -8,11 +8,11 @@ namespace hone {
 NetCompiler net_compiler() {
   return [](graph::Graph net, const std::string& library) -> Status {
     CompileOptions options;
-    options.use_db = false;
-    options.sync = false;
-    options.prefix = kNetPrefix;
-    options.threads = 1;
-    HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
+    options.records.use_db = false;
+    options.library.sync = false;
+    options.library.prefix = kNetPrefix;
+    options.target.threads = 1;
+    HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.target.device));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                           Session::open(options, {.cost = cost}));
     const double start = real_clock().now_seconds();

@@ -56,10 +56,10 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
   std::vector<Move> moves;
   if (space.num_sketches() == 1) return moves;
   std::vector<space::Point> points = space.default_points();
-  Rng rng(options.seed);
+  Rng rng(options.advanced.seed);
   for (int i = 0; i < kSamples; ++i) points.push_back(space.sample(rng));
   const std::vector<double> logs =
-      search::predict_log_seconds(search_task(model, group, space, options.seed), points);
+      search::predict_log_seconds(search_task(model, group, space, options.advanced.seed), points);
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
     auto best = static_cast<size_t>(sketch);
     for (size_t i = 0; i < points.size(); ++i) {
@@ -67,7 +67,7 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
     }
     HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
                           stored_schedule(model, group, knowledge, space.algorithm(sketch)));
-    if (!stored && options.require_tuned) continue;
+    if (!stored && options.records.require_tuned) continue;
     Move move{.group = group, .schedule = {space.steps(points[best]), "predicted", ""}};
     if (stored) move.schedule = *std::move(stored);
     HONE_ASSIGN_OR_RETURN(move.schedule.predicted_seconds,
@@ -142,7 +142,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
 Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                              const Knowledge& knowledge, const std::string& output,
                              const CompileOptions& options) {
-  if (options.max_memory <= 0) return write_model(model, schedules, output, options);
+  if (options.target.max_memory <= 0) return write_model(model, schedules, output, options);
   const double start = real_clock().now_seconds();
   // What a fit does not know, as the code's size, an assembly tells for the next fit. The first
   // one changes nothing.
@@ -155,15 +155,15 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
     least = known;
     HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options));
     memory = memory_of(assembly.spec, model.threads());
-    if (memory.total() <= options.max_memory)
+    if (memory.total() <= options.target.max_memory)
       return link_model(model, std::move(assembly), output, options, start);
-    allowed = options.max_memory - (memory.total() - known);
+    allowed = options.target.max_memory - (memory.total() - known);
   }
   return error(Code::kUnsupported,
                "the model needs {} of memory ({} of weights, {} between kernels, {} of code), more "
                "than the {} that --max-memory allows",
                mebibytes(memory.total()), mebibytes(memory.weights), mebibytes(memory.working),
-               mebibytes(memory.code), mebibytes(options.max_memory));
+               mebibytes(memory.code), mebibytes(options.target.max_memory));
 }
 
 }  // namespace hone

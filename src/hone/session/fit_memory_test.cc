@@ -31,10 +31,10 @@ graph::Graph three_convolutions() {
 
 CompileOptions options_for(int64_t max_memory) {
   CompileOptions options;
-  options.device = "x86-64-avx2";
-  options.use_db = false;
-  options.threads = 1;
-  options.max_memory = max_memory;
+  options.target.device = "x86-64-avx2";
+  options.records.use_db = false;
+  options.target.threads = 1;
+  options.target.max_memory = max_memory;
   return options;
 }
 
@@ -92,7 +92,7 @@ TEST(fit_memory, larger_weights_give_way) {
   // All the slack that Winograd's algorithm needs is taken away.
   const Result<CompileSummary> strict = [&] {
     CompileOptions options = options_for(0);
-    options.accuracy = "strict";
+    options.target.accuracy = "strict";
     return compile_by_default(graph, library, options);
   }();
   ASSERT_TRUE(strict.ok());

@@ -119,12 +119,13 @@ trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
 }  // namespace
 
 bool excludes(const CompileOptions& options, const std::string& model) {
-  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
+  return std::count(options.records.exclude_models.begin(), options.records.exclude_models.end(),
+                    model) > 0;
 }
 
 Result<std::set<uint64_t>> forgotten_tasks(Session& session, const CompileOptions& options) {
   std::set<uint64_t> tasks;
-  if (options.exclude_models.empty() || !options.use_db) return tasks;
+  if (options.records.exclude_models.empty() || !options.records.use_db) return tasks;
   const auto forget = [&](const std::vector<trial::Record>& records) {
     for (const trial::Record& record : records) {
       if (excludes(options, record.model)) tasks.insert(record.task);
@@ -132,7 +133,7 @@ Result<std::set<uint64_t>> forgotten_tasks(Session& session, const CompileOption
   };
   HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record>* const shipped, session.shipped());
   forget(*shipped);
-  for (const std::string& name : options.exclude_models) {
+  for (const std::string& name : options.records.exclude_models) {
     if (session.store() == nullptr) break;
     HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> measured,
                           session.store()->query({.model = name}));
@@ -143,7 +144,7 @@ Result<std::set<uint64_t>> forgotten_tasks(Session& session, const CompileOption
 
 Result<Knowledge> learn(const ModelTasks& model, const CompileOptions& options) {
   Knowledge knowledge;
-  if (!options.use_db) return knowledge;
+  if (!options.records.use_db) return knowledge;
   knowledge.store = model.session->store();
   HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
   HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record>* const shipped, model.session->shipped());
@@ -171,7 +172,7 @@ Status learn_again(const ModelTasks& model, Knowledge& knowledge) {
 
 Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
                          Knowledge& knowledge) {
-  if (options.transfer == "off" || knowledge.asked_others) return ok_status();
+  if (options.records.transfer == "off" || knowledge.asked_others) return ok_status();
   knowledge.asked_others = true;
   search::TransferPool& pool = knowledge.pool;
   if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
@@ -180,7 +181,7 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   for (const trial::Record& record : knowledge.shipped) {
     if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
   }
-  if (options.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
+  if (options.records.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
   return ok_status();
 }
 
@@ -241,7 +242,7 @@ Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
   const Result<space::Space>& made = model.task(group).space(unmeasured_accuracy(model, group));
   HONE_RETURN_IF_ERROR(made.status());
   const space::Space& space = *made;
-  const search::SearchTask task = search_task(model, group, space, options.seed);
+  const search::SearchTask task = search_task(model, group, space, options.advanced.seed);
   const search::Predicted predicted = search::best_predicted(task);
   known.steps = space.steps(predicted.point);
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
@@ -276,7 +277,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, Knowledg
     if (!statuses[g].ok())
       return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
   }
-  if (options.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
+  if (options.records.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < count; ++g) {

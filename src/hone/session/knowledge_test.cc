@@ -38,9 +38,9 @@ struct Fixture {
   CompileOptions options;
   std::vector<std::unique_ptr<Session>> sessions;
   Fixture() {
-    options.db = folder.file("hone.db");
-    options.use_shipped = false;
-    options.threads = 1;
+    options.records.db = folder.file("hone.db");
+    options.records.use_shipped = false;
+    options.target.threads = 1;
   }
   // One of the options and the store as they are now; without a store if there is none yet.
   Session& open(db::Store* opened = nullptr) {
@@ -82,7 +82,7 @@ struct Fixture {
     return records;
   }
   void store(const std::vector<trial::Record>& records) {
-    const Result<std::unique_ptr<db::Store>> store = db::open_store(options.db);
+    const Result<std::unique_ptr<db::Store>> store = db::open_store(options.records.db);
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->add(records).ok());
   }
@@ -110,7 +110,7 @@ TEST(knowledge, a_record_of_its_own_comes_first) {
   ModelTasks model = f.tasks(network("net", 20));
   f.store(f.records(model));
   const std::vector<trial::Record> records = f.records(model);
-  f.options.require_tuned = true;
+  f.options.records.require_tuned = true;
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
   for (size_t g = 0; g < records.size(); ++g) EXPECT_EQ(model.summaries[g].steps, records[g].steps);
 }
@@ -120,7 +120,7 @@ TEST(knowledge, a_record_of_its_own_comes_first) {
 TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   Fixture f;
   f.store({});
-  f.options.transfer = "off";
+  f.options.records.transfer = "off";
   ModelTasks other = f.tasks(network("other", 24));
   Result<Knowledge> nothing = f.learned(other);
   ASSERT_TRUE(nothing.ok()) << nothing.status().message();
@@ -139,7 +139,7 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   f.store(records);
   ModelTasks model = f.tasks(network("net", 20));
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "transferred");
-  f.options.transfer = "pool";
+  f.options.records.transfer = "pool";
   const std::vector<std::string> sources = f.sources(model);
   EXPECT_GT(std::count(sources.begin(), sources.end(), "transferred"), 0);
   for (const TaskSummary& summary : model.summaries) {
@@ -163,7 +163,7 @@ TEST(knowledge, an_excluded_model_is_unknown) {
   }
   f.store(records);
   for (const char* excluded : {"elsewhere", "slower", "net"}) {
-    f.options.exclude_models = {excluded};
+    f.options.records.exclude_models = {excluded};
     model = f.tasks(network("net", 20));
     for (const std::string& source : f.sources(model))
       EXPECT_TRUE(source == "default" || source == "predicted") << source;
@@ -182,8 +182,8 @@ TEST(knowledge, the_fastest_shipped_record_is_taken) {
   }
   std::ofstream(f.folder.file("any.jsonl")) << text;
   f.store({});
-  f.options.use_shipped = true;
-  f.options.shipped = f.folder.path();
+  f.options.records.use_shipped = true;
+  f.options.records.shipped = f.folder.path();
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
   for (size_t g = 0; g < fast.size(); ++g) EXPECT_EQ(model.summaries[g].steps, fast[g].steps);
 }
@@ -205,8 +205,8 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   std::string text;
   for (const trial::Record& record : records) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
-  f.options.use_shipped = true;
-  f.options.shipped = f.folder.path();
+  f.options.records.use_shipped = true;
+  f.options.records.shipped = f.folder.path();
   // The first once for whatever reason, the second computes something else.
   f.store({failed(records[0], trial::Outcome::kCrash),
            failed(records[1], trial::Outcome::kWrongAnswer)});
@@ -219,7 +219,7 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   EXPECT_NE(sources[0], "shipped");
   EXPECT_NE(model.summaries[0].steps, records[0].steps);
   // Another device's failure says nothing.
-  f.options.db = f.folder.file("other.db");
+  f.options.records.db = f.folder.file("other.db");
   trial::Record elsewhere = failed(records[0], trial::Outcome::kWrongAnswer);
   elsewhere.device = "another";
   f.store({elsewhere});
@@ -246,10 +246,10 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
   std::string text;
   for (const trial::Record& record : records) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
-  f.options.shipped = f.folder.path();
+  f.options.records.shipped = f.folder.path();
   f.store(records);
   const auto asked = [&](const std::string& transfer) {
-    f.options.transfer = transfer;
+    f.options.records.transfer = transfer;
     CountingStore counting(*f.open().store());
     model.session = &f.open(&counting);
     Result<Knowledge> knowledge = learn(model, f.options);
@@ -258,7 +258,7 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
     return counting.asked;
   };
   EXPECT_EQ(asked("off"), 0) << "the stored records suffice";
-  f.options.use_shipped = true;
+  f.options.records.use_shipped = true;
   EXPECT_EQ(asked("off"), 1);
   EXPECT_EQ(asked("pool"), 1);
 }
@@ -268,8 +268,8 @@ TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written
   ModelTasks model = f.tasks(network("net", 20));
   const trial::Record record = f.records(model)[0];
   std::ofstream(f.folder.file("any.jsonl")) << to_shipped_line(record);
-  f.options.use_shipped = true;
-  f.options.shipped = f.folder.path();
+  f.options.records.use_shipped = true;
+  f.options.records.shipped = f.folder.path();
   f.store({});
   Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok());
@@ -286,7 +286,7 @@ TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   std::vector<trial::Record> records = f.records(model);
   records.pop_back();
   f.store(records);
-  f.options.require_tuned = true;
+  f.options.records.require_tuned = true;
   Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok());
   const auto steps = known_schedules(model, *knowledge, f.options);
@@ -317,7 +317,7 @@ TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
       EXPECT_EQ(model.summaries[g].stale, 0);
     }
     if (another) continue;
-    f.options.require_tuned = true;
+    f.options.records.require_tuned = true;
     ModelTasks again = f.tasks(network("net", 20));
     Result<Knowledge> knowledge = f.learned(again);
     ASSERT_TRUE(knowledge.ok());
@@ -335,19 +335,19 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   std::string text;
   for (const trial::Record& record : f.records(model)) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
-  f.options.db = f.folder.file("empty.db");
+  f.options.records.db = f.folder.file("empty.db");
   f.store({});
-  f.options.use_shipped = true;
-  f.options.shipped = f.folder.path();
+  f.options.records.use_shipped = true;
+  f.options.records.shipped = f.folder.path();
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
-  f.options.transfer = "off";  // they are of the same tasks
+  f.options.records.transfer = "off";  // they are of the same tasks
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
-  f.options.exclude_models = {"net"};
+  f.options.records.exclude_models = {"net"};
   model = f.tasks(network("net", 20));
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "shipped");
-  f.options.exclude_models.clear();
+  f.options.records.exclude_models.clear();
   model = f.tasks(network("net", 20));
-  f.options.use_shipped = false;
+  f.options.records.use_shipped = false;
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "shipped");
 }
 
@@ -375,7 +375,7 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   std::vector<trial::Record> few = f.records(f.tasks(network("few", 28)));
   few.resize(1);
   f.store(few);
-  f.options.transfer = "one";
+  f.options.records.transfer = "one";
   Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
   ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
@@ -387,22 +387,22 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
 TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  f.options.use_db = false;
+  f.options.records.use_db = false;
   for (const std::string& source : f.sources(model))
     EXPECT_TRUE(source == "default" || source == "predicted") << source;
-  f.options.use_db = true;
-  f.options.use_shipped = true;
+  f.options.records.use_db = true;
+  f.options.records.use_shipped = true;
   f.store({});
-  f.options.shipped = f.folder.file("nothing");  // there is no such folder
+  f.options.records.shipped = f.folder.file("nothing");  // there is no such folder
   for (const std::string& source : f.sources(model))
     EXPECT_TRUE(source == "default" || source == "predicted") << source;
 }
 
 TEST(knowledge, modes_are_checked) {
   Fixture f;
-  f.options.transfer = "some";
+  f.options.records.transfer = "some";
   EXPECT_EQ(Session::open(f.options).status().code(), Code::kInvalid);
-  f.options.transfer = "one";
+  f.options.records.transfer = "one";
   f.store({});
   EXPECT_TRUE(Session::open(f.options).ok());
 }
@@ -414,16 +414,18 @@ TEST(knowledge, a_session_has_the_devices_limits_which_are_read_once) {
   EXPECT_FALSE(f.open().roofline().has_value());
   const trial::Roofline measured{
       .cores = 1, .flops = {1e11, 1e11}, .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
-  ASSERT_TRUE(db::save_roofline(f.options.db, target::device_key(target::host()), measured).ok());
+  ASSERT_TRUE(
+      db::save_roofline(f.options.records.db, target::device_key(target::host()), measured).ok());
   Session& session = f.open();
   ASSERT_TRUE(session.roofline().has_value());
   EXPECT_EQ(session.roofline()->flops.one, 1e11);
   trial::Roofline other = measured;
   other.flops.one = 2e11;
-  ASSERT_TRUE(db::save_roofline(f.options.db, target::device_key(target::host()), other).ok());
+  ASSERT_TRUE(
+      db::save_roofline(f.options.records.db, target::device_key(target::host()), other).ok());
   EXPECT_EQ(session.roofline()->flops.one, 1e11);
   EXPECT_EQ(f.open().roofline()->flops.one, 2e11);
-  f.options.use_db = false;
+  f.options.records.use_db = false;
   EXPECT_FALSE(f.open().roofline().has_value());
 }
 
@@ -432,9 +434,9 @@ TEST(knowledge, a_session_has_the_devices_limits_which_are_read_once) {
 TEST(knowledge, small_convolutions_are_summed_as_they_are_written) {
   for (const auto& [size, rounds] : {std::pair<int64_t, bool>{23, false}, {60, true}}) {
     Fixture f;
-    f.options.device = "x86-64-avx512";
-    f.options.use_db = false;
-    f.options.cost = cost::default_model(target::host());
+    f.options.target.device = "x86-64-avx512";
+    f.options.records.use_db = false;
+    f.options.advanced.cost = cost::default_model(target::host());
     Rng rng(9);
     graph::TestModel conv;
     conv.input("x", {1, 8, size, size}).constant("w", graph::random_tensor({8, 8, 3, 3}, rng));

@@ -46,11 +46,11 @@ void find_distinct(ModelTasks& model) {
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
                                   std::set<std::string>* files) {
   return graph::import_onnx_binding(path,
-                                    {.shapes = options.shapes,
-                                     .bind = options.bind,
-                                     .linked_data = options.linked_data,
+                                    {.shapes = options.model.shapes,
+                                     .bind = options.model.bind,
+                                     .linked_data = options.model.linked_data,
                                      .files = files},
-                                    options.available);
+                                    options.model.available);
 }
 
 db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::string& algorithm) {
@@ -75,10 +75,10 @@ Result<CostModelPtr> default_cost(const std::string& device) {
 }
 
 graph::PassOptions pass_options(const CompileOptions& options, const target::Target& target) {
-  return {.skip = options.skip_passes,
-          .also = options.also_passes,
+  return {.skip = options.advanced.skip_passes,
+          .also = options.advanced.also_passes,
           .later = {kRunTogether},
-          .after_pass = options.after_pass,
+          .after_pass = hooks_of(options).after_pass,
           .lanes = target.lanes(4)};
 }
 
@@ -94,7 +94,7 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
   const bool forgets_itself = excludes(options, model.name);
   db::Store* const store = forgets_itself ? nullptr : session.store();
   TaskChooser chooser({session.tasks(), model.target(), *model.cost(), model.threads(),
-                       model.accuracy(), options.seed,
+                       model.accuracy(), options.advanced.seed,
                        [&](uint64_t key) -> std::optional<double> {
                          if (measured) {
                            if (const auto seconds = measured(key)) return seconds;

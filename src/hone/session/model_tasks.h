@@ -10,7 +10,7 @@
 #include "hone/search/tune_tasks.h"
 #include "hone/session/choose_tasks.h"
 #include "hone/session/session.h"
-#include "hone/session/summary.h"
+#include "hone/summary.h"
 
 namespace hone {
 

@@ -30,9 +30,9 @@ struct Fixture {
   ModelTasks model;
   schedule::Steps fastest, other;
   Fixture() {
-    options.db = folder.file("hone.db");
-    options.use_shipped = false;
-    options.threads = 1;
+    options.records.db = folder.file("hone.db");
+    options.records.use_shipped = false;
+    options.target.threads = 1;
     model = tasks(true);
     const space::Space space = space::Space::create(model.dag(0), model.target()).value();
     fastest = space.steps(space.default_point());
@@ -45,11 +45,11 @@ struct Fixture {
     add(other, 1.1e-3);
   }
   ModelTasks tasks(bool twice, int threads = 1) {
-    options.threads = threads;
+    options.target.threads = threads;
     return make_tasks(open("default"), network(twice), options).value();
   }
   Session& open(const std::string& accuracy) {
-    options.accuracy = accuracy;
+    options.target.accuracy = accuracy;
     return *sessions.emplace_back(Session::open(options, {.opened = store.get()}).value());
   }
   void add(const schedule::Steps& steps, double seconds) {

@@ -13,14 +13,15 @@ namespace {
 
 Result<CostModelPtr> make_cost(const std::string& name, const std::string& adapt,
                                const CompileOptions& options) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> model,
-                        make_cost_model({name, options.db, options.use_db, adapt, ""}));
+  HONE_ASSIGN_OR_RETURN(
+      std::unique_ptr<cost::CostModel> model,
+      make_cost_model({name, options.records.db, options.records.use_db, adapt, ""}));
   return CostModelPtr(std::move(model));
 }
 
 // A store that only exists by default may be missing.
 Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
-  std::string where = options.db;
+  std::string where = options.records.db;
   if (where.empty()) {
     const Result<std::string> path = db::default_path();
     if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
@@ -31,24 +32,24 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
 
 Result<std::unique_ptr<db::Store>> open_store(const CompileOptions& options,
                                               SessionOptions::Store access) {
-  if (!options.use_db || access == SessionOptions::Store::kNone)
+  if (!options.records.use_db || access == SessionOptions::Store::kNone)
     return std::unique_ptr<db::Store>();
   return access == SessionOptions::Store::kRead ? open_for_reading(options)
-                                                : db::open_store(options.db);
+                                                : db::open_store(options.records.db);
 }
 
 }  // namespace
 
 Session::Session(const CompileOptions& options, target::Target target)
-    : db_(options.db),
-      shipped_folder_(options.shipped),
-      use_db_(options.use_db),
-      use_shipped_(options.use_shipped),
+    : db_(options.records.db),
+      shipped_folder_(options.records.shipped),
+      use_db_(options.records.use_db),
+      use_shipped_(options.records.use_shipped),
       machine_(machine_of(options)),
       target_(std::move(target)),
       device_(target::device_key(target_)),
-      threads_(options.threads > 0 ? options.threads : target_.cores),
-      accuracy_(*trial::parse_accuracy(options.accuracy)),
+      threads_(options.target.threads > 0 ? options.target.threads : target_.cores),
+      accuracy_(*trial::parse_accuracy(options.target.accuracy)),
       pool_(machine::local().target().cores),
       tasks_(target_),
       kernels_(target_) {}
@@ -56,11 +57,11 @@ Session::Session(const CompileOptions& options, target::Target target)
 Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
                                                const SessionOptions& more) {
   HONE_RETURN_IF_ERROR(check_options(options));
-  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.device));
+  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.target.device));
   const auto full_name = [&](const std::string& name) {
     return name == cost::kAutoModel ? cost::default_model(target) : name;
   };
-  const std::string cost = full_name(options.cost);
+  const std::string cost = full_name(options.advanced.cost);
   const std::string guide = more.guide.empty() ? cost : full_name(more.guide);
   CostModelPtr made_cost = more.cost, made_guide = more.cost;
   if (!more.cost) {

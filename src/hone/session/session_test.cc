@@ -12,14 +12,15 @@ namespace {
 
 CompileOptions without_store() {
   CompileOptions options;
-  options.use_db = false;
+  options.records.use_db = false;
   return options;
 }
 
 TEST(Session, names_that_stand_for_nothing_are_errors) {
   CompileOptions options = without_store();
   EXPECT_TRUE(Session::open(options).ok());
-  for (std::string* name : {&options.cost, &options.transfer, &options.accuracy, &options.device}) {
+  for (std::string* name : {&options.advanced.cost, &options.records.transfer,
+                            &options.target.accuracy, &options.target.device}) {
     const std::string known = *name;
     *name = "guess";
     const Status status = Session::open(options).status();
@@ -31,7 +32,7 @@ TEST(Session, names_that_stand_for_nothing_are_errors) {
 
 TEST(Session, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) {
   CompileOptions options = without_store();
-  options.cost = "gbdt";
+  options.advanced.cost = "gbdt";
   for (const char* same : {"", "gbdt"}) {
     const auto session = Session::open(options, {.guide = same}).value();
     EXPECT_EQ(session->guide(), session->cost());
@@ -51,13 +52,13 @@ TEST(Session, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) 
 TEST(Session, a_store_is_made_only_for_who_writes_to_it) {
   const TempDir folder = TempDir::create().value();
   CompileOptions options;
-  options.db = folder.file("hone.db");
+  options.records.db = folder.file("hone.db");
   using Store = SessionOptions::Store;
   EXPECT_EQ(Session::open(options, {.store = Store::kNone}).value()->store(), nullptr);
   EXPECT_FALSE(Session::open(options, {.store = Store::kRead}).ok());
   EXPECT_NE(Session::open(options, {.store = Store::kWrite}).value()->store(), nullptr);
   EXPECT_NE(Session::open(options, {.store = Store::kRead}).value()->store(), nullptr);
-  options.use_db = false;
+  options.records.use_db = false;
   EXPECT_EQ(Session::open(options, {.store = Store::kWrite}).value()->store(), nullptr);
 }
 

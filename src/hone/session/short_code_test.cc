@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
 #include "hone/graph/test_model.h"
+#include "hone/model.h"
 #include "hone/session/compile_graph.h"
 #include "hone/session/kernel.h"
 #include "hone/session/knowledge.h"
@@ -32,9 +32,9 @@ TestModel long_followers() {
 
 CompileOptions options_for(const char* device) {
   CompileOptions options;
-  options.use_db = false;
-  options.threads = 1;
-  options.device = device;
+  options.records.use_db = false;
+  options.target.threads = 1;
+  options.target.device = device;
   return options;
 }
 
@@ -74,7 +74,7 @@ TEST(short_code, computes_the_same) {
     const Result<CompileSummary> compiled =
         compile_graph(*session, graph, library, options, real_clock().now_seconds());
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-    Result<artifact::LoadedModel> loaded = artifact::LoadedModel::open(library, 1);
+    Result<Model> loaded = Model::load(library, 1);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     Rng rng(2);
     const std::vector<Tensor> inputs = {graph::random_tensor({1, 11, 7, 9}, rng)};

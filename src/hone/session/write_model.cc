@@ -12,6 +12,7 @@
 #include "hone/base/file.h"
 #include "hone/base/output_file.h"
 #include "hone/base/temporary_name.h"
+#include "hone/compile.h"
 #include "hone/session/short_code.h"
 
 namespace hone {
@@ -26,14 +27,15 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
                                          std::span<const schedule::Steps> schedules,
                                          const CompileOptions& options) {
   TogetherOptions together{.threads = model.threads()};
-  const auto& skipped = options.skip_passes;
+  const auto& skipped = options.advanced.skip_passes;
   if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads() == 1)
     return together;
   // As it was measured here, else the cost model's.
   together.fork_join = {{model.threads(), analysis::kForkJoinSeconds}};
   const std::optional<trial::Roofline>& roofline = model.session->roofline();
   if (roofline && !roofline->fork_join.empty()) together.fork_join = roofline->fork_join;
-  if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target()) / 2};
+  if (options.target.max_memory == 0)
+    together.arena = {kArenaGrowth, own_cache_bytes(model.target()) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
     together.seconds.push_back(seconds);
@@ -45,13 +47,14 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
 // library of the same parts is inspected in its place.
 Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::string& output,
                              const CompileOptions& options, double assembly_seconds) {
+  const auto& hook = hooks_of(options).inspect;
   const auto inspect = [&](const std::string& file) {
-    return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
+    return hook ? hook({file, assembly_seconds}) : ok_status();
   };
   const bool is_static = is_static_library(output, options);
   int64_t bytes = 0;  // told before it goes to a pipe, which does not know
   artifact::ArtifactOptions how;
-  how.sync = options.sync;
+  how.sync = options.library.sync;
   how.before_publishing = [&](const std::string& file) {
     std::error_code ignored;
     bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
@@ -61,7 +64,7 @@ Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::stri
     HONE_RETURN_IF_ERROR(artifact::write_shared_library(spec, output, how));
     return bytes;
   }
-  if (options.inspect) {
+  if (hook) {
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
     const std::string shared = folder.file("model.so");
     HONE_RETURN_IF_ERROR(artifact::write_shared_library(spec, shared, {.sync = false}));
@@ -74,7 +77,7 @@ Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::stri
 }  // namespace
 
 bool is_static_library(const std::string& path, const CompileOptions& options) {
-  return options.static_library || std::filesystem::path(path).extension() == ".a";
+  return options.library.static_library || std::filesystem::path(path).extension() == ".a";
 }
 
 std::string header_path(const std::string& output) {
@@ -88,14 +91,14 @@ void add_outputs(const std::string& output, bool header, FileRoles& files) {
 
 Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
-  HONE_RETURN_IF_ERROR(artifact::check_prefix(options.prefix));
+  HONE_RETURN_IF_ERROR(artifact::check_prefix(options.library.prefix));
   std::error_code ignored;
   clear_stale_files(temporary_folder());
   if (path.empty()) return invalid("the output has no name, expected a file");
   if (fs::is_directory(path, ignored))
     return invalid("output {} is a folder, expected a file", path);
   if (is_stream(path)) {
-    if (options.header)
+    if (options.library.header)
       return invalid("--header: output {} is no file, so that none can lie beside it", path);
     if (::access(path.c_str(), W_OK) == 0) return ok_status();
     return error(Code::kIo, "output {}: {}", path, errno_text(errno));
@@ -117,7 +120,7 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
                    const CompileOptions& options) {
   FileRoles files;
   for (const std::string& file : read) files.read("the model", file);
-  add_outputs(output, options.header, files);
+  add_outputs(output, options.library.header, files);
   return files.check();
 }
 
@@ -151,13 +154,13 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   }
   const double assembled = real_clock().now_seconds();
   assembly.spec.name = model.name;
-  assembly.spec.prefix = options.prefix;
+  assembly.spec.prefix = options.library.prefix;
   const Result<int64_t> linked = link_library(assembly.spec, output, options, assembled - start);
   if (!linked.ok()) {  // the terminal interrupts the linker too
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return linked.status();
   }
-  if (options.header)
+  if (options.library.header)
     HONE_RETURN_IF_ERROR(artifact::write_header(assembly.spec, header_path(output)));
   Written written;
   written.assembly = assembled - start;

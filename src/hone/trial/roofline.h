@@ -1,5 +1,5 @@
-// trial/roofline.h - the measured limits of a machine (measure_roofline.h), with which a kernel's
-// time is compared (Williams et al., CACM 52(4), 2009, with a roof per cache level).
+// trial/roofline.h - computes the least time of a kernel from the measured limits of a machine
+// (hone/device.h, measure_roofline.h).
 #pragma once
 
 #include <cstdint>
@@ -9,37 +9,15 @@
 #include <vector>
 
 #include "hone/base/status.h"
+#include "hone/device.h"
 
 namespace hone::trial {
 
-// A rate of one core alone, and one of all cores together.
-struct Rate {
-  double one = 0, all = 0;
-};
-
-struct RooflineLevel {
-  int level = 0;      // 1 for the closest cache, 0 for memory
-  int64_t bytes = 0;  // size of one such cache; 0 for memory
-  int shared_by = 1;  // number of cores that share one
-  Rate read, write;   // in bytes per second
-};
-
-// The time from the start to the end of a phase with one tile per thread, each thread on its own
-// core and awake.
-struct ForkJoin {
-  int threads = 2;
-  double seconds = 0;
-};
-
-struct Roofline {
-  int cores = 1;
-  Rate flops;  // float32 operations per second; an FMA counts as two
-  // By increasing number of threads, up to all cores; empty on one core.
-  std::vector<ForkJoin> fork_join;
-  std::vector<RooflineLevel> levels;  // closest cache first, memory last
-  int64_t unix_time = 0;              // time of the measurement in seconds
-  double host_load = 0;               // 1-minute load average during the measurement
-};
+using hone::Bound;
+using hone::ForkJoin;
+using hone::Rate;
+using hone::Roofline;
+using hone::RooflineLevel;
 
 // Returns ok, or why these cannot be the figures of a machine: all rates must be positive and
 // finite, and memory must be last.
@@ -57,11 +35,6 @@ struct Roofline {
 // The least seconds for `flops` operations on `bytes` that are read or written, if they are in the
 // level that holds a working set of their size. It is the greater of the time to compute and the
 // time to move. The bandwidth is the greater one of reads and writes, as no mix of both is faster.
-struct Bound {
-  double seconds = 0;
-  // Limiting factor: "compute", or the level whose bandwidth it is, such as "L2" or "memory".
-  std::string_view what;
-};
 [[nodiscard]] Bound bound(double flops, double bytes, double working_set, const Roofline& roofline,
                           int threads);
 

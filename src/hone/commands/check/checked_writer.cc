@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hone/artifact/loaded_model.h"
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/commands/check/locate_fault.h"
 #include "hone/commands/verify_tasks.h"
 #include "hone/machine/local.h"
+#include "hone/model.h"
 
 namespace hone {
 namespace {
@@ -36,7 +36,8 @@ void use_schedule(LibraryParts& parts, size_t group, schedule::Steps steps) {
 }
 
 bool skips(const CompileOptions& options, const std::string& pass) {
-  return std::count(options.skip_passes.begin(), options.skip_passes.end(), pass) > 0;
+  return std::count(options.advanced.skip_passes.begin(), options.advanced.skip_passes.end(),
+                    pass) > 0;
 }
 
 }  // namespace
@@ -52,8 +53,12 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
   passes_are_right_ = left_out_all_ = summary_.checked = false;
   summary_.skipped.clear();
   for (int faults = 0; faults < kMostFaults; ++faults) {
+    JobHooks hooks = hooks_of(options);
+    hooks.inspect = [&](const FinishedLibrary& library) {
+      return inspect(library, parts, options);
+    };
     CompileOptions with = options;
-    with.inspect = [&](const FinishedLibrary& library) { return inspect(library, parts, options); };
+    with.advanced.hooks = &hooks;
     wrong_.reset();
     Result<Written> written =
         write_within(parts.model, parts.schedules, parts.knowledge, output, with);
@@ -90,8 +95,9 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     return ok_status();
   }
   if (!check_) {
-    HONE_ASSIGN_OR_RETURN(check_, ModelCheck::create(imported_, {machine::local().target().cores,
-                                                                 options.seed, interrupted_}));
+    HONE_ASSIGN_OR_RETURN(check_,
+                          ModelCheck::create(imported_, {machine::local().target().cores,
+                                                         options.advanced.seed, interrupted_}));
   }
   ModelCheck::Deadlines deadlines;
   if (summary_.healed.empty()) {  // after a fault the check is made, whatever it takes
@@ -124,8 +130,7 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
 
 Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& parts,
                             const ModelCheck::Deadlines& deadlines) {
-  Result<artifact::LoadedModel> loaded =
-      artifact::LoadedModel::open(library.file, parts.model.threads());
+  Result<Model> loaded = Model::load(library.file, parts.model.threads());
   if (!loaded
            .ok()) {  // a processor may lack what the library needs; else it is not as it should be
     if (loaded.status().code() != Code::kUnsupported) return loaded.status();
@@ -178,7 +183,7 @@ Result<bool> CheckedWriter::leave_out_pass(LibraryParts& parts, CompileOptions& 
                         find_wrong_pass(*check_, *wrong_, options, parts.model.target()));
   passes_are_right_ = !found;
   if (!found) return false;
-  options.skip_passes.push_back(found->pass);
+  options.advanced.skip_passes.push_back(found->pass);
   add_fault(found->pass, found->node, "the pass " + found->pass);
   HONE_RETURN_IF_ERROR(remake(options, parts));
   return true;
@@ -203,7 +208,7 @@ Result<bool> CheckedWriter::replace_schedule(LibraryParts& parts, CompileOptions
     return true;
   }
   if (!report.divergences.empty() || skips(options, kRunTogether)) return false;
-  options.skip_passes.emplace_back(kRunTogether);
+  options.advanced.skip_passes.emplace_back(kRunTogether);
   add_fault(kRunTogether, "", "running kernels together");
   return true;
 }
@@ -213,9 +218,9 @@ Status CheckedWriter::leave_out_all(LibraryParts& parts, CompileOptions& options
   left_out_all_ = true;
   add_fault("all", "", "a pass or a schedule that is not known");
   for (const std::string& pass : graph::optional_pass_names()) {
-    if (!skips(options, pass)) options.skip_passes.push_back(pass);
+    if (!skips(options, pass)) options.advanced.skip_passes.push_back(pass);
   }
-  if (!skips(options, kRunTogether)) options.skip_passes.emplace_back(kRunTogether);
+  if (!skips(options, kRunTogether)) options.advanced.skip_passes.emplace_back(kRunTogether);
   HONE_RETURN_IF_ERROR(remake(options, parts));
   for (size_t g = 0; g < parts.schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(schedule::Steps plain, plain_schedule(parts.model, g));

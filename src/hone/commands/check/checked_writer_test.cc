@@ -103,13 +103,15 @@ graph::Graph transformer() {
 struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   std::string library = folder.file("model.so");
+  JobHooks hooks;
   CompileOptions options;
   std::vector<std::string> warnings;
   Fixture() {
-    options.use_db = false;
-    options.threads = 2;
-    options.cost = "analytic";
-    options.check = true;
+    options.records.use_db = false;
+    options.target.threads = 2;
+    options.advanced.cost = "analytic";
+    options.library.check = true;
+    options.advanced.hooks = &hooks;
     set_log_sink([this](LogLevel, std::string_view line) { warnings.emplace_back(line); });
   }
   ~Fixture() { set_log_sink({}); }
@@ -119,7 +121,7 @@ struct Fixture {
     std::vector<Tensor> inputs;
     for (const graph::ValueId id : graph.inputs)
       inputs.push_back(graph::random_tensor(graph.value(id).shape, rng));
-    Result<artifact::LoadedModel> model = load(library, 2);
+    Result<Model> model = load(library, 2);
     ASSERT_TRUE(model.ok()) << model.status().message();
     const Result<std::vector<Tensor>> outputs = model->run(inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.status().message();
@@ -129,7 +131,7 @@ struct Fixture {
 
 void expect_healed(const graph::Graph& graph, const Fault& fault) {
   Fixture f;
-  f.options.after_pass = planted(fault);
+  f.hooks.after_pass = planted(fault);
   const Result<CompileSummary> summary = compile(graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << fault.pass << ": " << summary.status().message();
   EXPECT_TRUE(summary->check.checked) << summary->check.skipped;
@@ -153,7 +155,7 @@ TEST(checked_writer, a_right_library_is_found_right) {
   for (const graph::Graph& graph : {convolution(), transformer()}) {
     for (const char* accuracy : {"strict", "fast"}) {
       Fixture f;
-      f.options.accuracy = accuracy;
+      f.options.target.accuracy = accuracy;
       const Result<CompileSummary> summary = compile(graph, f.library, f.options);
       ASSERT_TRUE(summary.ok()) << summary.status().message();
       EXPECT_TRUE(summary->check.checked) << summary->check.skipped;
@@ -186,7 +188,7 @@ TEST(checked_writer, two_wrong_passes_are_both_left_out) {
   Fixture f;
   const auto first = planted({"fold_batch_norm", "Conv", scale_constant(1, 1.1), ""});
   const auto second = planted({"merge_pads", "Conv", set_attribute("pads", Shape{2, 2, 0, 0}), ""});
-  f.options.after_pass = [&](const std::string& pass, graph::Graph& graph) {
+  f.hooks.after_pass = [&](const std::string& pass, graph::Graph& graph) {
     first(pass, graph);
     second(pass, graph);
   };
@@ -202,7 +204,7 @@ TEST(checked_writer, two_wrong_passes_are_both_left_out) {
 TEST(checked_writer, a_static_library_is_checked_too) {
   Fixture f;
   f.library = f.folder.file("model.a");
-  f.options.after_pass = planted({"fold_batch_norm", "Conv", scale_constant(1, 1.01), ""});
+  f.hooks.after_pass = planted({"fold_batch_norm", "Conv", scale_constant(1, 1.01), ""});
   const Result<CompileSummary> summary = compile(convolution(), f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   ASSERT_EQ(summary->check.healed.size(), 1U);
@@ -212,7 +214,7 @@ TEST(checked_writer, a_static_library_is_checked_too) {
 TEST(checked_writer, nothing_is_written_if_all_is_wrong) {
   Fixture f;
   std::ofstream(f.library) << "as it was";
-  f.options.after_pass = [](const std::string& pass, graph::Graph& graph) {
+  f.hooks.after_pass = [](const std::string& pass, graph::Graph& graph) {
     if (pass != "assign_layouts") return;  // which always runs
     for (graph::Node& node : graph.nodes) {
       if (node.type == "Conv" && scale_constant(1, 1.5)(graph, node)) return;
@@ -227,8 +229,8 @@ TEST(checked_writer, nothing_is_written_if_all_is_wrong) {
 
 TEST(checked_writer, without_a_check_faults_stay) {
   Fixture f;
-  f.options.check = false;
-  f.options.after_pass = planted({"fold_batch_norm", "Conv", scale_constant(1, 1.01), ""});
+  f.options.library.check = false;
+  f.hooks.after_pass = planted({"fold_batch_norm", "Conv", scale_constant(1, 1.01), ""});
   const Result<CompileSummary> summary = compile(convolution(), f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_FALSE(summary->check.checked);
@@ -259,7 +261,7 @@ TEST(checked_writer, checks_each_library_that_it_writes) {
     EXPECT_TRUE(writer.summary().checked);
     EXPECT_EQ(writer.summary().inputs, 3);
   }
-  EXPECT_TRUE(options.skip_passes.empty());
+  EXPECT_TRUE(options.advanced.skip_passes.empty());
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/status.h"
+#include "hone/tensor/tensor.h"
+
 namespace hone {
 namespace {
 

@@ -26,8 +26,8 @@ Result<std::vector<Snapshot>> snapshots_of(graph::Graph graph, const CompileOpti
   const std::vector<std::string> optional = graph::optional_pass_names();
   std::vector<Snapshot> snapshots;
   graph::PassOptions passes = pass_options(options, target);
-  passes.after_pass = [&](const std::string& pass, graph::Graph& now) {
-    if (options.after_pass) options.after_pass(pass, now);
+  passes.after_pass = [&, hook = passes.after_pass](const std::string& pass, graph::Graph& now) {
+    if (hook) hook(pass, now);
     if (std::count(optional.begin(), optional.end(), pass) > 0) snapshots.push_back({pass, now});
   };
   HONE_RETURN_IF_ERROR(graph::optimize(graph, passes));

@@ -16,7 +16,7 @@
 #include "hone/commands/check/naive_values.h"
 #include "hone/commands/check/random_inputs.h"
 #include "hone/commands/check/rounding_noise.h"
-#include "hone/session/summary.h"
+#include "hone/summary.h"
 
 namespace hone {
 

@@ -1,4 +1,4 @@
-#include "hone/artifact/loaded_model.h"
+#include "hone/model.h"
 
 #include <dlfcn.h>
 
@@ -9,9 +9,11 @@
 #include "hone/artifact/elf_object.h"
 #include "hone/base/allocation.h"
 #include "hone/base/memory_bound.h"
+#include "hone/base/status.h"
 #include "hone/runtime/hone_model.h"
+#include "hone/tensor/dtype.h"
 
-namespace hone::artifact {
+namespace hone {
 namespace {
 
 constexpr const char* kNoteOwner = "Hone";  // artifact.cc writes it
@@ -74,7 +76,7 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
 // The prefix of the artifact's symbols, from its note "<abi version> <prefix>".
 Result<std::string> read_prefix(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::optional<std::string> note,
-                        read_shared_library_note(path, kNoteOwner));
+                        artifact::read_shared_library_note(path, kNoteOwner));
   if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
   const size_t space = note->find(' ');
   const int version = std::atoi(note->c_str());
@@ -96,7 +98,7 @@ Status check_input(const ModelTensor& expected, const Tensor& found) {
 
 }  // namespace
 
-struct LoadedModel::State {
+struct Model::State {
   std::string path;
   void* library = nullptr;
   Interface api = {};
@@ -113,12 +115,12 @@ struct LoadedModel::State {
   }
 };
 
-LoadedModel::LoadedModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
-LoadedModel::LoadedModel(LoadedModel&&) noexcept = default;
-LoadedModel& LoadedModel::operator=(LoadedModel&&) noexcept = default;
-LoadedModel::~LoadedModel() = default;
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
 
-Result<LoadedModel> LoadedModel::open(const std::string& path, int num_threads) {
+Result<Model> Model::load(const std::string& path, int num_threads) {
   HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(path));
   auto state = std::make_unique<State>();
   state->path = path;
@@ -151,13 +153,17 @@ Result<LoadedModel> LoadedModel::open(const std::string& path, int num_threads) 
       list(api.num_inputs(state->model), api.input_name, api.input_info, state->inputs));
   HONE_RETURN_IF_ERROR(
       list(api.num_outputs(state->model), api.output_name, api.output_info, state->outputs));
-  return LoadedModel(std::move(state));
+  return Model(std::move(state));
 }
 
-const std::vector<ModelTensor>& LoadedModel::inputs() const { return state_->inputs; }
-const std::vector<ModelTensor>& LoadedModel::outputs() const { return state_->outputs; }
+Result<Model> load(const std::string& library, int num_threads) {
+  return Model::load(library, num_threads);
+}
 
-Status LoadedModel::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+const std::vector<ModelTensor>& Model::inputs() const { return state_->inputs; }
+const std::vector<ModelTensor>& Model::outputs() const { return state_->outputs; }
+
+Status Model::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
   if (inputs.size() != state_->inputs.size() || outputs.size() != state_->outputs.size())
     return invalid("found {} inputs and {} outputs, expected {} and {}", inputs.size(),
                    outputs.size(), state_->inputs.size(), state_->outputs.size());
@@ -166,7 +172,7 @@ Status LoadedModel::run(std::span<const void* const> inputs, std::span<void* con
                state_->api.last_error(state_->model));
 }
 
-Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> Model::run(std::span<const Tensor> inputs) {
   if (inputs.size() != state_->inputs.size())
     return invalid("found {} inputs, expected {}", inputs.size(), state_->inputs.size());
   std::vector<const void*> in;
@@ -196,7 +202,7 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs) {
   return results;
 }
 
-Result<Shape> LoadedModel::output_shape(int output) const {
+Result<Shape> Model::output_shape(int output) const {
   int rank = 0;
   const int64_t* dims = nullptr;
   if (state_->api.output_shape(state_->model, output, &rank, &dims) != 0)
@@ -204,9 +210,9 @@ Result<Shape> LoadedModel::output_shape(int output) const {
   return Shape(dims, dims + rank);
 }
 
-void LoadedModel::profile(bool enable) { state_->api.profile(state_->model, enable ? 1 : 0); }
+void Model::profile(bool enable) { state_->api.profile(state_->model, enable ? 1 : 0); }
 
-std::vector<StepTime> LoadedModel::step_times() const {
+std::vector<StepTime> Model::step_times() const {
   std::vector<StepTime> times;
   const Interface& api = state_->api;
   for (int i = 0; i < api.num_steps(state_->model); ++i)
@@ -218,4 +224,4 @@ std::vector<StepTime> LoadedModel::step_times() const {
   return times;
 }
 
-}  // namespace hone::artifact
+}  // namespace hone

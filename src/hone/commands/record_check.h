@@ -1,6 +1,7 @@
-// record_check.h - what is wrong with stored records that a store cannot know: whether a task's
-// text is the task of its key, and whether the steps of a trial are a schedule of it. Only trials
-// of this version of the schedules are held to it: another one may have had other keys and rules.
+// record_check.h - finds what is wrong with stored records that a store cannot know: whether a
+// task's text is the task of its key, and whether the steps of a trial are a schedule of it. Only
+// trials of this version of the schedules are held to it: another one may have had other keys and
+// rules.
 #pragma once
 
 #include <map>
@@ -11,7 +12,7 @@
 #include "hone/compute/dag.h"
 #include "hone/trial/record.h"
 
-namespace hone::tool {
+namespace hone {
 
 class RecordCheck {
  public:
@@ -27,4 +28,4 @@ class RecordCheck {
   std::map<uint64_t, std::optional<compute::Dag>> tasks_;
 };
 
-}  // namespace hone::tool
+}  // namespace hone

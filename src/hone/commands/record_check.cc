@@ -1,4 +1,4 @@
-#include "record_check.h"
+#include "hone/commands/record_check.h"
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
@@ -6,7 +6,7 @@
 #include "hone/trial/record_numbers.h"
 #include "hone/trial/schedule_version.h"
 
-namespace hone::tool {
+namespace hone {
 
 const compute::Dag* RecordCheck::task_of(const trial::Record& record,
                                          std::vector<std::string>& problems) {
@@ -63,4 +63,4 @@ std::vector<std::string> RecordCheck::problems_of(const trial::Record& record) {
   return problems;
 }
 
-}  // namespace hone::tool
+}  // namespace hone

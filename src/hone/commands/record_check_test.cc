@@ -1,4 +1,4 @@
-#include "record_check.h"
+#include "hone/commands/record_check.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "hone/space/space.h"
 #include "hone/trial/schedule_version.h"
 
-namespace hone::tool {
+namespace hone {
 namespace {
 
 const compute::Dag& product() {
@@ -89,4 +89,4 @@ TEST(record_check, steps_that_do_not_apply_are_named) {
 }
 
 }  // namespace
-}  // namespace hone::tool
+}  // namespace hone

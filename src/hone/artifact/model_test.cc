@@ -1,4 +1,4 @@
-#include "hone/artifact/loaded_model.h"
+#include "hone/model.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::Folder;
 using testing::kLength;
 
 std::string open_error(const std::string& path) {
-  const Result<LoadedModel> model = LoadedModel::open(path, 1);
+  const Result<Model> model = Model::load(path, 1);
   return model.ok() ? "" : model.status().message();
 }
 
@@ -81,7 +81,7 @@ TEST(loaded_model, refuses_another_machine) {
 
 TEST(loaded_model, checks_what_it_is_given) {
   const Artifact artifact;
-  Result<LoadedModel> model = LoadedModel::open(artifact.path(), 1);
+  Result<Model> model = Model::load(artifact.path(), 1);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const auto message = [&](const std::vector<Tensor>& inputs) {
     return model->run(inputs).status().message();
@@ -100,7 +100,7 @@ TEST(loaded_model, takes_denormals_for_zeros) {
   const volatile float tiny = 1e-40F;
   for (const int threads : {1, 2, 16}) {
     SCOPED_TRACE(threads);
-    Result<LoadedModel> model = LoadedModel::open(artifact.path(), threads);
+    Result<Model> model = Model::load(artifact.path(), threads);
     ASSERT_TRUE(model.ok()) << model.status().message();
     Tensor x(DType::kF32, {1, kLength});
     std::ranges::fill(x.as<float>(), tiny);

@@ -1,0 +1,112 @@
+// device.h - the machines that models can be compiled for, and what this one can do at best. With
+// measured limits, the time of each kernel can be compared with the least time that it needs
+// (Williams et al., CACM 52(4), 2009, with a roof per cache level).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/export.h"
+#include "hone/status.h"
+
+namespace hone {
+
+struct DeviceCache {
+  int level = 0;  // 1 is the closest to the core
+  int64_t bytes = 0;
+  int line_bytes = 0;
+  int shared_by = 1;  // number of cores that share one such cache
+};
+
+struct Device {
+  std::string name;         // as TargetOptions::device takes it
+  std::string key;          // the name under which records of it are stored
+  std::string triple, cpu;  // as LLVM names them, such as "x86_64-linux-gnu" and "sapphirerapids"
+  int cores = 1;            // cores that this process may use, or that the description has
+  double ghz = 0;           // nominal clock
+  int vector_bytes = 0;     // width of the widest vector register that code uses
+  int vector_registers = 0;
+  double core_flops = 0;  // float32 operations per second of one core at the nominal clock
+  std::vector<DeviceCache> caches;  // ordered by level
+  std::string text;                 // one line per property
+};
+
+// Returns the names of all devices; "host", which is this machine, is the first.
+[[nodiscard]] HONE_API std::vector<std::string> device_names();
+// Finds a device by its name. The error lists the known names.
+[[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host");
+
+// A rate of one core alone, and one of all cores together.
+struct Rate {
+  double one = 0, all = 0;
+};
+
+struct RooflineLevel {
+  int level = 0;      // 1 for the closest cache, 0 for memory
+  int64_t bytes = 0;  // size of one such cache; 0 for memory
+  int shared_by = 1;  // number of cores that share one
+  Rate read, write;   // in bytes per second
+};
+
+// The time from the start to the end of a phase with one tile per thread, each thread on its own
+// core and awake.
+struct ForkJoin {
+  int threads = 2;
+  double seconds = 0;
+};
+
+// The measured limits of a machine.
+struct Roofline {
+  int cores = 1;
+  Rate flops;  // float32 operations per second; an FMA counts as two
+  // By increasing number of threads, up to all cores; empty on one core.
+  std::vector<ForkJoin> fork_join;
+  std::vector<RooflineLevel> levels;  // closest cache first, memory last
+  int64_t unix_time = 0;              // time of the measurement in seconds
+  double host_load = 0;               // 1-minute load average during the measurement
+};
+
+// The least seconds of some work, and what allows no less.
+struct Bound {
+  double seconds = 0;
+  // Limiting factor: "compute", or the level whose bandwidth it is, such as "L2" or "memory".
+  std::string_view what;
+};
+
+// Measures the limits of this machine, in about 5 seconds, and stores them in the database `db`
+// (RecordOptions::db). Other work on the machine makes them lower than they are.
+[[nodiscard]] HONE_API Result<Roofline> measure_roofline(
+    const std::string& db = "", const std::atomic<bool>* interrupted = nullptr);
+// Returns the limits of a device that a database has; nothing if it has none. A database that
+// exists only by default, with an empty `db`, may be missing or broken.
+[[nodiscard]] HONE_API Result<std::optional<Roofline>> stored_roofline(
+    const std::string& db = "", const std::string& device = "host");
+// Returns the least time for `flops` operations on `bytes` that are read or written by so many
+// threads, if the data is in the closest cache that holds it.
+[[nodiscard]] HONE_API Bound least_time(double flops, double bytes, const Roofline& roofline,
+                                        int threads);
+// Returns the seconds for the start and the end of a phase on so many threads, interpolated between
+// measured numbers of threads; 0 if nothing was measured.
+[[nodiscard]] HONE_API double fork_join_seconds(const Roofline& roofline, int threads);
+// Returns one line per figure.
+[[nodiscard]] HONE_API std::string describe(const Roofline& roofline);
+
+// How the cores of this machine stand to each other now. On a virtual machine that changes: its
+// CPUs may be hardware threads of one core for a while.
+struct CoreReport {
+  int threads = 1;
+  double slowdown = 1;          // time of all threads at once / time of one alone
+  double exchange_seconds = 0;  // for a cache line to the farthest core and back
+  bool apart = false;           // each thread has a core of its own
+  bool good = false;            // they are apart and about as close as they were before
+  double nearest_seconds = 0;   // the least exchange so far, for the next call
+};
+// Looks at the cores for about a millisecond. `threads`: 0 for all cores; `nearest_seconds`: that
+// of earlier reports, 0 if there is none.
+[[nodiscard]] HONE_API CoreReport look_at_cores(int threads = 0, double nearest_seconds = 0);
+
+}  // namespace hone

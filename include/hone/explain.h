@@ -1,0 +1,109 @@
+// explain.h - explains one task of a model with one schedule, from its steps to its machine code:
+// how the schedule changes the loop program, and where the time should go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/export.h"
+#include "hone/options.h"
+#include "hone/status.h"
+#include "hone/summary.h"
+
+namespace hone {
+
+struct ExplainOptions {
+  CompileOptions compile;
+  // The task's key in hexadecimal, or its number in Inspection::distinct, from 1.
+  std::string task;
+  enum class Schedule : uint8_t {
+    kKnown,    // the best stored or transferred one, else the best predicted, as in compile()
+    kBest,     // the best stored one; an error if there is none
+    kDefault,  // the default of the task's space, which a rule of thumb chooses
+    kGiven,    // the one in `steps`
+  };
+  Schedule schedule = Schedule::kKnown;
+  std::string steps;  // one per line, or separated by semicolons
+  enum class Measure : uint8_t { kIfUnknown, kAlways, kNever };
+  Measure measure = Measure::kIfUnknown;  // when to run the kernel now, in a worker
+  bool passes = false;                    // also explain each pass over the loop program
+};
+
+// An instruction counts in every class that it belongs to: a multiply-add with a broadcast from
+// memory is fma, load and broadcast.
+struct InstructionMix {
+  int all = 0;
+  int fma = 0;         // multiply-adds, dot products included
+  int arithmetic = 0;  // other operations on vector registers
+  int load = 0;        // reads memory
+  int store = 0;       // writes memory
+  int broadcast = 0;   // copies one element to all lanes
+  int shuffle = 0;     // moves elements between lanes
+  int prefetch = 0;
+  int scalar = 0;  // uses no vector register: addresses, counters, branches
+};
+
+struct InnerLoop {
+  std::string symbol;             // symbol of the phase
+  bool is_loop = false;           // false if the function has no loop
+  int64_t bytes = 0;              // size of its machine code
+  std::vector<std::string> text;  // its instructions
+  InstructionMix mix;
+  int vector_registers = 0;  // number of different registers
+  int vector_bits = 0;       // width of the widest vector register
+  int spills = 0;            // reads and writes of stack memory
+  // Cycles per iteration if all data is in the closest cache.
+  double port_cycles = 0;  // lower bound by the target's numbers for multiply-adds and loads
+  double mca_cycles = 0;   // as simulated by LLVM's model of the processor; 0 if there is none
+};
+
+// A stage that runs with the model, and its measures according to the cost model's analysis.
+struct ExplainedStage {
+  std::string name;
+  double body_cycles = 0;  // cycles of one pass through the loops that are unrolled or vectorized
+  double registers = 0;    // vector registers that these need
+  double compute_cycles = 0;  // cycles of all iterations on one core
+  std::vector<double> bytes;  // moved into each cache from the next level; one per cache
+};
+
+// A pass of the lowering and its effect.
+struct ExplainedPass {
+  std::string name, reason;
+  double seconds = 0;
+  std::string program;  // printed after the pass; empty if the pass changed nothing
+};
+
+struct MeasuredTime {
+  double seconds = 0, low = 0, high = 0;  // robust centre and its interval
+  int samples = 0;
+  // True if it was measured now, false if it is from a record of the database.
+  bool now = false;
+  bool verified = false;
+  // The reason why there is no time although the kernel was run now, such as "crash: ...".
+  std::string failure;
+};
+
+struct Explanation {
+  TaskSummary task;  // predicted_seconds is for this schedule
+  uint64_t key = 0;
+  int threads = 1;
+  std::string program;      // printed after all passes
+  std::string raw_program;  // printed before the passes; empty unless ExplainOptions::passes
+  std::vector<ExplainedPass> passes;  // empty unless ExplainOptions::passes
+  std::vector<InnerLoop> loops;       // one per phase that runs with the model
+  int64_t text_bytes = 0, scratch_bytes = 0;
+  int registers_needed = 0;  // number of vector registers that the register tile needs
+  std::vector<ExplainedStage> stages;
+  std::vector<double> level_seconds;     // seconds of one core for moving data into each cache
+  double compute_seconds = 0;            // seconds of one core for computing
+  std::optional<MeasuredTime> measured;  // nothing if it never ran and was not to be run now
+};
+
+// Explains a task of the model at a path. If `model` is empty, the task is one of the database. To
+// measure takes about a second.
+[[nodiscard]] HONE_API Result<Explanation> explain(const std::string& model,
+                                                   const ExplainOptions& options);
+
+}  // namespace hone

@@ -1,0 +1,76 @@
+// model.h - runs compiled models in this process.
+//
+//   hone::Result<hone::Model> model = hone::load("resnet18.so");
+//   hone::Tensor image(hone::DType::kF32, model->inputs()[0].shape);
+//   hone::Result<std::vector<hone::Tensor>> outputs = model->run({&image, 1});
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hone/export.h"
+#include "hone/status.h"
+#include "hone/tensor.h"
+
+namespace hone {
+
+// An input or output.
+struct ModelTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;  // the largest shape, for an output whose shape depends on data
+};
+
+// The time of one step of a run: a kernel, or one phase of it. Phases of one task follow each other
+// and have one name.
+struct StepTime {
+  std::string name;          // name of the task's first node
+  std::string kernel_class;  // such as "conv2d+bias+relu"
+  int kernel = 0;            // steps with equal numbers run the same code
+  double seconds = 0;
+  double flops = 0;
+  // Limits of the task, which are 0 in older libraries: the FLOPs of the algorithm that needs the
+  // fewest, and the bytes that are read and written, each counted once.
+  double least_flops = 0, bytes = 0;
+};
+
+// A library that is loaded, with memory and threads of its own. Different objects may run at the
+// same time, and objects of one library share the weights.
+class HONE_API Model {
+ public:
+  // Loads a library. The file is inspected first: only a sound library of this interface version is
+  // loaded, so no code of any other library runs. With `num_threads` of 0 it runs on all cores that
+  // this process may use.
+  [[nodiscard]] static Result<Model> load(const std::string& path, int num_threads = 0);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  [[nodiscard]] const std::vector<ModelTensor>& inputs() const;
+  [[nodiscard]] const std::vector<ModelTensor>& outputs() const;
+  // Runs the model on dense row-major arrays in the order of inputs() and outputs(). Nothing is
+  // allocated. Calls must not overlap.
+  [[nodiscard]] Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Runs the model and checks shapes and types. The outputs have their actual shapes.
+  [[nodiscard]] Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  // Returns the actual shape of an output in the last run.
+  [[nodiscard]] Result<Shape> output_shape(int output) const;
+
+  // While this is enabled, each run records the times of its steps, which are zero before the first
+  // such run. It costs two readings of the clock a step.
+  void profile(bool enable);
+  [[nodiscard]] std::vector<StepTime> step_times() const;
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Returns Model::load().
+[[nodiscard]] HONE_API Result<Model> load(const std::string& library, int num_threads = 0);
+
+}  // namespace hone

@@ -1,0 +1,29 @@
+// operators.h - the operators of ONNX that can be compiled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/export.h"
+
+namespace hone {
+
+struct OpsetRange {
+  int since = 0, until = 0;  // including both
+};
+
+struct OperatorInfo {
+  std::string name;
+  std::vector<OpsetRange> opsets;  // one for each meaning that the operator has had, oldest first
+  // What a node with the newest meaning is made into: "contraction", "reduction", "elementwise",
+  // "view", "own kernel", "folded" (known when the model is compiled) or "other operators".
+  std::string becomes;
+  std::vector<std::string> attributes;  // of the newest meaning
+};
+
+// Returns all operators by name.
+[[nodiscard]] HONE_API std::vector<OperatorInfo> operators();
+// Returns the opsets that models may have.
+[[nodiscard]] HONE_API OpsetRange opsets();
+
+}  // namespace hone

@@ -1,0 +1,152 @@
+// options.h - the options of jobs, grouped by what they decide. Every field has a default with
+// which most callers leave it alone:
+//
+//   hone::CompileOptions options;
+//   options.model.shapes["input"] = {8, 3, 224, 224};
+//   options.target.threads = 4;
+//
+// A name that does not exist, such as an unknown device, is Code::kInvalid when the job starts.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/progress.h"
+#include "hone/tensor.h"
+
+namespace hone {
+
+struct JobHooks;  // for Hone's own tests
+
+// How the ONNX file is read. Most models need none of these.
+struct ModelOptions {
+  // The shapes of inputs, by name: for those with extents that the model leaves open, and to
+  // replace those that it gives, as for another batch size.
+  std::map<std::string, Shape> shapes;
+  // Inputs that become constants of the library, which then has them no more.
+  std::map<std::string, Tensor> bind;
+  // Inputs whose values are known. Those whose values decide a shape are bound; others stay inputs.
+  std::map<std::string, Tensor> available;
+  // Follow symbolic links from the model's external data to files outside its folder. Off by
+  // default, as a model from elsewhere could make any file part of the library.
+  bool linked_data = false;
+};
+
+// What the library is to run on.
+struct TargetOptions {
+  // The machine to compile for: "host", or a name that devices() lists. Only "host" and its parts
+  // can be tuned for.
+  std::string device = "host";
+  // The number of threads that the library will run on; 0: all cores of the device. It also runs on
+  // other numbers, but its schedules are chosen for this one.
+  int threads = 0;
+  // How much results may be rounded. "strict": only as the model's own sums are; "default": also as
+  // Winograd's convolutions and Strassen's products are; "fast": also weights in bf16.
+  std::string accuracy = "default";
+  // The limit of bytes that the library needs when it runs, with its weights; 0: none. Where larger
+  // weights do not fit, kernels use slower algorithms. If nothing fits, that is an error.
+  int64_t max_memory = 0;
+};
+
+// The file that is written.
+struct LibraryOptions {
+  // The prefix of its C symbols. Two libraries in one program need different ones.
+  std::string prefix = "hone_model";
+  bool header = false;  // also write the C header beside it: model.h for model.so
+  // Write a static library. This is also done if the name of the output ends in ".a".
+  bool static_library = false;
+  // Compare the finished library with the model as imported, on random inputs, before it takes its
+  // place, and leave out what makes it wrong. By default, tune() always does so, and compile() if
+  // that takes less than a tenth of its time.
+  std::optional<bool> check;
+  // Return only when the library is on the disk. False is faster, for a library that only this
+  // process will load.
+  bool sync = true;
+};
+
+// Measurements of earlier runs: which are used, and where new ones are kept.
+struct RecordOptions {
+  // The database: a file, or postgres://user@host/name; empty: ~/.local/share/hone/hone.db. tune()
+  // creates it; for other jobs, one that is named must exist.
+  std::string db;
+  bool use_db = true;  // if false, nothing is read from a database or stored in one
+  // Whose schedules serve kernels without a record. "pool": those of all models; "one": those of
+  // the most promising model; "off": none.
+  std::string transfer = "pool";
+  // Names of models whose records are ignored.
+  std::vector<std::string> exclude_models;
+  bool use_shipped = true;     // use the records that come with Hone; needs use_db
+  std::string shipped;         // their folder; empty: the one that was installed with Hone
+  bool require_tuned = false;  // for compile(): a kernel without a record of its own is an error
+};
+
+// Most callers leave these alone.
+struct AdvancedOptions {
+  // The cost model that predicts times: "auto", "analytic", or another name or file that
+  // docs/user/cost_models.md describes. "auto" is the best one for the device.
+  std::string cost = "auto";
+  uint64_t seed = 1;  // of all random choices; the same seed repeats them
+  // Names of passes over the graph that are left out, to find one that is wrong; "run_together"
+  // stands for running kernels together.
+  std::vector<std::string> skip_passes;
+  std::vector<std::string> also_passes;  // names of passes that run only on request
+  // What Hone's own tests exchange or look at. If it is not null, it must outlive the job.
+  const JobHooks* hooks = nullptr;
+};
+
+// How a model is compiled.
+struct CompileOptions {
+  ModelOptions model;
+  TargetOptions target;
+  LibraryOptions library;
+  RecordOptions records;
+  AdvancedOptions advanced;
+  // If it becomes true, for example by a signal's handler, the job ends early with
+  // Code::kCancelled, and nothing is written. It may be null.
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+// How long and by which means a search looks for faster schedules.
+struct SearchOptions {
+  // The time that tune() may take, from its start until the library is on the disk.
+  double budget_seconds = 60;
+  // The seconds of the budget that are spent already when tune() is called.
+  double spent_seconds = 0;
+  int max_trials = 0;  // limit of the number of measurements; 0: none
+  // The search strategy: a name, then ":" and its options, as in "beam:width=16".
+  // docs/user/tuning.md describes them.
+  std::string strategy = "mixed";
+  // The file of what the strategy has learned in earlier runs. It is read if it exists, and written
+  // after the search. If it is empty, there is no file. It is an error for a strategy that learns
+  // nothing.
+  std::string policy_state;
+  // The cost model that guides the search; empty: the one of AdvancedOptions::cost. That one
+  // decides the rest: which kernels the model is divided into, and which schedule of each is tried
+  // first.
+  std::string guide;
+  std::string adapt =
+      "none";     // how a neural cost model that guides the search learns while it runs
+  int batch = 8;  // number of candidates that are measured at a time
+  // Compile candidates while others are measured. By default, this is done if the threads leave a
+  // core for it.
+  std::optional<bool> overlap;
+};
+
+// How a model is tuned.
+struct TuneOptions {
+  CompileOptions compile;
+  SearchOptions search;
+  // If it becomes true, the search ends early, and the library is written with the best schedules
+  // so far. It may be null. CompileOptions::interrupted, in contrast, ends the job without a
+  // library.
+  const std::atomic<bool>* interrupted = nullptr;
+  // Called by the thread that called tune(), a few times a second. It should return at once.
+  std::function<void(const TuneProgress&)> on_progress;
+};
+
+}  // namespace hone

@@ -1,0 +1,70 @@
+// tune.h - makes a native library of an ONNX model that is tuned by measuring candidates on this
+// machine, in worker processes, until a budget of time is spent.
+//
+//   hone::tune("resnet18.onnx", "resnet18.so", {.search = {.budget_seconds = 60}});
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/export.h"
+#include "hone/options.h"
+#include "hone/status.h"
+#include "hone/summary.h"
+
+namespace hone {
+
+// The comparison of the best few schedules of kernels inside the whole model.
+struct InModelSummary {
+  int compared = 0, changed = 0;  // number of kernels
+  double saved_seconds = 0;       // seconds that the changed kernels save in a run of the model
+  double model_seconds = 0;       // seconds of a run before the change
+  double seconds = 0;             // seconds that the comparison took
+  std::string skipped;            // why there was no comparison; empty if there was one
+};
+
+// The schedules that could not be measured for one kind of reason.
+struct FailureSummary {
+  std::string outcome;  // "compile", "load", "crash", "timeout" or "wrong answer"
+  int count = 0;
+  std::string first;  // why the first one failed
+};
+
+struct TuneSummary {
+  CompileSummary compile;
+  int trials = 0;
+  double search_seconds = 0;  // seconds of the tuning loop
+  // The seconds for which the search, and the comparisons after it, waited until each thread had a
+  // core of its own.
+  double waited_seconds = 0;
+  std::vector<FailureSummary> failures;
+  bool interrupted = false;
+  // The seconds of a run of the whole model: tuned, and as compile() would have made it before.
+  // They are measured alternately, and 0 if they were not. If `kept_untuned`, they are exchanged:
+  // the first is always that of the library.
+  double model_seconds = 0, untuned_model_seconds = 0;
+  std::string not_compared;  // why they were not measured; empty if they were
+  // The library is the untuned model, as the tuned one is slower with 95 % confidence.
+  bool kept_untuned = false;
+  InModelSummary in_model;
+  // The first failure of the database. It ended the search. Measurements after it are not stored,
+  // but the library uses all of them.
+  Status store_status;
+  Status policy_status;  // why SearchOptions::policy_state was not written, or ok
+};
+
+// Tunes the model at the path `model` and writes its library to the path `output`. It takes the
+// budget, less if nothing is left to try. What it measures is kept in the database, so a second run
+// continues where the first one ended. It never writes a library that is slower than that of
+// compile(), as far as measuring can tell. Errors are those of compile(), and a device that this
+// machine is not is Code::kUnsupported or kInvalid.
+[[nodiscard]] HONE_API Result<TuneSummary> tune(const std::string& model, const std::string& output,
+                                                const TuneOptions& options = {});
+
+// Returns an error if a strategy, as in SearchOptions::strategy, does not exist or does not take
+// these options.
+[[nodiscard]] HONE_API Status check_strategy(const std::string& strategy);
+// Returns the names of all strategies.
+[[nodiscard]] HONE_API std::vector<std::string> strategy_names();
+
+}  // namespace hone

@@ -1,0 +1,77 @@
+#include "hone/device.h"
+
+#include <algorithm>
+
+#include "hone/base/status.h"
+#include "hone/db/registry.h"
+#include "hone/db/roofline_store.h"
+#include "hone/measure/core_state.h"
+#include "hone/measure/measure_roofline.h"
+#include "hone/target/target.h"
+#include "hone/target/topology.h"
+#include "hone/trial/roofline.h"
+
+namespace hone {
+
+std::vector<std::string> device_names() { return target::names(); }
+
+Result<Device> find_device(const std::string& name) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
+  Device device = {.name = target.name,
+                   .key = target::device_key(target),
+                   .triple = target.triple,
+                   .cpu = target.cpu,
+                   .cores = target.cores,
+                   .ghz = target.ghz,
+                   .vector_bytes = target.vector_bytes,
+                   .vector_registers = target.vector_registers,
+                   .core_flops = 2.0 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9,
+                   .caches = {},
+                   .text = target::describe(target)};
+  for (const target::Cache& cache : target.caches)
+    device.caches.push_back({cache.level, cache.bytes, cache.line_bytes, cache.shared_by});
+  return device;
+}
+
+Result<Roofline> measure_roofline(const std::string& db, const std::atomic<bool>* interrupted) {
+  // Seconds of measuring are not to end at a database that cannot be written.
+  HONE_RETURN_IF_ERROR(db::open_store(db).status());
+  const target::Target& host = target::host();
+  HONE_ASSIGN_OR_RETURN(Roofline roofline,
+                        measure::measure_roofline(host, {.interrupted = interrupted}));
+  HONE_RETURN_IF_ERROR(db::save_roofline(db, target::device_key(host), roofline));
+  return roofline;
+}
+
+Result<std::optional<Roofline>> stored_roofline(const std::string& db, const std::string& device) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(device));
+  Result<std::optional<Roofline>> stored = db::load_roofline(db, target::device_key(target));
+  if (!stored.ok() && db.empty()) return std::optional<Roofline>();
+  return stored;
+}
+
+Bound least_time(double flops, double bytes, const Roofline& roofline, int threads) {
+  return trial::bound(flops, bytes, bytes, roofline, threads);
+}
+
+double fork_join_seconds(const Roofline& roofline, int threads) {
+  return trial::fork_join_seconds(roofline.fork_join, threads);
+}
+
+std::string describe(const Roofline& roofline) { return trial::describe(roofline); }
+
+CoreReport look_at_cores(int threads, double nearest_seconds) {
+  std::vector<int> cpus = target::cpus_of_cores();
+  const int wanted = threads > 0 ? threads : target::host().cores;
+  cpus.resize(std::min(cpus.size(), static_cast<size_t>(wanted)));
+  const measure::CoreState state = measure::look_at_cores(cpus);
+  CoreReport report = {.threads = static_cast<int>(cpus.size()),
+                       .slowdown = state.slowdown,
+                       .exchange_seconds = state.exchange,
+                       .apart = measure::have_cores(state),
+                       .nearest_seconds = nearest_seconds};
+  report.good = measure::are_good(state, report.nearest_seconds);
+  return report;
+}
+
+}  // namespace hone

@@ -1,0 +1,59 @@
+#include "hone/open_model.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "hone/base/file.h"
+#include "hone/base/input_file.h"
+#include "hone/base/status.h"
+#include "hone/compile.h"
+#include "hone/graph/import_onnx.h"
+
+namespace hone {
+
+Result<bool> is_library(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const Descriptor file, open_input(path));
+  char magic[8] = {};
+  const ssize_t length = ::read(file.get(), magic, sizeof magic);
+  if (length < 0) return error(Code::kIo, "cannot read '{}': {}", path, errno_text(errno));
+  const std::string_view start(magic, static_cast<size_t>(length));
+  if (start == "!<arch>\n")
+    return invalid("{} is a static library, expected a shared one or an ONNX model", path);
+  return start.starts_with(
+      "\x7f"
+      "ELF");
+}
+
+Result<OpenedModel> open_model(const std::string& path, const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
+  if (is_compiled) {
+    HONE_ASSIGN_OR_RETURN(Model model, load(path, options.target.threads));
+    if (!options.model.bind.empty())
+      return invalid("{} is a library already: inputs are bound when it is compiled", path);
+    if (options.target.accuracy != TargetOptions().accuracy)
+      return invalid("{} is a library already: its accuracy is chosen when it is compiled", path);
+    return OpenedModel{nullptr, std::move(model), {path}, {}};
+  }
+  HONE_ASSIGN_OR_RETURN(TempDir made, TempDir::create("hone-run"));
+  const auto folder = std::make_shared<TempDir>(std::move(made));
+  const std::string library = folder->file("model.so");
+  CompileOptions quick = options;
+  quick.library.sync = false;
+  HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
+  HONE_ASSIGN_OR_RETURN(Model model, load(library, options.target.threads));
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));
+  std::erase_if(bound, [&](const std::string& name) {
+    return std::any_of(model.inputs().begin(), model.inputs().end(),
+                       [&](const ModelTensor& input) { return input.name == name; });
+  });
+  return OpenedModel{folder, std::move(model), summary.files, std::move(bound)};
+}
+
+Result<std::vector<std::string>> input_names(const std::string& model) {
+  return graph::input_names(model);
+}
+
+}  // namespace hone
