@@ -44,7 +44,7 @@ STANDARD = re.compile(r"[a-z_]+")  # as <string>; no header of C, which would be
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 LINK = re.compile(r"\bhone_([a-z]+)\b(?!\.)")
 # hone_library(NAME SOURCES a.cc ... DEPS hone_base ...), hone_test(...) and what is linked apart from them.
-COMMAND = re.compile(r"\b(hone_library|hone_test|add_executable|target_link_libraries)\s*\(\s*(\w+)([^()]*)\)")
+COMMAND = re.compile(r"\b(hone_library|hone_test|add_library|add_executable|target_link_libraries)\s*\(\s*(\w+)([^()]*)\)")
 FOR_TESTS = re.compile(r"(_test|_testing|_test_support|_benchmark)\.(h|cc)$|/test_\w+\.(h|cc)$")
 
 
@@ -130,6 +130,8 @@ def needless_links(path, text, included):
     `included`: the headers that each file of the project includes."""
     owners = owners_of_public(included)
     for name, test, own, links in links_of(text):
+        if not own:  # it puts other libraries together
+            continue
         folders = {posixpath.normpath(str(path.parent / source).rpartition("/")[0]) for source in own}
         used = {header for file, headers in included.items() if str(file.parent) in folders
                 for header in headers if test or not FOR_TESTS.search(str(file))}

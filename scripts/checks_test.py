@@ -93,7 +93,9 @@ class Layers(unittest.TestCase):
               SOURCES a.cc  # hone_cost
               DEPS hone_base hone_trial hone_runtime SQLite::SQLite3)
             target_link_libraries(hone_db PRIVATE hone_backend ${CMAKE_DL_LIBS})
-            hone_test(hone_db_test SOURCES a_test.cc DEPS hone_db hone_space hone_graph_testing)"""
+            hone_test(hone_db_test SOURCES a_test.cc DEPS hone_db hone_space hone_graph_testing)
+            add_library(hone_shared SHARED ${objects})
+            target_link_libraries(hone_shared PRIVATE hone_learn)"""
         included = {P("src/hone/db/a.cc"): ["hone/base/file.h", "hone/runtime/pool.h"],
                     P("src/hone/db/a_test.cc"): ["hone/db/a.h", "hone/space/space.h", "hone/backend/cpu/emit_object.h"],
                     P("src/hone/cost/b.h"): ["hone/trial/record.h"]}
