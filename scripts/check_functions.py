@@ -9,7 +9,7 @@ import sources
 MOST_LINES = 60
 MOST_PUBLIC = 30
 # A change that makes one of them smaller lowers these.
-LONG_FUNCTIONS = 16
+LONG_FUNCTIONS = 5
 WIDE_CLASSES = 0
 
 FOR_TESTS = re.compile(r"(_test|_testing|_test_support|_benchmark)\.(h|cc)$|/test_\w+\.(h|cc)$|^(tests|fuzz|benchmarks|examples)/")
@@ -93,7 +93,7 @@ def visit(text):
 
 def main():
     long, wide = [], []
-    for path in sources.files(*sources.CPP, under=("src", "tools")):
+    for path in sources.files(*sources.CPP, under=("include", "src", "tools")):
         if FOR_TESTS.search(str(path)):
             continue
         for kind, name, value in visit((sources.ROOT / path).read_text(encoding="utf-8")):

@@ -67,6 +67,23 @@ Status check_step(const ArtifactSpec& spec, const ArtifactStep& step) {
   return ok_status();
 }
 
+PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& block) {
+  PlanStep entry = {};
+  entry.name = block.add(step.name);
+  entry.kernel_class = block.add(step.kernel_class);
+  entry.flops = step.flops;
+  entry.bytes = step.bytes;
+  entry.least_flops = step.least_flops;
+  entry.num_tiles = step.num_tiles;
+  entry.kernel = static_cast<uint32_t>(step.kernel);
+  entry.first_argument = static_cast<uint32_t>(arguments_before);
+  entry.num_arguments = static_cast<uint32_t>(step.arguments.size());
+  entry.max_threads = step.max_threads;
+  entry.joins = step.joins ? 1 : 0;
+  entry.units = step.units;
+  return entry;
+}
+
 }  // namespace
 
 std::vector<int64_t> weight_offsets(const ArtifactSpec& spec) {
@@ -104,20 +121,7 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   std::vector<PlanArgument> arguments;
   for (const ArtifactStep& step : spec.steps) {
     HONE_RETURN_IF_ERROR(check_step(spec, step));
-    PlanStep entry = {};
-    entry.name = block.add(step.name);
-    entry.kernel_class = block.add(step.kernel_class);
-    entry.flops = step.flops;
-    entry.bytes = step.bytes;
-    entry.least_flops = step.least_flops;
-    entry.num_tiles = step.num_tiles;
-    entry.kernel = static_cast<uint32_t>(step.kernel);
-    entry.first_argument = static_cast<uint32_t>(arguments.size());
-    entry.num_arguments = static_cast<uint32_t>(step.arguments.size());
-    entry.max_threads = step.max_threads;
-    entry.joins = step.joins ? 1 : 0;
-    entry.units = step.units;
-    steps.push_back(entry);
+    steps.push_back(encode_step(step, arguments.size(), block));
     for (const ArtifactArgument& argument : step.arguments) {
       const bool weight = argument.kind == ArgumentKind::kWeight;
       const int64_t base = weight ? weights[static_cast<size_t>(argument.index)] : 0;

@@ -25,6 +25,8 @@ class Simplifier {
   Linear join_div_mod(Linear a);
   bool in_block(const Linear& a, int64_t d, int64_t& block);  // a is in [block*d, block*d + d)
   Expr compare_ints(Op op, const Linear& a, const Linear& b);
+  static Expr nonnegative(Linear d);
+  static Expr against_zero(Op op, const Linear& d);
   Expr negate(const Expr& e);
   Expr connect(const Expr& e);
   Expr choose(const Expr& e);

@@ -30,6 +30,55 @@ bool is_zero(const Expr& e) { return e->op == Op::kFloat && e->float_value == 0;
 
 // ---- conditions ----
 
+// d >= 0, as a comparison of sums without negative terms; null if one cannot be written.
+Expr Simplifier::nonnegative(Linear d) {
+  const int64_t g = coefficient_gcd(d);
+  if (g > 1) {
+    for (auto& term : d.terms) term.second /= g;
+    d.constant = floor_div(d.constant, g);
+  }
+  Linear left, right;  // left <= right + constant
+  for (const auto& [e, c] : d.terms) {
+    if (c == INT64_MIN) return nullptr;
+    (c < 0 ? left : right).terms.emplace_back(e, c < 0 ? -c : c);
+  }
+  if (right.terms.empty()) {
+    right.constant = d.constant;
+  } else if (left.terms.empty()) {
+    if (d.constant == INT64_MIN) return nullptr;
+    left.constant = -d.constant;
+  } else {
+    (d.constant >= 0 ? right : left).constant =
+        d.constant >= 0 || d.constant == INT64_MIN ? d.constant : -d.constant;
+  }
+  // "< c + 1" reads better than "<= c" for an upper bound of a variable.
+  if (right.terms.empty() && right.constant < INT64_MAX) {
+    ++right.constant;
+    return less(to_expr(left), to_expr(right));
+  }
+  if (left.constant == 1 && !left.terms.empty()) {
+    left.constant = 0;
+    return less(to_expr(left), to_expr(right));
+  }
+  return less_equal(to_expr(left), to_expr(right));
+}
+
+// d == 0 or d != 0, as a comparison of sums without negative terms; null if one cannot be written.
+Expr Simplifier::against_zero(Op op, const Linear& d) {
+  const int64_t g = coefficient_gcd(d);
+  Linear left, right;
+  for (const auto& [e, c] : d.terms) {
+    if (c == INT64_MIN) return nullptr;
+    (c > 0 ? left : right).terms.emplace_back(e, (c < 0 ? -c : c) / g);
+  }
+  right.constant = -(d.constant / g);
+  if (left.terms.empty()) {
+    std::swap(left.terms, right.terms);
+    right.constant = -right.constant;
+  }
+  return make(op, {to_expr(left), to_expr(right)});
+}
+
 Expr Simplifier::compare_ints(Op op, const Linear& a, const Linear& b) {
   const Expr unchanged = make(op, {to_expr(a), to_expr(b)});
   Form d = add(b, a, -1);  // b - a
@@ -42,61 +91,24 @@ Expr Simplifier::compare_ints(Op op, const Linear& a, const Linear& b) {
     fire(result ? Rule::kCompareTrue : Rule::kCompareFalse);
     return constant_bool(result);
   };
-  const int64_t g = coefficient_gcd(*d);
+  Expr canonical;
   if (op == Op::kLt || op == Op::kLe) {  // d >= 0
     if (ranges_.proves_nonnegative(*d)) return decided(true);
     if (ranges_.proves_nonnegative(*below)) return decided(false);
-    if (g > 1) {
-      for (auto& term : d->terms) term.second /= g;
-      d->constant = floor_div(d->constant, g);
+    canonical = nonnegative(*d);
+  } else {  // a == b or a != b
+    const bool is_eq = op == Op::kEq;
+    const Form above = add(*d, {-1, {}});
+    if (d->is_constant()) return decided((d->constant == 0) == is_eq);
+    if ((above && ranges_.proves_nonnegative(*above)) || ranges_.proves_nonnegative(*below) ||
+        d->constant % coefficient_gcd(*d) != 0) {
+      return decided(!is_eq);
     }
-    Linear left, right;  // left <= right + constant
-    for (const auto& [e, c] : d->terms) {
-      if (c == INT64_MIN) return unchanged;
-      (c < 0 ? left : right).terms.emplace_back(e, c < 0 ? -c : c);
-    }
-    if (right.terms.empty()) {
-      right.constant = d->constant;
-    } else if (left.terms.empty()) {
-      if (d->constant == INT64_MIN) return unchanged;
-      left.constant = -d->constant;
-    } else {
-      (d->constant >= 0 ? right : left).constant =
-          d->constant >= 0 || d->constant == INT64_MIN ? d->constant : -d->constant;
-    }
-    // "< c + 1" reads better than "<= c" for an upper bound of a variable.
-    if (right.terms.empty() && right.constant < INT64_MAX) {
-      ++right.constant;
-      fire(Rule::kCompareCanonical);
-      return less(to_expr(left), to_expr(right));
-    }
-    fire(Rule::kCompareCanonical);
-    if (left.constant == 1 && !left.terms.empty()) {
-      left.constant = 0;
-      return less(to_expr(left), to_expr(right));
-    }
-    return less_equal(to_expr(left), to_expr(right));
+    canonical = against_zero(op, *d);
   }
-  // a == b or a != b
-  const bool is_eq = op == Op::kEq;
-  const Form above = add(*d, {-1, {}});
-  if (d->is_constant()) return decided((d->constant == 0) == is_eq);
-  if ((above && ranges_.proves_nonnegative(*above)) || ranges_.proves_nonnegative(*below) ||
-      d->constant % g != 0) {
-    return decided(!is_eq);
-  }
-  Linear left, right;
-  for (const auto& [e, c] : d->terms) {
-    if (c == INT64_MIN) return unchanged;
-    (c > 0 ? left : right).terms.emplace_back(e, (c < 0 ? -c : c) / g);
-  }
-  right.constant = -(d->constant / g);
-  if (left.terms.empty()) {
-    std::swap(left.terms, right.terms);
-    right.constant = -right.constant;
-  }
+  if (!canonical) return unchanged;
   fire(Rule::kCompareCanonical);
-  return make(op, {to_expr(left), to_expr(right)});
+  return canonical;
 }
 
 Expr Simplifier::negate(const Expr& e) {

@@ -37,6 +37,22 @@ Measurement wrong(const Job& job, double error, std::string message) {
   return m;
 }
 
+// Returns what is wrong with what a candidate wrote, and notes its largest error.
+std::optional<Measurement> check_outputs(const Job& job, const Arena& memory,
+                                         WorkerOperands* operands, double& largest) {
+  if (memory.damaged() >= 0 || (operands != nullptr && operands->damaged()))
+    return wrong(job, 0, "something was written outside a buffer");
+  const auto error = operands == nullptr ? std::nullopt : operands->error();
+  if (!error) {
+    return failed(job.id, trial::Outcome::kLoad,
+                  "the output is to be checked, but nothing is expected of it");
+  }
+  largest = std::max(largest, *error);
+  if (*error <= job.tolerance) return std::nullopt;
+  return wrong(job, *error,
+               fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WorkerOperands>> WorkerOperands::map(const OperandLayout& layout, int fd) {
@@ -217,18 +233,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   }
   Measurement m{.id = job.id};
   // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
-  const auto check = [&]() -> std::optional<Measurement> {
-    if (memory.damaged() >= 0 || (operands != nullptr && operands->damaged())) {
-      return wrong(job, 0, "something was written outside a buffer");
-    }
-    const auto error = operands == nullptr ? std::nullopt : operands->error();
-    if (!error)
-      return no_load(invalid("the output is to be checked, but nothing is expected of it"));
-    m.error = std::max(m.error, *error);
-    if (*error <= job.tolerance) return std::nullopt;
-    return wrong(job, *error,
-                 fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
-  };
+  const auto check = [&] { return check_outputs(job, memory, operands, m.error); };
   int returned = 0;
   if (verify) {
     returned = candidate->run(pool_);

@@ -69,6 +69,14 @@ Reorder random_reorder(const StageState& stage, Rng& rng) {
   return step;
 }
 
+Fuse random_fuse(const StageState& stage, Rng& rng) {
+  const int64_t at = rng.below(static_cast<int64_t>(stage.order.size()));
+  Fuse step{stage.name(), {stage.loops[stage.order[at]].name}};
+  if (at + 1 < static_cast<int64_t>(stage.order.size()))
+    step.loops.push_back(stage.loops[stage.order[at + 1]].name);
+  return step;
+}
+
 Step random_step(const State& state, Rng& rng) {
   const StageState& stage = rng.choice(state.stages);
   const StageState& other = rng.choice(state.stages);
@@ -81,13 +89,7 @@ Step random_step(const State& state, Rng& rng) {
       if (rng.chance(0.3)) step.lengths.push_back(rng.between(1, 4));
       return step;
     }
-    case 3: {
-      const int64_t at = rng.below(static_cast<int64_t>(stage.order.size()));
-      Fuse step{stage.name(), {stage.loops[stage.order[at]].name}};
-      if (at + 1 < static_cast<int64_t>(stage.order.size()))
-        step.loops.push_back(stage.loops[stage.order[at + 1]].name);
-      return step;
-    }
+    case 3: return random_fuse(stage, rng);
     case 4:
     case 5: return random_reorder(stage, rng);
     case 6:

@@ -58,6 +58,8 @@ class Sampling {
   void build_next(Turn& turn, size_t index) const;
   void build_all(Turn& turn);
   [[nodiscard]] Status measure(Turn& turn, Turn* next);
+  Result<bool> time_chunk(const Turn& turn, size_t slot, std::span<const Candidate* const> chunk,
+                          double known, const Execute& execute, std::vector<Trial>& trials);
   [[nodiscard]] Status measure(Turn& turn, size_t slot, Turn* next);
   [[nodiscard]] Result<std::vector<measure::Measurement>> run_jobs(std::vector<measure::Job> jobs,
                                                                    int threads, Turn* next);
@@ -215,6 +217,27 @@ Status Sampling::keep(const Turn& turn, size_t slot_index, std::span<const Trial
   return options_.store->add(records).status();
 }
 
+// Adds the trials of a chunk of candidates, where the default schedule takes `known` seconds.
+// Returns false if their timing was cancelled.
+Result<bool> Sampling::time_chunk(const Turn& turn, size_t slot,
+                                  std::span<const Candidate* const> chunk, double known,
+                                  const Execute& execute, std::vector<Trial>& trials) {
+  std::vector<measure::Job> jobs;
+  for (const Candidate* candidate : chunk) {
+    if (candidate->runs()) jobs.push_back(job_of(turn, *candidate, slot, known));
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers,
+                        time_repeatedly(jobs, known, execute));
+  if (answers.size() != jobs.size()) return false;
+  size_t answer = 0;
+  for (const Candidate* candidate : chunk) {
+    trials.push_back({candidate, candidate->runs() ? std::move(answers[answer++])
+                                                   : measure::failed(0, trial::Outcome::kCompile,
+                                                                     candidate->status.message())});
+  }
+  return true;
+}
+
 // In chunks, and between them the default schedule: its fastest sample of the whole turn, relative
 // to that of the first turn, says how fast the machine is now.
 Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
@@ -254,20 +277,9 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
     const auto size = static_cast<size_t>(std::clamp<double>(kChunkSeconds / each, 1, kChunk));
     const size_t wanted = std::min(waiting.size(), static_cast<size_t>(missing)) - trials.size();
     const auto chunk = std::span(waiting).subspan(trials.size(), std::min(size, wanted));
-    std::vector<measure::Job> jobs;
-    for (const Candidate* candidate : chunk) {
-      if (candidate->runs()) jobs.push_back(job_of(turn, *candidate, slot_index, known));
-    }
-    HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers,
-                          time_repeatedly(jobs, known, execute));
-    if (answers.size() != jobs.size()) break;  // cancelled
-    size_t answer = 0;
-    for (const Candidate* candidate : chunk) {
-      trials.push_back({candidate, candidate->runs()
-                                       ? std::move(answers[answer++])
-                                       : measure::failed(0, trial::Outcome::kCompile,
-                                                         candidate->status.message())});
-    }
+    HONE_ASSIGN_OR_RETURN(const bool timed,
+                          time_chunk(turn, slot_index, chunk, known, execute, trials));
+    if (!timed) break;  // cancelled
     HONE_RETURN_IF_ERROR(time_reference());
   }
   if (slot.scale == 0 && std::isfinite(reference)) slot.scale = reference;

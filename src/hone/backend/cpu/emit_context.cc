@@ -1,6 +1,7 @@
 #include "hone/backend/cpu/emit_context.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "hone/backend/cpu/emit_object.h"
@@ -95,6 +96,23 @@ llvm::Value* EmitterPart::lane_numbers(llvm::Type* element) {
   for (int i = 0; i < lanes_.width; ++i)
     numbers.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(i)));
   return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* EmitterPart::part_of(llvm::Value* vector, int first, int count, int size) {
+  std::vector<int> lanes(static_cast<size_t>(std::max(count, size)), -1);
+  std::iota(lanes.begin(), lanes.begin() + count, first);
+  return builder_.CreateShuffleVector(vector, lanes);
+}
+
+llvm::Value* EmitterPart::with_part(llvm::Value* vector, llvm::Value* part, int first) {
+  const auto count = [](llvm::Value* v) {
+    return static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
+  };
+  const int size = count(vector);
+  std::vector<int> lanes(static_cast<size_t>(size));
+  std::iota(lanes.begin(), lanes.end(), 0);
+  std::iota(lanes.begin() + first, lanes.begin() + first + count(part), size);
+  return builder_.CreateShuffleVector(vector, part_of(part, 0, count(part), size), lanes);
 }
 
 llvm::Value* EmitterPart::tail_mask() {

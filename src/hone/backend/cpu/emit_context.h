@@ -63,6 +63,10 @@ class EmitterPart {
   llvm::Value* splat(llvm::Value* v);
   void match(llvm::Value*& a, llvm::Value*& b);  // makes vectors of both if one is a vector
   llvm::Value* lane_numbers(llvm::Type* element);
+  // Returns so many lanes of a vector from the first one on, as a vector of `size` lanes.
+  llvm::Value* part_of(llvm::Value* vector, int first, int count, int size = 0);
+  // Returns a vector in which lanes from the first one on are those of another one.
+  llvm::Value* with_part(llvm::Value* vector, llvm::Value* part, int first);
   llvm::Value* tail_mask();
   llvm::Value* all_lanes_mask();  // null if every lane of the vector is active
   llvm::Value* any_lane();        // an i1 that is true if some lane is active, or null

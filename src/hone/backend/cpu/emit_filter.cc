@@ -3,8 +3,6 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <numeric>
-
 #include "hone/backend/cpu/emit_object.h"
 
 namespace hone::backend::cpu {
@@ -55,16 +53,13 @@ llvm::Value* Filters::pack_by_table(llvm::Value* all, llvm::Value* passes) {
                                  llvm::Align(kWords)),
       llvm::FixedVectorType::get(builder_.getInt32Ty(), kWords));
   // Half a register of lanes is the lower half of a whole one.
-  std::vector<int> whole(kWords / words, -1);
-  std::iota(whole.begin(), whole.begin() + lanes_.width, 0);
+  llvm::Value* whole = part_of(all, 0, lanes_.width, static_cast<int>(kWords / words));
   llvm::Value* packed =
-      builder_.CreateBitCast(builder_.CreateShuffleVector(all, whole),
-                             llvm::FixedVectorType::get(builder_.getInt32Ty(), kWords));
+      builder_.CreateBitCast(whole, llvm::FixedVectorType::get(builder_.getInt32Ty(), kWords));
   packed = builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {packed, order});
   packed = builder_.CreateBitCast(
       packed, llvm::FixedVectorType::get(type->getScalarType(), kWords / words));
-  whole.resize(width);
-  return builder_.CreateShuffleVector(packed, whole);
+  return part_of(packed, 0, lanes_.width);
 }
 
 // if c { B[n] = e  n = n + 1 } in lanes: the values of the lanes that pass, packed, are stored as a

@@ -147,12 +147,6 @@ void VectorLoops::end_partials(const LaneUse& use) {
   }
 }
 
-llvm::Value* VectorLoops::first_lanes(llvm::Value* vector, int width) {
-  std::vector<int> low(static_cast<size_t>(width));
-  std::iota(low.begin(), low.end(), 0);
-  return builder_.CreateShuffleVector(vector, low);
-}
-
 // x = x op e(lane): each lane starts from the operator's identity (or its partial result).
 void VectorLoops::emit_reduction(const StmtNode& s, const Access& access, Op op) {
   const DType type = s.buffer->dtype;
@@ -168,7 +162,7 @@ void VectorLoops::emit_reduction(const StmtNode& s, const Access& access, Op op)
     all = builder_.CreateLoad(
         llvm::FixedVectorType::get(type_of(type), static_cast<unsigned>(width)), slot);
     start = all;
-    if (width > lanes_.width) start = first_lanes(all, lanes_.width);
+    if (width > lanes_.width) start = part_of(all, 0, lanes_.width);
   }
   llvm::Value* result = splat(values_.updated(s, start));
   if (failed()) return;
@@ -179,14 +173,7 @@ void VectorLoops::emit_reduction(const StmtNode& s, const Access& access, Op op)
     llvm::Value* old = memory_.load(access);
     return memory_.store(access, operators_.binary(op, old, total, type));
   }
-  if (width > lanes_.width) {
-    std::vector<int> widen(static_cast<size_t>(width), -1);
-    std::vector<int> merge(static_cast<size_t>(width));
-    for (int i = 0; i < lanes_.width; ++i) widen[static_cast<size_t>(i)] = i;
-    for (int i = 0; i < width; ++i)
-      merge[static_cast<size_t>(i)] = i < lanes_.width ? width + i : i;
-    result = builder_.CreateShuffleVector(all, builder_.CreateShuffleVector(result, widen), merge);
-  }
+  if (width > lanes_.width) result = with_part(all, result, 0);
   builder_.CreateStore(result, slot);
 }
 

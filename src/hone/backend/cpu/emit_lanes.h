@@ -47,8 +47,6 @@ class VectorLoops : EmitterPart {
                   const target::LoopPlan& plan);
   void begin_partials(const LaneUse& use, const target::LoopPlan& plan);
   void end_partials(const LaneUse& use);
-  // Returns the first lanes of a vector.
-  llvm::Value* first_lanes(llvm::Value* vector, int width);
 
   Operators& operators_;
   Indices& indices_;

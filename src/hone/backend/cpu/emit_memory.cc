@@ -246,13 +246,7 @@ llvm::Value* Memory::load_pieces(const Access& access, llvm::Value* pointer, llv
       llvm::Type* piece_type =
           llvm::FixedVectorType::get(access.type, static_cast<unsigned>(piece));
       llvm::Value* some = note(builder_.CreateAlignedLoad(piece_type, from, piece_align), access);
-      std::vector<int> widen(static_cast<size_t>(lanes_.width), -1);
-      std::vector<int> merge(static_cast<size_t>(lanes_.width));
-      for (int i = 0; i < piece; ++i) widen[static_cast<size_t>(i)] = i;
-      for (int i = 0; i < lanes_.width; ++i) {
-        merge[static_cast<size_t>(i)] = i >= at && i < at + piece ? lanes_.width + i - at : i;
-      }
-      out = builder_.CreateShuffleVector(out, builder_.CreateShuffleVector(some, widen), merge);
+      out = with_part(out, some, at);
     }
     at += piece;
   }
@@ -384,14 +378,8 @@ void Memory::store_pieces(const Access& access, llvm::Value* value, llvm::Value*
   for (int at = 0; at < lanes_.active;) {
     const int piece = static_cast<int>(std::bit_floor(static_cast<unsigned>(lanes_.active - at)));
     llvm::Value* to = advance(pointer, at * access.bytes);
-    llvm::Value* some = nullptr;
-    if (piece == 1) {
-      some = builder_.CreateExtractElement(value, static_cast<uint64_t>(at));
-    } else {
-      std::vector<int> take(static_cast<size_t>(piece));
-      std::iota(take.begin(), take.end(), at);
-      some = builder_.CreateShuffleVector(value, take);
-    }
+    llvm::Value* some = piece == 1 ? builder_.CreateExtractElement(value, static_cast<uint64_t>(at))
+                                   : part_of(value, at, piece);
     builder_.CreateAlignedStore(
         some, to, llvm::commonAlignment(align, static_cast<uint64_t>(at * access.bytes)));
     at += piece;

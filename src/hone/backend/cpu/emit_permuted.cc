@@ -3,8 +3,6 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <numeric>
-
 #include "hone/backend/cpu/emit_object.h"
 #include "hone/ir/scalar.h"
 #include "hone/target/loop_plan.h"
@@ -30,22 +28,11 @@ llvm::Intrinsic::ID of_one(const llvm::Type* element, bool is512) {
   return is_float ? llvm::Intrinsic::x86_avx2_permps : llvm::Intrinsic::x86_avx2_permd;
 }
 
-// The numbers from 0 to `count`, then any others up to `size`.
-std::vector<int> first_numbers(int count, int64_t size) {
-  std::vector<int> numbers(static_cast<size_t>(size), -1);
-  std::iota(numbers.begin(), numbers.begin() + count, 0);
-  return numbers;
-}
-
 }  // namespace
 
 llvm::Value* PermutedLoads::load(const Access& access) {
   llvm::Value* permuted = of_row(access);
   return permuted ? permuted : of_vector(access);
-}
-
-llvm::Value* PermutedLoads::whole_register(llvm::Value* numbers, int64_t native) {
-  return builder_.CreateShuffleVector(numbers, first_numbers(lanes_.width, native));
 }
 
 // Elements that all lie in one vector of memory, which begins at a multiple of its length, as where
@@ -74,13 +61,13 @@ llvm::Value* PermutedLoads::of_vector(const Access& access) {
   ++context_.loops.permuted_loads;
   llvm::Value* at =
       builder_.CreateTrunc(indices_.form_value(place), with_lanes(builder_.getInt32Ty()));
-  at = whole_register(at, native);
+  at = part_of(at, 0, lanes_.width, static_cast<int>(native));
   llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
   llvm::Value* vector = memory_.note(
       builder_.CreateAlignedLoad(whole, memory_.address(first), memory_.alignment(first, true)),
       access);
   llvm::Value* found = builder_.CreateIntrinsic(of_one(access.type, is512), {}, {vector, at});
-  return builder_.CreateShuffleVector(found, first_numbers(lanes_.width, lanes_.width));
+  return part_of(found, 0, lanes_.width);
 }
 
 // Elements of a row on the stack by numbers that memory holds: permutations of the row's registers
@@ -100,7 +87,7 @@ llvm::Value* PermutedLoads::of_row(const Access& access) {
   // The numbers as a whole register of integers as wide as the elements.
   llvm::Type* number = builder_.getIntNTy(static_cast<unsigned>(access.bytes) * 8);
   llvm::Value* at = builder_.CreateTrunc(indices_.form_value(access.form), with_lanes(number));
-  at = whole_register(at, native);
+  at = part_of(at, 0, lanes_.width, static_cast<int>(native));
   llvm::Type* whole = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(native));
   const auto part = [&](int64_t i) {
     return builder_.CreateAlignedLoad(whole, advance(buffer.base, i * target_.vector_bytes),
@@ -122,7 +109,7 @@ llvm::Value* PermutedLoads::of_row(const Access& access) {
         at, llvm::ConstantInt::get(at->getType(), static_cast<uint64_t>(i * native)));
     found = builder_.CreateSelect(behind, here, found);
   }
-  return builder_.CreateShuffleVector(found, first_numbers(lanes_.width, lanes_.width));
+  return part_of(found, 0, lanes_.width);
 }
 
 }  // namespace hone::backend::cpu

@@ -18,8 +18,6 @@ class PermutedLoads : EmitterPart {
  private:
   llvm::Value* of_row(const Access& access);
   llvm::Value* of_vector(const Access& access);
-  // Returns the numbers in the lanes as a whole register.
-  llvm::Value* whole_register(llvm::Value* numbers, int64_t native);
 
   Indices& indices_;
   Memory& memory_;

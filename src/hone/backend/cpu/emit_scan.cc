@@ -125,9 +125,7 @@ void Scans::emit_step(const StmtNode& update, Carried& scan) {
     total = whole && scan.last
                 ? permuted(sums, scan.last)
                 : builder_.CreateShuffleVector(sums, std::vector<int>(all, lanes_.active - 1));
-    std::vector<int> low(static_cast<size_t>(width));
-    std::iota(low.begin(), low.end(), 0);
-    if (width < scan.native) start = builder_.CreateShuffleVector(before, low);
+    if (width < scan.native) start = part_of(before, 0, width);
   }
   builder_.CreateStore(join(before, total), scan.slot);
   scan.after = join(start, sums);

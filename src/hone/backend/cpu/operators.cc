@@ -3,7 +3,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "hone/backend/cpu/emit_object.h"
@@ -183,12 +182,8 @@ llvm::Value* Operators::reduce_lanes(llvm::Value* vector, Op op, DType type) {
   auto width =
       static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   for (; width > 1; width /= 2) {
-    std::vector<int> low(static_cast<size_t>(width / 2));
-    std::iota(low.begin(), low.end(), 0);
-    std::vector<int> high = low;
-    for (int& i : high) i += width / 2;
-    llvm::Value* a = builder_.CreateShuffleVector(vector, low);
-    llvm::Value* b = builder_.CreateShuffleVector(vector, high);
+    llvm::Value* a = part_of(vector, 0, width / 2);
+    llvm::Value* b = part_of(vector, width / 2, width / 2);
     vector = binary(op, a, b, type);
   }
   return builder_.CreateExtractElement(vector, uint64_t{0});

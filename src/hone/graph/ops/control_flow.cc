@@ -206,78 +206,118 @@ Result<int64_t> entry(const ExpandContext& c, const char* name, size_t i) {
   return list.empty() ? 0 : list[i];
 }
 
+class ScanNode {
+ public:
+  explicit ScanNode(ExpandContext& c) : c_(c), body_(body_of(c, "body")) {}
+
+  Status run() {
+    HONE_RETURN_IF_ERROR(read_operands());
+    if (turns_ > kMaxTurns) return c_.unsupported("more than {} steps", kMaxTurns);
+    rows_.resize(body_.outputs.size() - values_.size());
+    for (int64_t turn = 0; turn < turns_; ++turn) HONE_RETURN_IF_ERROR(take_turn(turn));
+    std::vector<ValueId> unmade;  // the results of a step where there is none
+    if (turns_ == 0 && !rows_.empty()) {
+      HONE_ASSIGN_OR_RETURN(unmade, c_.outputs_of(body_, arguments_of_none()));
+    }
+    for (size_t i = 0; i < values_.size(); ++i) c_.result(i, values_[i]);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const size_t at = values_.size() + i;
+      if (c_.wants(at)) HONE_RETURN_IF_ERROR(set_rows(i, turns_ > 0 ? rows_[i][0] : unmade[at]));
+    }
+    return ok_status();
+  }
+
+ private:
+  // An operand that the steps go through, along an axis.
+  struct Operand {
+    ValueId value;
+    int64_t axis, direction;
+  };
+
+  Status read_operands() {
+    const int64_t scanned = c_.attributes().integer("num_scan_inputs", 0);
+    const auto inputs = static_cast<int64_t>(body_.inputs.size());
+    const int64_t states = inputs - scanned;
+    if (scanned < 1 || states < 0 || std::ssize(body_.outputs) < states)
+      return c_.fail("{} scanned operands, and a body with {} inputs and {} results", scanned,
+                     inputs, body_.outputs.size());
+    for (int64_t i = 0; i < inputs; ++i) {
+      if (!c_.has(static_cast<size_t>(i))) return c_.fail("operand {} is missing", i);
+      const ValueId value = c_.input(static_cast<size_t>(i));
+      if (i < states) {
+        values_.push_back(value);
+      } else {
+        HONE_RETURN_IF_ERROR(add_operand(value, static_cast<size_t>(i - states)));
+      }
+    }
+    return ok_status();
+  }
+
+  Status add_operand(ValueId value, size_t k) {
+    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c_, "scan_input_axes", k));
+    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c_, "scan_input_directions", k));
+    const auto axis = normalize_axis(given, c_.rank_of(value));
+    if (!axis) return c_.fail("scan_input_axes has {}", given);
+    const int64_t length = c_.shape_of(value)[static_cast<size_t>(*axis)];
+    if (turns_ >= 0 && length != turns_)
+      return c_.fail("scanned operands of {} and {} steps", turns_, length);
+    turns_ = length;
+    operands_.push_back({value, *axis, direction});
+    return ok_status();
+  }
+
+  Status take_turn(int64_t turn) {
+    std::vector<ValueId> arguments = values_;
+    for (const Operand& operand : operands_) {
+      const int64_t at = operand.direction != 0 ? turns_ - 1 - turn : turn;
+      const ValueId row = c_.slice(operand.value, operand.axis, at, at + 1);
+      arguments.push_back(c_.add("Squeeze", {row, c_.integers({operand.axis})}));
+    }
+    const std::vector<ValueId> results = c_.inline_body(body_, arguments);
+    HONE_RETURN_IF_ERROR(c_.status());
+    for (size_t i = 0; i < values_.size(); ++i) values_[i] = results[i];
+    for (size_t i = 0; i < rows_.size(); ++i) rows_[i].push_back(results[values_.size() + i]);
+    return ok_status();
+  }
+
+  std::vector<ValueId> arguments_of_none() {
+    std::vector<ValueId> arguments = values_;
+    for (const Operand& operand : operands_) {
+      Shape shape = c_.shape_of(operand.value);
+      shape.erase(shape.begin() + operand.axis);
+      arguments.push_back(c_.stand_in(c_.dtype_of(operand.value), shape));
+    }
+    return arguments;
+  }
+
+  // Joins the rows of a result, each of which is like `one`.
+  Status set_rows(size_t i, ValueId one) {
+    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c_, "scan_output_axes", i));
+    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c_, "scan_output_directions", i));
+    const auto axis = normalize_axis(given, c_.rank_of(one) + 1);
+    if (!axis) return c_.fail("scan_output_axes has {}", given);
+    const size_t at = values_.size() + i;
+    if (turns_ == 0) {
+      c_.result(at, no_rows(c_, one, *axis));
+      return ok_status();
+    }
+    if (direction != 0) std::reverse(rows_[i].begin(), rows_[i].end());
+    for (ValueId& row : rows_[i]) row = c_.add("Unsqueeze", {row, c_.integers({*axis})});
+    c_.result(at, c_.add("Concat", rows_[i], {{"axis", *axis}}));
+    return ok_status();
+  }
+
+  ExpandContext& c_;
+  const SubgraphBody& body_;
+  std::vector<ValueId> values_;  // what a step hands to the next one
+  std::vector<Operand> operands_;
+  std::vector<std::vector<ValueId>> rows_;  // results of all steps
+  int64_t turns_ = -1;
+};
+
 Status expand_scan(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_body(c, "body"));
-  const SubgraphBody& body = body_of(c, "body");
-  const int64_t scanned = c.attributes().integer("num_scan_inputs", 0);
-  const auto inputs = static_cast<int64_t>(body.inputs.size());
-  const int64_t states = inputs - scanned;
-  if (scanned < 1 || states < 0 || std::ssize(body.outputs) < states)
-    return c.fail("{} scanned operands, and a body with {} inputs and {} results", scanned, inputs,
-                  body.outputs.size());
-  std::vector<ValueId> values, operands;
-  std::vector<int64_t> axes, directions;
-  int64_t turns = -1;
-  for (int64_t i = 0; i < inputs; ++i) {
-    if (!c.has(static_cast<size_t>(i))) return c.fail("operand {} is missing", i);
-    if (i < states) {
-      values.push_back(c.input(static_cast<size_t>(i)));
-      continue;
-    }
-    const auto k = static_cast<size_t>(i - states);
-    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c, "scan_input_axes", k));
-    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c, "scan_input_directions", k));
-    operands.push_back(c.input(static_cast<size_t>(i)));
-    const auto axis = normalize_axis(given, c.rank_of(operands.back()));
-    if (!axis) return c.fail("scan_input_axes has {}", given);
-    const int64_t length = c.shape_of(operands.back())[static_cast<size_t>(*axis)];
-    if (turns >= 0 && length != turns)
-      return c.fail("scanned operands of {} and {} steps", turns, length);
-    turns = length;
-    axes.push_back(*axis);
-    directions.push_back(direction);
-  }
-  if (turns > kMaxTurns) return c.unsupported("more than {} steps", kMaxTurns);
-  std::vector<std::vector<ValueId>> rows(body.outputs.size() - static_cast<size_t>(states));
-  for (int64_t turn = 0; turn < turns; ++turn) {
-    std::vector<ValueId> arguments = values;
-    for (size_t k = 0; k < operands.size(); ++k) {
-      const int64_t at = directions[k] != 0 ? turns - 1 - turn : turn;
-      const ValueId row = c.slice(operands[k], axes[k], at, at + 1);
-      arguments.push_back(c.add("Squeeze", {row, c.integers({axes[k]})}));
-    }
-    const std::vector<ValueId> results = c.inline_body(body, arguments);
-    HONE_RETURN_IF_ERROR(c.status());
-    for (size_t i = 0; i < values.size(); ++i) values[i] = results[i];
-    for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(results[values.size() + i]);
-  }
-  std::vector<ValueId> unmade;  // the results of a step where there is none
-  if (turns == 0 && !rows.empty()) {
-    std::vector<ValueId> arguments = values;
-    for (size_t k = 0; k < operands.size(); ++k) {
-      Shape shape = c.shape_of(operands[k]);
-      shape.erase(shape.begin() + axes[k]);
-      arguments.push_back(c.stand_in(c.dtype_of(operands[k]), shape));
-    }
-    HONE_ASSIGN_OR_RETURN(unmade, c.outputs_of(body, arguments));
-  }
-  for (size_t i = 0; i < values.size(); ++i) c.result(i, values[i]);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (!c.wants(values.size() + i)) continue;
-    const ValueId row = turns > 0 ? rows[i][0] : unmade[values.size() + i];
-    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c, "scan_output_axes", i));
-    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c, "scan_output_directions", i));
-    const auto axis = normalize_axis(given, c.rank_of(row) + 1);
-    if (!axis) return c.fail("scan_output_axes has {}", given);
-    if (turns == 0) {
-      c.result(values.size() + i, no_rows(c, row, *axis));
-      continue;
-    }
-    if (direction != 0) std::reverse(rows[i].begin(), rows[i].end());
-    for (ValueId& row : rows[i]) row = c.add("Unsqueeze", {row, c.integers({*axis})});
-    c.result(values.size() + i, c.add("Concat", rows[i], {{"axis", *axis}}));
-  }
-  return ok_status();
+  return ScanNode(c).run();
 }
 
 Op holder(const char* name, int since, int operands, std::string_view attributes,

@@ -77,71 +77,103 @@ Status infer_scan(InferContext& c) {
   return c.set(1, c.dtype(c.has(3) ? 3 : 0), {s.batch, s.groups, s.keys, s.values});
 }
 
+// The statements of a row of values: a loop over time that carries the row's part of the state.
+class ScanBody {
+ public:
+  ScanBody(EmitContext& c, const Sizes& sizes, const std::vector<Expr>& at)
+      : c_(c),
+        sizes_(sizes),
+        type_(compute_type(c.input(0).dtype)),
+        state_(ir::make_buffer("state", type_, {sizes.keys}, ir::Scope::kStack)),
+        batch_(at[0]),
+        group_(at[1]),
+        column_(at[2]) {}
+
+  std::vector<ir::Stmt> make() {
+    std::vector<ir::Stmt> step;
+    if (c_.node().has_input(4)) step.push_back(decay());
+    const Expr value = c_.read(2, "value", {batch_, t_, group_ * sizes_.values + column_});
+    step.push_back(update_.set(value));
+    if (c_.node().has_input(5)) subtract_old(step);
+    step.push_back(for_keys([&](const Expr& k) {
+      return ir::make_store(state_, {k}, old(k) + key(k) * update_.get());
+    }));
+    step.push_back(results());
+    std::vector<ir::Stmt> all = {for_keys([&](const Expr& k) {
+      const bool past = c_.node().has_input(3);
+      const Expr start =
+          past ? as_type(c_.read(3, "past", {batch_, group_, k, column_})) : literal(type_, 0);
+      return ir::make_store(state_, {k}, start);
+    })};
+    all.push_back(loops_over({time_}, step));
+    if (c_.node().outputs.size() > 1 && c_.node().outputs[1] != kNoValue) {
+      all.push_back(for_keys([&](const Expr& k) {
+        return c_.store(1, {batch_, group_, k, column_}, old(k));
+      }));
+    }
+    return {ir::make_alloc(state_, {with_locals({sum_, update_}, all)})};
+  }
+
+ private:
+  [[nodiscard]] Expr as_type(const Expr& e) const {
+    return e->type == type_ ? e : ir::cast(type_, e);
+  }
+  // A loop over the keys, with the element of the state for each.
+  [[nodiscard]] ir::Stmt for_keys(const std::function<ir::Stmt(const Expr&)>& make) const {
+    const compute::Axis axis = compute::make_axis("k", sizes_.keys);
+    return loops_over({axis}, {make(ir::variable(axis.var))});
+  }
+  [[nodiscard]] Expr old(const Expr& k) const { return ir::load(state_, {k}); }
+  [[nodiscard]] Expr key(const Expr& k) const {
+    return c_.read(1, "key", {batch_, t_, group_ * sizes_.keys + k});
+  }
+
+  [[nodiscard]] ir::Stmt decay() const {
+    const bool by_key = c_.input(4).shape[2] != sizes_.groups;
+    return for_keys([&](const Expr& k) {
+      const Expr place = by_key ? group_ * sizes_.keys + k : group_;
+      const Expr factor = c_.read(4, "decay", {batch_, t_, place});
+      return ir::make_store(state_, {k}, old(k) * as_type(factor));
+    });
+  }
+  // The delta rule: what the state has for the key already is taken off.
+  void subtract_old(std::vector<ir::Stmt>& step) const {
+    step.push_back(sum_.set(literal(type_, 0)));
+    step.push_back(for_keys([&](const Expr& k) { return sum_.set(sum_.get() + old(k) * key(k)); }));
+    const Expr place = c_.input(5).shape[2] == 1 ? ir::constant(0) : group_;
+    const Expr beta = as_type(c_.read(5, "beta", {batch_, t_, place}));
+    step.push_back(update_.set(beta * (update_.get() - sum_.get())));
+  }
+  [[nodiscard]] ir::Stmt results() const {
+    const double scale = c_.node().attributes.number("scale", 1);
+    const compute::Axis member = compute::make_axis("h", sizes_.heads / sizes_.groups);
+    const Expr head = group_ * (sizes_.heads / sizes_.groups) + ir::variable(member.var);
+    return loops_over(
+        {member}, {sum_.set(literal(type_, 0)), for_keys([&](const Expr& k) {
+                     const Expr query = c_.read(0, "query", {batch_, t_, head * sizes_.keys + k});
+                     return sum_.set(sum_.get() + old(k) * query);
+                   }),
+                   c_.store(0, {batch_, t_, head * sizes_.values + column_},
+                            sum_.get() * literal(type_, scale))});
+  }
+
+  EmitContext& c_;
+  const Sizes& sizes_;
+  const DType type_;
+  const ir::BufferPtr state_;
+  const Expr batch_, group_, column_;
+  const Local sum_{"sum", type_}, update_{"update", type_};
+  const compute::Axis time_ = compute::make_axis("t", sizes_.time);
+  const Expr t_ = ir::variable(time_.var);
+};
+
 void emit_scan(EmitContext& c) {
   const Sizes s = sizes_of(c.node().attributes, c.input(0).shape, c.input(2).shape);
-  const double scale = c.node().attributes.number("scale", 1);
-  const DType type = compute_type(c.input(0).dtype);
-  const bool past = c.node().has_input(3), gated = c.node().has_input(4),
-             delta = c.node().has_input(5);
-  const auto as_type = [&](const Expr& e) { return e->type == type ? e : ir::cast(type, e); };
   const std::vector<compute::Axis> points = {compute::make_axis("b", s.batch),
                                              compute::make_axis("g", s.groups),
                                              compute::make_axis("v", s.values)};
-  const ir::BufferPtr state = ir::make_buffer("state", type, {s.keys}, ir::Scope::kStack);
-  c.body("linear_attention", points, [&](const std::vector<Expr>& at) {
-    const Expr &batch = at[0], &group = at[1], &column = at[2];
-    // A loop over the keys, with the element of the state for each.
-    const auto for_keys = [&](const std::function<ir::Stmt(const Expr&)>& make) {
-      const compute::Axis axis = compute::make_axis("k", s.keys);
-      return loops_over({axis}, {make(ir::variable(axis.var))});
-    };
-    const auto old = [&](const Expr& k) { return ir::load(state, {k}); };
-    const Local sum("sum", type), update("update", type);
-    const compute::Axis time = compute::make_axis("t", s.time);
-    const Expr t = ir::variable(time.var);
-    const auto key = [&](const Expr& k) {
-      return c.read(1, "key", {batch, t, group * s.keys + k});
-    };
-    std::vector<ir::Stmt> step;
-    if (gated) {
-      const bool by_key = c.input(4).shape[2] != s.groups;
-      step.push_back(for_keys([&](const Expr& k) {
-        const Expr factor = c.read(4, "decay", {batch, t, by_key ? group * s.keys + k : group});
-        return ir::make_store(state, {k}, old(k) * as_type(factor));
-      }));
-    }
-    const Expr value = c.read(2, "value", {batch, t, group * s.values + column});
-    step.push_back(update.set(value));
-    if (delta) {
-      step.push_back(sum.set(literal(type, 0)));
-      step.push_back(for_keys([&](const Expr& k) { return sum.set(sum.get() + old(k) * key(k)); }));
-      const Expr place = c.input(5).shape[2] == 1 ? ir::constant(0) : group;
-      const Expr beta = as_type(c.read(5, "beta", {batch, t, place}));
-      step.push_back(update.set(beta * (update.get() - sum.get())));
-    }
-    step.push_back(for_keys(
-        [&](const Expr& k) { return ir::make_store(state, {k}, old(k) + key(k) * update.get()); }));
-    const compute::Axis member = compute::make_axis("h", s.heads / s.groups);
-    const Expr head = group * (s.heads / s.groups) + ir::variable(member.var);
-    step.push_back(loops_over(
-        {member},
-        {sum.set(literal(type, 0)), for_keys([&](const Expr& k) {
-           return sum.set(sum.get() + old(k) * c.read(0, "query", {batch, t, head * s.keys + k}));
-         }),
-         c.store(0, {batch, t, head * s.values + column}, sum.get() * literal(type, scale))}));
-    std::vector<ir::Stmt> all = {for_keys([&](const Expr& k) {
-      const Expr start =
-          past ? as_type(c.read(3, "past", {batch, group, k, column})) : literal(type, 0);
-      return ir::make_store(state, {k}, start);
-    })};
-    all.push_back(loops_over({time}, step));
-    if (c.node().outputs.size() > 1 && c.node().outputs[1] != kNoValue) {
-      all.push_back(for_keys([&](const Expr& k) {
-        return c.store(1, {batch, group, k, column}, old(k));
-      }));
-    }
-    return std::vector{ir::make_alloc(state, {with_locals({sum, update}, all)})};
-  });
+  c.body("linear_attention", points,
+         [&](const std::vector<Expr>& at) { return ScanBody(c, s, at).make(); });
 }
 
 Status expand_causal_conv(ExpandContext& c) {

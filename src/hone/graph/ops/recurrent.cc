@@ -159,70 +159,78 @@ ValueId Recurrent::activate(int64_t direction, size_t k, ValueId x) {
   return c_.add(a.name.c_str(), {x});
 }
 
+ValueId Recurrent::at_step(ValueId of_all, int64_t step) {
+  Tensor index(DType::kI64, {});
+  index.set(0, static_cast<double>(step));
+  return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
+}
+
+// A mask of valid steps: [steps, batch, 1].
+ValueId Recurrent::valid_steps() {
+  if (!c_.has(4)) return kNoValue;
+  Tensor times(c_.dtype(4), {steps_, 1, 1});
+  for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
+  return c_.binary("Less", c_.constant(std::move(times)), c_.reshape(c_.input(4), {1, batch_, 1}));
+}
+
+// What a direction begins with: [batch, hidden].
+ValueId Recurrent::start(size_t state, int64_t direction) {
+  const size_t i = 5 + state;
+  if (!c_.has(i)) return c_.constant(Tensor(c_.dtype(0), {batch_, hidden_}));
+  ValueId all = c_.input(i);
+  if (batch_first_) all = c_.transpose(all, {1, 0, 2});
+  if (directions_ > 1) all = c_.slice(all, 0, direction, direction + 1);
+  return c_.reshape(all, {batch_, hidden_});
+}
+
+Status Recurrent::run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid) {
+  std::vector<ValueId> states;
+  for (size_t k = 0; k < states_; ++k) states.push_back(start(k, direction));
+  const bool reversed = first_reversed_ || direction == 1;
+  std::vector<ValueId> outputs(static_cast<size_t>(steps_));
+  for (int64_t n = 0; n < steps_; ++n) {
+    const int64_t t = reversed ? steps_ - 1 - n : n;
+    std::vector<ValueId> next = step(at_step(gates, t), states);
+    ValueId output = next[0];
+    if (valid != kNoValue) {
+      const ValueId holds = at_step(valid, t);
+      output = c_.add("Where", {holds, output, c_.scalar(c_.dtype(0), 0)});
+      for (size_t k = 0; k < states_; ++k) next[k] = c_.add("Where", {holds, next[k], states[k]});
+    }
+    outputs[static_cast<size_t>(t)] = c_.reshape(output, {1, 1, batch_, hidden_});
+    states = std::move(next);
+    HONE_RETURN_IF_ERROR(c_.status());
+  }
+  if (c_.wants(0)) {
+    sequences_.push_back(steps_ == 1 ? outputs[0]
+                                     : c_.add("Concat", outputs, {{"axis", int64_t{0}}}));
+  }
+  for (size_t k = 0; k < states_; ++k)
+    finals_[k].push_back(c_.reshape(states[k], {1, batch_, hidden_}));
+  return ok_status();
+}
+
+ValueId Recurrent::joined(const std::vector<ValueId>& parts, int64_t axis) {
+  return parts.size() == 1 ? parts[0] : c_.add("Concat", parts, {{"axis", axis}});
+}
+
 Status Recurrent::run(const Direction& make) {
   HONE_RETURN_IF_ERROR(read_attributes());
   HONE_RETURN_IF_ERROR(check_shapes());
-  const DType type = c_.dtype(0);
   const ValueId x = batch_first_ ? c_.transpose(c_.input(0), {1, 0, 2}) : c_.input(0);
-  const auto at_step = [&](ValueId of_all, int64_t t) {
-    Tensor index(DType::kI64, {});
-    index.set(0, static_cast<double>(t));
-    return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
-  };
-  // A mask of valid steps: [steps, batch, 1].
-  ValueId counts = kNoValue;
-  if (c_.has(4)) {
-    Tensor times(c_.dtype(4), {steps_, 1, 1});
-    for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
-    counts =
-        c_.binary("Less", c_.constant(std::move(times)), c_.reshape(c_.input(4), {1, batch_, 1}));
-  }
-  std::vector<ValueId> sequences;                     // [steps, 1, batch, hidden] by direction
-  std::vector<std::vector<ValueId>> finals(states_);  // [1, batch, hidden] by direction
+  const ValueId valid = valid_steps();
+  finals_.resize(states_);
   for (int64_t d = 0; d < directions_; ++d) {
     const Step step = make(d);
-    const ValueId gates = input_part(x, d);
-    std::vector<ValueId> states;
-    for (size_t k = 0; k < states_; ++k) {
-      const size_t i = 5 + k;
-      ValueId start = c_.has(i) ? c_.input(i) : kNoValue;
-      if (start != kNoValue && batch_first_) start = c_.transpose(start, {1, 0, 2});
-      if (start != kNoValue && directions_ > 1) start = c_.slice(start, 0, d, d + 1);
-      states.push_back(start == kNoValue ? c_.constant(Tensor(type, {batch_, hidden_}))
-                                         : c_.reshape(start, {batch_, hidden_}));
-    }
-    const bool reversed = first_reversed_ || d == 1;
-    std::vector<ValueId> outputs(static_cast<size_t>(steps_));
-    for (int64_t n = 0; n < steps_; ++n) {
-      const int64_t t = reversed ? steps_ - 1 - n : n;
-      std::vector<ValueId> next = step(at_step(gates, t), states);
-      ValueId output = next[0];
-      if (counts != kNoValue) {
-        const ValueId holds = at_step(counts, t);
-        output = c_.add("Where", {holds, output, c_.scalar(type, 0)});
-        for (size_t k = 0; k < states_; ++k) next[k] = c_.add("Where", {holds, next[k], states[k]});
-      }
-      outputs[static_cast<size_t>(t)] = c_.reshape(output, {1, 1, batch_, hidden_});
-      states = std::move(next);
-      HONE_RETURN_IF_ERROR(c_.status());
-    }
-    if (c_.wants(0)) {
-      sequences.push_back(steps_ == 1 ? outputs[0]
-                                      : c_.add("Concat", outputs, {{"axis", int64_t{0}}}));
-    }
-    for (size_t k = 0; k < states_; ++k)
-      finals[k].push_back(c_.reshape(states[k], {1, batch_, hidden_}));
+    HONE_RETURN_IF_ERROR(run_direction(d, step, input_part(x, d), valid));
   }
-  const auto joined = [&](const std::vector<ValueId>& parts, int64_t axis) {
-    return parts.size() == 1 ? parts[0] : c_.add("Concat", parts, {{"axis", axis}});
-  };
   if (c_.wants(0)) {
-    const ValueId y = joined(sequences, 1);
+    const ValueId y = joined(sequences_, 1);
     c_.result(0, batch_first_ ? c_.transpose(y, {2, 0, 1, 3}) : y);
   }
   for (size_t k = 0; k < states_; ++k) {
     if (!c_.wants(1 + k)) continue;
-    const ValueId final_state = joined(finals[k], 0);
+    const ValueId final_state = joined(finals_[k], 0);
     c_.result(1 + k, batch_first_ ? c_.transpose(final_state, {1, 0, 2}) : final_state);
   }
   return ok_status();

@@ -52,6 +52,11 @@ class Recurrent {
   Status read_activations(size_t directions);
   Status check_shapes();
   ValueId input_part(ValueId x, int64_t direction);
+  ValueId at_step(ValueId of_all, int64_t step);
+  ValueId start(size_t state, int64_t direction);
+  ValueId valid_steps();
+  Status run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid);
+  ValueId joined(const std::vector<ValueId>& parts, int64_t axis);
   ExpandContext& c_;
   int64_t gates_;
   std::vector<std::string> defaults_;
@@ -60,6 +65,9 @@ class Recurrent {
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
   std::vector<Activation> activations_;  // for all directions, in order
+  // Results by direction: [steps, 1, batch, hidden], and of each state [1, batch, hidden].
+  std::vector<ValueId> sequences_;
+  std::vector<std::vector<ValueId>> finals_;
 };
 
 }  // namespace hone::graph

@@ -246,6 +246,24 @@ std::vector<int64_t> divisors(int64_t extent, int64_t most) {
   return found;
 }
 
+// Chooses the axes that are tiled: the innermost with points, and the next one, of those from
+// `fixed` on. Returns the number of results along these.
+int64_t choose_tile(const schedule::StageInfo& e, int unit, int fixed, Dot& group) {
+  group.column = unit;
+  int64_t results = 1;
+  for (int a = e.num_spatial(); a-- > fixed;) {
+    const int64_t extent = e.axes[static_cast<size_t>(a)].extent;
+    results *= extent;
+    if (a == unit || extent == 1) continue;
+    if (group.column < 0) {
+      group.column = a;
+    } else if (group.row < 0) {
+      group.row = a;
+    }
+  }
+  return results;
+}
+
 void add_decisions(SketchBuilder& builder, Dot& group) {
   const std::string& stage = group.epilogue;
   std::vector<int64_t> lanes = {group.lanes};
@@ -286,19 +304,7 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   const int unit = unit_stride_axis(*e);
-  group->column = unit;
-  int64_t results = 1;
-  for (int a = e->num_spatial(); a-- > 0;) {
-    const int64_t extent = e->axes[static_cast<size_t>(a)].extent;
-    if (a < options.fixed) continue;
-    results *= extent;
-    if (a == unit || extent == 1) continue;
-    if (group->column < 0) {
-      group->column = a;
-    } else if (group->row < 0) {
-      group->row = a;
-    }
-  }
+  const int64_t results = choose_tile(*e, unit, options.fixed, *group);
   size_t r_column = 0;
   for (size_t a = 0; group->column >= 0 && a < r->axes.size(); ++a) {
     if (r->axes[a].var->name == group->reduction_names[static_cast<size_t>(group->column)])
