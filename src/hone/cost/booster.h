@@ -1,4 +1,9 @@
 // cost/booster.h - the interface of libraries that fit trees, as boosting (boosting.cc) needs it.
+//
+// There are two, and each has its use. XGBoost is a package of Debian and fits the trees that ship
+// and those that are fitted while tuning. LightGBM comes with Python only. ATFormer's trees are
+// made with it, so results can be compared, and it shows that a result is not one library's
+// (docs/studies/structure.md). Gradients, pairs and the draw of features are Hone's own for both.
 #pragma once
 
 #include <memory>

@@ -1,29 +1,30 @@
-// learn/torch/optimizer.h - AdamW (Loshchilov and Hutter 2019) with a running mean of the
-// parameters. Both can be saved as bytes, so that a training that is resumed continues as if it had
-// never stopped.
+// learn/torch/optimizer.h - libtorch's AdamW (Loshchilov and Hutter 2019) and clipping of
+// gradients, with a running mean of the parameters. All can be saved as bytes, so that a training
+// that is resumed continues as if it had never stopped.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "hone/cost/net/torch_api.h"
-#include "hone/learn/torch/place.h"
 #include "hone/learn/torch/workers.h"
+
+namespace torch::optim {
+class AdamW;
+}
 
 namespace hone::learn::torch_module {
 
 class Optimizer {
  public:
-  // The constants of one step; all are factors except `epsilon`.
-  struct Step {
-    float gradient, first, second, rate, correction2, epsilon, shrink;
-  };
-
-  // The parameters, which are in that place, are changed; those without gradients stay.
-  Optimizer(std::vector<at::Tensor> parameters, const Place& place,
-            const HoneTorchOptions& options);
+  // The parameters are changed; those without gradients stay.
+  Optimizer(std::vector<at::Tensor> parameters, const HoneTorchOptions& options);
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  ~Optimizer();
 
   // Applies the gradients and clears them.
   void step(double rate, Workers& workers);
@@ -36,13 +37,12 @@ class Optimizer {
   [[nodiscard]] bool read(std::string_view& bytes);
 
  private:
-  // Returns the norm of all gradients together.
-  [[nodiscard]] double gradient_norm(Workers& workers) const;
-  // Updates the parameter with index `place`; `kept` is the share of the running mean that is kept.
-  void apply(const Step& step, float kept, size_t place);
+  // Moves the parameter with index `place` and its running mean, of which the share `kept` is kept.
+  void apply(size_t place, double rate, double kept);
 
-  Place place_;
-  std::vector<at::Tensor> parameters_, first_, second_, mean_;
+  std::vector<at::Tensor> parameters_, mean_;
+  // One for each parameter, so that threads share the work.
+  std::vector<std::unique_ptr<torch::optim::AdamW>> adam_;
   const HoneTorchOptions& options_;
   int64_t steps_ = 0;
 };

@@ -1,4 +1,4 @@
-// The training loop, and the functions of api.h.
+// The training loop, and the functions of cost/net/torch_api.h.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <malloc.h>
@@ -108,7 +108,7 @@ class Trainer {
         workers_(threads_of(place_, options)),
         parameters_(make_parameters(net, place_)),
         parallel_(net, place_, parameters_, workers_),
-        optimizer_(parameters_, place_, options),
+        optimizer_(parameters_, options),
         train_reader_(net, train.inputs, train.num_rows),
         validation_reader_(net, validation.inputs, validation.num_rows),
         fingerprint_(fingerprint(net, train, validation, options)) {
