@@ -192,9 +192,10 @@ class Types(unittest.TestCase):
     def test_types_of_namespaces_are_found(self):
         text = """namespace a::b { struct One { struct Inner { int x; }; }; enum class Two : int { k }; class Three;
             template <typename T> class Four final : One {}; namespace { struct Hidden {}; } struct One f(struct Six); }
+            class HONE_API Six {};
             struct Five { void f() { struct Local {}; } };  // struct Comment {};
             const char* s = "struct Text {"; """
-        self.assertEqual(check_types.types_of(text), ["a::b::One", "a::b::Two", "a::b::Four", "Five"])
+        self.assertEqual(check_types.types_of(text), ["a::b::One", "a::b::Two", "a::b::Four", "Six", "Five"])
 
     def test_two_of_a_name_are_found(self):
         one, other = "namespace a { struct S { int x; }; }", "namespace a { class S {}; } namespace b { struct T {}; }"

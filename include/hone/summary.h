@@ -11,13 +11,13 @@ namespace hone {
 
 // A distinct task of the model.
 struct TaskSummary {
-  uint64_t key = 0;          // compute::task_key
+  uint64_t key = 0;          // equal for equal tasks, in whatever models
   std::string name;          // name of its first node
   std::string kernel_class;  // such as "conv2d+bias+relu"
   int multiplicity = 1;      // how often it occurs in the model
   double flops = 0;          // FLOPs of one occurrence, as its operators are written
-  double least_flops = 0;    // FLOPs of the algorithm that needs the fewest (Space::least_flops)
-  double bytes = 0;  // bytes that it reads and writes, each counted once (compute::bytes_moved)
+  double least_flops = 0;    // FLOPs of the algorithm that needs the fewest
+  double bytes = 0;          // bytes that it reads and writes, each counted once
   // The source of its schedule: "default", "predicted", "transferred", "shipped", "stored" or
   // "tuned".
   std::string source;

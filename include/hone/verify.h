@@ -36,7 +36,7 @@ struct Divergence {
   std::string node, type;  // node that computes it, such as "conv1" and "Conv"
   // The class of the task; empty for a view and for what was computed at compile time.
   std::string kernel_class;
-  int group = -1;                  // index of the task in TaskList::groups; -1 if there is no task
+  int group = -1;                  // index of the task in Inspection::distinct; -1 if there is none
   std::vector<std::string> fused;  // names of the task's nodes
   std::string problem;             // why the tensors cannot be compared; empty if they can
   Shape index;                     // position of the worst element

@@ -10,6 +10,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
+#include "hone/base/file_roles.h"
 #include "hone/base/output_file.h"
 #include "hone/base/temporary_name.h"
 #include "hone/compile.h"
@@ -84,11 +85,6 @@ std::string header_path(const std::string& output) {
   return std::filesystem::path(output).replace_extension(".h").string();
 }
 
-void add_outputs(const std::string& output, bool header, FileRoles& files) {
-  files.written("--output", output);
-  if (header) files.written("--header", header_path(output));
-}
-
 Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
   HONE_RETURN_IF_ERROR(artifact::check_prefix(options.library.prefix));
@@ -120,7 +116,8 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
                    const CompileOptions& options) {
   FileRoles files;
   for (const std::string& file : read) files.read("the model", file);
-  add_outputs(output, options.library.header, files);
+  files.written("--output", output);
+  if (options.library.header) files.written("--header", header_path(output));
   return files.check();
 }
 

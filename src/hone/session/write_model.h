@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "hone/base/file_roles.h"
 #include "hone/base/thread_pool.h"
 #include "hone/session/assemble.h"
 #include "hone/session/model_tasks.h"
@@ -14,9 +13,6 @@ namespace hone {
 // Returns an error if the folder of `path` does not exist or cannot be written to, or if the prefix
 // is not valid.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
-// Adds the files that are written when a model is compiled to `output`: the library and, if wanted,
-// the header beside it.
-void add_outputs(const std::string& output, bool header, FileRoles& files);
 // Returns an error if one of these files would overwrite a file that the model was read from, or if
 // one would overwrite the other.
 [[nodiscard]] Status check_files(const std::set<std::string>& read, const std::string& output,
