@@ -30,7 +30,7 @@ struct Compiled {
   uint64_t task;
   std::string steps, failure;
   double lower = 0;  // seconds
-  backend::cpu::CompileCost cost;
+  backend::CompileCost cost;
 };
 using Row = std::pair<std::string, std::string>;  // kernel class, algorithm and where from
 
@@ -91,7 +91,7 @@ void print_row(const std::string& kernel_class, const std::string& algorithm,
   const auto at = [&](double share) {
     return milliseconds(all[static_cast<size_t>(share * static_cast<double>(all.size() - 1))]);
   };
-  backend::cpu::CompileCost sum;
+  backend::CompileCost sum;
   double lower = 0;
   int64_t most = 0;
   for (const Compiled& one : all) {

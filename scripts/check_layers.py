@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A folder of src/hone may include only itself and the folders above it, and only the folder that
-owns a third-party library may include its headers. It links only folders above it of which it includes
-something. Headers of the public interface (include/hone) include nothing but each other and the standard
-library, everyone may include them, and the command line includes them and hone/base only. The longest chain of folders, from base to the command line, each of which includes the one
-before it, must not grow."""
+owns a third-party library may include its headers. A back end is reached through the interface of `backend`
+alone, except by tests. A folder links only folders above it of which it includes something. Headers of the public
+interface (include/hone) include nothing but each other and the standard library, everyone may include them, and the
+command line includes them and hone/base only. The longest chain of folders, from base to the command line, each of
+which includes the one before it, must not grow."""
 import posixpath
 import re
 import sys
@@ -41,6 +42,10 @@ OWNERS = {
     r"zlib\.h": "tensor",
 }
 STANDARD = re.compile(r"[a-z_]+")  # as <string>; no header of C, which would be <string.h>
+# Headers of this project -> the only folder of src/hone that may include them, tests apart.
+PRIVATE = {
+    r"hone/backend/[a-z]+/": "backend",
+}
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 LINK = re.compile(r"\bhone_([a-z]+)\b(?!\.)")
 # hone_library(NAME SOURCES a.cc ... DEPS hone_base ...), hone_test(...) and what is linked apart from them.
@@ -85,6 +90,10 @@ def check_include(path, layer, kind, target):
         if re.match(pattern, target) and path.parts[0] == "src" and \
                 not str(path).startswith(f"src/hone/{owner}/"):
             return f"<{target}> belongs to {owner} alone"
+    for pattern, owner in PRIVATE.items():
+        if re.match(pattern, target) and path.parts[0] == "src" and \
+                not str(path).startswith(f"src/hone/{owner}/") and not FOR_TESTS.search(str(path)):
+            return f"{target} is a part of {owner} that only its interface may be used of"
     return None
 
 

@@ -87,6 +87,16 @@ class Layers(unittest.TestCase):
         self.assertIn("belongs to db", self.problem("src/hone/search/a.cc", "sqlite3.h", "<"))
 
 
+    def test_a_back_end_is_reached_through_its_interface(self):
+        private = "hone/backend/cpu/compiler.h"
+        for path in ("src/hone/session/kernel.cc", "src/hone/measure/job.h", "src/hone/api/devices.cc"):
+            self.assertIn("only its interface", self.problem(path, private))
+            self.assertIsNone(self.problem(path, "hone/backend/registry.h"))
+        for path in ("src/hone/backend/registry.cc", "src/hone/backend/cpu/emitter.h",
+                     "src/hone/measure/worker_test.cc", "src/hone/search/tune_tasks_testing.h",
+                     "tests/generated_code.cc", "benchmarks/compile_times.cc"):
+            self.assertIsNone(self.problem(path, private))
+
     def test_a_link_without_an_include_is_needless(self):
         text = """# hone_library(hone_ir SOURCES a.cc DEPS hone_neural)
             hone_library(hone_db

@@ -93,7 +93,7 @@ Status tune(db::TrialStore& store, uint64_t seed) {
   const search::TuneTask task{&dag, compute::task_key(dag), 1, "gemm"};
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
   measure::NullRunner runner([](const measure::Job& job) -> Result<double> {
-    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.executable.code.str()) % 1000) / 100);
   });
   for (uint64_t run = 0;; ++run) {
     search::TuneLoopOptions options;

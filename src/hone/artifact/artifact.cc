@@ -45,8 +45,8 @@ Status write_file(const std::string& path, std::string_view bytes) {
 }
 
 Status check_objects(const ArtifactSpec& spec) {
-  for (const std::string& object : spec.objects) {
-    HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(object));
+  for (const backend::Executable& executable : spec.executables) {
+    HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(executable.code.str()));
     if (machine != host_machine())
       return error(Code::kUnsupported,
                    "kernels for {} cannot be linked on {}, which has its runtime only",
@@ -90,9 +90,9 @@ Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
                                                    const TempDir& folder) {
   std::vector<std::string> inputs = {"image.o"};
   HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
-  for (size_t i = 0; i < spec.objects.size(); ++i) {
+  for (size_t i = 0; i < spec.executables.size(); ++i) {
     inputs.push_back(fmt::format("kernels_{}.o", i));
-    HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.objects[i]));
+    HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.executables[i].code.str()));
   }
   inputs.push_back("libhone_runtime.a");
   HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_archive()));

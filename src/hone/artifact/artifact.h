@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "hone/backend/executable.h"
 #include "hone/base/status.h"
 #include "hone/runtime/plan.h"
 #include "hone/tensor/dtype.h"
@@ -66,7 +67,8 @@ struct ArtifactSpec {
   std::vector<std::pair<int64_t, int64_t>> zeroed;
   std::vector<ArtifactStep> steps;      // in the order of execution
   std::vector<ArtifactWeight> weights;  // each starts on a 64-byte boundary
-  std::vector<std::string> objects;     // relocatable ELF files that define the kernels
+  // These define the kernels. Their code must be what the linker links: that of a back end of CPUs.
+  std::vector<backend::Executable> executables;
   std::vector<std::string> kernel_symbols;
   std::vector<std::string> features;  // CPU features that the kernels need, as LLVM names them
 };

@@ -55,13 +55,15 @@ TEST(artifact_error, feature_cannot_be_checked) {
 
 TEST(artifact_error, object_is_for_another_machine) {
   ArtifactSpec spec = good_spec();
-  spec.objects[0][18] = static_cast<char>(spec.objects[0][18] == 62 ? 183 : 62);  // e_machine
+  std::string object = spec.executables[0].code.str();
+  object[18] = static_cast<char>(object[18] == 62 ? 183 : 62);  // e_machine
+  spec.executables[0].code = object;
   expect_refused(spec, "cannot be linked on");
 }
 
 TEST(artifact_error, object_is_garbage) {
   ArtifactSpec spec = good_spec();
-  spec.objects = {"garbage"};
+  spec.executables[0].code = std::string("garbage");
   expect_refused(spec, "not an object file");
 }
 

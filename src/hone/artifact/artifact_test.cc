@@ -172,7 +172,7 @@ TEST(artifact, keeps_large_weights_in_place) {
   spec.outputs = {{"out", DType::kF32, {3}}};
   spec.weights = {
       {a.data(), std::ssize(a) * 4}, {b.data(), std::ssize(b) * 4}, {c.data(), std::ssize(c) * 4}};
-  spec.objects = {kernels()};
+  spec.executables = {{.code = kernels()}};
   spec.kernel_symbols = {"test_gather3"};
   const auto last = [](int index, const std::vector<float>& values) {
     return ArtifactArgument{ArgumentKind::kWeight, index, (std::ssize(values) - 1) * 4};

@@ -38,7 +38,7 @@ inline ArtifactSpec filter_spec(const std::string& kernels_object) {
   spec.scratch_bytes = kTile * 4;
   spec.zeroed = {{kPadded, 4}, {kPadded + kPaddedBytes - 4, 4}};
   spec.weights = {{kWeights, sizeof kWeights}};
-  spec.objects = {kernels_object};
+  spec.executables = {{.code = kernels_object}};
   spec.kernel_symbols = {"test_pad", "test_filter", "test_positive"};
   const ArtifactArgument x = {ArgumentKind::kInput, 0, 0};
   const ArtifactArgument padded = {ArgumentKind::kArena, 0, kPadded};

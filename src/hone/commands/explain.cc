@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "hone/analysis/cpu_measure.h"
-#include "hone/backend/cpu/inner_loop.h"
+#include "hone/backend/registry.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
@@ -142,7 +142,9 @@ Status trace_passes(const ModelTasks& model, size_t task, const schedule::Steps&
     out.passes.push_back({std::string(pass.pass.name), std::string(pass.pass.reason), pass.seconds,
                           pass.changed ? ir::print(pass.after) : ""});
   };
-  return schedule::lower(model.dag(task), steps,
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const backend::Backend> backend,
+                        backend::of(model.target()));
+  return schedule::lower(model.dag(task), steps, backend->passes(),
                          {.parameters = model.target().passes, .trace = trace})
       .status();
 }
@@ -190,13 +192,16 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   out.threads = model.threads();
   HONE_ASSIGN_OR_RETURN(const KernelPtr kernel,
                         session->kernels().build(model.distinct[task], chosen.steps));
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const backend::Backend> backend,
+                        backend::of(model.target()));
   out.program = ir::print(kernel->program());
   if (options.passes) HONE_RETURN_IF_ERROR(trace_passes(model, task, chosen.steps, out));
-  out.text_bytes = kernel->code.text_bytes;
-  out.scratch_bytes = kernel->code.scratch_bytes;
-  out.registers_needed = backend::cpu::registers_needed(kernel->program(), model.target());
-  HONE_ASSIGN_OR_RETURN(out.loops, backend::cpu::inner_loops(kernel->code.object,
-                                                             kernel->code.phases, model.target()));
+  out.text_bytes = kernel->executable.code_bytes;
+  out.scratch_bytes = kernel->executable.scratch_bytes;
+  HONE_ASSIGN_OR_RETURN(backend::Inspection code,
+                        backend->inspect(kernel->program(), kernel->executable, model.target()));
+  out.registers_needed = code.registers_needed;
+  out.loops = std::move(code.loops);
   HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
   if (options.measure != Measure::kAlways) {
     HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, out.task.steps));

@@ -38,7 +38,7 @@ struct Fixture {
   // Whatever is longer to run as code is slower.
   measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
     ++measured;
-    return 1e-6 * static_cast<double>(job.object.size());
+    return 1e-6 * static_cast<double>(job.executable.code.str().size());
   }};
   Fixture() {
     options.compile.records.db = folder.file("hone.db");

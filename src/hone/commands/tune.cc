@@ -166,7 +166,8 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
     const Result<space::Space>& space = other.task->space(model.accuracy());
     tasks.push_back({&other.task->dag(), other.task->key(), static_cast<double>(other.multiplicity),
                      "instead: " + other.task->kernel_class(), std::nullopt,
-                     space.ok() ? std::optional(*space) : std::nullopt});
+                     space.ok() ? std::optional(*space) : std::nullopt,
+                     lowered_in(session_, other.task)});
   }
   return tasks;
 }
@@ -201,7 +202,14 @@ Status Tuning::search_schedules() {
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(untuned_.model, untuned_.schedules));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
-  for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  const std::vector<TaskPtr>& groups = untuned_.model.distinct;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+    keep_programs(
+        session_,
+        i < groups.size() ? groups[i] : untuned_.model.alternatives[i - groups.size()].task,
+        tuned_.tasks[i]);
+  }
   if (!options_.search.policy_state.empty())
     summary_.policy_status = search::save_policy_state(options_.search.policy_state, *policy_);
   ask_store_again();

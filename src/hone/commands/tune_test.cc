@@ -364,7 +364,7 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
 
 TEST(facade, tunes_on_a_machine_without_a_device) {
   const machine::NullMachine machine(target::host(), [](const measure::Job& job) {
-    return 1e-6 * static_cast<double>(job.object.size());
+    return 1e-6 * static_cast<double>(job.executable.code.str().size());
   });
   Fixture f;
   f.hooks.machine = &machine;

@@ -1,5 +1,6 @@
 #include "hone/machine/loaded_kernels.h"
 
+#include "hone/backend/registry.h"
 #include "hone/runtime/cpu_features.h"
 
 namespace hone::machine {
@@ -10,17 +11,16 @@ Result<LoadedKernels> load_kernels(const artifact::ArtifactSpec& spec) {
       return error(Code::kUnsupported, "this CPU lacks {}, which the device has", feature);
   }
   LoadedKernels kernels;
-  for (const std::string& object : spec.objects) {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<backend::cpu::LoadedCode> code,
-                          backend::cpu::LoadedCode::load(object));
+  for (const backend::Executable& executable : spec.executables) {
+    HONE_ASSIGN_OR_RETURN(backend::LoadedPtr code, backend::load(executable));
     kernels.code.push_back(std::move(code));
   }
   for (const std::string& symbol : spec.kernel_symbols) {
-    void* found = nullptr;
+    hone_kernel found = nullptr;
     for (size_t i = 0; i < kernels.code.size() && found == nullptr; ++i)
-      found = kernels.code[i]->symbol(symbol);
+      found = kernels.code[i]->function(symbol);
     if (found == nullptr) return error(Code::kInternal, "compiled code has no symbol {}", symbol);
-    kernels.functions.push_back(reinterpret_cast<hone_kernel>(found));
+    kernels.functions.push_back(found);
   }
   return kernels;
 }

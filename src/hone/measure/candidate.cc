@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "hone/backend/registry.h"
 #include "hone/measure/flush.h"
 #include "hone/measure/verify.h"
 
@@ -122,14 +123,15 @@ Status Bench::set_threads(int threads) {
 Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, WorkerOperands* operands,
                                               Arena& memory, bool poison) {
   LoadedCandidate c;
-  HONE_ASSIGN_OR_RETURN(c.code_, backend::cpu::LoadedCode::load(job.object, job.prepare_object));
+  const backend::Executable& executable = job.executable;
+  HONE_ASSIGN_OR_RETURN(c.code_, backend::load(executable));
   std::vector<int64_t> sizes;
   for (const Argument& a : job.arguments) {
     if (a.operand < 0) sizes.push_back(a.bytes);
   }
   const size_t num_private = sizes.size();
   // Threads never share a line or its neighbour, which the prefetcher fetches too.
-  c.scratch_stride_ = (job.scratch_bytes + 127) / 128 * 128;
+  c.scratch_stride_ = (executable.scratch_bytes + 127) / 128 * 128;
   sizes.push_back(c.scratch_stride_ * threads);
   HONE_RETURN_IF_ERROR(memory.reserve(sizes));
   c.scratch_ = memory.piece(num_private);
@@ -147,9 +149,9 @@ Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, Worke
     (constant ? c.weights_ : c.others_)
         .emplace_back(static_cast<char*>(c.args_.back()), static_cast<size_t>(a.bytes));
   }
-  for (const backend::cpu::Phase& p : job.phases) {
-    auto* kernel = reinterpret_cast<hone_kernel>(c.code_->symbol(p.symbol));
-    if (kernel == nullptr) return invalid("the object has no function {}", p.symbol);
+  for (const backend::EntryPoint& p : executable.entries) {
+    const hone_kernel kernel = c.code_->function(p.symbol);
+    if (kernel == nullptr) return invalid("the executable has no function {}", p.symbol);
     (p.prepare ? c.prepare_ : c.main_).push_back({kernel, c.args_.data(), p.num_tiles, 0});
   }
   return c;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "hone/backend/backend.h"
 #include "hone/measure/arena.h"
 #include "hone/measure/counters.h"
 #include "hone/measure/job.h"
@@ -72,7 +73,7 @@ class LoadedCandidate {
   }
   void forget(runtime::Pool* pool, Weights weights, const Sweep& sweep) const;
   [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
-  std::unique_ptr<backend::cpu::LoadedCode> code_;
+  backend::LoadedPtr code_;
   std::vector<void*> args_;
   std::vector<std::span<char>> weights_, others_;  // arguments of the main phases
   std::vector<runtime::PhaseCall> prepare_, main_;

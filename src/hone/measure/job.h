@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hone/backend/cpu/compiler.h"
+#include "hone/backend/executable.h"
 #include "hone/ir/stmt.h"
 #include "hone/measure/operands.h"
 #include "hone/measure/timing.h"
@@ -32,10 +32,8 @@ enum class Weights : uint8_t {
 };
 
 struct Job {
-  uint64_t id = 0;                     // chosen by the caller; the answer repeats it
-  std::string object, prepare_object;  // as in backend::cpu::ObjectCode
-  std::vector<backend::cpu::Phase> phases;
-  int64_t scratch_bytes = 0;
+  uint64_t id = 0;  // chosen by the caller; the answer repeats it
+  backend::Executable executable;
   std::vector<Argument> arguments;
   std::shared_ptr<const Operands> operands;
   int threads = 1;

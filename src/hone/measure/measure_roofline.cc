@@ -7,7 +7,7 @@
 #include <ctime>
 #include <memory>
 
-#include "hone/backend/cpu/compiler.h"
+#include "hone/backend/registry.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
@@ -31,17 +31,17 @@ using PoolPtr = std::unique_ptr<runtime::Pool, PoolDeleter>;
 
 // A kernel of one of the programs, compiled.
 struct Kernel {
-  std::unique_ptr<backend::cpu::LoadedCode> code;
+  backend::LoadedPtr code;
   hone_kernel function = nullptr;
 };
 
 Result<Kernel> make_kernel(const ir::Program& program, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(const backend::cpu::ObjectCode object,
-                        backend::cpu::compile(program, target));
+  HONE_ASSIGN_OR_RETURN(const backend::Executable executable, backend::compile(program, target));
   Kernel kernel;
-  HONE_ASSIGN_OR_RETURN(kernel.code, backend::cpu::LoadedCode::load(object.object));
-  kernel.function =
-      reinterpret_cast<hone_kernel>(kernel.code->symbol(object.phases[0].symbol));  // NOLINT
+  HONE_ASSIGN_OR_RETURN(kernel.code, backend::load(executable));
+  kernel.function = kernel.code->function(executable.entries[0].symbol);
+  if (kernel.function == nullptr)
+    return error(Code::kUnsupported, "code for {} does not run in this process", target.name);
   return kernel;
 }
 

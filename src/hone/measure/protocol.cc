@@ -53,20 +53,25 @@ Result<OperandsMessage> decode_operands(std::string_view bytes) {
 namespace {
 
 void put_candidate(Writer& w, const Job& j) {
-  w.put(j.id).put(j.object).put(j.prepare_object).put(uint64_t{j.phases.size()});
-  for (const auto& p : j.phases) w.put(p.symbol).put(p.num_tiles).put(p.prepare);
-  w.put(j.scratch_bytes).put(uint64_t{j.arguments.size()});
+  const backend::Executable& e = j.executable;
+  w.put(j.id).put(e.kind).put(e.code.str()).put(e.prepare_code.str());
+  w.put(uint64_t{e.entries.size()});
+  for (const auto& p : e.entries) w.put(p.symbol).put(p.num_tiles).put(p.prepare);
+  w.put(e.scratch_bytes).put(uint64_t{j.arguments.size()});
   for (const auto& a : j.arguments) w.put(a.role).put(a.bytes).put(a.operand);
 }
 
 Status get_candidate(Reader& r, Job& j) {
   j.id = r.get<uint64_t>();
-  j.object = r.get_string(), j.prepare_object = r.get_string();
-  j.phases.resize(r.get_count());
-  for (auto& p : j.phases) {
+  backend::Executable& e = j.executable;
+  e.kind = r.get<target::Kind>();
+  if (static_cast<int>(e.kind) >= target::kKinds) return invalid("a bad kind in a message");
+  e.code = r.get_string(), e.prepare_code = r.get_string();
+  e.entries.resize(r.get_count());
+  for (auto& p : e.entries) {
     p.symbol = r.get_string(), p.num_tiles = r.get<int64_t>(), p.prepare = r.get<bool>();
   }
-  j.scratch_bytes = r.get<int64_t>();
+  e.scratch_bytes = r.get<int64_t>();
   j.arguments.resize(r.get_count());
   for (auto& a : j.arguments) {
     a.role = r.get<ir::Role>(), a.bytes = r.get<int64_t>(), a.operand = r.get<int>();

@@ -19,10 +19,11 @@ namespace {
 Job sample_job() {
   Job job;
   job.id = 7;
-  job.object = std::string("\0elf", 4);
-  job.prepare_object = "of phase a";
-  job.phases = {{"a", 3, true}, {"b", 5, false}};
-  job.scratch_bytes = 640;
+  job.executable.kind = target::Kind::kGpu;
+  job.executable.code = std::string("\0any", 4);
+  job.executable.prepare_code = std::string("of phase a");
+  job.executable.entries = {{"a", 3, true}, {"b", 5, false}};
+  job.executable.scratch_bytes = 640;
   job.arguments = {{ir::Role::kInput, 64, 0}, {ir::Role::kPacked, 128, -1}};
   job.threads = 2;
   job.timing.best = 0.25;
@@ -39,8 +40,9 @@ TEST(protocol, job_round_trips) {
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->operands, 0U);
   EXPECT_EQ(encode_job(back->job), encode_job(job));
-  EXPECT_EQ(back->job.prepare_object, "of phase a");
-  EXPECT_EQ(back->job.phases[1].symbol, "b");
+  EXPECT_EQ(back->job.executable.kind, target::Kind::kGpu);
+  EXPECT_EQ(back->job.executable.prepare_code.str(), "of phase a");
+  EXPECT_EQ(back->job.executable.entries[1].symbol, "b");
   EXPECT_EQ(back->job.arguments[1].operand, -1);
   EXPECT_EQ(back->job.timing.best, 0.25);
   EXPECT_TRUE(back->job.count_bounds);
@@ -49,14 +51,14 @@ TEST(protocol, job_round_trips) {
 TEST(protocol, a_duel_round_trips) {
   Job job = sample_job();
   Job rival = sample_job();
-  rival.object = "other";
+  rival.executable.code = std::string("other");
   job.rival = std::make_shared<Job>(rival);
   job.duel.max_pairs = 11;
   job.swap_memory = true;
   const auto back = decode_job(encode_job(job));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(encode_job(back->job), encode_job(job));
-  EXPECT_EQ(back->job.rival->object, "other");
+  EXPECT_EQ(back->job.rival->executable.code.str(), "other");
   EXPECT_EQ(back->job.duel.max_pairs, 11);
   EXPECT_TRUE(back->job.swap_memory);
   Measurement m{.id = 3};

@@ -18,7 +18,7 @@ TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   const auto runner = local();
   const auto operands = test_operands();
   Job job = test_job("takes_1_ms", operands);
-  job.phases[0].num_tiles = 1;
+  job.executable.entries[0].num_tiles = 1;
   job.tolerance = 0;
   job.timing.max_seconds = 2;
   const Measurement m = measure_one(*runner, job);
@@ -26,7 +26,7 @@ TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   EXPECT_GT(m.timing.centre, 0.99e-3);
   // The least: other programs may take a part of the time.
   EXPECT_LT(*std::min_element(m.timing.samples.begin(), m.timing.samples.end()), 2e-3);
-  job.phases[0].symbol = "takes_5_ms";
+  job.executable.entries[0].symbol = "takes_5_ms";
   job.timing.best = 1e-3;
   const Measurement slow = measure_one(*runner, job);
   EXPECT_TRUE(slow.timing.stopped_early);
@@ -37,7 +37,7 @@ TEST(runner, a_duel_times_both_in_turns) {
   const auto runner = local();
   const auto operands = test_operands();
   Job fast = test_job("takes_1_ms", operands), slow = test_job("takes_5_ms", operands);
-  for (Job* job : {&fast, &slow}) job->phases[0].num_tiles = 1, job->tolerance = 0;
+  for (Job* job : {&fast, &slow}) job->executable.entries[0].num_tiles = 1, job->tolerance = 0;
   fast.rival = std::make_shared<Job>(slow);
   const Measurement won = measure_one(*runner, fast);
   ASSERT_EQ(won.outcome, trial::Outcome::kOk) << won.message;
@@ -61,7 +61,7 @@ TEST(runner, a_duel_times_both_in_turns) {
 TEST(runner, cold_weights_cost_more_than_warm_ones) {
   const auto runner = local();
   Job job = test_job("sums_constants", test_operands(1 << 16));
-  job.phases[0].num_tiles = 1;
+  job.executable.entries[0].num_tiles = 1;
   job.tolerance = 0;
   // Neighbours on a shared machine may keep its caches busy for a while: the least times count.
   double least[2] = {HUGE_VAL, HUGE_VAL}, ratio = 0;

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "hone/backend/registry.h"
+
 namespace hone::measure {
 namespace {
 
@@ -21,8 +23,6 @@ ir::Program trial_program() {
 }
 
 Result<Job> trial_job(const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(backend::cpu::ObjectCode code,
-                        backend::cpu::compile(trial_program(), target));
   std::vector<float> in;
   Expected expected{.operand = 1};
   for (int64_t i = 0; i < kTiles * kRow; ++i) {
@@ -33,10 +33,8 @@ Result<Job> trial_job(const target::Target& target) {
   const OperandSpec specs[] = {{ir::Role::kInput, bytes, in.data()},
                                {ir::Role::kOutput, bytes, nullptr}};
   Job job;
+  HONE_ASSIGN_OR_RETURN(job.executable, backend::compile(trial_program(), target));
   HONE_ASSIGN_OR_RETURN(job.operands, Operands::create(specs, std::vector{expected}));
-  job.object = std::move(code.object);
-  job.phases = std::move(code.phases);
-  job.scratch_bytes = code.scratch_bytes;
   job.arguments = {{ir::Role::kInput, bytes, 0}, {ir::Role::kOutput, bytes, 1}};
   job.tolerance = 1e-6;
   job.timing.max_seconds = 1e-3;

@@ -45,9 +45,9 @@ inline Job test_job(const std::string& kernel, const std::shared_ptr<const Opera
                     uint64_t id = 1) {
   Job job;
   job.id = id;
-  job.object = test_object();
-  job.phases = {{kernel, kTestTiles, false}};
-  job.scratch_bytes = 1024;
+  job.executable.code = test_object();
+  job.executable.entries = {{kernel, kTestTiles, false}};
+  job.executable.scratch_bytes = 1024;
   job.arguments = {{ir::Role::kInput, kTestFloats * 4, 0},
                    {ir::Role::kOutput, kTestFloats * 4, 1},
                    {ir::Role::kConstant, operands->layout().entries[2].bytes, 2},

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include "hone/backend/registry.h"
 #include "hone/measure/candidate.h"
 #include "hone/measure/child_processes.h"
 #include "hone/measure/local_runner.h"
@@ -47,7 +48,7 @@ TEST(worker, runs_verifies_and_times_a_kernel) {
 TEST(worker, prepare_phases_run_once_before) {
   const auto runner = local();
   Job job = test_job("times_packed", test_operands());
-  job.phases = {{"pack", 1, true}, {"times_packed", kTestTiles, false}};
+  job.executable.entries = {{"pack", 1, true}, {"times_packed", kTestTiles, false}};
   const Measurement m = measure_one(*runner, job);
   EXPECT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
   EXPECT_TRUE(m.verified);
@@ -83,11 +84,16 @@ TEST(worker, what_cannot_be_loaded_is_said) {
   const auto runner = local();
   const auto operands = test_operands();
   Job no_object = test_job("twice", operands);
-  no_object.object = "not an object file";
+  no_object.executable.code = std::string("not an object file");
   EXPECT_EQ(measure_one(*runner, no_object).outcome, trial::Outcome::kLoad);
+  Job no_back_end = test_job("twice", operands);
+  no_back_end.executable.kind = target::Kind::kGpu;
+  const Measurement of_gpu = measure_one(*runner, no_back_end);
+  EXPECT_EQ(of_gpu.outcome, trial::Outcome::kLoad);
+  EXPECT_EQ(of_gpu.message, "there is no back end for the kind of device 'GPU'");
   const Measurement no_symbol = measure_one(*runner, test_job("nothing", operands));
   EXPECT_EQ(no_symbol.outcome, trial::Outcome::kLoad);
-  EXPECT_EQ(no_symbol.message, "the object has no function nothing");
+  EXPECT_EQ(no_symbol.message, "the executable has no function nothing");
   Job no_operand = test_job("twice", operands);
   no_operand.arguments[0].operand = 17;
   EXPECT_EQ(measure_one(*runner, no_operand).outcome, trial::Outcome::kLoad);
@@ -291,10 +297,10 @@ TEST(worker, runs_what_the_compiler_makes) {
       {ir::make_for(i, ir::constant(0), ir::constant(256), ir::ForKind::kSerial,
                     {ir::make_store(out, {ir::variable(t), ir::variable(i)}, x + x)})});
   const ir::Program program{"double", {{in, ir::Role::kInput}, {out, ir::Role::kOutput}}, {{body}}};
-  auto code = backend::cpu::compile(program, target::host());
+  auto code = backend::compile(program, target::host());
   ASSERT_TRUE(code.ok()) << code.status().message();
   Job job = test_job("", test_operands());
-  job.object = code->object, job.phases = code->phases, job.scratch_bytes = code->scratch_bytes;
+  job.executable = *code;
   job.arguments.resize(2);
   const auto runner = local();
   const Measurement m = measure_one(*runner, job);

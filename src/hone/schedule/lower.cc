@@ -295,11 +295,17 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds,
 }
 
 Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps,
-                          const ir::PipelineOptions& options) {
+                          std::span<const ir::Pass> passes, const ir::PipelineOptions& options) {
   HONE_ASSIGN_OR_RETURN(State state, replay(dag, steps));
   order_packing(state);
   HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
-  return lower(state, bounds, options);
+  HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
+  return ir::run_pipeline(passes, std::move(program), options);
+}
+
+Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps,
+                          const ir::PipelineOptions& options) {
+  return lower(dag, steps, ir::cpu_pipeline(), options);
 }
 
 }  // namespace hone::schedule

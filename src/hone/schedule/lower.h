@@ -13,7 +13,12 @@ namespace hone::schedule {
 [[nodiscard]] Result<ir::Program> lower(const State& state, const Bounds& bounds,
                                         const ir::PipelineOptions& options = {});
 // Lowers a schedule. Loops that pack constants and that no step has touched get a good order
-// (packing_order.h).
+// (packing_order.h). The program goes through `passes`, which are those of the target's back end
+// (backend/backend.h).
+[[nodiscard]] Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps,
+                                        std::span<const ir::Pass> passes,
+                                        const ir::PipelineOptions& options = {});
+// Does the same with the passes of ir::cpu_pipeline.
 [[nodiscard]] Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps,
                                         const ir::PipelineOptions& options = {});
 // Lowers a State without these passes.

@@ -3,12 +3,10 @@
 #include <ctime>
 #include <utility>
 
-#include "hone/backend/cpu/code_cache.h"
-#include "hone/backend/cpu/survive_crash.h"
+#include "hone/backend/registry.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/dag_text.h"
 #include "hone/ir/program_hash.h"
-#include "hone/schedule/lower.h"
 #include "hone/search/reference.h"
 #include "hone/space/portable_point.h"
 
@@ -63,34 +61,31 @@ Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int t
 }
 
 void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& target) {
-  candidate.status = backend::cpu::survive_crash([&]() -> Status {
-    HONE_ASSIGN_OR_RETURN(candidate.program,
-                          schedule::lower(dag, candidate.steps, {.parameters = target.passes}));
-    candidate.program_hash = ir::hash(*candidate.program);
-    return ok_status();
-  });
+  if (!candidate.program) {
+    Result<ProgramPtr> program = lower_schedule(dag, candidate.steps, target);
+    candidate.status = program.status();
+    if (!candidate.runs()) return;
+    candidate.program = std::move(program).value();
+  }
+  candidate.program_hash = ir::hash(*candidate.program);
 }
 
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
            const TaskOperands& operands) {
-  if (!candidate.program) lower(candidate, dag, target);
+  if (candidate.program_hash == 0) lower(candidate, dag, target);
   if (!candidate.runs()) return;
-  const ir::Program program = *std::exchange(candidate.program, std::nullopt);
-  Result<backend::cpu::ObjectCode> code = backend::cpu::compile_once(program, target);
-  candidate.status = code.status();
+  Result<backend::Executable> executable = backend::compile(*candidate.program, target);
+  candidate.status = executable.status();
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
-  for (const ir::Param& param : program.params) {
+  for (const ir::Param& param : candidate.program->params) {
     measure::Argument argument{param.role, param.buffer->bytes(), -1};
     const auto place = operands.places.find(param.buffer.get());
     if (place != operands.places.end()) argument.operand = place->second;
     job.arguments.push_back(argument);
   }
-  candidate.code = code->content;
-  job.object = std::move(code->object);
-  job.prepare_object = std::move(code->prepare_object);
-  job.phases = std::move(code->phases);
-  job.scratch_bytes = code->scratch_bytes;
+  candidate.code = executable->content;
+  job.executable = std::move(executable).value();
   job.operands = operands.memory;
 }
 

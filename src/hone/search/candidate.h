@@ -8,6 +8,7 @@
 
 #include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
+#include "hone/search/lower_schedule.h"
 #include "hone/space/space.h"
 #include "hone/trial/record.h"
 
@@ -16,9 +17,9 @@ namespace hone::search {
 struct Candidate {
   std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
   schedule::Steps steps;
-  std::optional<ir::Program> program;  // present until it is built
-  uint64_t program_hash = 0;           // equal for programs that become the same machine code
-  uint64_t code = 0;                   // ObjectCode::content of the machine code
+  ProgramPtr program;         // the schedule as a loop program; null until it is lowered
+  uint64_t program_hash = 0;  // equal for programs that become the same machine code
+  uint64_t code = 0;          // Executable::content of the machine code
   measure::Job job;
   Status status;  // why there is no machine code, or ok
   [[nodiscard]] bool runs() const { return status.ok(); }
@@ -36,7 +37,8 @@ struct TaskOperands {
 // Returns the seconds that packing the constants of one candidate takes on a slow machine.
 [[nodiscard]] double pack_seconds(int64_t constant_bytes);
 
-// Makes the program and its hash, or says in `status` why there is none.
+// Makes the program, unless the candidate has it already, and its hash, or says in `status` why
+// there is none.
 void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& target);
 // Makes machine code and fills in what the job needs of it, or says in `status` why there is none;
 // safe for different candidates from several threads.

@@ -55,7 +55,7 @@ struct Fixture {
     candidate.job.id = id;
     candidate.job.label = fmt::format("{}", seconds);
     candidate.job.tolerance = 1e-4;
-    candidate.job.phases.resize(1);
+    candidate.job.executable.entries.resize(1);
     return candidate;
   }
   std::vector<Trial> judge(const std::vector<Candidate>& candidates) {

@@ -113,11 +113,11 @@ class FaultyRunner final : public measure::Runner {
       if (++jobs_ % 3 != 0) continue;
       const std::string fault = kFaults[faults_++ % std::size(kFaults)];
       if (fault.empty()) {
-        job.scratch_bytes = int64_t{100} << 30;
+        job.executable.scratch_bytes = int64_t{100} << 30;
         continue;
       }
-      job.object = measure::test_object();
-      job.phases = {{fault, 1, false}};
+      job.executable.code = measure::test_object();
+      job.executable.entries = {{fault, 1, false}};
       job.timeout_seconds = 0.3;
     }
     return runner_.submit(std::move(batch));

@@ -10,7 +10,7 @@ constexpr size_t kFinalists = 3;
 constexpr int64_t kFewerWeights = 2;  // times fewer
 
 int64_t num_tiles(const Finalist& finalist) {
-  return finalist.candidate.job.phases.back().num_tiles;
+  return finalist.candidate.job.executable.entries.back().num_tiles;
 }
 
 int64_t weight_bytes(const Finalist& finalist) {

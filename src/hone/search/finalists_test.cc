@@ -8,8 +8,8 @@ namespace {
 Candidate candidate(uint64_t id, int64_t tiles, int64_t weight_bytes) {
   Candidate candidate;
   candidate.job.id = id;
-  candidate.job.phases.resize(1);
-  candidate.job.phases[0].num_tiles = tiles;
+  candidate.job.executable.entries.resize(1);
+  candidate.job.executable.entries[0].num_tiles = tiles;
   candidate.job.arguments.push_back({.role = ir::Role::kPacked, .bytes = weight_bytes});
   return candidate;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "hone/backend/cpu/code_cache.h"
+#include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
 #include "hone/base/rng.h"
 #include "hone/base/round_up.h"
@@ -12,7 +12,6 @@
 #include "hone/ir/known_zeros.h"
 #include "hone/machine/local.h"
 #include "hone/runtime/float_mode.h"
-#include "hone/runtime/kernel_abi.h"
 #include "hone/schedule/lower.h"
 
 namespace hone::search {
@@ -116,32 +115,30 @@ std::vector<Tensor> memory_of(const ir::Program& program, std::span<const Tensor
 // Runs the tiles of these points on so many threads; without points all tiles on one.
 Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& axes,
                  std::span<const Point> points, std::span<Tensor> tensors, int threads) {
-  HONE_ASSIGN_OR_RETURN(const backend::cpu::ObjectCode code,
-                        backend::cpu::compile_once(program, machine::local().target()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<backend::cpu::LoadedCode> loaded,
-                        backend::cpu::LoadedCode::load(code.object, code.prepare_object));
+  HONE_ASSIGN_OR_RETURN(const backend::Executable executable,
+                        backend::compile(program, machine::local().target()));
+  HONE_ASSIGN_OR_RETURN(const backend::LoadedPtr loaded, backend::load(executable));
   std::vector<void*> pointers;
   for (Tensor& tensor : tensors) pointers.push_back(tensor.data());
   const int parts = points.empty() ? 1 : std::max(1, threads);
-  const int64_t scratch_bytes = round_up(code.scratch_bytes + 64, 64);
+  const int64_t scratch_bytes = round_up(executable.scratch_bytes + 64, 64);
   std::vector<int> failed(static_cast<size_t>(parts), 0);
   ThreadPool pool(parts);
   pool.parallel_for(parts, [&](int64_t part) {
     const runtime::FloatMode mode(runtime::Denormals::kKept);
     void* const scratch = allocate_aligned(scratch_bytes);
-    const auto run = [&](const backend::cpu::Phase& phase, int64_t first, int64_t end) {
-      const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
-      if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {
-        failed[static_cast<size_t>(part)] = 1;
-      }
+    const auto run = [&](const backend::EntryPoint& entry, int64_t first, int64_t end) {
+      const Status status =
+          loaded->run(entry, pointers.data(), scratch, first, end, static_cast<int>(part));
+      if (!status.ok()) failed[static_cast<size_t>(part)] = 1;
     };
     if (points.empty()) {
-      for (const backend::cpu::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
+      for (const backend::EntryPoint& entry : executable.entries) run(entry, 0, entry.num_tiles);
     }
     for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
       int64_t tile = 0;
       for (size_t a = 0; a < axes.size(); ++a) tile = tile * axes[a].extent + points[i][a];
-      run(code.phases[0], tile, tile + 1);
+      run(executable.entries[0], tile, tile + 1);
     }
     std::free(scratch);
   });

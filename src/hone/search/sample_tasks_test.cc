@@ -27,8 +27,9 @@ struct Fixture : TestTasks {
   measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
     clock.advance(job_seconds);
     if (++jobs == stop_after) stop = true;
-    if (fail && hash_string(job.object) % 5 == 0) return error(Code::kTimeout, "too slow");
-    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+    if (fail && hash_string(job.executable.code.str()) % 5 == 0)
+      return error(Code::kTimeout, "too slow");
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.executable.code.str()) % 1000) / 100);
   }};
   std::vector<SampledTask> sampled;
   SampleOptions options;

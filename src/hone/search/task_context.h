@@ -1,12 +1,14 @@
 // search/task_context.h - a task to tune, and what all tasks of a run have in common.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "hone/measure/job.h"
 #include "hone/schedule/step.h"
+#include "hone/search/lower_schedule.h"
 #include "hone/search/policy.h"
 #include "hone/space/space.h"
 #include "hone/trial/record.h"
@@ -22,6 +24,8 @@ struct TuneTask {
   std::optional<schedule::Steps> start = {};
   // The task's space for the accuracy of the context; none: the tuner makes it.
   std::optional<space::Space> space = {};
+  // Returns the program of a schedule that was lowered before, or null; may be missing.
+  std::function<ProgramPtr(const schedule::Steps&)> lowered = {};
 };
 
 // Everything pointed to outlives the run.

@@ -120,6 +120,7 @@ Status TaskTuner::make_operands() {
 }
 
 bool TaskTuner::lower(Candidate& candidate) {
+  if (task_.lowered && !candidate.program) candidate.program = task_.lowered(candidate.steps);
   search::lower(candidate, *task_.dag, *context_.target);
   if (!candidate.runs() || log_.add_program(candidate.program_hash)) return true;
   const std::optional<double> seconds = log_.seconds_of_program(candidate.program_hash);
@@ -138,6 +139,7 @@ Result<std::vector<Candidate>> TaskTuner::candidates_of(
   std::vector<Candidate> candidates;
   for (const schedule::Steps& steps : schedules) {
     candidates.push_back({.point = std::nullopt, .steps = steps});
+    if (task_.lowered) candidates.back().program = task_.lowered(steps);
     candidates.back().job.id = log_.next_id();
   }
   return candidates;
@@ -243,11 +245,13 @@ TunedTask TaskTuner::result() const {
   TunedTask tuned{trusted_.untuned(), trusted_.untuned(), 0, untuned_seconds_ * quiet, trials()};
   if (!finalists().empty()) {
     tuned.steps = finalists().front().candidate.steps;
+    tuned.program = finalists().front().candidate.program;
     tuned.seconds = finalists().front().seconds * quiet;
     const Finalists& finals = champion_.finalists();
     for (const Finalist& next : std::span(finalists()).subspan(1))
       tuned.runners_up.push_back({next.candidate.steps, next.seconds * quiet,
-                                  finals.has_other_split(next), finals.has_fewer_weights(next)});
+                                  finals.has_other_split(next), finals.has_fewer_weights(next),
+                                  next.candidate.program});
   } else if (!trusted_.stored().empty() && trusted_.stored()[0].seconds > 0) {
     tuned.steps = trusted_.stored()[0].steps, tuned.seconds = trusted_.stored()[0].seconds;
   }

@@ -36,6 +36,7 @@ struct MeasuredSchedule {
   bool other_split = false;  // threads divide its work otherwise than the fastest one's
   // It reads fewer weights than the fastest one, which may find fewer in caches.
   bool fewer_weights = false;
+  ProgramPtr program = {};  // its program
 };
 
 struct TunedTask {
@@ -47,6 +48,7 @@ struct TunedTask {
   std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
   bool untuned_is_wrong = false;                  // untuned_steps fail here and must not be used
   Offered offered = {};                           // schedules of TuneLoopOptions::pool
+  ProgramPtr program = {};                        // that of `steps`; null if it was not lowered
 };
 
 class TaskTuner {

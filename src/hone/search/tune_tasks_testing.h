@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "hone/backend/cpu/code_cache.h"
+#include "hone/backend/registry.h"
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/db/registry.h"
@@ -27,7 +27,7 @@ struct TuneFixture : TestTasks {
   measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
     clock.advance(0.05);
     ++measured;
-    codes.insert(hash_string(job.object));
+    codes.insert(hash_string(job.executable.code.str()));
     if (fail && measured % 5 == 0) return error(Code::kTimeout, "too slow");
     return code_seconds(job);
   }};
@@ -35,7 +35,7 @@ struct TuneFixture : TestTasks {
   TuneLoopOptions options = TestTasks::options(kTrials);
 
   static double code_seconds(const measure::Job& job) {
-    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.executable.code.str()) % 1000) / 100);
   }
   TuneFixture() {
     options.context.tolerance = 0;
@@ -80,12 +80,10 @@ struct StoredFixture : TuneFixture {
 inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
   EXPECT_TRUE(parsed.ok());
-  Result<backend::cpu::ObjectCode> code =
-      backend::cpu::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
-  EXPECT_TRUE(code.ok());
-  measure::Job job;
-  job.object = std::move(code->object);
-  return job;
+  Result<backend::Executable> executable =
+      backend::compile(*schedule::lower(*task.dag, *parsed), target::host());
+  EXPECT_TRUE(executable.ok());
+  return {.executable = std::move(executable).value()};
 }
 
 // Returns the seconds of a stored schedule on a quiet machine.

@@ -21,7 +21,7 @@ class FailsWith final : public measure::Runner {
         left_(times) {}
   [[nodiscard]] std::string_view name() const override { return "fails"; }
   [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
-    for (const measure::Job& job : batch) ours_.push_back(job.object == object_);
+    for (const measure::Job& job : batch) ours_.push_back(job.executable.code == object_);
     return runner_.submit(std::move(batch));
   }
   [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
@@ -51,8 +51,8 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
   ASSERT_TRUE(before.ok() && before->size() == 1);
   const std::string& steps = before->front().steps;
 
-  FailsWith runner(f.runner, job_of(f.tasks[0], steps).object, trial::Outcome::kWrongAnswer,
-                   "off by 1");
+  FailsWith runner(f.runner, job_of(f.tasks[0], steps).executable.code.str(),
+                   trial::Outcome::kWrongAnswer, "off by 1");
   f.options.runner = &runner;
   f.tasks[0].start = *schedule::parse_steps(steps);
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
@@ -85,10 +85,11 @@ struct Failing {
   Failing(trial::Outcome outcome, int from, int times) {
     StoredFixture f;
     before = f.best()->at(0).steps;
-    const std::string object = job_of(f.tasks[0], before).object;
+    const std::string object = job_of(f.tasks[0], before).executable.code.str();
     measure::NullRunner quick([&](const measure::Job& job) -> Result<double> {
       f.clock.advance(0.05);
-      return job.object == object ? 9e-5 : TuneFixture::code_seconds(job);  // nothing beats it
+      return job.executable.code == object ? 9e-5
+                                           : TuneFixture::code_seconds(job);  // nothing beats it
     });
     FailsWith runner(quick, object, outcome, "no luck", from, times);
     f.options.runner = &runner;

@@ -106,7 +106,7 @@ double tiles_of_busiest(int64_t tiles, int threads) {
 }
 
 // With the model, not before it.
-bool runs(const backend::cpu::Phase& phase) { return !phase.prepare; }
+bool runs(const backend::EntryPoint& phase) { return !phase.prepare; }
 
 // Returns the time of each call on one thread. A kernel with several phases must wait between them
 // and shares its workspace, so it runs alone. So does one whose time is not known.
@@ -116,7 +116,7 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
   std::vector<graph::CallCost> costs;
   for (const graph::TaskCall& call : tasks.calls) {
     const auto g = static_cast<size_t>(call.group);
-    const std::vector<backend::cpu::Phase>& phases = kernels[g]->code.phases;
+    const std::vector<backend::EntryPoint>& phases = kernels[g]->executable.entries;
     const auto phase = std::find_if(phases.begin(), phases.end(), runs);
     const double seconds = options.seconds.empty() ? 0 : options.seconds[g];
     graph::CallCost cost;
@@ -221,17 +221,17 @@ std::vector<int> add_kernels(std::span<const KernelPtr> kernels, artifact::Artif
   std::map<std::string, int> known;  // by the symbol of the first phase that runs
   for (const KernelPtr& kernel : kernels) {
     const int next = static_cast<int>(spec.kernel_symbols.size());
-    const std::vector<backend::cpu::Phase>& phases = kernel->code.phases;
+    const std::vector<backend::EntryPoint>& phases = kernel->executable.entries;
     const auto run = std::find_if(phases.begin(), phases.end(), runs);
-    const backend::cpu::Phase& first = run != phases.end() ? *run : phases[0];
+    const backend::EntryPoint& first = run != phases.end() ? *run : phases[0];
     const auto [place, added] = known.emplace(first.symbol, next);
     first_symbol.push_back(place->second);
     if (!added) continue;
-    for (const backend::cpu::Phase& phase : phases) {
+    for (const backend::EntryPoint& phase : phases) {
       if (runs(phase)) spec.kernel_symbols.push_back(phase.symbol);
     }
-    spec.scratch_bytes = std::max(spec.scratch_bytes, kernel->code.scratch_bytes);
-    spec.objects.push_back(kernel->code.object);
+    spec.scratch_bytes = std::max(spec.scratch_bytes, kernel->executable.scratch_bytes);
+    spec.executables.push_back(kernel->executable);
   }
   return first_symbol;
 }
@@ -285,7 +285,7 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
   step.flops = compute::flops(call.dag);
   step.bytes = compute::bytes_moved(call.dag);
   step.arguments = std::move(arguments);
-  for (const backend::cpu::Phase& phase : kernel.code.phases) {
+  for (const backend::EntryPoint& phase : kernel.executable.entries) {
     if (!runs(phase)) continue;
     step.kernel = symbol++;
     step.num_tiles = phase.num_tiles;
@@ -355,7 +355,8 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
 ModelMemory memory_of(const artifact::ArtifactSpec& spec, int threads) {
   ModelMemory memory;
   memory.weights = artifact::weight_offsets(spec).back();
-  for (const std::string& object : spec.objects) memory.code += std::ssize(object);
+  for (const backend::Executable& executable : spec.executables)
+    memory.code += std::ssize(executable.code.str());
   memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
   return memory;
 }

@@ -20,7 +20,7 @@ struct Size {
 Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Steps& steps) {
   HONE_ASSIGN_OR_RETURN(const LoweredPtr lowered,
                         model.session->kernels().lower(model.distinct[group], steps));
-  const ir::Program& program = lowered->program;
+  const ir::Program& program = *lowered->program;
   const std::vector<bool>& used = lowered->used;
   Size size;
   for (size_t i = 0; i < program.params.size(); ++i) {

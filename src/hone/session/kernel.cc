@@ -4,12 +4,11 @@
 #include <set>
 #include <thread>
 
-#include "hone/backend/cpu/code_cache.h"
+#include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
 #include "hone/ir/visit.h"
 #include "hone/machine/local.h"
 #include "hone/runtime/float_mode.h"
-#include "hone/schedule/lower.h"
 #include "hone/session/loaded_kernel.h"
 
 namespace hone {
@@ -59,29 +58,37 @@ void fill_constants(const Kernel& kernel, std::span<Tensor> arguments) {
   }
 }
 
-// The phases of loaded code, one after the other.
-Status run_loaded(const backend::cpu::ObjectCode& code, const backend::cpu::LoadedCode& loaded,
-                  bool prepare_only, std::span<Tensor> arguments, int threads) {
+// The phases, one after the other.
+Status run_loaded(const backend::Executable& executable, const backend::LoadedExecutable& loaded,
+                  std::span<Tensor> arguments, int threads) {
   std::vector<void*> pointers;
   for (Tensor& argument : arguments) pointers.push_back(argument.data());
-  for (const backend::cpu::Phase& phase : code.phases) {
-    if (prepare_only && !phase.prepare) continue;
-    const auto function = reinterpret_cast<hone_kernel>(loaded.symbol(phase.symbol));
-    if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
-    HONE_RETURN_IF_ERROR(
-        run_tiles(function, phase.num_tiles, code.scratch_bytes, pointers.data(), threads));
+  for (const backend::EntryPoint& entry : executable.entries) {
+    const auto run = [&](void* scratch, int64_t first, int64_t last, int thread) {
+      return loaded.run(entry, pointers.data(), scratch, first, last, thread);
+    };
+    HONE_RETURN_IF_ERROR(run_tiles(run, entry.num_tiles, executable.scratch_bytes, threads));
   }
   return ok_status();
 }
 
-// The phases of code made for this machine, one after the other.
-Status run_phases(const backend::cpu::ObjectCode& code, bool prepare_only,
-                  std::span<Tensor> arguments, int threads) {
-  const bool apart = prepare_only && !code.prepare_object.empty();
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<backend::cpu::LoadedCode> loaded,
-                        apart ? backend::cpu::LoadedCode::load(code.prepare_object)
-                              : backend::cpu::LoadedCode::load(code.object, code.prepare_object));
-  return run_loaded(code, *loaded, prepare_only, arguments, threads);
+Status run_executable(const backend::Executable& executable, std::span<Tensor> arguments,
+                      int threads) {
+  HONE_ASSIGN_OR_RETURN(const backend::LoadedPtr loaded, backend::load(executable));
+  return run_loaded(executable, *loaded, arguments, threads);
+}
+
+// Packed bytes are the same whoever computes them, so the phases of a program for another device
+// are compiled once more for this machine.
+Result<backend::Executable> packing_code(const Kernel& kernel, const target::Target& target) {
+  const target::Target& here = machine::local().target();
+  if (target::kind_of(target) == target::kind_of(here) &&
+      target::device_key(target) == target::device_key(here)) {
+    return prepare_part(kernel.executable);
+  }
+  ir::Program program = kernel.program();
+  std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
+  return backend::compile(program, here);
 }
 
 void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
@@ -94,86 +101,64 @@ void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
 
 }  // namespace
 
-Result<LoweredPtr> lower_kernel(const compute::Dag& dag, const schedule::Steps& steps,
-                                const target::Target& target) {
-  LoweredKernel lowered;
-  HONE_ASSIGN_OR_RETURN(lowered.program,
-                        schedule::lower(dag, steps, {.parameters = target.passes}));
-  lowered.used = used_params(lowered.program);
-  return std::make_shared<const LoweredKernel>(std::move(lowered));
+LoweredPtr make_lowered(search::ProgramPtr program) {
+  std::vector<bool> used = used_params(*program);
+  return std::make_shared<const LoweredKernel>(LoweredKernel{std::move(program), std::move(used)});
 }
 
 Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(backend::cpu::ObjectCode code,
-                        backend::cpu::compile_once(lowered->program, target));
-  return Kernel{std::move(lowered), std::move(code)};
+  HONE_ASSIGN_OR_RETURN(backend::Executable executable,
+                        backend::compile(*lowered->program, target));
+  return Kernel{std::move(lowered), std::move(executable)};
 }
 
 Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                             const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(LoweredPtr lowered, lower_kernel(dag, steps, target));
-  return build_kernel(std::move(lowered), target);
+  HONE_ASSIGN_OR_RETURN(search::ProgramPtr program, search::lower_schedule(dag, steps, target));
+  return build_kernel(make_lowered(std::move(program)), target);
 }
 
-Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes, void* const* args,
-                 int threads) {
+Status run_tiles(const TileRun& run, int64_t num_tiles, int64_t scratch_bytes, int threads) {
   const int64_t parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(num_tiles, 1));
-  std::vector<int> codes(static_cast<size_t>(parts), 0);
+  std::vector<Status> statuses(static_cast<size_t>(parts));
   const auto work = [&](int64_t part) {
     const Scratch scratch(scratch_bytes);
     const runtime::FloatMode mode(runtime::Denormals::kKept);
-    codes[static_cast<size_t>(part)] =
-        function(args, scratch.data, num_tiles * part / parts, num_tiles * (part + 1) / parts,
-                 static_cast<int>(part));
+    statuses[static_cast<size_t>(part)] =
+        run(scratch.data, num_tiles * part / parts, num_tiles * (part + 1) / parts,
+            static_cast<int>(part));
   };
   std::vector<std::thread> workers;
   for (int64_t part = 1; part < parts; ++part) workers.push_back(start_thread([=] { work(part); }));
   work(0);
   for (std::thread& worker : workers) worker.join();
-  for (const int code : codes) {
-    if (code != 0) return error(Code::kInternal, "a kernel failed with code {}", code);
-  }
+  for (const Status& status : statuses) HONE_RETURN_IF_ERROR(status);
   return ok_status();
 }
 
 Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
                int threads) {
   fill_constants(kernel, arguments);
-  if (std::none_of(kernel.code.phases.begin(), kernel.code.phases.end(),
-                   [](const backend::cpu::Phase& phase) { return phase.prepare; })) {
-    return ok_status();
-  }
-  // Packed bytes are the same whoever computes them; foreign code is made once more for this
-  // machine.
-  backend::cpu::ObjectCode local;
-  const backend::cpu::ObjectCode* code = &kernel.code;
-  const target::Target& here = machine::local().target();
-  if (target::device_key(target) != target::device_key(here)) {
-    ir::Program program = kernel.program();
-    std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
-    HONE_ASSIGN_OR_RETURN(local, backend::cpu::compile_once(program, here));
-    code = &local;
-  }
-  return run_phases(*code, true, arguments, threads);
+  if (!kernel.executable.prepares_constants()) return ok_status();
+  HONE_ASSIGN_OR_RETURN(const backend::Executable packing, packing_code(kernel, target));
+  return run_executable(packing, arguments, threads);
 }
 
 Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads) {
   fill_constants(kernel, arguments);
   add_workspaces(kernel, arguments);
-  return run_phases(kernel.code, false, arguments, threads);
+  return run_executable(kernel.executable, arguments, threads);
 }
 
 Result<LoadedKernel> LoadedKernel::load(Kernel kernel) {
-  HONE_ASSIGN_OR_RETURN(
-      std::unique_ptr<backend::cpu::LoadedCode> code,
-      backend::cpu::LoadedCode::load(kernel.code.object, kernel.code.prepare_object));
+  HONE_ASSIGN_OR_RETURN(backend::LoadedPtr code, backend::load(kernel.executable));
   return LoadedKernel(std::move(kernel), std::move(code));
 }
 
 Status LoadedKernel::run(std::span<Tensor> arguments, int threads) const {
   fill_constants(kernel_, arguments);
   add_workspaces(kernel_, arguments);
-  return run_loaded(kernel_.code, *code_, false, arguments, threads);
+  return run_loaded(kernel_.executable, *code_, arguments, threads);
 }
 
 }  // namespace hone

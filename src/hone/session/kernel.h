@@ -2,20 +2,21 @@
 // time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
-#include "hone/backend/cpu/compiler.h"
+#include "hone/backend/executable.h"
 #include "hone/compute/dag.h"
-#include "hone/runtime/kernel_abi.h"
 #include "hone/schedule/step.h"
+#include "hone/search/lower_schedule.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone {
 
 // The loop program of a task with a schedule.
 struct LoweredKernel {
-  ir::Program program;
+  search::ProgramPtr program;  // never null
   // For each param, true if a phase that runs with the model reads or writes it. Weights that only
   // prepare phases read need not be in the artifact.
   std::vector<bool> used;
@@ -24,24 +25,23 @@ using LoweredPtr = std::shared_ptr<const LoweredKernel>;
 
 struct Kernel {
   LoweredPtr lowered;  // never null
-  backend::cpu::ObjectCode code;
-  [[nodiscard]] const ir::Program& program() const { return lowered->program; }
+  backend::Executable executable;
+  [[nodiscard]] const ir::Program& program() const { return *lowered->program; }
   [[nodiscard]] const std::vector<bool>& used() const { return lowered->used; }
 };
 using KernelPtr = std::shared_ptr<const Kernel>;
 
-[[nodiscard]] Result<LoweredPtr> lower_kernel(const compute::Dag& dag, const schedule::Steps& steps,
-                                              const target::Target& target);
-// Compiles a program. Equal programs share one machine code with the same symbols
-// (backend/cpu/code_cache.h). Programs that differ only in how weights are packed share the code
-// of the phases that run with the model.
+[[nodiscard]] LoweredPtr make_lowered(search::ProgramPtr program);
+// Compiles a program by the back end of the target. Equal programs share one machine code with the
+// same symbols, and those that differ only in how weights are packed share the code of the phases
+// that run with the model.
 [[nodiscard]] Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
 
-// Runs the prepare phases on this machine. `arguments` has one tensor per param of the program; on
-// entry, the constants of the model are set, and the others are empty. On return, every kPacked
-// param and the constants of the Dag itself are set, too.
+// Runs the prepare phases, by code for the machine that this process runs on. `arguments` has one
+// tensor per param of the program; on entry, the constants of the model are set, and the others are
+// empty. On return, every kPacked param and the constants of the Dag itself are set, too.
 [[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target,
                              std::span<Tensor> arguments, int threads);
 
@@ -49,8 +49,11 @@ using KernelPtr = std::shared_ptr<const Kernel>;
 // but with the inputs and outputs set, too; the outputs receive the results.
 [[nodiscard]] Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads);
 
-// Runs the tiles of one phase on so many threads, each with `scratch_bytes` of scratch memory.
-[[nodiscard]] Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes,
-                               void* const* args, int threads);
+// Runs the tiles first <= t < last; `thread` is the index of the thread.
+using TileRun =
+    std::function<Status(void* scratch, int64_t first_tile, int64_t last_tile, int thread)>;
+// Runs all tiles of a phase on so many threads, each with `scratch_bytes` of scratch memory.
+[[nodiscard]] Status run_tiles(const TileRun& run, int64_t num_tiles, int64_t scratch_bytes,
+                               int threads);
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 // session/kernel_table.h - the kernels of a session. Each schedule of each task is lowered and
-// compiled once, however often the model is assembled.
+// compiled once, however often the model is assembled. A search takes programs from here and gives
+// back those of the schedules that it found.
 #pragma once
 
 #include <map>
@@ -21,7 +22,12 @@ class KernelTable {
   // making waits for it. Errors are not remembered.
   [[nodiscard]] Result<LoweredPtr> lower(const TaskPtr& task, const schedule::Steps& steps);
   [[nodiscard]] Result<KernelPtr> build(const TaskPtr& task, const schedule::Steps& steps);
-  // Returns the number of schedules that were lowered.
+  // Returns the program of a schedule if it is known already, else null.
+  [[nodiscard]] search::ProgramPtr find(const TaskPtr& task, const schedule::Steps& steps);
+  // Takes the program of a schedule that was lowered elsewhere for this task and target; null is
+  // ignored.
+  void adopt(const TaskPtr& task, const schedule::Steps& steps, search::ProgramPtr program);
+  // Returns the number of schedules that the table lowered itself.
   [[nodiscard]] int64_t lowered() const;
 
  private:
@@ -33,6 +39,8 @@ class KernelTable {
     LoweredPtr lowered;
     KernelPtr kernel;
   };
+  // Returns null if there is no such entry. It is called under mutex_.
+  [[nodiscard]] Entry* find_entry(uint64_t hash, const TaskPtr& task, const schedule::Steps& steps);
   [[nodiscard]] Entry& entry(const TaskPtr& task, const schedule::Steps& steps);
   [[nodiscard]] Status lower_once(Entry& entry);
 

@@ -2,8 +2,7 @@
 // loaded.
 #pragma once
 
-#include <memory>
-
+#include "hone/backend/backend.h"
 #include "hone/session/kernel.h"
 
 namespace hone {
@@ -16,10 +15,10 @@ class LoadedKernel {
   [[nodiscard]] const ir::Program& program() const { return kernel_.program(); }
 
  private:
-  LoadedKernel(Kernel kernel, std::unique_ptr<backend::cpu::LoadedCode> code)
+  LoadedKernel(Kernel kernel, backend::LoadedPtr code)
       : kernel_(std::move(kernel)), code_(std::move(code)) {}
   Kernel kernel_;
-  std::unique_ptr<backend::cpu::LoadedCode> code_;
+  backend::LoadedPtr code_;
 };
 
 }  // namespace hone

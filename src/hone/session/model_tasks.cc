@@ -171,7 +171,21 @@ search::TuneTask tune_task(const ModelTasks& model, size_t group,
           static_cast<double>(summary.multiplicity),
           summary.name,
           std::move(start),
-          space.ok() ? std::optional(*space) : std::nullopt};
+          space.ok() ? std::optional(*space) : std::nullopt,
+          lowered_in(*model.session, model.distinct[group])};
+}
+
+std::function<search::ProgramPtr(const schedule::Steps&)> lowered_in(Session& session,
+                                                                     const TaskPtr& task) {
+  return [&kernels = session.kernels(), task](const schedule::Steps& steps) {
+    return kernels.find(task, steps);
+  };
+}
+
+void keep_programs(Session& session, const TaskPtr& task, const search::TunedTask& tuned) {
+  session.kernels().adopt(task, tuned.steps, tuned.program);
+  for (const search::MeasuredSchedule& next : tuned.runners_up)
+    session.kernels().adopt(task, next.steps, next.program);
 }
 
 int64_t constant_bytes(const graph::TaskList& tasks) {

@@ -70,6 +70,12 @@ struct ModelTasks {
 // Returns the task of a group in the form that a tuner takes. The result points into `model`.
 [[nodiscard]] search::TuneTask tune_task(const ModelTasks& model, size_t group,
                                          std::optional<schedule::Steps> start = {});
+// Returns what a tuner asks for the programs of a task that the session has made already.
+[[nodiscard]] std::function<search::ProgramPtr(const schedule::Steps&)> lowered_in(
+    Session& session, const TaskPtr& task);
+// Keeps the programs of the schedules that a search has found, for the libraries that are made of
+// them.
+void keep_programs(Session& session, const TaskPtr& task, const search::TunedTask& tuned);
 
 // Returns the bytes of all weights before they are packed. Equal weights count once.
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);

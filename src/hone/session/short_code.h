@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// Returns the first of these schedules whose code is not too long (backend::cpu::CompileOptions):
+// Returns the first of these schedules whose code is not too long (backend::Backend::compile):
 // the given steps; the default schedule of the space; the given steps without unrolling and
 // registers; all default schedules without these; plain loops.
 [[nodiscard]] Result<schedule::Steps> short_steps(const ModelTasks& model, size_t group,

@@ -49,9 +49,14 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
       if (argument.kind == artifact::ArgumentKind::kWeight) base = spec.weights[i].data;
       args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
     }
-    const Status status = run_tiles(kernels_.functions[static_cast<size_t>(step.kernel)],
-                                    step.num_tiles, spec.scratch_bytes, args.data(), threads_);
-    if (!status.ok()) return error(status.code(), "{}: {}", step.name, status.message());
+    const hone_kernel kernel = kernels_.functions[static_cast<size_t>(step.kernel)];
+    const auto run_kernel = [&](void* scratch, int64_t first, int64_t end, int thread) {
+      const int code = kernel(args.data(), scratch, first, end, thread);
+      return code == 0
+                 ? ok_status()
+                 : error(Code::kInternal, "{}: its kernel failed with code {}", step.name, code);
+    };
+    HONE_RETURN_IF_ERROR(run_tiles(run_kernel, step.num_tiles, spec.scratch_bytes, threads_));
     const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
     if (last) HONE_RETURN_IF_ERROR(on_call(assembly_->calls[s]));
   }

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "hone/backend/cpu/survive_crash.h"
+#include "hone/backend/survive_crash.h"
 #include "hone/base/hash.h"
 #include "hone/ir/program_hash.h"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMaxBytes = 32 << 20;  // the objects of some 2,000 candidates
 constexpr int64_t kEntryBytes = 1024;    // estimate for an entry without its object
 
-using Made = std::shared_ptr<const Result<ObjectCode>>;
+using Made = std::shared_ptr<const Result<Executable>>;
 using Key = std::pair<ir::Identity, uint64_t>;  // hashes of the program and the target
 
 // All of a target that decides what code is made for it.
@@ -28,17 +28,22 @@ uint64_t code_key(const target::Target& target) {
   return hash_combine(key, target.masked_memory ? 1 : 0);
 }
 
-Made compile_now(const ir::Program& program, const target::Target& target,
-                 const ir::Identity& identity) {
+Result<Executable> compile_now(const ir::Program& program, const target::Target& target,
+                               const ir::Identity& identity) {
   const CompileOptions options = {.symbol_prefix =
                                       fmt::format("hone_kernel_{}", hash_hex(identity.first))};
-  Result<ObjectCode> code = error(Code::kInternal, "not compiled");
-  const Status status = survive_crash([&] {
-    code = compile(program, target, options);
-    return code.status();
-  });
-  if (!status.ok()) code = status;
-  return std::make_shared<const Result<ObjectCode>>(std::move(code));
+  Executable made;
+  HONE_RETURN_IF_ERROR(survive_crash([&]() -> Status {
+    HONE_ASSIGN_OR_RETURN(ObjectCode code, cpu::compile(program, target, options));
+    made = {.code = std::move(code.object),
+            .entries = std::move(code.phases),
+            .scratch_bytes = code.scratch_bytes,
+            .code_bytes = code.text_bytes,
+            .content = code.content,
+            .cost = code.cost};
+    return ok_status();
+  }));
+  return made;
 }
 
 void add(const CompileCost& from, CompileCost& to) {
@@ -61,14 +66,14 @@ struct CodeCache::State {
   Counts counts;
 
   // Under the lock. A crash may have been for want of memory: the next one who asks tries again.
-  void keep(const Key& key, const Result<ObjectCode>& made) {
+  void keep(const Key& key, const Result<Executable>& made) {
     const auto entry = entries.find(key);
     if (!made.ok() && made.status().code() == Code::kInternal) {
       used.erase(entry->second.used);
       entries.erase(entry);
       return;
     }
-    entry->second.bytes = kEntryBytes + (made.ok() ? std::ssize(made->object) : 0);
+    entry->second.bytes = kEntryBytes + (made.ok() ? std::ssize(made->code.str()) : 0);
     counts.bytes += entry->second.bytes;
     make_room();
   }
@@ -89,27 +94,27 @@ CodeCache::CodeCache(int64_t max_bytes) : state_(std::make_unique<State>()) {
 }
 CodeCache::~CodeCache() = default;
 
-Result<ObjectCode> CodeCache::compile(const ir::Program& program, const target::Target& target) {
+Result<Executable> CodeCache::compile(const ir::Program& program, const target::Target& target) {
   ir::Program run = program, prepare = program;
   std::erase_if(run.phases, [](const ir::Phase& phase) { return phase.prepare; });
   std::erase_if(prepare.phases, [](const ir::Phase& phase) { return !phase.prepare; });
   if (run.phases.empty() || prepare.phases.empty()) return compile_object(program, target);
-  HONE_ASSIGN_OR_RETURN(ObjectCode code, compile_object(run, target));
-  HONE_ASSIGN_OR_RETURN(ObjectCode packing, compile_object(prepare, target));
-  code.prepare_object = std::move(packing.object);
-  code.scratch_bytes = std::max(code.scratch_bytes, packing.scratch_bytes);
-  code.text_bytes += packing.text_bytes;
-  code.content = hash_combine(code.content, packing.content);
-  add(packing.cost, code.cost);
-  std::vector<Phase> phases;
-  auto next_run = code.phases.begin(), next_prepare = packing.phases.begin();
+  HONE_ASSIGN_OR_RETURN(Executable made, compile_object(run, target));
+  HONE_ASSIGN_OR_RETURN(Executable packing, compile_object(prepare, target));
+  made.prepare_code = std::move(packing.code);
+  made.scratch_bytes = std::max(made.scratch_bytes, packing.scratch_bytes);
+  made.code_bytes += packing.code_bytes;
+  made.content = hash_combine(made.content, packing.content);
+  add(packing.cost, made.cost);
+  std::vector<EntryPoint> entries;
+  auto next_run = made.entries.begin(), next_prepare = packing.entries.begin();
   for (const ir::Phase& phase : program.phases)
-    phases.push_back(std::move(phase.prepare ? *next_prepare++ : *next_run++));
-  code.phases = std::move(phases);
-  return code;
+    entries.push_back(std::move(phase.prepare ? *next_prepare++ : *next_run++));
+  made.entries = std::move(entries);
+  return made;
 }
 
-Result<ObjectCode> CodeCache::compile_object(const ir::Program& program,
+Result<Executable> CodeCache::compile_object(const ir::Program& program,
                                              const target::Target& target) {
   const Key key = {ir::identity(program), code_key(target)};
   State& s = *state_;
@@ -129,7 +134,8 @@ Result<ObjectCode> CodeCache::compile_object(const ir::Program& program,
     }
   }
   if (known.valid()) return *known.get();
-  const Made made = compile_now(program, target, key.first);
+  const auto made =
+      std::make_shared<const Result<Executable>>(compile_now(program, target, key.first));
   promise.set_value(made);
   const std::lock_guard lock(s.mutex);
   s.keep(key, *made);
@@ -144,10 +150,6 @@ CodeCache::Counts CodeCache::counts() const {
 CodeCache& code_cache() {
   static CodeCache cache(kMaxBytes);
   return cache;
-}
-
-Result<ObjectCode> compile_once(const ir::Program& program, const target::Target& target) {
-  return code_cache().compile(program, target);
 }
 
 }  // namespace hone::backend::cpu

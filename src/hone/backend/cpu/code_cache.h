@@ -1,7 +1,8 @@
 // backend/cpu/code_cache.h - compiles each program once per process: tasks that differ only in
 // names, and a tuner and the library that it writes, share machine code. Code that packs weights is
 // compiled separately from code that runs, since many schedules of a task pack them in the same
-// way. If there is too much code, what was used longest ago is dropped.
+// way. If there is too much code, what was used longest ago is dropped. Executables share their
+// code with the cache.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ class CodeCache {
   // constants and others, the former are in a separate object. The symbols are
   // hone_kernel_<identity of the object's phases>_<number of the phase>. The error of too much code
   // is cached as well; a crash of the compiler is an error that is not.
-  [[nodiscard]] Result<ObjectCode> compile(const ir::Program& program,
+  [[nodiscard]] Result<Executable> compile(const ir::Program& program,
                                            const target::Target& target);
   struct Counts {
     int64_t compiled = 0, reused = 0;  // numbers of objects
@@ -32,7 +33,7 @@ class CodeCache {
   [[nodiscard]] Counts counts() const;
 
  private:
-  [[nodiscard]] Result<ObjectCode> compile_object(const ir::Program& program,
+  [[nodiscard]] Result<Executable> compile_object(const ir::Program& program,
                                                   const target::Target& target);
   struct State;
   std::unique_ptr<State> state_;
@@ -40,8 +41,5 @@ class CodeCache {
 
 // Returns the cache of the process.
 [[nodiscard]] CodeCache& code_cache();
-// Calls compile() of that cache.
-[[nodiscard]] Result<ObjectCode> compile_once(const ir::Program& program,
-                                              const target::Target& target);
 
 }  // namespace hone::backend::cpu

@@ -26,14 +26,14 @@ TEST(code_cache, equal_programs_are_compiled_once_whatever_their_names) {
   const auto first = cache.compile(program, avx2());
   const auto second = cache.compile(copy, avx2());
   ASSERT_TRUE(first.ok() && second.ok()) << first.status().message();
-  EXPECT_EQ(first->object, second->object);
-  EXPECT_EQ(first->phases[0].symbol, second->phases[0].symbol);
+  EXPECT_EQ(first->code, second->code);
+  EXPECT_EQ(first->entries[0].symbol, second->entries[0].symbol);
   EXPECT_EQ(cache.counts().compiled, 1);
   EXPECT_EQ(cache.counts().reused, 1);
 
   const auto other = cache.compile(gemm_program({6, 16, 64, 6, 16, 8}), avx2());
   ASSERT_TRUE(other.ok());
-  EXPECT_NE(other->phases[0].symbol, first->phases[0].symbol);
+  EXPECT_NE(other->entries[0].symbol, first->entries[0].symbol);
   ASSERT_TRUE(cache.compile(program, *target::find("x86-64-avx512")).ok());
   EXPECT_EQ(cache.counts().compiled, 3);
 }
@@ -45,13 +45,13 @@ TEST(code_cache, what_it_gives_is_what_the_compiler_makes_but_for_symbols) {
   const auto made = compile(program, avx2(), {.symbol_prefix = "another_one_0123456789abcdef"});
   ASSERT_TRUE(cached.ok() && made.ok());
   EXPECT_EQ(cached->content, made->content);
-  EXPECT_EQ(cached->text_bytes, made->text_bytes);
+  EXPECT_EQ(cached->code_bytes, made->text_bytes);
   EXPECT_EQ(cached->scratch_bytes, made->scratch_bytes);
-  EXPECT_NE(cached->object, made->object);
+  EXPECT_NE(cached->code.str(), made->object);
   EXPECT_NE(cached->content, cache.compile(gemm_program({6, 16, 32, 6, 16, 8}), avx2())->content);
-  const auto loaded = LoadedCode::load(cached->object);
+  const auto loaded = LoadedCode::load(cached->code.str());
   ASSERT_TRUE(loaded.ok());
-  EXPECT_NE((*loaded)->symbol(cached->phases[0].symbol), nullptr);
+  EXPECT_NE((*loaded)->symbol(cached->entries[0].symbol), nullptr);
 }
 
 // Schedules of a task that pack its weights alike.
@@ -81,18 +81,18 @@ TEST(code_cache, what_packs_weights_is_compiled_once_for_several_programs) {
     ASSERT_TRUE(program.ok()) << program.status().message();
     const auto code = cache.compile(*program, target::host());
     ASSERT_TRUE(code.ok()) << code.status().message();
-    objects.insert(code->object);
-    preparing.insert(code->prepare_object);
-    ASSERT_EQ(code->phases.size(), 2U);
-    EXPECT_TRUE(code->phases[0].prepare);
-    EXPECT_FALSE(code->phases[1].prepare);
-    const auto loaded = LoadedCode::load(code->object, code->prepare_object);
+    objects.insert(code->code.str());
+    preparing.insert(code->prepare_code.str());
+    ASSERT_EQ(code->entries.size(), 2U);
+    EXPECT_TRUE(code->entries[0].prepare);
+    EXPECT_FALSE(code->entries[1].prepare);
+    const auto loaded = LoadedCode::load(code->code.str(), code->prepare_code.str());
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     struct alignas(64) Floats {
       float values[8];
     } weights = {{1, 2, 3, 4, 5, 6, 7, 8}}, packed = {}, result = {};
     void* const args[] = {weights.values, packed.values, result.values};
-    for (const Phase& phase : code->phases) {
+    for (const EntryPoint& phase : code->entries) {
       const auto kernel = reinterpret_cast<hone_kernel>((*loaded)->symbol(phase.symbol));
       ASSERT_NE(kernel, nullptr) << phase.symbol;
       EXPECT_EQ(kernel(args, nullptr, 0, phase.num_tiles, 0), 0);
@@ -113,7 +113,7 @@ TEST(code_cache, threads_that_ask_for_the_same_wait_for_one) {
   for (std::string& object : objects) {
     threads.emplace_back([&] {
       for (const int64_t k : {32, 48})
-        object += cache.compile(gemm_program({6, 16, k, 6, 16, 8}), avx2())->object;
+        object += cache.compile(gemm_program({6, 16, k, 6, 16, 8}), avx2())->code.str();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -55,14 +55,12 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   const std::vector<ir::InPlacePair> in_place = ir::in_place_pairs(program);
   for (const ir::Phase& phase : program.phases) {
     out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
-                          phase.num_tiles(),
-                          phase.prepare,
-                          {}});
+                          phase.num_tiles(), phase.prepare});
     HONE_ASSIGN_OR_RETURN(const EmittedPhase emitted,
                           emit_phase(module, program, in_place, target,
                                      {options.max_statements, options.argument_alignment}, phase,
                                      out.phases.back().symbol));
-    out.phases.back().loops = emitted.loops;
+    out.loops.push_back(emitted.loops);
     out.scratch_bytes = std::max(out.scratch_bytes, emitted.scratch_bytes);
     out.cost.instructions = count_instructions(module);
     if (out.cost.instructions > options.max_instructions)

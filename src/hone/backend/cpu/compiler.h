@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/backend/executable.h"
 #include "hone/base/status.h"
 #include "hone/ir/stmt.h"
 #include "hone/target/target.h"
@@ -24,28 +25,12 @@ struct EmittedLoops {
   int width = 1;           // lanes of the widest vector of a loop
 };
 
-struct Phase {
-  std::string symbol;
-  int64_t num_tiles = 1;
-  bool prepare = false;
-  EmittedLoops loops = {};
-};
-
-// The cost of a compilation.
-struct CompileCost {
-  // Number of LLVM's instructions before and after its passes.
-  int64_t instructions = 0, optimized = 0;
-  double emit = 0, optimize = 0, generate = 0;  // CPU seconds of the thread
-  [[nodiscard]] double seconds() const { return emit + optimize + generate; }
-};
-
 struct ObjectCode {
-  std::string object;  // an ELF relocatable file
-  // Object of the phases that prepare constants, if they are in a separate one.
-  std::string prepare_object;
-  std::vector<Phase> phases;  // in the order of the program
-  int64_t scratch_bytes = 0;  // per thread; the maximum over the phases
-  int64_t text_bytes = 0;     // size of the machine code
+  std::string object;               // an ELF relocatable file
+  std::vector<EntryPoint> phases;   // in the order of the program
+  std::vector<EmittedLoops> loops;  // one per phase
+  int64_t scratch_bytes = 0;        // per thread; the maximum over the phases
+  int64_t text_bytes = 0;           // size of the machine code
   // Hash of the object that does not depend on the symbols' prefix, if that has the same length.
   uint64_t content = 0;
   CompileCost cost;

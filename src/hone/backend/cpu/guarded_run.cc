@@ -292,7 +292,7 @@ Status run_guarded(const ir::Program& program, const ObjectCode& code, std::span
   HONE_ASSERT(options.threads >= 1, "the caller is one");
   HONE_ASSIGN_OR_RETURN(const auto loaded, LoadedCode::load(code.object));
   std::vector<Kernel> kernels;
-  for (const Phase& phase : code.phases) {
+  for (const EntryPoint& phase : code.phases) {
     const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
     if (kernel == nullptr) return error(Code::kInternal, "no symbol {}", phase.symbol);
     kernels.push_back({kernel, phase.num_tiles});

@@ -172,12 +172,13 @@ InnerLoop describe(const Function& function, const Disassembler& code,
 
 }  // namespace
 
-Result<std::vector<InnerLoop>> inner_loops(const std::string& object, std::span<const Phase> phases,
+Result<std::vector<InnerLoop>> inner_loops(const std::string& object,
+                                           std::span<const EntryPoint> phases,
                                            const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Disassembler> code, Disassembler::create(target));
   HONE_ASSIGN_OR_RETURN(const std::vector<Function> functions, code->functions(object));
   std::vector<InnerLoop> loops;
-  for (const Phase& phase : phases) {
+  for (const EntryPoint& phase : phases) {
     if (phase.prepare) continue;
     const auto body = std::find_if(functions.begin(), functions.end(), [&](const Function& f) {
       return f.name == phase.symbol + kBodySuffix;

@@ -6,7 +6,6 @@
 // function counts.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,13 +17,10 @@
 
 namespace hone::backend::cpu {
 
-using hone::InnerLoop;
-using hone::InstructionMix;
-
 // Returns one loop per phase that runs with the model, in order. `object` and `phases` are as
 // compile() returned them.
 [[nodiscard]] Result<std::vector<InnerLoop>> inner_loops(const std::string& object,
-                                                         std::span<const Phase> phases,
+                                                         std::span<const EntryPoint> phases,
                                                          const target::Target& target);
 
 }  // namespace hone::backend::cpu

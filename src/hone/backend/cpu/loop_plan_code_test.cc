@@ -46,11 +46,12 @@ Lanes emitted(const space::Candidate& candidate, const target::Target& target) {
   const Result<ObjectCode> code = compile(*program, target);
   EXPECT_TRUE(code.ok()) << code.status().message();
   if (!code.ok()) return lanes;
-  for (const Phase& phase : code->phases) {
-    if (phase.prepare) continue;
-    lanes.squares |= phase.loops.squares > 0;
-    lanes.permutes |= phase.loops.permuted_loads > 0;
-    lanes.width = std::max(lanes.width, phase.loops.width);
+  for (size_t i = 0; i < code->phases.size(); ++i) {
+    const EmittedLoops& loops = code->loops[i];
+    if (code->phases[i].prepare) continue;
+    lanes.squares |= loops.squares > 0;
+    lanes.permutes |= loops.permuted_loads > 0;
+    lanes.width = std::max(lanes.width, loops.width);
   }
   return lanes;
 }

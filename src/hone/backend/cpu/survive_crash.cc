@@ -1,10 +1,10 @@
-#include "hone/backend/cpu/survive_crash.h"
+#include "hone/backend/survive_crash.h"
 
 #include <llvm/Support/CrashRecoveryContext.h>
 
 #include <cstring>
 
-namespace hone::backend::cpu {
+namespace hone::backend {
 
 Status survive_crash(const std::function<Status()>& work) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they report crashes themselves
@@ -24,4 +24,4 @@ Status survive_crash(const std::function<Status()>& work) {
 #endif
 }
 
-}  // namespace hone::backend::cpu
+}  // namespace hone::backend

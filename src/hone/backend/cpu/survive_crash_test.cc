@@ -1,4 +1,4 @@
-#include "hone/backend/cpu/survive_crash.h"
+#include "hone/backend/survive_crash.h"
 
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ Status run_machine_code(const ir::Program& program, const target::Target& target
   const auto scratch_bytes = static_cast<size_t>(code.scratch_bytes + 64) / 64 * 64;
   void* scratch = std::aligned_alloc(64, scratch_bytes);
   std::memset(scratch, 0xFF, scratch_bytes);  // NaN: what is read before it is written shows
-  for (const Phase& phase : code.phases) {
+  for (const EntryPoint& phase : code.phases) {
     const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
     if (!kernel) return error(Code::kInternal, "no symbol {}", phase.symbol);
     const int64_t middle = phase.num_tiles / 2;
