@@ -111,7 +111,7 @@ void print_row(const std::string& kernel_class, const std::string& algorithm,
 
 Status report(const std::string& path, int count, size_t slowest, const std::string& device) {
   CompileOptions options;
-  options.device = device;
+  options.target.device = device;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::open(options, {.store = SessionOptions::Store::kNone}));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
