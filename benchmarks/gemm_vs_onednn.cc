@@ -12,6 +12,7 @@
 
 #include "hone/base/clock.h"
 #include "hone/base/rng.h"
+#include "hone/base/status.h"
 #include "hone/model.h"
 
 namespace hone {

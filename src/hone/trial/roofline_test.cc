@@ -65,9 +65,10 @@ TEST(roofline, fork_and_join_is_a_figure_of_each_number_of_threads) {
   // Older releases stored the time of all cores only.
   const std::vector<ForkJoin> all = {{12, 6e-6}};
   EXPECT_EQ(fork_join_seconds(all, 2), 6e-6);
-  EXPECT_NE(describe(sample()).find("measured fork and join of 2, 4 threads: 1.00, 2.00 us\n"),
-            std::string::npos)
-      << describe(sample());
+  EXPECT_NE(
+      trial::describe(sample()).find("measured fork and join of 2, 4 threads: 1.00, 2.00 us\n"),
+      std::string::npos)
+      << trial::describe(sample());
 }
 
 TEST(roofline, figures_of_no_machine_are_refused) {
