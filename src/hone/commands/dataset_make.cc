@@ -10,7 +10,6 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/machine/local.h"
-#include "hone/measure/counters.h"
 #include "hone/session/model_tasks.h"
 #include "hone/trial/schedule_version.h"
 
@@ -51,6 +50,10 @@ std::vector<int64_t> with_own(int64_t own, const std::vector<int64_t>& others) {
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
   }
   return sizes;
+}
+
+const machine::Machine& machine_of(const DatasetOptions& options) {
+  return options.machine != nullptr ? *options.machine : machine::local();
 }
 
 // All combinations of batch and length (of images or sequences) that apply to the inputs.
@@ -125,6 +128,8 @@ class Collector {
         "analytic";  // which tasks there are does not hang on trees that learn from them
     compile.target.device = options_.devices[0];
     compile.advanced.seed = options_.seed;
+    const JobHooks hooks{.machine = options_.machine};
+    compile.advanced.hooks = &hooks;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks model, make_tasks(*session, std::move(graph), compile));
@@ -174,7 +179,7 @@ class Collector {
 Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const DatasetOptions& options,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
-  HONE_ASSIGN_OR_RETURN(target::Target target, machine::local().find(options.devices[0]));
+  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
@@ -211,11 +216,12 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
 
 Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
                                           const DatasetOptions& options) {
+  const machine::Machine& machine = machine_of(options);
   std::vector<target::Target> targets;
   targets.reserve(options.devices.size());  // sampled devices point into it
   search::SampleOptions sample;
   for (const std::string& name : options.devices) {
-    HONE_ASSIGN_OR_RETURN(target::Target target, machine::local().find_measurable(name));
+    HONE_ASSIGN_OR_RETURN(target::Target target, machine.find_measurable(name));
     targets.push_back(std::move(target));
     sample.devices.push_back({&targets.back(), target::device_key(targets.back())});
   }
@@ -229,14 +235,14 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store(options.db));
   const double deadline = real_clock().now_seconds() + options.budget_seconds;
-  measure::CoreWatch watch = machine::local().watch_cores(
-      *std::max_element(sample.threads.begin(), sample.threads.end()),
-      {measure::kUsualPatience * options.budget_seconds, options.interrupted});
-  std::unique_ptr<measure::Runner> own;
-  if (options.runner == nullptr) {
-    HONE_ASSIGN_OR_RETURN(own, machine::local().make_runner(options.worker, targets[0]));
-    sample.cores = &watch;
-  }
+  measure::HostMonitor load(machine.conditions().load());
+  measure::CoreWatch watch =
+      machine.watch_cores(*std::max_element(sample.threads.begin(), sample.threads.end()),
+                          {measure::kUsualPatience * options.budget_seconds, options.interrupted});
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<measure::Runner> runner,
+                        machine.make_runner(options.worker, targets[0]));
+  sample.cores = &watch;
+  sample.host = &load;
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {
     std::set<std::string> models;
@@ -252,8 +258,8 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   sample.task_seconds = options.task_seconds;
   sample.tolerance = options.tolerance;
   sample.own_cache_bytes = own_cache_bytes(targets[0]);
-  sample.count_bounds = measure::machine_events().ok();
-  sample.runner = options.runner ? options.runner : own.get();
+  sample.count_bounds = true;
+  sample.runner = runner.get();
   sample.store = store.get();
   sample.deadline = deadline;
   sample.interrupted = options.interrupted;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hone/compute/dag.h"
+#include "hone/machine/machine.h"
 #include "hone/measure/worker_process.h"
 #include "hone/search/sample_tasks.h"
 #include "hone/tensor/tensor.h"
@@ -29,7 +30,7 @@ struct DatasetOptions {
   uint64_t seed = 1;
   double tolerance = 1e-4;  // relative to the largest output; 0: outputs are not checked
   measure::WorkerOptions worker;
-  measure::Runner* runner = nullptr;               // workers on this machine if it is null
+  const machine::Machine* machine = nullptr;       // what measures; null: this machine
   const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C
   std::function<void(const search::SampleProgress&)> on_progress;
 };
