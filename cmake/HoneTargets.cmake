@@ -1,4 +1,5 @@
-# hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library.
+# hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources include only
+# what they name.
 # hone_test(NAME SOURCES a_test.cc ... DEPS ...): one GoogleTest program, label "unit" unless LABEL says otherwise.
 
 add_library(hone_options INTERFACE)
@@ -33,9 +34,33 @@ function(hone_compile_fast name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# What most sources include of the standard library, fmt and GoogleTest is parsed once for all libraries and once for all
+# tests, which takes a fifth off the time of a build. A source still names all headers that it needs: the presets asan
+# and tidy build without these (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+set(HONE_COMMON_HEADERS <fmt/format.h> <fmt/ranges.h> <algorithm> <atomic> <functional> <map> <memory> <optional> <set>
+    <span> <string> <string_view> <unordered_map> <variant> <vector>)
+set(CMAKE_PCH_WARN_INVALID OFF)  # where the options of a target do not fit, the headers are parsed again
+file(WRITE "${PROJECT_BINARY_DIR}/no_code.cc" "")
+add_library(hone_library_headers OBJECT "${PROJECT_BINARY_DIR}/no_code.cc")
+target_link_libraries(hone_library_headers PRIVATE hone_options hone_sanitizers fmt::fmt)
+target_precompile_headers(hone_library_headers PRIVATE ${HONE_COMMON_HEADERS})
+if(NOT HONE_SANITIZE)
+  target_compile_options(hone_library_headers PRIVATE -fstack-protector-strong)
+endif()
+if(BUILD_TESTING)
+  # A program, as tests are: code for programs and for libraries differs.
+  add_executable(hone_test_headers "${PROJECT_BINARY_DIR}/no_code.cc")
+  target_link_libraries(hone_test_headers PRIVATE hone_options hone_sanitizers fmt::fmt GTest::gtest_main)
+  target_precompile_headers(hone_test_headers PRIVATE ${HONE_COMMON_HEADERS} <gtest/gtest.h>)
+  hone_compile_fast(hone_test_headers)
+endif()
+
 function(hone_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "PLAIN" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
+  if(NOT arg_PLAIN)
+    target_precompile_headers(${name} REUSE_FROM hone_library_headers)
+  endif()
   if(NOT HONE_SANITIZE)  # a buffer on the stack that is written past its end ends the program before the function returns
     target_compile_options(${name} PRIVATE -fstack-protector-strong)
   endif()
@@ -56,6 +81,7 @@ function(hone_test name)
   hone_timeout(timeout ${arg_TIMEOUT})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE hone_options hone_sanitizers ${arg_DEPS} GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM hone_test_headers)
   hone_compile_fast(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
