@@ -39,8 +39,8 @@ struct ModelOptions {
 
 // What the library is to run on.
 struct TargetOptions {
-  // The machine to compile for: "host", or a name that devices() lists. Only "host" and its parts
-  // can be tuned for.
+  // The machine to compile for: "host", or a name that device_names() lists. Only "host" and its
+  // parts can be tuned for.
   std::string device = "host";
   // The number of threads that the library will run on; 0: all cores of the device. It also runs on
   // other numbers, but its schedules are chosen for this one.
@@ -129,8 +129,9 @@ struct SearchOptions {
   // decides the rest: which kernels the model is divided into, and which schedule of each is tried
   // first.
   std::string guide;
-  std::string adapt =
-      "none";     // how a neural cost model that guides the search learns while it runs
+  // How a neural cost model that guides the search learns while it runs: "none", "head", "full" or
+  // "momentum", as docs/user/cost_models.md says.
+  std::string adapt = "none";
   int batch = 8;  // number of candidates that are measured at a time
   // Compile candidates while others are measured. By default, this is done if the threads leave a
   // core for it.

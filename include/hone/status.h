@@ -1,6 +1,6 @@
 // status.h - errors as values: Status, and Result<T>, which is a value or the error for which there
-// is none. No function of this interface throws. A message is lower case, has no full stop, and
-// says what was found and what was expected.
+// is none. Only want of memory or threads is an exception (std::bad_alloc, std::system_error). A
+// message is lower case, has no full stop, and says what was found and what was expected.
 //
 //   hone::Result<hone::Model> model = hone::Model::load("resnet18.so");
 //   if (!model.ok()) std::cerr << model.status().message() << '\n';

@@ -155,6 +155,8 @@ int main(int argc, char** argv) {
   // A write to a closed pipe or beyond a size limit is an error to report, not a death.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGCHLD,
+              SIG_DFL);  // whoever started this may ignore it: then no child can be waited for
   (void)hone::tool::listen_for_interrupt();
   hone::tool::bound_memory();
   if (std::FILE* const output = hone::tool::filtered_output(STDOUT_FILENO)) stdout = output;

@@ -1,6 +1,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
 #include "hone/tune.h"
@@ -121,6 +122,7 @@ Result<std::optional<bool>> parse_overlap(std::string_view text) {
 }
 
 Status run(const Options& options) {
+  const double start = real_clock().now_seconds() - process_seconds();
   TuneOptions parsed;
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   HONE_ASSIGN_OR_RETURN(parsed.search.budget_seconds,
@@ -139,7 +141,7 @@ Status run(const Options& options) {
     display.show(progress);
   };
   const std::string output = output_of(options);
-  parsed.search.spent_seconds = process_seconds();
+  parsed.search.spent_seconds = real_clock().now_seconds() - start;
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();

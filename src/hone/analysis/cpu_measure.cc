@@ -41,7 +41,7 @@ struct Loads {
   double orders = 0;        // vectors of numbers by which lanes are permuted
 };
 
-Loads measure_loads(const Nest& nest, const Body& body, const target::Target& target) {
+Loads measure_loads(const Nest& nest, const Body& body) {
   Loads loads;
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
@@ -53,7 +53,7 @@ Loads measure_loads(const Nest& nest, const Body& body, const target::Target& ta
       const double once = distinct * split_factor(nest, access, body.plan.lanes);
       if (once < slots) loads.shared = true, slots = once;
     }
-    if (is_permuted(nest, access, body, target)) {
+    if (reads_by_parts(nest, access)) {
       loads.permutations += slots;
       // One vector of memory for several terms of the sum, in an order for each.
       if (const double terms = terms_of_vector(nest, access, body); terms > 1)
@@ -70,7 +70,7 @@ Loads measure_loads(const Nest& nest, const Body& body, const target::Target& ta
 
 // Returns the multiply-adds that the target starts in each cycle.
 double fmas_per_cycle(const Body& body, const target::Target& target) {
-  const bool halves = body.is_vector && body.plan.width * 2 <= body.plan.lanes &&
+  const bool halves = body.is_vector && !body.fused && body.plan.width * 2 <= body.plan.lanes &&
                       target.fma_per_cycle == 1 && target.vector_bytes >= kLineBytes;
   return halves ? kHalvesPerCycle : target.fma_per_cycle;
 }
@@ -90,7 +90,7 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
   const bool reduces =
       std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
                   [](const NestLoop& loop) { return loop.reduce; });
-  Loads loads = measure_loads(nest, body, target);
+  Loads loads = measure_loads(nest, body);
   out.distinct_loads = loads.distinct;
   double accumulators = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 namespace hone::analysis {
@@ -63,6 +62,7 @@ Body find_body(const Nest& nest, const target::Target& target) {
   Body body;
   body.plan = target::plan_loop(lane_facts(nest), target);
   body.is_vector = !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;
+  body.fused = nest.loops.size() > 1 && is_outer_digit(nest, nest.loops.size() - 2);
   body.first = nest.loops.size();
   while (body.first > nest.outer) {
     const NestLoop& loop = nest.loops[body.first - 1];
@@ -83,22 +83,10 @@ double split_factor(const Nest& nest, const NestAccess& access, int lanes) {
   return access.stride(last) == 1 ? 1 + split_share(nest, access, last, lanes) : INFINITY;
 }
 
-bool is_permuted(const Nest& nest, const NestAccess& access, const Body& body,
-                 const target::Target& target) {
+bool reads_by_parts(const Nest& nest, const NestAccess& access) {
   const size_t depth = nest.loops.size();
-  if (depth < 2 || !is_outer_digit(nest, depth - 2) || !access.moves_with(depth - 2) ||
-      access.moves_with(depth - 1))
-    return false;
-  target::LaneRead read{.element_bytes = access.element_bytes, .lanes = body.plan.width};
-  read.on_stack = access.scope == ir::Scope::kStack;
-  read.elements =
-      std::accumulate(access.shape.begin(), access.shape.end(), int64_t{1}, std::multiplies<>());
-  // Loops whose steps are whole vectors choose the vector.
-  for (size_t i = 0; i < depth; ++i) {
-    if (access.stride(i) % body.plan.lanes != 0)
-      read.last += std::abs(access.stride(i)) * (nest.loops[i].extent - 1);
-  }
-  return target::is_permuted(read, target);
+  return depth > 1 && is_outer_digit(nest, depth - 2) && access.moves_with(depth - 2) &&
+         !access.moves_with(depth - 1);
 }
 
 double terms_of_vector(const Nest& nest, const NestAccess& access, const Body& body) {

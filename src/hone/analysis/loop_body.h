@@ -13,6 +13,7 @@ inline constexpr int kLineBytes = 64;
 struct Body {
   target::LoopPlan plan;   // plan of the loop along the lanes
   bool is_vector = false;  // the last loop is vectorized
+  bool fused = false;      // the lanes run along several loops that were fused
   size_t first = 0;        // loops from here on are unrolled or vectorized
   double vectors = 1;      // vector operations per operation of a point
   [[nodiscard]] bool is_square() const { return plan.kind == target::LoopKind::kSquare; }
@@ -21,9 +22,11 @@ struct Body {
 
 // Returns the vectors along a vectorized loop, or the iterations of another one.
 [[nodiscard]] double vector_count(const NestLoop& loop, int lanes);
-// Returns whether each part of the lanes reads one element of the same vector of memory.
-[[nodiscard]] bool is_permuted(const Nest& nest, const NestAccess& access, const Body& body,
-                               const target::Target& target);
+// Returns whether the lanes run along two fused loops of which only the outer one moves the access:
+// each part of the lanes reads one element. Code permutes a vector of memory for it where
+// target::is_permuted() says so, and else gathers; the measures count a permutation in either case,
+// as trained models have seen it.
+[[nodiscard]] bool reads_by_parts(const Nest& nest, const NestAccess& access);
 // Returns the loads (or stores) of one access in a body, as slots of the ports for loads.
 [[nodiscard]] double access_slots(const Nest& nest, const NestAccess& access, const Body& body);
 // Returns the cost of a vector load of an access, which is infinite if its lanes are far apart.

@@ -40,8 +40,10 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   HONE_ASSIGN_OR_RETURN(TempDir made, TempDir::create("hone-run"));
   const auto folder = std::make_shared<TempDir>(std::move(made));
   const std::string library = folder->file("model.so");
+  if (options.target.device != TargetOptions().device)
+    return invalid("device '{}' cannot run models here, expected host", options.target.device);
   CompileOptions quick = options;
-  quick.library.sync = false;
+  quick.library.static_library = quick.library.header = quick.library.sync = false;
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
   HONE_ASSIGN_OR_RETURN(Model model, load(library, options.target.threads));
   HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));

@@ -114,7 +114,9 @@ Status link_shared(const ArtifactSpec& spec, const std::string& linker, const Te
                    const std::vector<std::string>& inputs, const std::string& output) {
   HONE_RETURN_IF_ERROR(
       link_shared_library(linker, folder.path(), inputs, exported_names(spec), output));
-  return append_weights(spec, folder.file(output));
+  const Status appended = append_weights(spec, folder.file(output));
+  if (appended.code() != Code::kInternal) return appended;
+  return error(Code::kInternal, "{} ({})", appended.message(), linker);
 }
 
 Status link_static(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,

@@ -1,5 +1,6 @@
 // The reading half of elf_object.h.
 #include <elf.h>
+#include <fcntl.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -54,12 +55,12 @@ Result<Machine> object_machine(std::string_view object) {
   return static_cast<Machine>(header.e_machine);
 }
 
-Result<std::optional<std::string>> read_shared_library_note(const std::string& path,
+Result<std::optional<std::string>> read_shared_library_note(int descriptor, const std::string& path,
                                                             std::string_view owner) {
-  HONE_ASSIGN_OR_RETURN(Descriptor input, open_input(path));
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fdopen(input.get(), "rb"), std::fclose);
+  Descriptor own(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fdopen(own.get(), "rb"), std::fclose);
   if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, errno_text(errno));
-  (void)input.release();
+  (void)own.release();
   Elf64_Ehdr header = {};
   if (!read_at(file.get(), 0, &header, sizeof header) || !is_elf64(header) ||
       header.e_type != ET_DYN)

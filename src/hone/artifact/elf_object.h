@@ -64,8 +64,10 @@ struct ElfObject {
 [[nodiscard]] Result<Machine> object_machine(std::string_view object);
 
 // Returns the description of the first note with this owner in a shared library, or nullopt if
-// there is none. It is an error if the file is not a shared library for this machine.
-[[nodiscard]] Result<std::optional<std::string>> read_shared_library_note(const std::string& path,
+// there is none. `file` is an open descriptor, and `path` the name of the file for messages. It is
+// an error if the file is not a shared library for this machine.
+[[nodiscard]] Result<std::optional<std::string>> read_shared_library_note(int file,
+                                                                          const std::string& path,
                                                                           std::string_view owner);
 
 }  // namespace hone::artifact

@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "hone/artifact/elf_object.h"
 #include "hone/base/allocation.h"
+#include "hone/base/input_file.h"
 #include "hone/base/memory_bound.h"
 #include "hone/base/status.h"
 #include "hone/runtime/hone_model.h"
@@ -74,9 +76,9 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
 }
 
 // The prefix of the artifact's symbols, from its note "<abi version> <prefix>".
-Result<std::string> read_prefix(const std::string& path) {
+Result<std::string> read_prefix(const Descriptor& file, const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::optional<std::string> note,
-                        artifact::read_shared_library_note(path, kNoteOwner));
+                        artifact::read_shared_library_note(file.get(), path, kNoteOwner));
   if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
   const size_t space = note->find(' ');
   const int version = std::atoi(note->c_str());
@@ -100,6 +102,7 @@ Status check_input(const ModelTensor& expected, const Tensor& found) {
 
 struct Model::State {
   std::string path;
+  Descriptor file;  // open as long as the library is loaded: the loader knows it by this number
   void* library = nullptr;
   Interface api = {};
   hone_model* model = nullptr;
@@ -121,13 +124,19 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<Model> Model::load(const std::string& path, int num_threads) {
-  HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(path));
   auto state = std::make_unique<State>();
   state->path = path;
-  // Without a slash the loader would search the system's folders.
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  HONE_ASSIGN_OR_RETURN(state->file, open_input(path));
+  HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(state->file, path));
+  // By its descriptor: the file that was inspected is loaded, also where one that has been replaced
+  // since is loaded already, which the loader would return for the same name.
+  const std::string file = fmt::format("/proc/self/fd/{}", state->file.get());
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (state->library == nullptr) return error(Code::kIo, "cannot load {}: {}", path, dlerror());
+  if (state->library == nullptr) {
+    std::string_view why = dlerror();
+    if (why.starts_with(file + ": ")) why.remove_prefix(file.size() + 2);
+    return error(Code::kIo, "cannot load {}: {}", path, why);
+  }
   Interface& api = state->api;
   if (!bind(state->library, prefix, api))
     return invalid("{} lacks a function of the model interface: compile it again", path);

@@ -60,6 +60,30 @@ TEST(loaded_model, refuses_every_truncated_artifact) {
   }
 }
 
+// As after tune() over a library that is loaded: the name is the same, the file is not.
+TEST(loaded_model, loads_the_file_that_has_taken_the_place_of_a_loaded_one) {
+  const Folder folder;
+  const std::string path = folder.file("model.so");
+  const float other[3] = {1, 1, 1};
+  ArtifactSpec spec = filter_spec(testing::read_file(HONE_TEST_KERNELS));
+  Tensor x(DType::kF32, {1, kLength});
+  std::ranges::fill(x.as<float>(), 2.0F);
+  std::vector<Model> models;
+  for (const float* weights : {testing::kWeights, other}) {
+    spec.weights = {{weights, sizeof other}};
+    ASSERT_TRUE(write_shared_library(spec, path).ok());
+    Result<Model> model = Model::load(path, 1);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    models.push_back(*std::move(model));
+  }
+  const float sums[] = {testing::kWeights[0] + testing::kWeights[1] + testing::kWeights[2], 3};
+  for (size_t i = 0; i < models.size(); ++i) {
+    const Result<std::vector<Tensor>> y = models[i].run({&x, 1});
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_EQ((*y)[0].at(1), 2 * sums[i]) << i;
+  }
+}
+
 TEST(loaded_model, refuses_another_version) {
   const Artifact artifact;
   std::string bytes = artifact.bytes();

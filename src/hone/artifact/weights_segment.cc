@@ -80,10 +80,15 @@ std::optional<std::string> place_segment(Library& library, uint64_t offset) {
     return "the addresses of the weights are not reserved";
   const uint64_t begin = weights->sh_addr, end = begin + weights->sh_size;
   const uint64_t page = weights->sh_addralign;
-  Elf64_Phdr* spare = nullptr;
-  for (Elf64_Phdr& segment : library.segments) {
-    if (segment.p_type == PT_NOTE && segment.p_vaddr == note->sh_addr) spare = &segment;
+  auto& segments = library.segments;
+  auto spare = segments.end(), last = segments.end();
+  for (auto at = segments.begin(); at != segments.end(); ++at) {
+    Elf64_Phdr& segment = *at;
+    if (segment.p_type == PT_NOTE && segment.p_vaddr == note->sh_addr &&
+        segment.p_filesz == note->sh_size)
+      spare = at;
     if (segment.p_type != PT_LOAD) continue;
+    last = at;
     const uint64_t segment_end = segment.p_vaddr + segment.p_memsz;
     if (segment_end <= begin) continue;
     // This is the writable segment, which ends in what is zero at the start.
@@ -92,7 +97,7 @@ std::optional<std::string> place_segment(Library& library, uint64_t offset) {
     segment.p_memsz = segment.p_vaddr < begin ? begin - segment.p_vaddr : 0;
     if (segment.p_memsz == 0) return "the addresses of the weights are a segment already";
   }
-  if (spare == nullptr) return "there is no program header for the weights";
+  if (spare == segments.end()) return "there is no program header for the weights";
   *spare = {.p_type = PT_LOAD,
             .p_flags = PF_R,
             .p_offset = offset,
@@ -101,6 +106,8 @@ std::optional<std::string> place_segment(Library& library, uint64_t offset) {
             .p_filesz = weights->sh_size,
             .p_memsz = weights->sh_size,
             .p_align = page};
+  // Loaders expect segments in the order of their addresses.
+  if (last != segments.end() && spare < last) std::rotate(spare, spare + 1, last + 1);
   weights->sh_type = SHT_PROGBITS;
   weights->sh_flags = SHF_ALLOC;
   weights->sh_offset = offset;
@@ -110,8 +117,8 @@ std::optional<std::string> place_segment(Library& library, uint64_t offset) {
 bool write_weights(const ArtifactSpec& spec, uint64_t offset, FILE* out) {
   static const char zeros[runtime::kBufferAlignment] = {};
   if (std::fseek(out, static_cast<int64_t>(offset), SEEK_SET) != 0) return false;
-  if (spec.weights.empty() && std::fwrite(zeros, 1, sizeof zeros, out) != sizeof zeros)
-    return false;
+  if (weight_offsets(spec).back() == 0)
+    return std::fwrite(zeros, 1, sizeof zeros, out) == sizeof zeros;
   for (const ArtifactWeight& weight : spec.weights) {
     const auto bytes = static_cast<size_t>(weight.bytes);
     const size_t padding = round_up(bytes, sizeof zeros) - bytes;
@@ -147,9 +154,10 @@ Status append_weights(const ArtifactSpec& spec, const std::string& path) {
   if (const std::optional<std::string> wrong = place_segment(library, offset))
     return error(Code::kInternal, "cannot add the weights to what the linker wrote: {}", *wrong);
   const bool written = library.write(file.get()) && write_weights(spec, offset, file.get());
-  if (std::fclose(file.release()) != 0 || !written)
-    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
-  return ok_status();
+  const int failure = errno;
+  const bool closed = std::fclose(file.release()) == 0;
+  if (written && closed) return ok_status();
+  return error(Code::kIo, "cannot write {}: {}", path, errno_text(written ? errno : failure));
 }
 
 }  // namespace hone::artifact

@@ -66,6 +66,15 @@ TEST(weights_segment, model_without_weights_runs) {
   EXPECT_EQ(run(folder.file("a.so"), filter_input(1)).size(), static_cast<size_t>(kLength));
 }
 
+TEST(weights_segment, model_with_empty_weights_only_runs) {
+  const Folder folder;
+  ArtifactSpec empty = spec();
+  empty.weights = {{nullptr, 0}};
+  const Status written = write_shared_library(empty, folder.file("a.so"));
+  ASSERT_TRUE(written.ok()) << written.message();
+  EXPECT_EQ(run(folder.file("a.so"), filter_input(1)).size(), static_cast<size_t>(kLength));
+}
+
 TEST(weights_segment, refuses_a_library_without_room) {
   const Folder folder;
   const std::string path = folder.file("a.so");

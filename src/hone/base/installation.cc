@@ -46,9 +46,13 @@ std::string own_file() {
 }
 
 std::vector<std::string> installed_places(std::string_view relative) {
-  return {join(own_folder() / "..", relative), join(HONE_INSTALL_PREFIX, relative)};
+  std::vector<std::string> places = {join(HONE_INSTALL_PREFIX, relative)};
+  if (!own_file().empty()) places.insert(places.begin(), join(own_folder() / "..", relative));
+  return places;
 }
 
-std::string beside_own_file(std::string_view name) { return join(own_folder(), name); }
+std::string beside_own_file(std::string_view name) {
+  return own_file().empty() ? "" : join(own_folder(), name);
+}
 
 }  // namespace hone

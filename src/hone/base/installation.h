@@ -16,10 +16,11 @@ namespace hone {
 
 // Returns the places where a file of an installation, such as "share/hone/records", may be: below
 // the folder above that of own_file() (PREFIX/bin/hone, PREFIX/lib/libhone.so), then below the
-// prefix that Hone was configured with.
+// prefix that Hone was configured with. All are absolute paths; the first is left out if own_file()
+// is not known.
 [[nodiscard]] std::vector<std::string> installed_places(std::string_view relative);
 
-// Returns the path of a file in the folder of own_file().
+// Returns the path of a file in the folder of own_file(); "" if that is not known.
 [[nodiscard]] std::string beside_own_file(std::string_view name);
 
 }  // namespace hone

@@ -50,7 +50,8 @@ class Database {
   Database& operator=(const Database&) = delete;
   virtual ~Database() = default;
   // Runs one statement and calls each_row for the rows of its answer. Returns the number of rows
-  // that it changed. A statement that has parameters is prepared once for all its uses.
+  // that it changed. A statement that has parameters is prepared once for all its uses, so
+  // each_row must not run the same one.
   virtual Result<int64_t> run(const std::string& sql, std::span<const Parameter> parameters = {},
                               const EachRow& each_row = {}) = 0;
   // Calls body in a transaction, of which nothing stays unless it returns ok.

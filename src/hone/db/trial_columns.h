@@ -1,7 +1,7 @@
 // db/trial_columns.h - how a record becomes a row of the table `trial` and a row a record (internal
 // to db). The columns are the fields of db/record_fields.h under the same names, so that a new
 // field needs only its line there, its column in both schemas, and a line in kLater if older files
-// lack it.
+// lack it (a list, whose empty value differs from dialect to dialect, also one in Dialect).
 #pragma once
 
 #include <optional>

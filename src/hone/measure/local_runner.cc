@@ -139,7 +139,10 @@ class LocalRunner final : public Runner {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> make_local_runner(const WorkerOptions& worker) {
-  auto runner = std::make_unique<LocalRunner>(worker);
+  // The same program for all workers of this run, whatever is installed meanwhile.
+  WorkerOptions found = worker;
+  HONE_ASSIGN_OR_RETURN(found.executable, find_worker_program(worker.executable));
+  auto runner = std::make_unique<LocalRunner>(found);
   HONE_RETURN_IF_ERROR(runner->open());
   return std::unique_ptr<Runner>(std::move(runner));
 }

@@ -15,10 +15,10 @@
 namespace hone::measure {
 
 // The version of the messages' contents. A worker with another version is refused when it starts.
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 enum class MessageType : uint32_t {
-  kHello = 1,     // from the worker, once it is ready (Hello)
+  kHello = 1,     // from the worker, once it is ready; it has no body
   kOperands = 2,  // from the tuner: operands of a task, with the descriptor of their memory
   kForget = 3,    // from the tuner: those operands are not needed any more
   kJob = 4,       // from the tuner: a candidate

@@ -10,8 +10,9 @@ namespace hone::measure {
 
 // Returns `given`, if it is not empty; else what the environment variable HONE_WORKER names; else
 // the first of the places of an installation that holds the program (base/installation.h):
-// PREFIX/libexec/hone/hone-worker, or the folder of the program or library that contains Hone. The
-// error names every place that was tried.
+// PREFIX/libexec/hone/hone-worker, the folder of the program or library that contains Hone, or
+// libexec/hone/hone-worker below the configured prefix. The error names every place that was tried.
+// HONE_WORKER must be an absolute path.
 [[nodiscard]] Result<std::string> find_worker_program(const std::string& given);
 
 }  // namespace hone::measure

@@ -60,6 +60,12 @@ TEST(worker_program, what_cannot_be_executed_is_named) {
   }
 }
 
+TEST(worker_program, a_relative_path_is_refused) {
+  const Variable named("hone-worker");
+  const auto found = find_worker_program("");
+  EXPECT_EQ(found.status().message(), "HONE_WORKER: 'hone-worker', expected an absolute path");
+}
+
 TEST(worker_program, another_version_is_one_error) {
   // The header of a hello: magic, version, type, padding and the length of the body.
   const std::string hello = fmt::format(R"(printf 'HNEW\{:03o}\0\0\0\1\0\0\0\0\0\0\0')"

@@ -59,6 +59,7 @@ Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::stri
   how.before_publishing = [&](const std::string& file) {
     std::error_code ignored;
     bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
+    HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return is_static ? ok_status() : inspect(file);
   };
   if (!is_static) {

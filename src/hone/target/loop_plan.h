@@ -1,8 +1,9 @@
 // target/loop_plan.h - how code for a CPU runs a loop on the lanes of its vectors, decided once.
 //
 // The facts are numbers that the loops of a State and the statements of a loop program both give,
-// so that backend/cpu emits what a plan says and analysis counts it. The decision lies in this
-// folder because both may include it, and neither may include the other.
+// so that backend/cpu emits what a plan says and analysis counts it. The analysis knows the type of
+// the result alone and neither scans nor filters; it leaves these facts as they are by default. The
+// decision lies in this folder because both may include it, and neither may include the other.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ struct LoopPlan {
 [[nodiscard]] int64_t square_side(int element_bytes, const Target& target);
 // Returns the lanes of a vector that holds `active` elements: a power of two.
 [[nodiscard]] int vector_width(int64_t active, int lanes);
-// Returns whether one instruction permutes the 32-bit lanes of a vector by numbers in another. Of
-// the targets that are described, those have it whose vectors have 32 bytes or more.
+// Returns whether one instruction permutes the 32-bit lanes of a vector by numbers in another:
+// vpermd of AVX2 and AVX-512.
 [[nodiscard]] bool permutes_lanes(const Target& target);
 
 // A read whose lanes are at several places, all of which may be read.

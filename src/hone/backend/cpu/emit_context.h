@@ -1,5 +1,5 @@
-// backend/cpu/emit_context.h - is shared by the parts of the emitter of a phase. Only the .cc files
-// here that emit include it.
+// backend/cpu/emit_context.h - is shared by the parts of the emitter of a phase. Only their own
+// files include it.
 //
 // Unrolled loops are expanded. A vectorized loop becomes chunks of native vectors, in which an
 // expression is either uniform (a scalar) or varying (a vector with one lane per iteration). Each

@@ -18,12 +18,7 @@ using namespace compute::testing;
 struct Lanes {
   bool squares = false, permutes = false;
   int width = 1;  // of the widest vector of a loop
-  bool operator==(const Lanes&) const = default;
 };
-std::ostream& operator<<(std::ostream& out, const Lanes& lanes) {
-  return out << "squares " << lanes.squares << ", permutes " << lanes.permutes << ", width "
-             << lanes.width;
-}
 
 Lanes analysed(const space::Candidate& candidate, const target::Target& target) {
   Lanes lanes;
@@ -33,7 +28,7 @@ Lanes analysed(const space::Candidate& candidate, const target::Target& target) 
     lanes.squares |= body.is_square();
     lanes.width = std::max(lanes.width, body.plan.width);
     for (const analysis::NestAccess& access : nest.accesses)
-      lanes.permutes |= !access.write && analysis::is_permuted(nest, access, body, target);
+      lanes.permutes |= !access.write && analysis::reads_by_parts(nest, access);
   }
   return lanes;
 }
@@ -77,7 +72,10 @@ void compare(const compute::Dag& dag, const std::string& steps, const target::Ta
     if (text.find(steps) == std::string::npos) continue;
     ++points;
     const Lanes says = analysed(*candidate, target), does = emitted(*candidate, target);
-    EXPECT_EQ(says, does) << compute::describe(dag) << " on " << target.name << "\n" << text;
+    SCOPED_TRACE(compute::describe(dag) + " on " + target.name + "\n" + text);
+    EXPECT_EQ(says.squares, does.squares);
+    EXPECT_EQ(says.width, does.width);
+    EXPECT_TRUE(says.permutes || !does.permutes);  // else it gathers
     met.squares += does.squares ? 1 : 0;
     met.permutes += does.permutes ? 1 : 0;
     met.half_vectors += does.width > 1 && 2 * does.width <= target.lanes(4) ? 1 : 0;

@@ -73,7 +73,7 @@ Optimizer::Optimizer(std::vector<at::Tensor> parameters, const HoneTorchOptions&
 Optimizer::~Optimizer() = default;
 
 void Optimizer::step(double rate, Workers& workers) {
-  if (options_.clip > 0) torch::nn::utils::clip_grad_norm_(parameters_, options_.clip);
+  if (options_.clip > 0) torch::nn::utils::clip_grad_norm_(parameters_, options_.clip, 2.0, true);
   const auto count = static_cast<double>(++steps_);
   // A mean over few steps is over those alone.
   const double kept = std::min(options_.average, count / (count + 10));
