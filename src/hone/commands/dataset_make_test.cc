@@ -18,7 +18,7 @@ TEST(dataset_make, measures_on_the_machine_that_is_given) {
   const machine::NullMachine machine(target, [&jobs](const measure::Job& job) {
     ++jobs;
     EXPECT_EQ(job.threads, 1);
-    return 1e-6 * static_cast<double>(job.phases.size());
+    return 1e-6 * static_cast<double>(job.executable.entries.size());
   });
   const TempDir folder = std::move(TempDir::create()).value();
   Rng rng(5);
