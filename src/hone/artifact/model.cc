@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -88,6 +89,16 @@ Result<std::string> read_prefix(const Descriptor& file, const std::string& path)
   return note->substr(space + 1);
 }
 
+// Returns a path of an open file that no call before has returned. The loader returns what it has
+// loaded by the same name before, also if the file has been replaced since or the number of its
+// descriptor is that of another one now; files it knows by their identity.
+std::string new_name_of(const Descriptor& file) {
+  static std::atomic<uint64_t> count = 0;
+  std::string name = "/proc/self/fd";
+  for (uint64_t rest = ++count; rest > 0; rest /= 2) name += rest % 2 == 1 ? "/." : "/";
+  return fmt::format("{}/{}", name, file.get());
+}
+
 Status check_input(const ModelTensor& expected, const Tensor& found) {
   if (found.dtype() != expected.dtype)
     return invalid("input {} has type {}, expected {}", expected.name, dtype_name(found.dtype()),
@@ -102,7 +113,7 @@ Status check_input(const ModelTensor& expected, const Tensor& found) {
 
 struct Model::State {
   std::string path;
-  Descriptor file;  // open as long as the library is loaded: the loader knows it by this number
+  Descriptor file;
   void* library = nullptr;
   Interface api = {};
   hone_model* model = nullptr;
@@ -128,9 +139,7 @@ Result<Model> Model::load(const std::string& path, int num_threads) {
   state->path = path;
   HONE_ASSIGN_OR_RETURN(state->file, open_input(path));
   HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(state->file, path));
-  // By its descriptor: the file that was inspected is loaded, also where one that has been replaced
-  // since is loaded already, which the loader would return for the same name.
-  const std::string file = fmt::format("/proc/self/fd/{}", state->file.get());
+  const std::string file = new_name_of(state->file);
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (state->library == nullptr) {
     std::string_view why = dlerror();

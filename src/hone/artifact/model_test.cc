@@ -77,6 +77,11 @@ TEST(loaded_model, loads_the_file_that_has_taken_the_place_of_a_loaded_one) {
     models.push_back(*std::move(model));
   }
   const float sums[] = {testing::kWeights[0] + testing::kWeights[1] + testing::kWeights[2], 3};
+  // The number of a descriptor is used again while its library is still loaded.
+  Result<Model> again = Model::load(path, 1);
+  ASSERT_TRUE(again.ok());
+  models[1] = *std::move(again);
+  ASSERT_TRUE(Model::load(path, 1).ok());
   for (size_t i = 0; i < models.size(); ++i) {
     const Result<std::vector<Tensor>> y = models[i].run({&x, 1});
     ASSERT_TRUE(y.ok()) << y.status().message();

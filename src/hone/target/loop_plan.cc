@@ -20,9 +20,7 @@ bool is_square(const LoopFacts& facts, const Target& target) {
 
 }  // namespace
 
-bool permutes_lanes(const Target& target) {
-  return target.triple.starts_with("x86_64") && target.vector_bytes >= kPermutedBytes;
-}
+bool permutes_lanes(const Target& target) { return target.vector_bytes >= kPermutedBytes; }
 
 int vector_width(int64_t active, int lanes) {
   const auto ceil = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(active)));

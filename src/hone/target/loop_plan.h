@@ -50,8 +50,8 @@ struct LoopPlan {
 [[nodiscard]] int64_t square_side(int element_bytes, const Target& target);
 // Returns the lanes of a vector that holds `active` elements: a power of two.
 [[nodiscard]] int vector_width(int64_t active, int lanes);
-// Returns whether one instruction permutes the 32-bit lanes of a vector by numbers in another:
-// vpermd of AVX2 and AVX-512.
+// Returns whether one instruction permutes the 32-bit lanes of a vector by numbers in another: of
+// the targets that are described, those with vectors of 32 bytes or more (vpermd of AVX2).
 [[nodiscard]] bool permutes_lanes(const Target& target);
 
 // A read whose lanes are at several places, all of which may be read.

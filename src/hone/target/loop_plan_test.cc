@@ -7,7 +7,6 @@ namespace {
 
 Target with_vectors(int bytes) {
   Target target;
-  target.triple = "x86_64-linux-gnu";
   target.vector_bytes = bytes;
   return target;
 }
