@@ -13,7 +13,7 @@ LONG_FUNCTIONS = 5
 WIDE_CLASSES = 0
 
 FOR_TESTS = re.compile(r"(_test|_testing|_test_support|_benchmark)\.(h|cc)$|/test_\w+\.(h|cc)$|^(tests|fuzz|benchmarks|examples)/")
-# What is no code: comments, strings, characters, and lines of the preprocessor with those that continue them.
+# These parts are no code: comments, strings, characters, and lines of the preprocessor with those that continue them.
 NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'|'
                      r"^[ \t]*#(?:[^\n\\]|\\.)*$", re.S | re.M)
 TYPE = re.compile(r"^(?:template\s*<.*?>\s*)?(?:typedef\s+)?(class|struct|union)\b(?![^(]*\()[^=]*?(\w+)\s*(?:final\s*)?(?::[^:].*)?$", re.S)

@@ -20,7 +20,7 @@ PUBLIC = -1  # the layer of include/hone: below all others
 
 COMMAND_LINE = "tools/hone"
 LONGEST_CHAIN = 12  # a change that makes it shorter lowers this
-# What the command line may include of src/hone: its strings, files and parsers of options. Everything else goes through
+# The command line may include this of src/hone: its strings, files and parsers of options. Everything else goes through
 # the public interface. Files that still do not: this list only shrinks.
 COMMAND_LINE_BASE = "hone/base/"
 NOT_ON_THE_INTERFACE = {

@@ -63,7 +63,7 @@ struct DatabaseProblems {
 
 struct TidyOptions {
   // Number of verified trials that stay of each task, device, number of threads, version and
-  // algorithm: the fastest. What says that a schedule must not be used stays, too.
+  // algorithm: the fastest. A trial that says that a schedule must not be used stays, too.
   int keep = 100;
   int older_than_days = 0;  // younger trials stay
   bool dry_run = false;     // only count what would be removed

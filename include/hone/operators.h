@@ -15,8 +15,8 @@ struct OpsetRange {
 struct OperatorInfo {
   std::string name;
   std::vector<OpsetRange> opsets;  // one for each meaning that the operator has had, oldest first
-  // What a node with the newest meaning is made into: "contraction", "reduction", "elementwise",
-  // "view", "own kernel", "folded" (known when the model is compiled) or "other operators".
+  // A node with the newest meaning becomes this: "contraction", "reduction", "elementwise", "view",
+  // "own kernel", "folded" (known when the model is compiled) or "other operators".
   std::string becomes;
   std::vector<std::string> attributes;  // of the newest meaning
 };

@@ -37,7 +37,7 @@ struct ModelOptions {
   bool linked_data = false;
 };
 
-// What the library is to run on.
+// The machine that the library is to run on, and how.
 struct TargetOptions {
   // The machine to compile for: "host", or a name that device_names() lists. Only "host" and its
   // parts can be tuned for.
@@ -95,7 +95,8 @@ struct AdvancedOptions {
   // stands for running kernels together.
   std::vector<std::string> skip_passes;
   std::vector<std::string> also_passes;  // names of passes that run only on request
-  // What Hone's own tests exchange or look at. If it is not null, it must outlive the job.
+  // Hone's own tests exchange or look at parts of a job by this. If it is not null, it must outlive
+  // the job.
   const JobHooks* hooks = nullptr;
 };
 

@@ -105,7 +105,7 @@ TEST(api, a_tuned_model_is_right_and_progress_is_told) {
   Result<Model> loaded = load(f.library, 1);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   f.expect_right(*loaded);
-  // What was measured is known to who compiles from the same database.
+  // A compilation from the same database knows what was measured.
   const Result<CompileSummary> again = compile(f.model, f.library, f.options);
   ASSERT_TRUE(again.ok()) << again.status().message();
   int stored = 0;

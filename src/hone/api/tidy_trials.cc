@@ -20,8 +20,8 @@ Result<TidyResult> tidy_trials(db::Store& store, const TidyOptions& options) {
   std::map<std::tuple<uint64_t, std::string, int, std::string, std::string>,
            std::vector<std::pair<double, int64_t>>>
       verified;
-  // What says that a schedule must not be used on a device stays, too: one wrong answer is enough,
-  // of other failures it takes two.
+  // A trial that says that a schedule must not be used on a device stays, too: one wrong answer is
+  // enough, of other failures it takes two.
   constexpr int kFailures = 2;
   std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
   std::set<int64_t> removed;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "hone/artifact/elf_object.h"
+#include "hone/artifact/file_at.h"
 #include "hone/base/file.h"
 #include "hone/base/input_file.h"
 
@@ -19,12 +20,6 @@ constexpr uint64_t kMostNoteBytes = 1 << 20;
 bool is_elf64(const Elf64_Ehdr& header) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
          header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
-}
-
-bool read_at(FILE* file, uint64_t offset, void* data, size_t size) {
-  if (offset > INT64_MAX || std::fseek(file, static_cast<int64_t>(offset), SEEK_SET) != 0)
-    return false;
-  return std::fread(data, 1, size, file) == size;
 }
 
 // The description of the first note of this owner in a note segment.

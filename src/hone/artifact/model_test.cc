@@ -60,7 +60,7 @@ TEST(loaded_model, refuses_every_truncated_artifact) {
   }
 }
 
-// As after tune() over a library that is loaded: the name is the same, the file is not.
+// tune() does this to a library that is loaded: the name is the same, the file is not.
 TEST(loaded_model, loads_the_file_that_has_taken_the_place_of_a_loaded_one) {
   const Folder folder;
   const std::string path = folder.file("model.so");

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "hone/artifact/elf_object.h"
+#include "hone/artifact/file_at.h"
 #include "hone/base/file.h"
 
 namespace hone::artifact {
@@ -62,15 +63,12 @@ class ObjectFile {
  private:
   ObjectFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
   Status read(uint64_t offset, void* data, size_t size) {
-    if (seek(offset) && std::fread(data, 1, size, file_.get()) == size) return ok_status();
+    if (read_at(file_.get(), offset, data, size)) return ok_status();
     return invalid("{} is not an object file: it is cut off", path_);
   }
   Status write(uint64_t offset, const void* data, size_t size) {
-    if (seek(offset) && std::fwrite(data, 1, size, file_.get()) == size) return ok_status();
+    if (write_at(file_.get(), offset, data, size)) return ok_status();
     return error(Code::kIo, "cannot write {}: {}", path_, errno_text(errno));
-  }
-  bool seek(uint64_t offset) {
-    return std::fseek(file_.get(), static_cast<int64_t>(offset), SEEK_SET) == 0;
   }
 
   std::string path_;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "hone/artifact/file_at.h"
 #include "hone/base/file.h"
 #include "hone/base/round_up.h"
 #include "hone/runtime/plan.h"
@@ -61,14 +62,6 @@ struct Library {
     }
     return nullptr;
   }
-  static bool read_at(FILE* in, uint64_t offset, void* data, size_t size) {
-    return std::fseek(in, static_cast<int64_t>(offset), SEEK_SET) == 0 &&
-           std::fread(data, 1, size, in) == size;
-  }
-  static bool write_at(FILE* out, uint64_t offset, const void* data, size_t size) {
-    return std::fseek(out, static_cast<int64_t>(offset), SEEK_SET) == 0 &&
-           std::fwrite(data, 1, size, out) == size;
-  }
 };
 
 // Makes the reserved addresses a segment that starts at `offset` of the file. Returns what is
@@ -116,7 +109,7 @@ std::optional<std::string> place_segment(Library& library, uint64_t offset) {
 
 bool write_weights(const ArtifactSpec& spec, uint64_t offset, FILE* out) {
   static const char zeros[runtime::kBufferAlignment] = {};
-  if (std::fseek(out, static_cast<int64_t>(offset), SEEK_SET) != 0) return false;
+  if (!seek_to(out, offset)) return false;
   if (weight_offsets(spec).back() == 0)
     return std::fwrite(zeros, 1, sizeof zeros, out) == sizeof zeros;
   for (const ArtifactWeight& weight : spec.weights) {

@@ -52,10 +52,6 @@ std::vector<int64_t> with_own(int64_t own, const std::vector<int64_t>& others) {
   return sizes;
 }
 
-const machine::Machine& machine_of(const DatasetOptions& options) {
-  return options.machine != nullptr ? *options.machine : machine::local();
-}
-
 // All combinations of batch and length (of images or sequences) that apply to the inputs.
 std::vector<std::map<std::string, Shape>> sizes_of(const std::vector<Input>& inputs,
                                                    const DatasetOptions& options) {
@@ -179,7 +175,8 @@ class Collector {
 Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const DatasetOptions& options,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
-  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
+  HONE_ASSIGN_OR_RETURN(target::Target target,
+                        machine::or_local(options.machine).find(options.devices[0]));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
@@ -216,7 +213,7 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
 
 Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
                                           const DatasetOptions& options) {
-  const machine::Machine& machine = machine_of(options);
+  const machine::Machine& machine = machine::or_local(options.machine);
   std::vector<target::Target> targets;
   targets.reserve(options.devices.size());  // sampled devices point into it
   search::SampleOptions sample;

@@ -23,5 +23,9 @@ class LocalMachine final : public Machine {
 
 // Returns the machine that this process runs on, as target::host() describes it.
 [[nodiscard]] const Machine& local();
+// Returns the machine that a caller names; local() if it is null.
+[[nodiscard]] inline const Machine& or_local(const Machine* machine) {
+  return machine != nullptr ? *machine : local();
+}
 
 }  // namespace hone::machine

@@ -140,7 +140,7 @@ class LocalRunner final : public Runner {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> make_local_runner(const WorkerOptions& worker) {
-  // The same program for all workers of this run, whatever is installed meanwhile.
+  // All workers of this run are the same program, whatever is installed meanwhile.
   WorkerOptions found = worker;
   HONE_ASSIGN_OR_RETURN(found.executable, find_worker_program(worker.executable));
   auto runner = std::make_unique<LocalRunner>(found);

@@ -11,8 +11,7 @@ const JobHooks& hooks_of(const CompileOptions& options) {
 }
 
 const machine::Machine& machine_of(const CompileOptions& options) {
-  const machine::Machine* const machine = hooks_of(options).machine;
-  return machine != nullptr ? *machine : machine::local();
+  return machine::or_local(hooks_of(options).machine);
 }
 
 Status check_options(const CompileOptions& options) {

@@ -173,7 +173,7 @@ ValueId Recurrent::valid_steps() {
   return c_.binary("Less", c_.constant(std::move(times)), c_.reshape(c_.input(4), {1, batch_, 1}));
 }
 
-// What a direction begins with: [batch, hidden].
+// The state that a direction begins with: [batch, hidden].
 ValueId Recurrent::start(size_t state, int64_t direction) {
   const size_t i = 5 + state;
   if (!c_.has(i)) return c_.constant(Tensor(c_.dtype(0), {batch_, hidden_}));
