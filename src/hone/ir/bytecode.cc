@@ -269,7 +269,9 @@ class Compiler {
         return;
       }
       case StmtKind::kExtern: call(s); return;
-      case StmtKind::kPrefetch: return;
+      case StmtKind::kPrefetch:
+      case StmtKind::kBarrier: return;
+      default: fail(invalid("the interpreter does not know this statement"));
     }
   }
   // The storage of an allocation; the same buffer may be allocated again after its scope.

@@ -109,7 +109,8 @@ const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
 VarPtr make_var(std::string name) { return std::make_shared<const Var>(Var{std::move(name)}); }
 
 std::string_view scope_name(Scope scope) {
-  constexpr std::array<std::string_view, 4> kNames = {"global", "thread", "stack", "register"};
+  constexpr std::array<std::string_view, kNumScopes> kNames = {
+      "global", "thread", "stack", "register", "shared", "fragment", "signal"};
   return kNames[static_cast<size_t>(scope)];
 }
 

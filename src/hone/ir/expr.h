@@ -60,7 +60,14 @@ enum class Scope : uint8_t {
   kThread,    // scratch memory of the thread that runs the tile
   kStack,     // small memory of fixed size on the thread's stack
   kRegister,  // vector registers; after unrolling every index but the vector lane is constant
+  // Scopes of GPUs (docs/formats/ir.md, "Programs of GPUs").
+  kShared,    // memory that the threads of a block share
+  kFragment,  // registers of all threads of a block: the leading indices of every access are the
+              // variables of the loops over threads around it, outermost first, so each thread
+              // owns the elements behind its indices
+  kSignal,    // counters in shared memory that threads arrive at and wait for
 };
+inline constexpr int kNumScopes = static_cast<int>(Scope::kSignal) + 1;
 [[nodiscard]] std::string_view scope_name(Scope scope);
 
 // A dense row-major array. Its identity is its address.

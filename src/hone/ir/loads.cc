@@ -19,7 +19,9 @@ bool reads(const StmtNode& s, const Buffer* buffer) {
   return any_stmt(s, [&](const StmtNode& node) {
     return loads_from(node, buffer) ||
            std::any_of(node.buffers.begin(), node.buffers.end(),
-                       [&](const BufferPtr& b) { return b.get() == buffer; });
+                       [&](const BufferPtr& b) { return b.get() == buffer; }) ||
+           std::any_of(node.boxes.begin(), node.boxes.end(),
+                       [&](const Box& box) { return box.buffer.get() == buffer; });
   });
 }
 

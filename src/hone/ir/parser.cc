@@ -180,7 +180,7 @@ class Parser : ExprParser {
   }
 
   Result<Stmt> statement() {
-    for (int k = 0; k <= static_cast<int>(ForKind::kUnrolled); ++k) {
+    for (int k = 0; k < kNumForKinds; ++k) {
       if (accept(for_kind_name(static_cast<ForKind>(k)))) return loop(static_cast<ForKind>(k));
     }
     if (accept("if")) {
@@ -189,6 +189,7 @@ class Parser : ExprParser {
       return make_if(condition, std::move(stmts));
     }
     if (accept("alloc")) return alloc();
+    if (accept("barrier")) return make_barrier(accept("warp"));
     const bool far = accept("prefetch_l2");
     if (far || accept("prefetch")) {
       HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, buffer_name());
@@ -240,14 +241,14 @@ class Parser : ExprParser {
   }
 
   Result<Stmt> alloc() {
-    for (int s = 0; s <= static_cast<int>(Scope::kRegister); ++s) {
+    for (int s = 0; s < kNumScopes; ++s) {
       if (!accept(scope_name(static_cast<Scope>(s)))) continue;
       HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, declaration(static_cast<Scope>(s), false));
       HONE_ASSIGN_OR_RETURN(std::vector<Stmt> stmts, body());
       names_.pop_back();
       return make_alloc(buffer, std::move(stmts));
     }
-    return unexpected("global, thread, stack or register");
+    return unexpected("global, thread, stack, register, shared, fragment or signal");
   }
 };
 

@@ -18,7 +18,9 @@ constexpr std::string_view kWords[] = {
     "program",     "input",  "constant", "packed",     "workspace", "output",   "phase",
     "prepare",     "for",    "parallel", "vectorized", "unrolled",  "in",       "peel",
     "if",          "alloc",  "global",   "thread",     "stack",     "register", "prefetch",
-    "prefetch_l2", "extern", "true",     "false",      "inf",       "nan"};
+    "prefetch_l2", "extern", "true",     "false",      "inf",       "nan",      "shared",
+    "fragment",    "signal", "warp",     "lane",       "barrier",   "commit",   "wait",
+    "matrix",      "copy",   "arrive",   "await",      "roles",     "async",    "transposed"};
 
 // An identifier as close to a name as possible.
 std::string as_identifier(std::string_view name) {
@@ -136,8 +138,10 @@ class Printer {
       case StmtKind::kAlloc:
         put("alloc {} {}: {}", scope_name(s.buffer->scope), name(s.buffer.get(), s.buffer->name),
             type(*s.buffer));
+        if (s.buffer->scope == Scope::kSignal) put(" arrivals {}", s.count);
         return body(s, depth);
       case StmtKind::kStore:
+        put("{}", s.async ? "async " : "");
         access(s.buffer, s.indices);
         put(" = ");
         expression(*s.value, kOrLevel);
@@ -153,8 +157,50 @@ class Printer {
         }
         put(")");
         break;
+      case StmtKind::kRoles:
+        put("roles {{\n");
+        for (size_t i = 0; i < s.body.size(); ++i) {
+          out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
+          put("warp {} {{\n", s.warps[i]);
+          statement(*s.body[i], depth + 2);
+          out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
+          put("}}\n");
+        }
+        out_.append(static_cast<size_t>(depth) * 2, ' ');
+        put("}}\n");
+        return;
+      default: gpu_statement(s); break;
     }
     put("\n");
+  }
+
+  void gpu_statement(const StmtNode& s) {
+    switch (s.kind) {
+      case StmtKind::kBarrier: return put("barrier{}", s.warp ? " warp" : "");
+      case StmtKind::kCommit: return put("commit");
+      case StmtKind::kWait: return put("wait {}", s.count);
+      case StmtKind::kMatrix:
+        put("{}matrix ", s.async ? "async " : "");
+        for (size_t i = 0; i < s.boxes.size(); ++i) {
+          put("{}", i == 0 ? "" : i == 1 ? " += " : " * ");
+          box(s.boxes[i]);
+        }
+        return;
+      case StmtKind::kBoxCopy:
+        put("copy ");
+        box(s.boxes[0]);
+        put(" = ");
+        box(s.boxes[1]);
+        put(", ");
+        return access(s.buffer, s.indices);
+      case StmtKind::kArrive: put("arrive "); return access(s.buffer, s.indices);
+      case StmtKind::kAwait:
+        put("await ");
+        access(s.buffer, s.indices);
+        put(", ");
+        return expression(*s.value, kOrLevel);
+      default: return;
+    }
   }
 
   void expression(const ExprNode& e, Level around) {
@@ -218,6 +264,16 @@ class Printer {
   void access(const BufferPtr& buffer, const std::vector<Expr>& indices) {
     put("{}[", name(buffer.get(), buffer->name));
     list(indices);
+    put("]");
+  }
+  // NAME[FROM : EXTENT, ...]
+  void box(const Box& b) {
+    put("{}{}[", b.transposed ? "transposed " : "", name(b.buffer.get(), b.buffer->name));
+    for (size_t i = 0; i < b.indices.size(); ++i) {
+      if (i) put(", ");
+      expression(*b.indices[i], kOrLevel);
+      put(" : {}", b.extents[i]);
+    }
     put("]");
   }
   void call(std::string_view function, const std::vector<Expr>& args) {

@@ -96,11 +96,25 @@ class Hasher {
     exprs(s->indices);
     if (s->kind == StmtKind::kPrefetch) add(static_cast<uint64_t>(s->cache));
     expr(s->value);
+    gpu_parts(s);
     text(s->name);
     add(s->buffers.size());
     for (const BufferPtr& b : s->buffers) buffer(b);
     add(s->body.size());
     for (const Stmt& child : s->body) stmt(child);
+  }
+
+  // What only statements of GPUs have; other statements keep the hash that they always had.
+  void gpu_parts(const Stmt& s) {
+    if (s->async || s->warp) add(s->async ? 1 : 2);
+    if (s->count != 0) add(static_cast<uint64_t>(s->count));
+    for (const int warps : s->warps) add(static_cast<uint64_t>(warps));
+    for (const Box& box : s->boxes) {
+      buffer(box.buffer);
+      exprs(box.indices);
+      for (const int64_t extent : box.extents) add(static_cast<uint64_t>(extent));
+      add(box.transposed ? 1 : 0);
+    }
   }
 
   bool exact_;

@@ -31,12 +31,20 @@ class StmtSimplifier {
         const Expr value = exprs_.simplify(s->value);
         const Expr own = load(s->buffer, indices);
         if (equal(own, value)) return make_block({});  // x = x
-        return make_store(s->buffer, std::move(indices), value);
+        return s->async ? make_async_store(s->buffer, std::move(indices), value)
+                        : make_store(s->buffer, std::move(indices), value);
       }
       case StmtKind::kPrefetch: return make_prefetch(s->buffer, all(s->indices), s->cache);
       case StmtKind::kExtern: return s;
+      case StmtKind::kRoles:
+        return map_body(s, [this](const Stmt& role) { return simplify(role); });
+      default: {
+        std::vector<Box> boxes = s->boxes;
+        for (Box& box : boxes) box.indices = all(box.indices);
+        return with_exprs(*s, nullptr, nullptr, nullptr, all(s->indices),
+                          s->value ? exprs_.simplify(s->value) : nullptr, {}, std::move(boxes));
+      }
     }
-    HONE_ASSERT(false, "an unknown statement");
   }
 
  private:
@@ -101,13 +109,14 @@ class StmtSimplifier {
 
   Stmt alloc(const StmtNode& s) {
     std::vector<Stmt> body = statements(s.body);
+    if (s.buffer->scope == Scope::kSignal) return with_body(s, std::move(body));
     const bool is_read = std::any_of(
         body.begin(), body.end(), [&](const Stmt& child) { return reads(*child, s.buffer.get()); });
     if (!is_read) {
       for (Stmt& child : body) child = drop_stores(child, s.buffer);
       return make_block(std::move(body));
     }
-    return make_alloc(s.buffer, std::move(body));
+    return with_body(s, std::move(body));
   }
 
   Simplifier exprs_;

@@ -176,6 +176,8 @@ class Verifier {
             return invalid("extern {} uses a buffer outside of its scope", s.name);
         }
         return writable(s.buffers.back());
+      case StmtKind::kBarrier: return ok_status();
+      default: break;
     }
     return invalid("an unknown statement");
   }

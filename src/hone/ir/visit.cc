@@ -15,6 +15,7 @@ Stmt replace_buffers(const Stmt& s, const BufferMap& map) {
     StmtNode copy = *node;
     copy.buffer = other(copy.buffer);
     for (BufferPtr& buffer : copy.buffers) buffer = other(buffer);
+    for (Box& box : copy.boxes) box.buffer = other(box.buffer);
     return std::make_shared<const StmtNode>(std::move(copy));
   });
 }

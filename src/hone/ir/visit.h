@@ -15,6 +15,9 @@ void for_each_expr(const StmtNode& s, const F& f) {
     if (*e) f(*e);
   }
   for (const Expr& index : s.indices) f(index);
+  for (const Box& box : s.boxes) {
+    for (const Expr& index : box.indices) f(index);
+  }
 }
 template <typename F>
 [[nodiscard]] bool any_expr(const StmtNode& s, const F& test) {

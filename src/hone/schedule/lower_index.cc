@@ -132,7 +132,7 @@ Stmt IndexMap::place_body(const Stmt& s, const ir::VarMap& axes) const {
                           place(s->value));
   }
   return ir::with_exprs(*s, place(s->min), place(s->extent), place(s->condition),
-                        std::move(indices), place(s->value), std::move(body));
+                        std::move(indices), place(s->value), std::move(body), {});
 }
 
 }  // namespace hone::schedule

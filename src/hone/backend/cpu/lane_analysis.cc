@@ -76,8 +76,8 @@ struct LaneVisitor {
       case StmtKind::kBlock: return scan_all(s.body, direct);
       case StmtKind::kPrefetch: return true;
       case StmtKind::kStore: return scan_store(s, direct);
+      default: return false;
     }
-    return false;
   }
   bool scan_all(const std::vector<ir::Stmt>& body, bool direct) {
     return std::all_of(body.begin(), body.end(),

@@ -48,6 +48,7 @@ void Statements::emit(const StmtNode& s) {
     case StmtKind::kAlloc: return emit_alloc(s);
     case StmtKind::kPrefetch: return memory_.prefetch(s);
     case StmtKind::kExtern: return emit_extern(s);
+    default: return fail(invalid("a statement of GPUs in code of a CPU"));
   }
 }
 
@@ -101,6 +102,7 @@ void Statements::emit_for(const StmtNode& s) {
       return;
     case ForKind::kSerial:
     case ForKind::kParallel: return emit_serial(s);
+    default: return fail(invalid("a loop over threads of a GPU in code of a CPU"));
   }
 }
 
