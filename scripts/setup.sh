@@ -11,6 +11,7 @@ packages=(
   nlohmann-json3-dev libcli11-dev libabsl-dev libfmt-dev zlib1g-dev libpq-dev libxgboost-dev libtorch-dev
   # to test and to measure against
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
+  ocl-icd-libopencl1 pocl-opencl-icd
   postgresql-15
   # to check the sources
   clang-format
