@@ -46,7 +46,8 @@ std::optional<Compiled> compile_if_new(const ModelTasks& model, size_t group,
   if (!program.ok()) return out;
   if (!seen.insert(ir::identity(*program)).second) return std::nullopt;
   for (int i = 0; i < kTimes; ++i) {
-    const Result<backend::cpu::ObjectCode> code = backend::cpu::compile(*program, model.target());
+    const Result<backend::cpu::ObjectCode> code =
+        backend::cpu::compile(*program, model.target().cpu());
     out.failure = code.status().message();
     if (!code.ok()) break;
     if (i == 0 || code->cost.seconds() < out.cost.seconds()) out.cost = code->cost;

@@ -14,6 +14,7 @@
 #include "hone/ir/printer.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/target/target.h"
 
 #include "fuzz.h"
 #include "random_task.h"
@@ -156,7 +157,8 @@ std::string check(const RandomTask& task, const schedule::Steps& steps,
                   int64_t alignment) {
   const Result<ir::Program> program = schedule::lower(task.dag, steps);
   if (!program.ok()) return "lower: " + program.status().message();
-  const auto code = backend::cpu::compile(*program, target, {.argument_alignment = alignment});
+  const auto code =
+      backend::cpu::compile(*program, target.cpu(), {.argument_alignment = alignment});
   if (code.status().code() == Code::kUnsupported) return "";
   if (!code.ok()) return "compile: " + code.status().message();
   const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(*program);

@@ -9,6 +9,7 @@
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
 #include "hone/schedule/random_schedule.h"
+#include "hone/target/target.h"
 
 #include "fuzz.h"
 

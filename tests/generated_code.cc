@@ -61,7 +61,8 @@ Status print_model(const std::string& path, const std::string& device) {
     HONE_ASSIGN_OR_RETURN(
         const ir::Program program,
         schedule::lower(model.dag(g), chosen[g], {.parameters = model.target().passes}));
-    const Result<backend::cpu::ObjectCode> code = backend::cpu::compile(program, model.target());
+    const Result<backend::cpu::ObjectCode> code =
+        backend::cpu::compile(program, model.target().cpu());
     if (!code.ok() && code.status().code() != Code::kUnsupported) return code.status();
     HONE_ASSIGN_OR_RETURN(const uint64_t inputs, hash_of_inputs(model, g));
     std::string steps = schedule::to_string(chosen[g]);

@@ -15,8 +15,8 @@ namespace {
 
 using namespace compute::testing;
 
-target::Target small_target() {
-  target::Target target;
+target::Cpu small_target() {
+  target::Cpu target;
   target.vector_bytes = 16;
   target.vector_registers = 16;
   target.caches = {{1, 2048, 64, 1, 64}, {2, 16384, 64, 1, 32}};
@@ -60,7 +60,7 @@ TEST(nest, counts_what_the_interpreter_touches) {
       conv2d({.h = 8, .w = 12, .ic = 4, .oc = 8, .kernel = 1, .pad = 0, .residual = true}),
       depthwise(8, 8, 16, 1), global_pool(4, 4, 16)};
   for (const compute::Dag& dag : dags) {
-    const Result<space::Space> space = space::Space::create(dag, small_target());
+    const Result<space::Space> space = space::Space::create(dag, {.part = small_target()});
     ASSERT_TRUE(space.ok());
     Rng rng(2);
     int exact = 0;
@@ -86,7 +86,7 @@ TEST(nest, counts_what_the_interpreter_touches) {
 // Two groups of four channels in one vector of eight take half of the multiply-adds; each loads its
 // data from one vector, and the weights of both are one.
 TEST(cpu_measure, groups_that_share_a_vector_count_as_one) {
-  target::Target target = small_target();
+  target::Cpu target = small_target();
   target.vector_bytes = 32;
   const compute::Dag dag = grouped_conv2d(8, 8, 4, 8, 4, 1);
   const auto measured = [&](const std::string& lanes, const std::string& sum) {
@@ -124,8 +124,8 @@ TEST(cpu_measure, groups_that_share_a_vector_count_as_one) {
 }
 
 TEST(features, rows_are_finite_and_tell_schedules_apart) {
-  const Result<space::Space> space =
-      space::Space::create(conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), small_target());
+  const Result<space::Space> space = space::Space::create(
+      conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), {.part = small_target()});
   ASSERT_TRUE(space.ok());
   Rng rng(4);
   std::set<std::vector<float>> rows;
@@ -250,7 +250,7 @@ TEST(cpu_measure, a_square_that_is_turned_costs_less_than_stores_lane_by_lane) {
 }
 
 TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
-  const target::Target target = small_target();
+  const target::Cpu target = small_target();
   const compute::Dag dag = gemm(64, 64, 64);
   const auto seconds = [&](std::string_view text, int threads) {
     const Scheduled s = scheduled(dag, text);
@@ -288,7 +288,7 @@ TEST(cpu_measure, what_neighbouring_windows_share_is_one_load) {
 }
 
 TEST(cpu_measure, vectors_of_half_the_width_start_more_often_where_whole_ones_run_in_halves) {
-  target::Target target = small_target();
+  target::Cpu target = small_target();
   target.vector_bytes = 64;
   const auto bounds = [&](int lanes, int per_cycle) {
     target.fma_per_cycle = per_cycle;

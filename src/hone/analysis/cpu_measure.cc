@@ -69,7 +69,7 @@ Loads measure_loads(const Nest& nest, const Body& body) {
 }
 
 // Returns the multiply-adds that the target starts in each cycle.
-double fmas_per_cycle(const Body& body, const target::Target& target) {
+double fmas_per_cycle(const Body& body, const target::Cpu& target) {
   const bool halves = body.is_vector && !body.fused && body.plan.width * 2 <= body.plan.lanes &&
                       target.fma_per_cycle == 1 && target.vector_bytes >= kLineBytes;
   return halves ? kHalvesPerCycle : target.fma_per_cycle;
@@ -83,7 +83,7 @@ double test_cycles(const Nest& nest, const Body& body) {
   return kTestCycles * tests;
 }
 
-void measure_compute(const Nest& nest, const Body& body, const target::Target& target,
+void measure_compute(const Nest& nest, const Body& body, const target::Cpu& target,
                      StageMeasure& out) {
   const NestAccess& write = nest.accesses.back();
   const bool in_registers = write.scope == ir::Scope::kRegister;
@@ -139,7 +139,7 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
 // Bytes that cross into each cache level: the nest's data fit from some loop inwards; one loop
 // further out every access is fetched once per iteration of the loops around it, unless it does not
 // move with that loop.
-void measure_traffic(const Nest& nest, const Body& body, const target::Target& target, int threads,
+void measure_traffic(const Nest& nest, const Body& body, const target::Cpu& target, int threads,
                      StageMeasure& out) {
   const size_t depth = nest.loops.size();
   const size_t count = nest.accesses.size();
@@ -196,11 +196,11 @@ void measure_traffic(const Nest& nest, const Body& body, const target::Target& t
 }  // namespace
 
 CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds,
-                       const target::Target& target, int threads) {
+                       const target::Cpu& target, int threads) {
   return measure_cpu(build_nests(state, bounds), target, threads);
 }
 
-CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Target& target, int threads) {
+CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Cpu& target, int threads) {
   CpuMeasure measure;
   for (const Nest& nest : nests) {
     auto root = std::find_if(measure.roots.begin(), measure.roots.end(),
@@ -234,7 +234,7 @@ double RootMeasure::busiest_share(int threads) const {
   return std::ceil(tiles / std::min<double>(threads, tiles)) / tiles;
 }
 
-double RootMeasure::seconds(const target::Target& target, int threads) const {
+double RootMeasure::seconds(const target::Cpu& target, int threads) const {
   double slowest = compute_cycles, sum = compute_cycles;
   for (const double cycles : level_cycles) {
     slowest = std::max(slowest, cycles);
@@ -246,7 +246,7 @@ double RootMeasure::seconds(const target::Target& target, int threads) const {
   return cycles * busiest_share(threads) / (target.ghz * 1e9) + fork_join;
 }
 
-double CpuMeasure::seconds(const target::Target& target, int threads) const {
+double CpuMeasure::seconds(const target::Cpu& target, int threads) const {
   double total = 0;
   for (const RootMeasure& root : roots) total += root.seconds(target, threads);
   return total;

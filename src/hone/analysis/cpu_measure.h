@@ -6,7 +6,7 @@
 #include <span>
 
 #include "hone/analysis/nest.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::analysis {
 
@@ -51,17 +51,17 @@ struct RootMeasure {
   // Returns the share of the work that the busiest thread has, and the time of the root with that
   // many threads.
   [[nodiscard]] double busiest_share(int threads) const;
-  [[nodiscard]] double seconds(const target::Target& target, int threads) const;
+  [[nodiscard]] double seconds(const target::Cpu& target, int threads) const;
 };
 
 struct CpuMeasure {
   std::vector<RootMeasure> roots;
-  [[nodiscard]] double seconds(const target::Target& target, int threads) const;
+  [[nodiscard]] double seconds(const target::Cpu& target, int threads) const;
 };
 
 [[nodiscard]] CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds,
-                                     const target::Target& target, int threads);
-[[nodiscard]] CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Target& target,
+                                     const target::Cpu& target, int threads);
+[[nodiscard]] CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Cpu& target,
                                      int threads);
 
 }  // namespace hone::analysis

@@ -195,7 +195,7 @@ void write_outer(const Nest& nest, Writer& out) {
   out.plain("useful", nest.useful);
 }
 
-void write_registers(const Nest& nest, const target::Target& target, Writer& out) {
+void write_registers(const Nest& nest, const target::Cpu& target, Writer& out) {
   const RegisterTile tile = register_tile(nest, target);
   out.group("registers");
   out.count("tile", tile.vectors);
@@ -204,7 +204,7 @@ void write_registers(const Nest& nest, const target::Target& target, Writer& out
   out.plain("in_registers", tile.in_registers ? 1 : 0);
 }
 
-void write_machine(const target::Target& target, int threads, Writer& out) {
+void write_machine(const target::Cpu& target, int threads, Writer& out) {
   out.group("machine");
   out.count("threads", threads);
   out.count("vector_bytes", target.vector_bytes);
@@ -225,7 +225,7 @@ void write_machine(const target::Target& target, int threads, Writer& out) {
 }
 
 // All but the machine.
-void write_nest(const Nest& nest, const target::Target& target, Writer& out) {
+void write_nest(const Nest& nest, const target::Cpu& target, Writer& out) {
   write_ops(nest, out);
   write_annotation(nest, Annotation::kVectorize, "vector", out);
   write_annotation(nest, Annotation::kUnroll, "unroll", out);
@@ -259,7 +259,7 @@ AnnotatedLoops annotated_loops(const Nest& nest, Annotation annotation) {
   return loops;
 }
 
-RegisterTile register_tile(const Nest& nest, const target::Target& target) {
+RegisterTile register_tile(const Nest& nest, const target::Cpu& target) {
   const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
   RegisterTile tile;
   tile.in_registers = nest.accesses.back().scope == ir::Scope::kRegister;
@@ -278,18 +278,18 @@ RegisterTile register_tile(const Nest& nest, const target::Target& target) {
   return tile;
 }
 
-FeatureRow features_of(const Nest& nest, const target::Target& target, int threads) {
+FeatureRow features_of(const Nest& nest, const target::Cpu& target, int threads) {
   return features_of(nest, target, machine_features(target, threads));
 }
 
-MachineRow machine_features(const target::Target& target, int threads) {
+MachineRow machine_features(const target::Cpu& target, int threads) {
   MachineRow row;
   Writer writer(row.data(), nullptr);
   write_machine(target, threads, writer);
   return row;
 }
 
-FeatureRow features_of(const Nest& nest, const target::Target& target, const MachineRow& machine) {
+FeatureRow features_of(const Nest& nest, const target::Cpu& target, const MachineRow& machine) {
   FeatureRow row;
   Writer writer(row.data(), nullptr);
   write_nest(nest, target, writer);
@@ -303,8 +303,8 @@ const std::vector<std::string>& feature_names() {
     nest.accesses.emplace_back();
     std::vector<std::string> collected;
     Writer writer(nullptr, &collected);
-    write_nest(nest, target::Target(), writer);
-    write_machine(target::Target(), 1, writer);
+    write_nest(nest, target::Cpu(), writer);
+    write_machine(target::Cpu(), 1, writer);
     return collected;
   }();
   return names;

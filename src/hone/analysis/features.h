@@ -9,7 +9,7 @@
 #include <array>
 
 #include "hone/analysis/nest.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::analysis {
 
@@ -31,10 +31,10 @@ inline constexpr int kNumFeatures =
 using FeatureRow = std::array<float, kNumFeatures>;
 using MachineRow = std::array<float, kMachineFeatures>;
 
-[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target, int threads);
+[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Cpu& target, int threads);
 // Returns the last numbers of every row, which describe the machine.
-[[nodiscard]] MachineRow machine_features(const target::Target& target, int threads);
-[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target,
+[[nodiscard]] MachineRow machine_features(const target::Cpu& target, int threads);
+[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Cpu& target,
                                      const MachineRow& machine);
 // The vectors that a statement keeps in registers while its innermost loops run.
 struct RegisterTile {
@@ -42,7 +42,7 @@ struct RegisterTile {
   double lanes_used = 0;  // share of lanes; 0 without a vector
   bool in_registers = false;
 };
-[[nodiscard]] RegisterTile register_tile(const Nest& nest, const target::Target& target);
+[[nodiscard]] RegisterTile register_tile(const Nest& nest, const target::Cpu& target);
 // The loops of one kind: how many, the product of their extents, and the extent of the innermost; 0
 // if there are none.
 struct AnnotatedLoops {

@@ -58,7 +58,7 @@ double vector_count(const NestLoop& loop, int lanes) {
              : static_cast<double>(loop.extent);
 }
 
-Body find_body(const Nest& nest, const target::Target& target) {
+Body find_body(const Nest& nest, const target::Cpu& target) {
   Body body;
   body.plan = target::plan_loop(lane_facts(nest), target);
   body.is_vector = !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;

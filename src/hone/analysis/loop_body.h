@@ -18,7 +18,7 @@ struct Body {
   double vectors = 1;      // vector operations per operation of a point
   [[nodiscard]] bool is_square() const { return plan.kind == target::LoopKind::kSquare; }
 };
-[[nodiscard]] Body find_body(const Nest& nest, const target::Target& target);
+[[nodiscard]] Body find_body(const Nest& nest, const target::Cpu& target);
 
 // Returns the vectors along a vectorized loop, or the iterations of another one.
 [[nodiscard]] double vector_count(const NestLoop& loop, int lanes);

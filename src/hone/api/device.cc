@@ -17,18 +17,19 @@ std::vector<std::string> device_names() { return target::names(); }
 
 Result<Device> find_device(const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
+  const target::Cpu& cpu = target.cpu();
   Device device = {.name = target.name,
                    .key = target::device_key(target),
-                   .triple = target.triple,
-                   .cpu = target.cpu,
-                   .cores = target.cores,
-                   .ghz = target.ghz,
-                   .vector_bytes = target.vector_bytes,
-                   .vector_registers = target.vector_registers,
-                   .core_flops = 2.0 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9,
+                   .triple = cpu.triple,
+                   .cpu = cpu.model,
+                   .cores = cpu.cores,
+                   .ghz = cpu.ghz,
+                   .vector_bytes = cpu.vector_bytes,
+                   .vector_registers = cpu.vector_registers,
+                   .core_flops = 2.0 * cpu.fma_per_cycle * cpu.lanes(4) * cpu.ghz * 1e9,
                    .caches = {},
                    .text = target::describe(target)};
-  for (const target::Cache& cache : target.caches)
+  for (const target::Cache& cache : cpu.caches)
     device.caches.push_back({cache.level, cache.bytes, cache.line_bytes, cache.shared_by});
   return device;
 }
@@ -62,7 +63,7 @@ std::string describe(const Roofline& roofline) { return trial::describe(roofline
 
 CoreReport look_at_cores(int threads, double nearest_seconds) {
   std::vector<int> cpus = target::cpus_of_cores();
-  const int wanted = threads > 0 ? threads : target::host().cores;
+  const int wanted = threads > 0 ? threads : target::host().cpu().cores;
   cpus.resize(std::min(cpus.size(), static_cast<size_t>(wanted)));
   const measure::CoreState state = measure::look_at_cores(cpus);
   CoreReport report = {.threads = static_cast<int>(cpus.size()),

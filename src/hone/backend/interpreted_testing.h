@@ -75,12 +75,6 @@ class GpusAreInterpreted {
   GpusAreInterpreted& operator=(const GpusAreInterpreted&) = delete;
 };
 
-// Returns a target whose kind is GPU and whose numbers are those of this machine.
-inline target::Target some_gpu() {
-  target::Target gpu = target::host();
-  gpu.name = "some-gpu";
-  gpu.triple = "nvptx64-nvidia-cuda";
-  return gpu;
-}
+inline target::Target some_gpu() { return {.name = "some-gpu", .part = target::Gpu()}; }
 
 }  // namespace hone::backend::testing

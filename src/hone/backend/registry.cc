@@ -33,7 +33,7 @@ Result<std::shared_ptr<const Backend>> of(target::Kind kind) {
 }
 
 Result<std::shared_ptr<const Backend>> of(const target::Target& target) {
-  return of(target::kind_of(target));
+  return of(target.kind());
 }
 
 void install(target::Kind kind, std::shared_ptr<const Backend> backend) {

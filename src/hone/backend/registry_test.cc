@@ -9,9 +9,9 @@ namespace hone::backend {
 namespace {
 
 TEST(registry, a_device_has_the_back_end_of_its_kind) {
-  EXPECT_EQ(target::kind_of(*target::find("aarch64-neon")), target::Kind::kCpu);
+  EXPECT_EQ(target::find("aarch64-neon")->kind(), target::Kind::kCpu);
   EXPECT_EQ(of(*target::find("aarch64-neon")).value(), of(target::host()).value());
-  EXPECT_EQ(target::kind_of(testing::some_gpu()), target::Kind::kGpu);
+  EXPECT_EQ(testing::some_gpu().kind(), target::Kind::kGpu);
   const testing::GpusAreInterpreted installed;
   EXPECT_NE(of(testing::some_gpu()).value(), of(target::host()).value());
 }

@@ -222,7 +222,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
     targets.push_back(std::move(target));
     sample.devices.push_back({&targets.back(), target::device_key(targets.back())});
   }
-  const int cores = targets[0].cores;
+  const int cores = targets[0].cpu().cores;
   sample.threads = options.threads;
   if (sample.threads.empty()) sample.threads = cores > 1 ? std::vector{1, cores} : std::vector{1};
   for (const int threads : sample.threads) {

@@ -12,8 +12,8 @@ namespace {
 
 TEST(dataset_make, measures_on_the_machine_that_is_given) {
   target::Target target = target::host();
-  target.cores = 1;
-  for (target::Cache& cache : target.caches) cache.bytes /= 2;
+  target.cpu().cores = 1;
+  for (target::Cache& cache : target.cpu().caches) cache.bytes /= 2;
   std::atomic<int> jobs = 0;
   const machine::NullMachine machine(target, [&jobs](const measure::Job& job) {
     ++jobs;

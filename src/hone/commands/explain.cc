@@ -154,10 +154,11 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
   HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
                         space::make_candidate(model.dag(task), steps));
   HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
+  const target::Cpu& cpu = model.target().cpu();
   const analysis::CpuMeasure measure =
-      analysis::measure_cpu(candidate.state, candidate.bounds, model.target(), model.threads());
-  const double cycle = 1e-9 / model.target().ghz;
-  out.level_seconds.assign(model.target().caches.size(), 0);
+      analysis::measure_cpu(candidate.state, candidate.bounds, cpu, model.threads());
+  const double cycle = 1e-9 / cpu.ghz;
+  out.level_seconds.assign(cpu.caches.size(), 0);
   for (const analysis::RootMeasure& root : measure.roots) {
     out.compute_seconds += root.compute_cycles * cycle;
     for (size_t level = 0; level < root.level_cycles.size(); ++level)

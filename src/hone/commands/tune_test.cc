@@ -338,8 +338,8 @@ std::set<std::string> devices_of(const std::string& path) {
 
 TEST(facade, tunes_on_a_second_machine_with_other_limits) {
   target::Target target = target::host();
-  target.cores = 1;
-  for (target::Cache& cache : target.caches) cache.bytes /= 2;
+  target.cpu().cores = 1;
+  for (target::Cache& cache : target.cpu().caches) cache.bytes /= 2;
   const machine::LocalMachine machine(target);
   Fixture f;
   f.hooks.machine = &machine;

@@ -211,7 +211,8 @@ Result<VerifyReport> compare_run(const ModelTasks& model, const Assembly& assemb
 Result<VerifyReport> verify_tasks(const graph::Graph& imported, const ModelTasks& model,
                                   const Assembly& assembly, const std::vector<Tensor>& inputs,
                                   double tolerance, const std::atomic<bool>* interrupted) {
-  const NaiveOptions naive{.threads = machine::local().target().cores, .interrupted = interrupted};
+  const NaiveOptions naive{.threads = machine::local().target().cpu().cores,
+                           .interrupted = interrupted};
   HONE_ASSIGN_OR_RETURN(const Reference reference, naive_reference(imported, model.graph, inputs,
                                                                    values_in_memory(model), naive));
   return compare_run(model, assembly, inputs, reference, report_of(model, tolerance));

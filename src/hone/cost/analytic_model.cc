@@ -13,8 +13,8 @@ class AnalyticModel : public CostModel {
     for (const Query& query : queries) {
       const space::Candidate& candidate = *query.candidate;
       const analysis::CpuMeasure measure =
-          analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
-      seconds.push_back(measure.seconds(*query.target, query.threads));
+          analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads);
+      seconds.push_back(measure.seconds(query.cpu(), query.threads));
     }
     return seconds;
   }

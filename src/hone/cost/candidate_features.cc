@@ -46,7 +46,7 @@ Parts find_parts(std::span<const Nest> nests, const CpuMeasure& measure, const Q
     parts.all_operations += nest.operations();
   }
   if (parts.main) parts.main_operations = parts.main->operations();
-  parts.seconds = std::max(measure.seconds(*query.target, query.threads), 1e-12);
+  parts.seconds = std::max(measure.seconds(query.cpu(), query.threads), 1e-12);
   return parts;
 }
 
@@ -57,7 +57,7 @@ void write_statement(const Nest* main, const Query& query, RowWriter& out) {
     for (const std::string& name : analysis::feature_names()) names.push_back("main." + name);
     return names;
   }();
-  out.copy(kNames, main ? analysis::features_of(*main, *query.target, query.threads)
+  out.copy(kNames, main ? analysis::features_of(*main, query.cpu(), query.threads)
                         : analysis::FeatureRow());
 }
 
@@ -118,7 +118,7 @@ void write_loops(const Nest* nest, RowWriter& out) {
 }
 
 // Writes how the main statement keeps its values in registers.
-void write_tile(const Nest* nest, const target::Target& target, RowWriter& out) {
+void write_tile(const Nest* nest, const target::Cpu& target, RowWriter& out) {
   const analysis::RegisterTile tile =
       nest ? analysis::register_tile(*nest, target) : analysis::RegisterTile();
   out.count("main.registers.tile", tile.vectors);
@@ -165,7 +165,7 @@ void write_measure(const Parts& parts, const Query& query, RowWriter& out) {
   std::array<double, kCacheLevels> levels{};
   for (const RootMeasure& r : parts.measure.roots) {
     compute += r.compute_cycles;
-    if (&r != parts.main_root) rest += r.seconds(*query.target, query.threads);
+    if (&r != parts.main_root) rest += r.seconds(query.cpu(), query.threads);
     for (size_t i = 0; i < std::min(kCacheLevels, r.level_cycles.size()); ++i)
       levels[i] += r.level_cycles[i];
   }
@@ -195,7 +195,7 @@ void write_share(const Parts& parts, RowWriter& out) {
 // All of kMeasure.
 void write_measured(const Parts& parts, const Query& query, RowWriter& out) {
   write_share(parts, out);
-  write_tile(parts.main, *query.target, out);
+  write_tile(parts.main, query.cpu(), out);
   write_measure(parts, query, out);
 }
 
@@ -216,7 +216,7 @@ double write(const Parts& parts, const Query& query, FeatureSet set, RowWriter& 
   write_statement(parts.main, query, out);
   write_sums(parts.nests, parts.all_operations, out);
   write_loops(parts.main, out);
-  const target::Target& target = *query.target;
+  const target::Cpu& target = query.cpu();
   const double peak = target.lanes(4) * target.fma_per_cycle * target.ghz * 1e9 * query.threads;
   return (1 + parts.all_operations) / peak;
 }
@@ -238,7 +238,7 @@ CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
   features.row.resize(candidate_feature_names(set).size());
   const space::Candidate& candidate = *query.candidate;
   const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
-  const CpuMeasure measure = analysis::measure_cpu(nests, *query.target, query.threads);
+  const CpuMeasure measure = analysis::measure_cpu(nests, query.cpu(), query.threads);
   RowWriter writer(features.row);
   features.base_seconds = write(find_parts(nests, measure, query), query, set, writer);
   return features;

@@ -15,6 +15,7 @@ struct Query {
   const target::Target* target;
   int threads;
   uint64_t task;  // task key
+  [[nodiscard]] const target::Cpu& cpu() const { return target->cpu(); }
 };
 
 struct Observation {

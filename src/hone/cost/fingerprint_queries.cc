@@ -202,36 +202,39 @@ space::Candidate scheduled(const compute::Dag& dag, std::string_view text) {
 
 // Numbers of their own: those of named targets may be corrected.
 target::Target with_avx512() {
-  target::Target t;
-  t.name = "avx512";
-  t.triple = "x86_64-linux-gnu";
-  t.cpu = "x86-64-v4";
-  t.vector_bytes = 64;
-  t.vector_registers = 32;
-  t.masked_memory = t.broadcast_operand = true;
-  t.fma_per_cycle = t.loads_per_cycle = 1;
-  t.fma_latency = 4;
-  t.cores = 2;
-  t.ghz = 3.5;
-  t.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}, {3, 32 << 20, 64, 2, 16}};
-  t.memory_bytes_per_cycle = 6;
-  return t;
+  return {
+      .name = "avx512",
+      .part = target::Cpu{
+          .triple = "x86_64-linux-gnu",
+          .model = "x86-64-v4",
+          .vector_bytes = 64,
+          .vector_registers = 32,
+          .masked_memory = true,
+          .broadcast_operand = true,
+          .fma_per_cycle = 1,
+          .fma_latency = 4,
+          .loads_per_cycle = 1,
+          .cores = 2,
+          .ghz = 3.5,
+          .caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}, {3, 32 << 20, 64, 2, 16}},
+          .memory_bytes_per_cycle = 6}};
 }
 
 target::Target with_avx2() {
-  target::Target t = with_avx512();
-  t.name = "avx2";
-  t.cpu = "x86-64-v3";
-  t.vector_bytes = 32;
-  t.vector_registers = 16;
-  t.masked_memory = t.broadcast_operand = false;
-  t.fma_per_cycle = t.loads_per_cycle = 2;
-  t.fma_latency = 5;
-  t.cores = 4;
-  t.ghz = 2.5;
-  t.caches = {{1, 48 << 10, 64, 1, 48}, {2, 256 << 10, 64, 1, 24}, {3, 8 << 20, 64, 4, 12}};
-  t.memory_bytes_per_cycle = 4;
-  return t;
+  return {
+      .name = "avx2",
+      .part = target::Cpu{
+          .triple = "x86_64-linux-gnu",
+          .model = "x86-64-v3",
+          .vector_bytes = 32,
+          .vector_registers = 16,
+          .fma_per_cycle = 2,
+          .fma_latency = 5,
+          .loads_per_cycle = 2,
+          .cores = 4,
+          .ghz = 2.5,
+          .caches = {{1, 48 << 10, 64, 1, 48}, {2, 256 << 10, 64, 1, 24}, {3, 8 << 20, 64, 4, 12}},
+          .memory_bytes_per_cycle = 4}};
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(pretrained, every_named_model_can_be_made) {
   }
   EXPECT_EQ(default_model(machine()), "combined");
   target::Target zen5 = machine();
-  zen5.cpu = "znver5";
+  zen5.cpu().model = "znver5";
   EXPECT_EQ(default_model(zen5), "combined-znver5");
   EXPECT_EQ(model_kind("combined-znver5"), "combined");
   EXPECT_EQ(model_kind("my.model"), "my.model");

@@ -48,9 +48,10 @@ std::string_view model_kind(std::string_view name) {
 }
 
 std::string default_model(const target::Target& target) {
-  const bool known = target.triple.starts_with("x86_64") && target.vector_bytes >= 32;
+  const target::Cpu& cpu = target.cpu();
+  const bool known = cpu.triple.starts_with("x86_64") && cpu.vector_bytes >= 32;
   if (!known) return "analytic";
-  const std::string usual(model_name(FeatureSet::kCombined)), own = usual + "-" + target.cpu;
+  const std::string usual(model_name(FeatureSet::kCombined)), own = usual + "-" + cpu.model;
   const std::span<const Pretrained> shipped = pretrained_models();
   const bool learned = std::any_of(shipped.begin(), shipped.end(),
                                    [&](const Pretrained& model) { return model.name == own; });

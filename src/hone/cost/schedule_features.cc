@@ -32,7 +32,7 @@ const NestAccess* read_of(const Nest* nest, size_t i) {
 }
 
 // Writes what limits a body, as shares of its cycles, and how much it keeps in registers.
-void write_body(const StageMeasure& stage, const target::Target& target, RowWriter& out) {
+void write_body(const StageMeasure& stage, const target::Cpu& target, RowWriter& out) {
   const double cycles = std::max(stage.body_cycles, 1.0);
   out.plain("body.arithmetic", stage.bounds.arithmetic / cycles);
   out.plain("body.loads", stage.bounds.loads / cycles);
@@ -343,7 +343,7 @@ void write_parallel(const MainStatement& main, const CpuMeasure& measure, const 
                     RowWriter& out) {
   static const RootMeasure kNone;
   const RootMeasure& root = main.root ? *main.root : kNone;
-  const double seconds = measure.seconds(*query.target, query.threads);
+  const double seconds = measure.seconds(query.cpu(), query.threads);
   double forks = 0;
   for (const RootMeasure& one : measure.roots) forks += one.tiles > 1 && query.threads > 1 ? 1 : 0;
   out.plain("parallel.threads", query.threads);
@@ -360,7 +360,7 @@ void write_schedule_features(const MainStatement& main, std::span<const Nest> ne
   static const StageMeasure kNone;
   const StageMeasure& stage = main.stage ? *main.stage : kNone;
   const Nest* nest = main.stage ? main.nest : nullptr;
-  write_body(stage, *query.target, out);
+  write_body(stage, query.cpu(), out);
   write_caches(nest, stage, out);
   const std::vector<Role> roles = nest ? find_roles(*nest) : std::vector<Role>();
   write_tiles(nest, roles, stage, out);

@@ -9,7 +9,7 @@ namespace hone::learn {
 BoundScores static_bounds(const cost::Query& query) {
   const space::Candidate& candidate = *query.candidate;
   const analysis::CpuMeasure measure =
-      analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
+      analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads);
   double memory = 0, core = 0;
   for (const analysis::RootMeasure& root : measure.roots) {
     const double share = root.busiest_share(query.threads);

@@ -9,11 +9,12 @@ Result<target::Target> Machine::find(std::string_view name) const {
   HONE_ASSIGN_OR_RETURN(target::Target found, target::find(name));
   if (!name.starts_with("host-")) return found;
   // A part of the machine has fewer instructions; the rest is the machine's.
-  const target::Target& whole = target();
-  found.cores = whole.cores;
-  found.ghz = whole.ghz;
-  found.caches = whole.caches;
-  found.memory_bytes_per_cycle = whole.memory_bytes_per_cycle;
+  const target::Cpu& whole = target().cpu();
+  target::Cpu& part = found.cpu();
+  part.cores = whole.cores;
+  part.ghz = whole.ghz;
+  part.caches = whole.caches;
+  part.memory_bytes_per_cycle = whole.memory_bytes_per_cycle;
   return found;
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 TEST(Machine, host_is_the_machine_and_other_names_are_descriptions) {
   target::Target target = target::host();
-  target.cores = 1;
-  target.caches[0].bytes = 1 << 14;
+  target.cpu().cores = 1;
+  target.cpu().caches[0].bytes = 1 << 14;
   const LocalMachine machine(target);
   EXPECT_EQ(target::device_key(machine.find("host").value()), target::device_key(target));
   EXPECT_NE(target::device_key(target), target::device_key(target::host()));
@@ -21,14 +21,14 @@ TEST(Machine, host_is_the_machine_and_other_names_are_descriptions) {
     const target::Target found = machine.find(name).value();
     EXPECT_EQ(machine.runs(found), name.starts_with("host")) << name;
     EXPECT_EQ(machine.find_measurable(name).ok(), machine.runs(found)) << name;
-    EXPECT_TRUE(found.cores == 1 || !name.starts_with("host")) << name;
+    EXPECT_TRUE(found.cpu().cores == 1 || !name.starts_with("host")) << name;
   }
 }
 
 TEST(Machine, code_for_more_instructions_than_a_machine_has_does_not_run_there) {
   target::Target small = target::host();
-  ASSERT_FALSE(small.features.empty());
-  std::erase_if(small.features, [](const std::string& feature) { return feature[0] == '+'; });
+  ASSERT_FALSE(small.cpu().features.empty());
+  std::erase_if(small.cpu().features, [](const std::string& feature) { return feature[0] == '+'; });
   const LocalMachine machine(small);
   EXPECT_TRUE(machine.runs(small));
   EXPECT_FALSE(machine.runs(target::host()));

@@ -67,7 +67,10 @@ int meet(void* const* args, void*, int64_t, int64_t, int) {
 class Bench {
  public:
   Bench(const target::Target& target, int threads)
-      : target_(target), threads_(threads), counts_(fork_join_threads(threads)) {}
+      : target_(target),
+        cpu_(target.cpu()),
+        threads_(threads),
+        counts_(fork_join_threads(threads)) {}
 
   Status prepare(trial::Roofline& roofline, int64_t memory) {
     one_.reset(runtime::pool_create({.num_threads = 1}));
@@ -79,19 +82,19 @@ class Bench {
       if (threads < threads_ && !forks_.back())
         return error(Code::kIo, "cannot start {} threads", threads);
     }
-    const std::vector<int64_t> sets = working_sets(target_, threads_, memory);
-    const int64_t row = roofline_row(target_) * 4;
+    const std::vector<int64_t> sets = working_sets(cpu_, threads_, memory);
+    const int64_t row = roofline_row(cpu_) * 4;
     const int64_t largest = (*std::max_element(sets.begin(), sets.end()) + row) * threads_;
-    HONE_RETURN_IF_ERROR(arena_.reserve(
-        {roofline_vectors(target_) * target_.vector_bytes, threads_ * row, largest}));
+    HONE_RETURN_IF_ERROR(
+        arena_.reserve({roofline_vectors(cpu_) * cpu_.vector_bytes, threads_ * row, largest}));
     auto* given = static_cast<float*>(arena_.piece(0));
-    const int64_t floats = roofline_vectors(target_) * target_.lanes(4);
+    const int64_t floats = roofline_vectors(cpu_) * cpu_.lanes(4);
     for (int64_t i = 0; i < floats; ++i) given[i] = 0.5F + 0.25F / static_cast<float>(i + 1);
 
     probes_.reserve(1 + 2 * roofline.levels.size());
-    HONE_RETURN_IF_ERROR(add(fma_program(target_, threads_, kFmaIterations),
+    HONE_RETURN_IF_ERROR(add(fma_program(cpu_, threads_, kFmaIterations),
                              2.0 * static_cast<double>(kFmaIterations * kFmaUnroll) *
-                                 static_cast<double>(roofline_row(target_)),
+                                 static_cast<double>(roofline_row(cpu_)),
                              1, roofline.flops));
     for (size_t i = 0; i < sets.size(); ++i) {
       trial::RooflineLevel& level = roofline.levels[i];
@@ -103,8 +106,8 @@ class Bench {
       // One core alone goes through all of the memory, too, or it would live in a cache.
       const int one_tiles = is_memory ? threads_ : 1;
       // Writing comes first: a page that was never written has no memory of its own.
-      HONE_RETURN_IF_ERROR(add(write_program(target_, stream), bytes, one_tiles, level.write));
-      HONE_RETURN_IF_ERROR(add(read_program(target_, stream), bytes, one_tiles, level.read));
+      HONE_RETURN_IF_ERROR(add(write_program(cpu_, stream), bytes, one_tiles, level.write));
+      HONE_RETURN_IF_ERROR(add(read_program(cpu_, stream), bytes, one_tiles, level.read));
     }
     return ok_status();
   }
@@ -159,6 +162,7 @@ class Bench {
   }
 
   const target::Target& target_;
+  const target::Cpu& cpu_;  // of target_
   int threads_;
   std::vector<int> counts_;     // numbers of threads whose fork and join is measured
   std::vector<PoolPtr> forks_;  // ... by these; null: all_
@@ -182,7 +186,7 @@ int64_t available_memory() {
 }
 
 // Beyond all caches, as far as there is memory.
-int64_t memory_set(const target::Target& target, int64_t most) {
+int64_t memory_set(const target::Cpu& target, int64_t most) {
   int64_t bytes = int64_t{256} << 20;
   for (const target::Cache& cache : target.caches) {
     const int64_t caches = (target.cores + cache.shared_by - 1) / cache.shared_by;
@@ -222,7 +226,7 @@ const RooflineRound& BestOfRounds::best(int enough) const {
   return rounds_ >= enough ? near_ : any_;
 }
 
-std::vector<int64_t> working_sets(const target::Target& target, int threads, int64_t memory) {
+std::vector<int64_t> working_sets(const target::Cpu& target, int threads, int64_t memory) {
   std::vector<int64_t> sets;
   int64_t closer = 0;  // what one thread has in the level before
   for (const target::Cache& cache : target.caches) {
@@ -246,21 +250,22 @@ std::vector<int> fork_join_threads(int cores) {
 
 Result<trial::Roofline> measure_roofline(const target::Target& host,
                                          const RooflineOptions& options) {
+  const target::Cpu& cpu = host.cpu();
   trial::Roofline roofline;
-  roofline.cores = host.cores;
-  for (const target::Cache& cache : host.caches)
+  roofline.cores = cpu.cores;
+  for (const target::Cache& cache : cpu.caches)
     roofline.levels.push_back(
         {.level = cache.level, .bytes = cache.bytes, .shared_by = cache.shared_by});
-  roofline.levels.push_back({.level = 0, .bytes = 0, .shared_by = host.cores});
+  roofline.levels.push_back({.level = 0, .bytes = 0, .shared_by = cpu.cores});
   roofline.unix_time = static_cast<int64_t>(std::time(nullptr));
   if (double load = 0; getloadavg(&load, 1) == 1) roofline.host_load = load;
 
   const double start = real_clock().now_seconds();
-  Bench bench(host, host.cores);
-  HONE_RETURN_IF_ERROR(bench.prepare(roofline, memory_set(host, options.max_memory)));
+  Bench bench(host, cpu.cores);
+  HONE_RETURN_IF_ERROR(bench.prepare(roofline, memory_set(cpu, options.max_memory)));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   (void)bench.round();  // only warms up
-  CoreWatch watch(host.cores, {});
+  CoreWatch watch(cpu.cores, {});
   BestOfRounds best;
   CoreChange before = watch.look();
   for (int round = 1;; ++round) {

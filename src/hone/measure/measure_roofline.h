@@ -47,7 +47,7 @@ class BestOfRounds {
 // Returns, per level, the bytes that each of `threads` threads reads in turn so that they stay in
 // that level: half of a private cache; in a shared one several times the closer caches, as far as
 // it holds them all. The last level is memory: `memory` bytes split evenly.
-[[nodiscard]] std::vector<int64_t> working_sets(const target::Target& target, int threads,
+[[nodiscard]] std::vector<int64_t> working_sets(const target::Cpu& target, int threads,
                                                 int64_t memory);
 
 // Returns the numbers of threads whose fork and join is measured: 2, 4, 8, ... and all cores.

@@ -5,6 +5,7 @@
 #include "hone/backend/cpu/compiler.h"
 #include "hone/ir/verifier.h"
 #include "hone/measure/roofline_programs.h"
+#include "hone/target/target.h"
 
 namespace hone::measure {
 namespace {
@@ -15,7 +16,7 @@ int count(const std::string& text, std::string_view what) {
   return found;
 }
 
-std::string assembly(const ir::Program& program, const target::Target& target) {
+std::string assembly(const ir::Program& program, const target::Cpu& target) {
   const auto code = backend::cpu::compile(program, target, {.keep_assembly = true});
   EXPECT_TRUE(code.ok()) << code.status().message();
   return code.ok() ? code->assembly : "";
@@ -23,7 +24,7 @@ std::string assembly(const ir::Program& program, const target::Target& target) {
 
 TEST(measure_roofline, the_kernels_are_nothing_but_what_they_measure) {
   for (const char* name : {"x86-64-avx2", "x86-64-avx512"}) {
-    const target::Target target = *target::find(name);
+    const target::Cpu target = target::find(name)->cpu();
     const std::string reg = target.vector_bytes == 64 ? "%zmm" : "%ymm";
     const auto chains = static_cast<int>(roofline_chains(target));
     const std::string fma = assembly(fma_program(target, 2, 100), target);
@@ -42,7 +43,7 @@ TEST(measure_roofline, the_kernels_are_nothing_but_what_they_measure) {
 }
 
 TEST(measure_roofline, programs_are_well_formed) {
-  const target::Target& host = target::host();
+  const target::Cpu& host = target::host().cpu();
   const Stream stream = {.tiles = 2, .rows = 3, .repeats = 5};
   for (const ir::Program& program :
        {fma_program(host, 2, 7), read_program(host, stream), write_program(host, stream)}) {
@@ -52,7 +53,7 @@ TEST(measure_roofline, programs_are_well_formed) {
 }
 
 TEST(measure_roofline, data_live_where_they_should) {
-  target::Target target = *target::find("x86-64-avx512");
+  target::Cpu target = target::find("x86-64-avx512")->cpu();
   target.caches = {{1, 48 << 10, 64, 1, 128}, {2, 2 << 20, 64, 1, 64}, {3, 64 << 20, 64, 8, 16}};
   const std::vector<int64_t> sets = working_sets(target, 8, int64_t{1} << 30);
   EXPECT_EQ(sets, (std::vector<int64_t>{24 << 10, 1 << 20, 15 << 19, 1 << 27}));
@@ -72,8 +73,8 @@ TEST(measure_roofline, finds_figures_of_this_machine) {
       measure_roofline(target::host(), {.seconds = 0, .max_memory = int64_t{8} << 20});
   ASSERT_TRUE(roofline.ok()) << roofline.status().message();
   EXPECT_TRUE(trial::check(*roofline).ok());
-  EXPECT_EQ(roofline->cores, target::host().cores);
-  EXPECT_EQ(roofline->levels.size(), target::host().caches.size() + 1);
+  EXPECT_EQ(roofline->cores, target::host().cpu().cores);
+  EXPECT_EQ(roofline->levels.size(), target::host().cpu().caches.size() + 1);
   // Far below what any machine reaches: each unit is as wrong as this only by mistake.
   EXPECT_GT(roofline->flops.one, 1e9);
   EXPECT_LT(roofline->flops.one, 1e12);

@@ -15,7 +15,7 @@ Stmt loop(const ir::VarPtr& v, int64_t extent, ForKind kind, Stmt body) {
 
 // The buffers that all programs have, and nests over the lanes of their vectors.
 struct Frame {
-  Frame(const target::Target& target, const char* name, const Stream& stream)
+  Frame(const target::Cpu& target, const char* name, const Stream& stream)
       : chains(roofline_chains(target)),
         lanes(target.lanes(4)),
         given(ir::make_buffer("given", DType::kF32, {roofline_vectors(target), lanes})),
@@ -69,15 +69,15 @@ struct Frame {
 
 }  // namespace
 
-int64_t roofline_chains(const target::Target& target) {
+int64_t roofline_chains(const target::Cpu& target) {
   return target.vector_registers >= 32 ? 24 : 12;
 }
-int64_t roofline_vectors(const target::Target& target) { return roofline_chains(target) + 2; }
-int64_t roofline_row(const target::Target& target) {
+int64_t roofline_vectors(const target::Cpu& target) { return roofline_chains(target) + 2; }
+int64_t roofline_row(const target::Cpu& target) {
   return roofline_chains(target) * target.lanes(4);
 }
 
-ir::Program fma_program(const target::Target& target, int64_t tiles, int64_t iterations) {
+ir::Program fma_program(const target::Cpu& target, int64_t tiles, int64_t iterations) {
   const Stream stream = {.tiles = tiles};
   Frame frame(target, "fma", stream);
   const auto k = ir::make_var("k"), u = ir::make_var("u");
@@ -91,7 +91,7 @@ ir::Program fma_program(const target::Target& target, int64_t tiles, int64_t ite
                                    loop(u, kFmaUnroll, ForKind::kUnrolled, update)));
 }
 
-ir::Program read_program(const target::Target& target, const Stream& stream) {
+ir::Program read_program(const target::Cpu& target, const Stream& stream) {
   Frame frame(target, "read", stream);
   const Stmt body =
       frame.sweeps(stream, [&](const std::vector<Expr>& at, const Expr& i, const Expr& v) {
@@ -103,7 +103,7 @@ ir::Program read_program(const target::Target& target, const Stream& stream) {
   return program;
 }
 
-ir::Program write_program(const target::Target& target, const Stream& stream) {
+ir::Program write_program(const target::Cpu& target, const Stream& stream) {
   Frame frame(target, "write", stream);
   const Stmt body =
       frame.sweeps(stream, [&](const std::vector<Expr>& at, const Expr&, const Expr& v) {

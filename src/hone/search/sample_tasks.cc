@@ -46,7 +46,7 @@ class Sampling {
   Result<SampleResult> run();
 
  private:
-  [[nodiscard]] int cores() const { return std::max(1, options_.devices[0].target->cores); }
+  [[nodiscard]] int cores() const { return std::max(1, options_.devices[0].target->cpu().cores); }
   [[nodiscard]] bool interrupted() const {
     return options_.interrupted && options_.interrupted->load();
   }

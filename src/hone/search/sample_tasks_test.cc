@@ -35,7 +35,7 @@ struct Fixture : TestTasks {
   SampleOptions options;
 
   explicit Fixture(bool both = false) {
-    host.cores = other.cores = 2;
+    host.cpu().cores = other.cpu().cores = 2;
     if (!both) tasks.erase(tasks.begin());
     for (const TuneTask& task : tasks)
       sampled.push_back({task.dag, task.key, task.name, {"a", "b"}, measure::Weights::kWarm});

@@ -115,7 +115,7 @@ TEST(prediction, on_one_thread_nothing_is_divided_among_threads) {
 TEST(prediction, what_makes_no_difference_is_left_to_the_rule_of_thumb) {
   Fixture f;
   f.model = BlindModel(0.1);
-  f.target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
+  f.target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
   f.dag = compute::testing::gemm(1, 512, 512);
   f.space = space::Space::create(f.dag, f.target);
   ASSERT_TRUE(f.space.ok());
@@ -138,8 +138,8 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
   f.model = BlindModel(0.1);
   SearchTask task = f.task(3);
   target::Target target = *task.target;
-  target.caches.resize(2);
-  target.caches[1].bytes = 16 << 10;
+  target.cpu().caches.resize(2);
+  target.cpu().caches[1].bytes = 16 << 10;
   const Result<space::Space> space =
       space::Space::create(compute::testing::gemm(197, 33, 1031), target);
   ASSERT_TRUE(space.ok());
@@ -152,7 +152,7 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
     EXPECT_EQ(best_predicted(task, {.samples = 50}).point, rule);
   }
   // A shorter sum may be cut, but is not by rule of thumb.
-  target.caches[1].bytes = 80 << 10;
+  target.cpu().caches[1].bytes = 80 << 10;
   const Result<space::Space> shorter =
       space::Space::create(compute::testing::gemm(197, 33, 1031), target);
   ASSERT_TRUE(shorter.ok());
@@ -171,7 +171,7 @@ TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   // That of the first sketch that is not for several threads only.
   SearchTask task = f.task(3);
   target::Target target = *task.target;
-  target.cores = 4;
+  target.cpu().cores = 4;
   const Result<space::Space> rows =
       space::Space::create(compute::testing::running_sum(1, 1 << 18), target);
   ASSERT_TRUE(rows.ok() && rows->is_for_threads(0));

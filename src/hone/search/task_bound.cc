@@ -29,7 +29,7 @@ TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
   return {space.least_flops(), compute::bytes_moved(dag, narrow ? 0.5 : 1)};
 }
 
-TaskBounds::TaskBounds(const target::Target& target, int threads,
+TaskBounds::TaskBounds(const target::Cpu& target, int threads,
                        std::optional<trial::Roofline> roofline)
     : roofline_(std::move(roofline)),
       threads_(threads),

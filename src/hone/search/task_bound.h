@@ -23,8 +23,7 @@ struct TaskWork {
 class TaskBounds {
  public:
   // `roofline` is that of this machine. Without it, the target's description is used.
-  TaskBounds(const target::Target& target, int threads,
-             std::optional<trial::Roofline> roofline = {});
+  TaskBounds(const target::Cpu& target, int threads, std::optional<trial::Roofline> roofline = {});
   // Learns that the work was done in so many seconds. Returns true if a rate rose.
   bool learn(const TaskWork& work, double seconds);
   [[nodiscard]] double seconds(const TaskWork& work) const;

@@ -8,8 +8,8 @@
 namespace hone::search {
 namespace {
 
-target::Target machine() {
-  target::Target target;
+target::Cpu machine() {
+  target::Cpu target;
   target.vector_bytes = 32, target.fma_per_cycle = 2, target.ghz = 2, target.cores = 4;
   target.caches = {{1, 32768, 64, 1, 64}, {3, 1 << 25, 64, 4, 8}};
   return target;
@@ -23,7 +23,7 @@ trial::Roofline measured_limits() {
 }
 
 TaskWork work_of(const compute::Dag& dag, trial::Accuracy accuracy = trial::Accuracy::kDefault) {
-  const Result<space::Space> space = space::Space::create(dag, machine(), accuracy);
+  const Result<space::Space> space = space::Space::create(dag, {.part = machine()}, accuracy);
   EXPECT_TRUE(space.ok());
   return least_work(dag, *space);
 }
@@ -52,7 +52,7 @@ TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
   EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32768}), 32768 / 256e9);  // of the first one
   EXPECT_DOUBLE_EQ(all.seconds({.flops = 128e9, .bytes = 1}), 0.25);  // no more than 4 cores
   // Each of four cores has a first-level cache of its own, two share one of the second level.
-  target::Target pairs = machine();
+  target::Cpu pairs = machine();
   pairs.caches.insert(pairs.caches.begin() + 1, {2, 1 << 20, 64, 2, 32});
   const TaskBounds shared(pairs, 4);
   EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 4 * 32768.0}), 4 * 32768 / (4 * 256e9));

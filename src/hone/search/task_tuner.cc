@@ -114,8 +114,8 @@ void TaskTuner::teach_model(std::span<const space::Point> points, std::span<cons
 
 Status TaskTuner::make_operands() {
   if (operands_.memory) return ok_status();
-  HONE_ASSIGN_OR_RETURN(operands_,
-                        search::make_operands(*task_.dag, context_.seed, context_.target->cores));
+  HONE_ASSIGN_OR_RETURN(
+      operands_, search::make_operands(*task_.dag, context_.seed, context_.target->cpu().cores));
   return ok_status();
 }
 

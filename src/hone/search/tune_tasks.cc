@@ -32,9 +32,10 @@ class Loop {
         clock_(options.clock ? *options.clock : real_clock()),
         host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
-        overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
+        overlap_(options.overlap.value_or(options.context.threads <
+                                          options.context.target->cpu().cores)),
         pool_(compile_threads()),
-        bounds_(*options.context.target, options.context.threads, options.roofline),
+        bounds_(options.context.target->cpu(), options.context.threads, options.roofline),
         keeper_(options.store) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
@@ -45,7 +46,7 @@ class Loop {
  private:
   [[nodiscard]] int compile_threads() const {
     if (options_.compile_threads > 0) return options_.compile_threads;
-    const int cores = options_.context.target->cores;
+    const int cores = options_.context.target->cpu().cores;
     return std::max(1, overlap_ ? cores - options_.context.threads : cores);
   }
   // There is no time left, or no place for what would be measured.

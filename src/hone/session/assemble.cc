@@ -57,7 +57,7 @@ class WeightTable {
   std::multimap<uint64_t, int> index_;
 };
 
-std::vector<std::string> checked_features(const target::Target& target) {
+std::vector<std::string> checked_features(const target::Cpu& target) {
   std::vector<std::string> names;
   for (const std::string& feature : target.features) {
     if (!feature.starts_with('+')) continue;
@@ -318,7 +318,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   assembly.plan = run.memory;
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
-  spec.features = checked_features(session.target());
+  spec.features = checked_features(session.target().cpu());
   add_tensors(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(kernels, spec);
 

@@ -82,10 +82,8 @@ Status run_executable(const backend::Executable& executable, std::span<Tensor> a
 // are compiled once more for this machine.
 Result<backend::Executable> packing_code(const Kernel& kernel, const target::Target& target) {
   const target::Target& here = machine::local().target();
-  if (target::kind_of(target) == target::kind_of(here) &&
-      target::device_key(target) == target::device_key(here)) {
+  if (target.kind() == here.kind() && target::device_key(target) == target::device_key(here))
     return prepare_part(kernel.executable);
-  }
   ir::Program program = kernel.program();
   std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
   return backend::compile(program, here);

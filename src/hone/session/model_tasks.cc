@@ -79,7 +79,7 @@ graph::PassOptions pass_options(const CompileOptions& options, const target::Tar
           .also = options.advanced.also_passes,
           .later = {kRunTogether},
           .after_pass = hooks_of(options).after_pass,
-          .lanes = target.lanes(4)};
+          .lanes = target.cpu().lanes(4)};
 }
 
 // Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be
@@ -202,7 +202,7 @@ static int64_t weight_bytes(const ModelTasks& model) {
 
 int64_t own_cache_bytes(const target::Target& target) {
   int64_t bytes = 0;
-  for (const target::Cache& cache : target.caches) {
+  for (const target::Cache& cache : target.cpu().caches) {
     if (cache.level <= 2) bytes = std::max(bytes, cache.bytes);
   }
   return bytes;

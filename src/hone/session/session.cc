@@ -48,9 +48,9 @@ Session::Session(const CompileOptions& options, target::Target target)
       machine_(machine_of(options)),
       target_(std::move(target)),
       device_(target::device_key(target_)),
-      threads_(options.target.threads > 0 ? options.target.threads : target_.cores),
+      threads_(options.target.threads > 0 ? options.target.threads : target_.cpu().cores),
       accuracy_(*trial::parse_accuracy(options.target.accuracy)),
-      pool_(machine::local().target().cores),
+      pool_(machine::local().target().cpu().cores),
       tasks_(target_),
       kernels_(target_) {}
 

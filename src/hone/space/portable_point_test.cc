@@ -80,7 +80,7 @@ TEST(portable_point, is_found_by_its_exact_steps_known_or_not) {
 // One row by weights that no cache holds.
 TEST(portable_point, of_before_a_decision_was_there_is_found_by_its_steps) {
   target::Target target = narrow(32);
-  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
   const Result<Space> space = Space::create(gemm(1, 256, 512), target);
   ASSERT_TRUE(space.ok());
   Point point = space->default_point();
@@ -153,8 +153,8 @@ TEST(portable_point, an_algorithm_that_does_not_apply_has_no_counterpart) {
 
 TEST(portable_point, wide_lanes_become_what_the_device_has) {
   target::Target wide = narrow(32);
-  wide.vector_bytes = 64;
-  wide.vector_registers = 32;
+  wide.cpu().vector_bytes = 64;
+  wide.cpu().vector_registers = 32;
   const Result<Space> from = Space::create(conv(28, 64), wide);
   ASSERT_TRUE(from.ok());
   const Space to = space_of(conv(28, 64));

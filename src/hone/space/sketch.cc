@@ -162,7 +162,7 @@ bool is_contiguous(const compute::Access& read, size_t axis) {
   return stride == 1;
 }
 
-int lanes_of(const target::Target& target, const schedule::StageInfo& info) {
+int lanes_of(const target::Cpu& target, const schedule::StageInfo& info) {
   return target.lanes(static_cast<int>(dtype_bytes(info.stage.outputs[0].buffer->dtype)));
 }
 

@@ -81,6 +81,8 @@ struct SketchBuilder {
   // If true, another sketch does the same with less work on one thread.
   bool for_threads = false;
 
+  // Returns the target of a rule for CPUs.
+  [[nodiscard]] const target::Cpu& cpu() const { return target.cpu(); }
   [[nodiscard]] Status add_step(schedule::Step step);
   // Adds a decision and returns its number. A tile divides an axis of `extent` points, and grows
   // with the axis if it `scales`; `extent` is 0 for other decisions.
@@ -106,7 +108,7 @@ struct SketchBuilder {
 // memory.
 [[nodiscard]] bool is_contiguous(const compute::Access& read, size_t axis);
 // Returns the number of lanes of a vector of a stage's results.
-[[nodiscard]] int lanes_of(const target::Target& target, const schedule::StageInfo& info);
+[[nodiscard]] int lanes_of(const target::Cpu& target, const schedule::StageInfo& info);
 // Returns the spatial axis that moves through the last dimension of the stage's output by one; -1
 // if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);

@@ -237,8 +237,8 @@ TEST(space, vectors_of_a_window_stand_outside_its_taps_where_registers_lack) {
 // 5 vectors of half the width are 40 channels; 3 of the whole width would be 48.
 TEST(space, five_or_seven_vectors_where_other_tiles_leave_a_rest) {
   target::Target wide = narrow();
-  wide.vector_bytes = 64;
-  wide.vector_registers = 32;
+  wide.cpu().vector_bytes = 64;
+  wide.cpu().vector_registers = 32;
   const auto options = [&](const compute::Dag& dag) {
     const Result<Space> space = Space::create(dag, wide);
     HONE_ASSERT(space.ok(), "a space");
@@ -409,8 +409,8 @@ Point any_point(const Space& space, Rng& rng) {
 
 TEST(space, every_sampled_point_can_be_made_concrete) {
   target::Target wide = narrow();
-  wide.vector_bytes = 64;
-  wide.vector_registers = 32;
+  wide.cpu().vector_bytes = 64;
+  wide.cpu().vector_registers = 32;
   for (const target::Target& target : {narrow(), wide}) {
     for (const Case& c : cases()) {
       const Result<Space> space = Space::create(c.dag, target);

@@ -1,5 +1,6 @@
 // target/kind.h - the kinds of devices, which differ in how programs are lowered, compiled and
-// launched. Each kind has its own back end (backend/registry.h).
+// launched. Each kind has its own back end (backend/registry.h) and its own description (cpu.h,
+// gpu.h).
 #pragma once
 
 #include <cstdint>
@@ -7,13 +8,9 @@
 
 namespace hone::target {
 
-struct Target;
-
 enum class Kind : uint8_t { kCpu, kGpu };
 inline constexpr int kKinds = 2;
 
 [[nodiscard]] std::string_view kind_name(Kind kind);
-// Returns the kind of a device. The first part of its triple decides.
-[[nodiscard]] Kind kind_of(const Target& target);
 
 }  // namespace hone::target

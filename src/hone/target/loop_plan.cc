@@ -12,7 +12,7 @@ constexpr int64_t kChains = 4;  // independent partial results hide the latency 
 constexpr int64_t kWordBytes = 4, kLeastSquare = 4, kMostSquare = 16;
 constexpr int kPermutedBytes = 32;  // the shortest vectors whose lanes one instruction permutes
 
-bool is_square(const LoopFacts& facts, const Target& target) {
+bool is_square(const LoopFacts& facts, const Cpu& target) {
   const int64_t side = square_side(facts.element_bytes, target);
   return side > 0 && facts.rows == side && facts.extent == side && facts.row_stride == 1 &&
          facts.lane_stride != 0 && facts.lane_stride != 1;
@@ -20,19 +20,19 @@ bool is_square(const LoopFacts& facts, const Target& target) {
 
 }  // namespace
 
-bool permutes_lanes(const Target& target) { return target.vector_bytes >= kPermutedBytes; }
+bool permutes_lanes(const Cpu& target) { return target.vector_bytes >= kPermutedBytes; }
 
 int vector_width(int64_t active, int lanes) {
   const auto ceil = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(active)));
   return static_cast<int>(std::min<int64_t>(lanes, ceil));
 }
 
-int64_t square_side(int element_bytes, const Target& target) {
+int64_t square_side(int element_bytes, const Cpu& target) {
   const int64_t side = target.vector_bytes / kWordBytes;
   return element_bytes == kWordBytes && side >= kLeastSquare && side <= kMostSquare ? side : 0;
 }
 
-LoopPlan plan_loop(const LoopFacts& facts, const Target& target) {
+LoopPlan plan_loop(const LoopFacts& facts, const Cpu& target) {
   LoopPlan plan;
   plan.lanes = std::max(1, target.lanes(facts.element_bytes));
   plan.width = plan.lanes;
@@ -56,7 +56,7 @@ LoopPlan plan_loop(const LoopFacts& facts, const Target& target) {
   return plan;
 }
 
-bool is_permuted(const LaneRead& read, const Target& target) {
+bool is_permuted(const LaneRead& read, const Cpu& target) {
   const int64_t vector = target.vector_bytes / kWordBytes;
   return permutes_lanes(target) && read.element_bytes == kWordBytes && !read.on_stack &&
          read.lanes <= vector && read.elements % vector == 0 && read.first >= 0 &&

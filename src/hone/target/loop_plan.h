@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::target {
 
@@ -44,15 +44,15 @@ struct LoopPlan {
   int64_t step = 0;
 };
 
-[[nodiscard]] LoopPlan plan_loop(const LoopFacts& facts, const Target& target);
+[[nodiscard]] LoopPlan plan_loop(const LoopFacts& facts, const Cpu& target);
 // Returns the rows and columns of squares of such elements that are transposed in registers; 0 if
 // there are none.
-[[nodiscard]] int64_t square_side(int element_bytes, const Target& target);
+[[nodiscard]] int64_t square_side(int element_bytes, const Cpu& target);
 // Returns the lanes of a vector that holds `active` elements: a power of two.
 [[nodiscard]] int vector_width(int64_t active, int lanes);
 // Returns whether one instruction permutes the 32-bit lanes of a vector by numbers in another: of
 // the targets that are described, those with vectors of 32 bytes or more (vpermd of AVX2).
-[[nodiscard]] bool permutes_lanes(const Target& target);
+[[nodiscard]] bool permutes_lanes(const Cpu& target);
 
 // A read whose lanes are at several places, all of which may be read.
 struct LaneRead {
@@ -63,6 +63,6 @@ struct LaneRead {
   int64_t first = 0, last = 0;  // range of the places, from a multiple of a whole vector on
 };
 // Returns whether the read is one load of a vector, which other reads share, and a permutation.
-[[nodiscard]] bool is_permuted(const LaneRead& read, const Target& target);
+[[nodiscard]] bool is_permuted(const LaneRead& read, const Cpu& target);
 
 }  // namespace hone::target

@@ -5,14 +5,14 @@
 namespace hone::target {
 namespace {
 
-Target with_vectors(int bytes) {
-  Target target;
+Cpu with_vectors(int bytes) {
+  Cpu target;
   target.vector_bytes = bytes;
   return target;
 }
 
 TEST(loop_plan, short_loops_use_short_vectors_and_long_ones_are_loops) {
-  const Target target = with_vectors(64);
+  const Cpu target = with_vectors(64);
   EXPECT_EQ(plan_loop({.extent = 5}, target).width, 8);
   EXPECT_EQ(plan_loop({.extent = 100}, target).width, 16);
   EXPECT_EQ(plan_loop({.element_bytes = 8, .extent = 100}, target).lanes, 8);
@@ -23,7 +23,7 @@ TEST(loop_plan, short_loops_use_short_vectors_and_long_ones_are_loops) {
 }
 
 TEST(loop_plan, extents_known_at_run_time_take_whole_vectors_or_none) {
-  const Target target = with_vectors(32);
+  const Cpu target = with_vectors(32);
   EXPECT_EQ(plan_loop({.divisor = 12}, target).kind, LoopKind::kSerial);
   EXPECT_EQ(plan_loop({.divisor = 16}, target).kind, LoopKind::kLanes);
   EXPECT_EQ(plan_loop({.reduces = true, .divisor = 16}, target).step, 2);

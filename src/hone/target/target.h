@@ -1,49 +1,46 @@
-// target/target.h - a device as data. Rules and models read these numbers; no code asks whether the
-// device is an x86.
+// target/target.h - a device as data. Rules and models read these numbers; no code asks for a
+// device's name. What only concerns one kind of device takes that kind's part (Cpu, Gpu).
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "hone/base/assert.h"
 #include "hone/base/status.h"
 #include "hone/ir/passes/pass_parameters.h"
+#include "hone/target/cpu.h"
+#include "hone/target/gpu.h"
+#include "hone/target/kind.h"
 
 namespace hone::target {
 
-struct Cache {
-  int level;  // 1 is the closest to the core
-  int64_t bytes;
-  int line_bytes;
-  int shared_by;           // number of cores that share one such cache
-  double bytes_per_cycle;  // read bandwidth of one core from this level
-};
-
 struct Target {
-  std::string name;    // such as "host", "host-avx2", "x86-64-avx2", "aarch64-neon"
-  std::string triple;  // as LLVM names it: "x86_64-linux-gnu"
-  std::string cpu;     // as LLVM names it: "sapphirerapids", "znver4", "x86-64-v3", "generic"
-  std::vector<std::string> features;  // as LLVM names them, with sign: "+avx512f", "-avx512f"
-  int vector_bytes = 32;              // width of the widest vector register that code uses
-  int vector_registers = 16;
-  bool masked_memory = false;      // masked loads and stores are cheap (AVX-512)
-  bool broadcast_operand = false;  // an arithmetic operand may be a broadcast from memory (AVX-512)
-  int fma_per_cycle = 2;           // vector FMAs started per cycle and core
-  int fma_latency = 4;             // in cycles
-  int loads_per_cycle = 2;         // vector loads per cycle
-  int cores = 1;                   // cores that this process may use
-  double ghz = 2.5;                // nominal clock, used for estimates only
-  std::vector<Cache> caches;       // ordered by level
-  double memory_bytes_per_cycle = 4;  // read bandwidth of one core
+  std::string name;             // such as "host", "host-avx2", "x86-64-avx2", "cuda-sm_80"
+  std::variant<Cpu, Gpu> part;  // in the order of Kind
   // parameters of passes over programs for this target; so far all targets have the defaults
   ir::PassParameters passes;
-  [[nodiscard]] int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
+
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(part.index()); }
+  // Returns the part of the kind that the device is known to have.
+  [[nodiscard]] const Cpu& cpu() const { return checked(std::get_if<Cpu>(&part)); }
+  [[nodiscard]] Cpu& cpu() { return checked(std::get_if<Cpu>(&part)); }
+  [[nodiscard]] const Gpu& gpu() const { return checked(std::get_if<Gpu>(&part)); }
+  [[nodiscard]] Gpu& gpu() { return checked(std::get_if<Gpu>(&part)); }
+
+ private:
+  template <typename Part>
+  static Part& checked(Part* part) {
+    HONE_ASSERT(part != nullptr, "a device is described as one of another kind");
+    return *part;
+  }
 };
 
 // Returns the machine that this process runs on: its ISA is from CPUID, its topology from hwloc,
 // and the cgroup's quota and the affinity mask limit its cores.
 [[nodiscard]] const Target& host();
-// Returns a named description ("host" is one). `Target::cores` is as described. The error lists the
+// Returns a named description ("host" is one). `Cpu::cores` is as described. The error lists the
 // known names.
 [[nodiscard]] Result<Target> find(std::string_view name);
 [[nodiscard]] std::vector<std::string> names();

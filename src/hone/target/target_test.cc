@@ -121,16 +121,16 @@ TEST(cgroup, no_files_mean_no_limit) {
 TEST(target, host_is_complete_and_stable) {
   const Target& t = host();
   EXPECT_EQ(t.name, "host");
-  EXPECT_GE(t.cores, 1);
-  EXPECT_LE(t.cores, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-  EXPECT_GE(t.vector_bytes, 16);
-  EXPECT_GT(t.ghz, 0.5);
-  ASSERT_FALSE(t.caches.empty());
-  for (size_t i = 0; i < t.caches.size(); ++i) {
-    EXPECT_EQ(t.caches[i].level, static_cast<int>(i) + 1);
-    EXPECT_GE(t.caches[i].shared_by, 1);
+  EXPECT_GE(t.cpu().cores, 1);
+  EXPECT_LE(t.cpu().cores, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  EXPECT_GE(t.cpu().vector_bytes, 16);
+  EXPECT_GT(t.cpu().ghz, 0.5);
+  ASSERT_FALSE(t.cpu().caches.empty());
+  for (size_t i = 0; i < t.cpu().caches.size(); ++i) {
+    EXPECT_EQ(t.cpu().caches[i].level, static_cast<int>(i) + 1);
+    EXPECT_GE(t.cpu().caches[i].shared_by, 1);
     if (i > 0) {
-      EXPECT_GT(t.caches[i].bytes, t.caches[i - 1].bytes);
+      EXPECT_GT(t.cpu().caches[i].bytes, t.cpu().caches[i - 1].bytes);
     }
   }
   EXPECT_EQ(&t, &host());
@@ -153,7 +153,7 @@ TEST(target, names_are_found_and_an_unknown_one_lists_them) {
     const auto t = find(name);
     ASSERT_TRUE(t.ok()) << name;
     EXPECT_EQ(t->name, name);
-    EXPECT_GE(t->caches.size(), 2U) << name;
+    EXPECT_GE(t->cpu().caches.size(), 2U) << name;
   }
   const auto missing = find("pdp-11");
   ASSERT_FALSE(missing.ok());
@@ -163,32 +163,32 @@ TEST(target, names_are_found_and_an_unknown_one_lists_them) {
 
 TEST(target, the_host_limited_to_avx2_has_its_caches_and_a_key_of_its_own) {
   const Target limited = *find("host-avx2"), machine = host();
-  EXPECT_EQ(limited.vector_bytes, 32);
-  EXPECT_FALSE(limited.masked_memory);
+  EXPECT_EQ(limited.cpu().vector_bytes, 32);
+  EXPECT_FALSE(limited.cpu().masked_memory);
   EXPECT_NE(device_key(limited), device_key(machine));
   EXPECT_TRUE(runs_here(machine));
   EXPECT_FALSE(runs_here(*find("x86-64-avx2")));
   EXPECT_FALSE(runs_here(*find("aarch64-neon")));
   EXPECT_EQ(find_here("x86-64-avx2").status().code(), Code::kUnsupported);
   EXPECT_EQ(find_here("x86-64-avx9").status().code(), Code::kNotFound);
-  if (std::ranges::find(machine.features, "+avx2") == machine.features.end()) {
+  if (std::ranges::find(machine.cpu().features, "+avx2") == machine.cpu().features.end()) {
     EXPECT_FALSE(runs_here(limited));
     return;
   }
   EXPECT_TRUE(runs_here(limited));
-  EXPECT_EQ(find_here("host-avx2")->cores, limited.cores);
-  EXPECT_EQ(limited.cores, machine.cores);
-  ASSERT_EQ(limited.caches.size(), machine.caches.size());
-  EXPECT_EQ(limited.caches[0].bytes, machine.caches[0].bytes);
+  EXPECT_EQ(find_here("host-avx2")->cpu().cores, limited.cpu().cores);
+  EXPECT_EQ(limited.cpu().cores, machine.cpu().cores);
+  ASSERT_EQ(limited.cpu().caches.size(), machine.cpu().caches.size());
+  EXPECT_EQ(limited.cpu().caches[0].bytes, machine.cpu().caches[0].bytes);
 }
 
 TEST(target, device_key_names_what_changes_speed) {
   Target t = *find("x86-64-avx512");
   EXPECT_EQ(device_key(t), "avx512-x86-64-v4-4c-32K-1M-32M");
   t.name = "other";
-  t.ghz = 5;
+  t.cpu().ghz = 5;
   EXPECT_EQ(device_key(t), "avx512-x86-64-v4-4c-32K-1M-32M");
-  t.cores = 8;
+  t.cpu().cores = 8;
   EXPECT_EQ(device_key(t), "avx512-x86-64-v4-8c-32K-1M-32M");
   EXPECT_EQ(device_key(*find("aarch64-neon")), "neon-neoverse-n1-4c-64K-1M-32M");
 }
@@ -199,7 +199,7 @@ TEST(target, a_key_tells_the_device_of_another_machine) {
     const Result<Target> found = of_key(device_key(named));
     ASSERT_TRUE(found.ok()) << name;
     EXPECT_EQ(device_key(*found), device_key(named));
-    EXPECT_EQ(found->ghz, named.ghz) << "all that a named one says";
+    EXPECT_EQ(found->cpu().ghz, named.cpu().ghz) << "all that a named one says";
   }
   for (const char* key : {"avx512-znver4-12c-32K-1M-96M", "avx512-skylake-avx512-3c-32K-1M-25344K",
                           "avx2-x86-64-v3-7c-48K-2M", "neon-neoverse-n1-80c-64K-1M-32M",
@@ -207,14 +207,14 @@ TEST(target, a_key_tells_the_device_of_another_machine) {
     const Result<Target> found = of_key(key);
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(device_key(*found), key);
-    EXPECT_FALSE(found->features.empty());
+    EXPECT_FALSE(found->cpu().features.empty());
     EXPECT_FALSE(runs_here(*found));
-    for (const Cache& cache : found->caches) EXPECT_LE(cache.shared_by, found->cores);
+    for (const Cache& cache : found->cpu().caches) EXPECT_LE(cache.shared_by, found->cpu().cores);
   }
   const Target zen = *of_key("avx512-znver4-12c-32K-1M-96M");
-  EXPECT_EQ(zen.fma_per_cycle, 1);
-  EXPECT_EQ(zen.vector_bytes, 64);
-  EXPECT_EQ(zen.caches[2].bytes, 96 << 20);
+  EXPECT_EQ(zen.cpu().fma_per_cycle, 1);
+  EXPECT_EQ(zen.cpu().vector_bytes, 64);
+  EXPECT_EQ(zen.cpu().caches[2].bytes, 96 << 20);
   for (const char* key :
        {"", "-", "host", "avx512", "avx512-znver4", "avx512-znver4-12c-32K-1M-96", "12c-32K",
         "avx512-znver4--12c-32K-1M-32M", "avx512-abacus-2c-32K-1M-32M", "avx2-znver4-2c-32K-1M-32M",
@@ -225,9 +225,9 @@ TEST(target, a_key_tells_the_device_of_another_machine) {
 }
 
 TEST(target, lanes_follow_the_vector_width) {
-  EXPECT_EQ(find("x86-64-avx2")->lanes(4), 8);
-  EXPECT_EQ(find("x86-64-avx512")->lanes(4), 16);
-  EXPECT_EQ(find("aarch64-neon")->lanes(4), 4);
+  EXPECT_EQ(find("x86-64-avx2")->cpu().lanes(4), 8);
+  EXPECT_EQ(find("x86-64-avx512")->cpu().lanes(4), 16);
+  EXPECT_EQ(find("aarch64-neon")->cpu().lanes(4), 4);
   EXPECT_EQ(machine_numbers("znver4").fma_per_cycle, 1);
   EXPECT_STREQ(machine_numbers("no such cpu").cpu, "x86-64-v3");
 }

@@ -21,14 +21,14 @@ using Made = std::shared_ptr<const Result<Executable>>;
 using Key = std::pair<ir::Identity, uint64_t>;  // hashes of the program and the target
 
 // All of a target that decides what code is made for it.
-uint64_t code_key(const target::Target& target) {
-  uint64_t key = hash_combine(hash_string(target.triple), hash_string(target.cpu));
+uint64_t code_key(const target::Cpu& target) {
+  uint64_t key = hash_combine(hash_string(target.triple), hash_string(target.model));
   for (const std::string& feature : target.features) key = hash_combine(key, hash_string(feature));
   key = hash_combine(key, static_cast<uint64_t>(target.vector_bytes));
   return hash_combine(key, target.masked_memory ? 1 : 0);
 }
 
-Result<Executable> compile_now(const ir::Program& program, const target::Target& target,
+Result<Executable> compile_now(const ir::Program& program, const target::Cpu& target,
                                const ir::Identity& identity) {
   const CompileOptions options = {.symbol_prefix =
                                       fmt::format("hone_kernel_{}", hash_hex(identity.first))};
@@ -94,7 +94,7 @@ CodeCache::CodeCache(int64_t max_bytes) : state_(std::make_unique<State>()) {
 }
 CodeCache::~CodeCache() = default;
 
-Result<Executable> CodeCache::compile(const ir::Program& program, const target::Target& target) {
+Result<Executable> CodeCache::compile(const ir::Program& program, const target::Cpu& target) {
   ir::Program run = program, prepare = program;
   std::erase_if(run.phases, [](const ir::Phase& phase) { return phase.prepare; });
   std::erase_if(prepare.phases, [](const ir::Phase& phase) { return !phase.prepare; });
@@ -115,7 +115,7 @@ Result<Executable> CodeCache::compile(const ir::Program& program, const target::
 }
 
 Result<Executable> CodeCache::compile_object(const ir::Program& program,
-                                             const target::Target& target) {
+                                             const target::Cpu& target) {
   const Key key = {ir::identity(program), code_key(target)};
   State& s = *state_;
   std::promise<Made> promise;

@@ -24,8 +24,7 @@ class CodeCache {
   // constants and others, the former are in a separate object. The symbols are
   // hone_kernel_<identity of the object's phases>_<number of the phase>. The error of too much code
   // is cached as well; a crash of the compiler is an error that is not.
-  [[nodiscard]] Result<Executable> compile(const ir::Program& program,
-                                           const target::Target& target);
+  [[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Cpu& target);
   struct Counts {
     int64_t compiled = 0, reused = 0;  // numbers of objects
     int64_t bytes = 0;                 // size of the objects in the cache
@@ -34,7 +33,7 @@ class CodeCache {
 
  private:
   [[nodiscard]] Result<Executable> compile_object(const ir::Program& program,
-                                                  const target::Target& target);
+                                                  const target::Cpu& target);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -10,13 +10,14 @@
 #include "hone/ir/parser.h"
 #include "hone/ir/printer.h"
 #include "hone/runtime/kernel_abi.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
 
 constexpr int64_t kEnough = 1 << 20;
 
-target::Target avx2() { return *target::find("x86-64-avx2"); }
+target::Cpu avx2() { return target::find("x86-64-avx2")->cpu(); }
 
 TEST(code_cache, equal_programs_are_compiled_once_whatever_their_names) {
   CodeCache cache(kEnough);
@@ -34,7 +35,7 @@ TEST(code_cache, equal_programs_are_compiled_once_whatever_their_names) {
   const auto other = cache.compile(gemm_program({6, 16, 64, 6, 16, 8}), avx2());
   ASSERT_TRUE(other.ok());
   EXPECT_NE(other->entries[0].symbol, first->entries[0].symbol);
-  ASSERT_TRUE(cache.compile(program, *target::find("x86-64-avx512")).ok());
+  ASSERT_TRUE(cache.compile(program, target::find("x86-64-avx512")->cpu()).ok());
   EXPECT_EQ(cache.counts().compiled, 3);
 }
 
@@ -79,7 +80,7 @@ TEST(code_cache, what_packs_weights_is_compiled_once_for_several_programs) {
     text.replace(text.find("FACTOR"), 6, factor);
     const auto program = ir::parse_program(text);
     ASSERT_TRUE(program.ok()) << program.status().message();
-    const auto code = cache.compile(*program, target::host());
+    const auto code = cache.compile(*program, target::host().cpu());
     ASSERT_TRUE(code.ok()) << code.status().message();
     objects.insert(code->code.str());
     preparing.insert(code->prepare_code.str());

@@ -9,6 +9,7 @@
 #include "hone/backend/cpu/compiler.h"
 #include "hone/backend/cpu/sample_programs.h"
 #include "hone/runtime/kernel_abi.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -58,13 +59,14 @@ __attribute__((target("avx2,fma"))) void fma_chains_256() {
 }
 // Returns whether this CPU has the instructions, whichever machine the description is for.
 bool executes(const target::Target& target) {
-  if (target.lanes(4) < 16) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (target.cpu().lanes(4) < 16)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl");
 }
 double peak(const target::Target& target) {
-  const double flops = 100'000.0 * 12 * 2 * target.lanes(4);
-  return best_rate(flops, target.vector_bytes == 64 ? fma_chains_512 : fma_chains_256);
+  const double flops = 100'000.0 * 12 * 2 * target.cpu().lanes(4);
+  return best_rate(flops, target.cpu().vector_bytes == 64 ? fma_chains_512 : fma_chains_256);
 }
 #else
 bool executes(const target::Target&) { return false; }
@@ -91,7 +93,7 @@ void run_program(benchmark::State& state, const ir::Program& program, const targ
   if (!executes(target)) return state.SkipWithError("this machine lacks the target's instructions");
   CompileOptions options;
   options.keep_assembly = std::getenv("HONE_BENCHMARK_ASSEMBLY") != nullptr;
-  auto code = compile(program, target, options);
+  auto code = compile(program, target.cpu(), options);
   if (!code.ok()) return state.SkipWithError(code.status().message().c_str());
   if (options.keep_assembly) std::fputs(code->assembly.c_str(), stderr);
   auto loaded = LoadedCode::load(code->object);
@@ -122,12 +124,12 @@ void BM_conv3x3(benchmark::State& state, const target::Target& target, ConvShape
 }
 void BM_compile(benchmark::State& state, const target::Target& target, const ir::Program& program) {
   for (auto _ : state) {
-    auto code = compile(program, target);
+    auto code = compile(program, target.cpu());
     benchmark::DoNotOptimize(code);
   }
 }
 void BM_load(benchmark::State& state) {
-  auto code = compile(gemm_program({14, 32, 256, 14, 32, 16}), avx512());
+  auto code = compile(gemm_program({14, 32, 256, 14, 32, 16}), avx512().cpu());
   for (auto _ : state) {
     auto loaded = LoadedCode::load(code->object);
     benchmark::DoNotOptimize(loaded);

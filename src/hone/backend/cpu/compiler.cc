@@ -15,7 +15,7 @@
 namespace hone::backend::cpu {
 namespace {
 
-int registers_in(const ir::StmtNode& s, const target::Target& target) {
+int registers_in(const ir::StmtNode& s, const target::Cpu& target) {
   int inside = 0;
   for (const ir::Stmt& child : s.body) inside = std::max(inside, registers_in(*child, target));
   if (s.kind != ir::StmtKind::kAlloc || s.buffer->scope != ir::Scope::kRegister) return inside;
@@ -45,7 +45,7 @@ int64_t count_instructions(const llvm::Module& module) {
 
 }  // namespace
 
-Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
+Result<ObjectCode> compile(const ir::Program& program, const target::Cpu& target,
                            const CompileOptions& options) {
   const double start = thread_seconds();
   llvm::LLVMContext context;
@@ -89,7 +89,7 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   return out;
 }
 
-int registers_needed(const ir::Program& program, const target::Target& target) {
+int registers_needed(const ir::Program& program, const target::Cpu& target) {
   int most = 0;
   for (const ir::Phase& phase : program.phases)
     most = std::max(most, registers_in(*phase.body, target));

@@ -14,7 +14,7 @@
 #include "hone/backend/executable.h"
 #include "hone/base/status.h"
 #include "hone/ir/stmt.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
 
@@ -50,12 +50,12 @@ struct CompileOptions {
 };
 
 // Compiles a program. It may be called from any thread.
-[[nodiscard]] Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
+[[nodiscard]] Result<ObjectCode> compile(const ir::Program& program, const target::Cpu& target,
                                          const CompileOptions& options = {});
 
 // Returns how many vector registers the register tile of the program needs: those of kRegister
 // buffers that live at the same time, and two more for operands.
-[[nodiscard]] int registers_needed(const ir::Program& program, const target::Target& target);
+[[nodiscard]] int registers_needed(const ir::Program& program, const target::Cpu& target);
 
 // An object that is linked into this process. Its memory is freed when it is destroyed. External
 // symbols are those of the process.

@@ -9,6 +9,7 @@
 #include "hone/backend/cpu/sample_programs.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/ir/interpreter.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -201,7 +202,7 @@ TEST(compile, scratch_and_stack_buffers_nest) {
   const auto program = program_of({{x, ir::Role::kInput}, {y, ir::Role::kOutput}},
                                   loop(t, 8, ForKind::kParallel, {body}));
   EXPECT_EQ(compare_with_interpreter(program, 13), "");
-  const auto code = compile(program, *target::find("x86-64-avx2"));
+  const auto code = compile(program, target::find("x86-64-avx2")->cpu());
   ASSERT_TRUE(code.ok());
   EXPECT_GE(code->scratch_bytes, 400 + 120'000);
   EXPECT_EQ(code->phases[0].num_tiles, 8);
@@ -238,7 +239,7 @@ TEST(compile, known_values_fold) {
     EXPECT_EQ(compare_with_interpreter(program, 14), "");
     CompileOptions options;
     options.keep_assembly = true;
-    const auto code = compile(program, *target::find("x86-64-avx512"), options);
+    const auto code = compile(program, target::find("x86-64-avx512")->cpu(), options);
     ASSERT_TRUE(code.ok());
     // Only 0.5 and 2 are left, and doubling is an addition.
     const bool multiplies = code->assembly.find("vmulps") != std::string::npos ||
@@ -289,7 +290,7 @@ TEST(compile, every_phase_is_a_function) {
   EXPECT_EQ(compare_with_interpreter(program, 16), "");
   CompileOptions options;
   options.symbol_prefix = "mine";
-  const auto code = compile(program, *target::find("x86-64-avx2"), options);
+  const auto code = compile(program, target::find("x86-64-avx2")->cpu(), options);
   ASSERT_TRUE(code.ok());
   ASSERT_EQ(code->phases.size(), 2u);
   EXPECT_EQ(code->phases[0].symbol, "mine_0");
@@ -320,16 +321,16 @@ TEST(compile, code_stays_within_the_target) {
   CompileOptions options;
   options.keep_assembly = true;
   const auto program = gemm_program({12, 32, 8, 6, 16, 8});
-  const auto avx2 = compile(program, *target::find("x86-64-avx2"), options);
+  const auto avx2 = compile(program, target::find("x86-64-avx2")->cpu(), options);
   ASSERT_TRUE(avx2.ok());
   EXPECT_EQ(avx2->assembly.find("zmm"), std::string::npos);
   EXPECT_EQ(avx2->assembly.find("{1to"), std::string::npos);
   EXPECT_NE(avx2->assembly.find("ymm"), std::string::npos);
-  const auto neon = compile(program, *target::find("aarch64-neon"), options);
+  const auto neon = compile(program, target::find("aarch64-neon")->cpu(), options);
   ASSERT_TRUE(neon.ok()) << neon.status().message();
   EXPECT_NE(neon->assembly.find("fmla"), std::string::npos);
   EXPECT_EQ(neon->object.substr(1, 3), "ELF");
-  auto unknown = *target::find("x86-64-avx2");
+  target::Cpu unknown = target::find("x86-64-avx2")->cpu();
   unknown.triple = "riscv64-linux-gnu";
   EXPECT_EQ(compile(program, unknown).status().code(), Code::kUnsupported);
 }
@@ -338,23 +339,23 @@ TEST(compile, the_register_tile_stays_in_registers) {
   CompileOptions options;
   options.keep_assembly = true;
   const auto program = gemm_program({14, 32, 64, 14, 32, 16});
-  const auto code = compile(program, *target::find("x86-64-avx512"), options);
+  const auto code = compile(program, target::find("x86-64-avx512")->cpu(), options);
   ASSERT_TRUE(code.ok());
   EXPECT_EQ(code->assembly.find("rsp"), code->assembly.rfind("rsp"));
-  EXPECT_EQ(registers_needed(program, *target::find("x86-64-avx512")), 30);
-  EXPECT_EQ(registers_needed(program, *target::find("x86-64-avx2")), 58);
+  EXPECT_EQ(registers_needed(program, target::find("x86-64-avx512")->cpu()), 30);
+  EXPECT_EQ(registers_needed(program, target::find("x86-64-avx2")->cpu()), 58);
 }
 
 TEST(compile, too_much_code_is_an_error) {
   CompileOptions options;
   options.max_statements = 10;
-  const auto code =
-      compile(gemm_program({14, 32, 64, 14, 32, 16}), *target::find("x86-64-avx512"), options);
+  const auto code = compile(gemm_program({14, 32, 64, 14, 32, 16}),
+                            target::find("x86-64-avx512")->cpu(), options);
   ASSERT_FALSE(code.ok());
   EXPECT_EQ(code.status().message(), "more than 10 statements after unrolling");
   options = {.max_instructions = 100};
-  const auto longer =
-      compile(gemm_program({14, 32, 64, 14, 32, 16}), *target::find("x86-64-avx512"), options);
+  const auto longer = compile(gemm_program({14, 32, 64, 14, 32, 16}),
+                              target::find("x86-64-avx512")->cpu(), options);
   ASSERT_FALSE(longer.ok());
   EXPECT_EQ(longer.status().message(), "more than 100 instructions after unrolling");
 }
@@ -366,7 +367,7 @@ TEST(compile, threads_compile_at_once_and_equal_code_comes_out) {
   std::vector<std::thread> threads;
   for (std::string& object : objects) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 3; ++i) object = compile(program, target)->object;
+      for (int i = 0; i < 3; ++i) object = compile(program, target.cpu())->object;
     });
   }
   for (std::thread& t : threads) t.join();
@@ -378,7 +379,7 @@ TEST(load, bad_objects_are_errors) {
   const auto x = ir::make_buffer("x", DType::kF32, {4});
   const auto code = compile(
       program_of({{x, ir::Role::kOutput}}, ir::make_extern("no_such_function_anywhere", {x})),
-      *target::find("x86-64-avx2"));
+      target::find("x86-64-avx2")->cpu());
   ASSERT_TRUE(code.ok());
   const auto loaded = LoadedCode::load(code->object);
   ASSERT_FALSE(loaded.ok());

@@ -4,6 +4,7 @@
 
 #include "hone/backend/cpu/code_cache.h"
 #include "hone/backend/cpu/inner_loop.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -33,7 +34,7 @@ class CpuBackend final : public Backend {
   [[nodiscard]] std::span<const ir::Pass> passes() const override { return ir::cpu_pipeline(); }
   [[nodiscard]] Result<Executable> compile(const ir::Program& program,
                                            const target::Target& target) const override {
-    return code_cache().compile(program, target);
+    return code_cache().compile(program, target.cpu());
   }
   [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<LoadedCode> code,
@@ -42,9 +43,9 @@ class CpuBackend final : public Backend {
   }
   [[nodiscard]] Result<Inspection> inspect(const ir::Program& program, const Executable& executable,
                                            const target::Target& target) const override {
-    Inspection found{.registers_needed = registers_needed(program, target)};
+    Inspection found{.registers_needed = registers_needed(program, target.cpu())};
     HONE_ASSIGN_OR_RETURN(found.loops,
-                          inner_loops(executable.code.str(), executable.entries, target));
+                          inner_loops(executable.code.str(), executable.entries, target.cpu()));
     return found;
   }
 };

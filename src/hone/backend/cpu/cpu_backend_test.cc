@@ -6,6 +6,7 @@
 #include "hone/backend/cpu/sample_programs.h"
 #include "hone/backend/registry.h"
 #include "hone/ir/parser.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {

@@ -5,6 +5,7 @@
 #include "hone/schedule/lower.h"
 #include "hone/space/rules/cpu/dot_testing.h"
 #include "hone/space/space.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {

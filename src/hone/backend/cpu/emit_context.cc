@@ -7,7 +7,7 @@
 #include "hone/backend/cpu/emit_object.h"
 
 namespace hone::backend::cpu {
-EmitContext::EmitContext(llvm::Module& module, const target::Target& target, int64_t max_statements)
+EmitContext::EmitContext(llvm::Module& module, const target::Cpu& target, int64_t max_statements)
     : module(module),
       target(target),
       max_statements(max_statements),

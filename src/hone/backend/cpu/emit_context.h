@@ -14,7 +14,7 @@
 #include "hone/backend/cpu/compiler.h"
 #include "hone/backend/cpu/index_form.h"
 #include "hone/base/status.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
 
@@ -30,9 +30,9 @@ struct Lanes {
 };
 
 struct EmitContext {
-  EmitContext(llvm::Module& module, const target::Target& target, int64_t max_statements);
+  EmitContext(llvm::Module& module, const target::Cpu& target, int64_t max_statements);
   llvm::Module& module;
-  const target::Target& target;
+  const target::Cpu& target;
   const int64_t max_statements;
   const bool converts_half;  // the processor converts halves
   llvm::IRBuilder<> builder;
@@ -75,7 +75,7 @@ class EmitterPart {
 
   EmitContext& context_;
   llvm::IRBuilder<>& builder_;
-  const target::Target& target_;
+  const target::Cpu& target_;
   IndexSpace& space_;
   Lanes& lanes_;
 };

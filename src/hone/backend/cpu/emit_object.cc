@@ -31,12 +31,12 @@ namespace hone::backend::cpu {
 namespace {
 
 // One per thread and target: making one takes longer than compiling a small kernel.
-Result<llvm::TargetMachine*> machine_for(const target::Target& target) {
+Result<llvm::TargetMachine*> machine_for(const target::Cpu& target) {
   initialize_targets();
   thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
   const std::string features = feature_string(target);
   std::unique_ptr<llvm::TargetMachine>& machine =
-      machines[target.triple + "|" + target.cpu + "|" + features];
+      machines[target.triple + "|" + target.model + "|" + features];
   if (!machine) {
     const llvm::Triple triple(target.triple);
     std::string message;
@@ -45,15 +45,15 @@ Result<llvm::TargetMachine*> machine_for(const target::Target& target) {
       return error(Code::kUnsupported, "no code generator for target {}", target.triple);
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    machine.reset(backend->createTargetMachine(triple, target.cpu, features, options,
+    machine.reset(backend->createTargetMachine(triple, target.model, features, options,
                                                llvm::Reloc::PIC_, std::nullopt,
                                                llvm::CodeGenOptLevel::Default));
-    if (!machine) return error(Code::kUnsupported, "no code generator for cpu {}", target.cpu);
+    if (!machine) return error(Code::kUnsupported, "no code generator for cpu {}", target.model);
   }
   return machine.get();
 }
 
-Result<std::string> emit(llvm::Module& module, const target::Target& target,
+Result<std::string> emit(llvm::Module& module, const target::Cpu& target,
                          llvm::CodeGenFileType type) {
   HONE_ASSIGN_OR_RETURN(llvm::TargetMachine * machine, machine_for(target));
   llvm::SmallVector<char, 0> bytes;
@@ -95,28 +95,28 @@ void initialize_targets() {
   });
 }
 
-std::string feature_string(const target::Target& target) {
+std::string feature_string(const target::Cpu& target) {
   std::string features;
   for (const std::string& feature : target.features)
     features += (features.empty() ? "" : ",") + feature;
   return features;
 }
 
-bool has_avx512(const target::Target& target) {
+bool has_avx512(const target::Cpu& target) {
   return target.triple.starts_with("x86_64") && target.vector_bytes == 64;
 }
 
-bool has_avx2_at_most(const target::Target& target) {
+bool has_avx2_at_most(const target::Cpu& target) {
   return target.triple.starts_with("x86_64") && target.vector_bytes == 32;
 }
 
-bool converts_half(const target::Target& target) {
+bool converts_half(const target::Cpu& target) {
   if (!target.triple.starts_with("x86_64")) return true;
   const auto machine = machine_for(target);
   return machine.ok() && (*machine)->getMCSubtargetInfo()->checkFeatures("+f16c");
 }
 
-Status prepare_module(llvm::Module& module, const target::Target& target) {
+Status prepare_module(llvm::Module& module, const target::Cpu& target) {
   auto machine = machine_for(target);
   if (!machine.ok()) return machine.status();
   module.setTargetTriple((*machine)->getTargetTriple());
@@ -124,7 +124,7 @@ Status prepare_module(llvm::Module& module, const target::Target& target) {
   return ok_status();
 }
 
-void optimize(llvm::Module& module, const target::Target& target) {
+void optimize(llvm::Module& module, const target::Cpu& target) {
   auto machine = machine_for(target);
   HONE_ASSERT(machine.ok(), "optimize needs a prepared module");
   llvm::LoopAnalysisManager loops;
@@ -147,11 +147,11 @@ void optimize(llvm::Module& module, const target::Target& target) {
   }
 }
 
-Result<std::string> emit_object(llvm::Module& module, const target::Target& target) {
+Result<std::string> emit_object(llvm::Module& module, const target::Cpu& target) {
   return emit(module, target, llvm::CodeGenFileType::ObjectFile);
 }
 
-Result<std::string> emit_assembly(const llvm::Module& module, const target::Target& target) {
+Result<std::string> emit_assembly(const llvm::Module& module, const target::Cpu& target) {
   const std::unique_ptr<llvm::Module> copy =
       llvm::CloneModule(module);  // code generation consumes it
   return emit(*copy, target, llvm::CodeGenFileType::AssemblyFile);

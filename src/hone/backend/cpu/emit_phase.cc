@@ -29,7 +29,7 @@ void collect(const StmtNode& s, Usage& usage) {
 
 // The parts of the emitter of a phase.
 struct Parts {
-  Parts(llvm::Module& module, const target::Target& target, int64_t max_statements)
+  Parts(llvm::Module& module, const target::Cpu& target, int64_t max_statements)
       : context(module, target, max_statements) {}
   EmitContext context;
   Conversions conversions{context};
@@ -91,7 +91,7 @@ class PhaseEmitter : EmitterPart {
       f->addFnAttr(llvm::Attribute::NoUnwind);
       f->addFnAttr("prefer-vector-width", width);
       f->addFnAttr("min-legal-vector-width", width);
-      f->addFnAttr("target-cpu", target_.cpu);
+      f->addFnAttr("target-cpu", target_.model);
       const std::string features = feature_string(target_);
       if (!features.empty()) f->addFnAttr("target-features", features);
     }
@@ -197,7 +197,7 @@ class PhaseEmitter : EmitterPart {
 
 Result<EmittedPhase> emit_phase(llvm::Module& module, const ir::Program& program,
                                 std::span<const ir::InPlacePair> in_place,
-                                const target::Target& target, const EmitLimits& limits,
+                                const target::Cpu& target, const EmitLimits& limits,
                                 const ir::Phase& phase, const std::string& symbol) {
   Parts parts(module, target, limits.max_statements);
   PhaseEmitter(parts, program, in_place, limits.argument_alignment, phase).emit(symbol);

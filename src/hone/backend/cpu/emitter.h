@@ -8,7 +8,7 @@
 #include "hone/base/status.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/stmt.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace llvm {
 class Module;
@@ -30,8 +30,7 @@ struct EmittedPhase {
 // ir::in_place_pairs(program).
 [[nodiscard]] Result<EmittedPhase> emit_phase(llvm::Module& module, const ir::Program& program,
                                               std::span<const ir::InPlacePair> in_place,
-                                              const target::Target& target,
-                                              const EmitLimits& limits, const ir::Phase& phase,
-                                              const std::string& symbol);
+                                              const target::Cpu& target, const EmitLimits& limits,
+                                              const ir::Phase& phase, const std::string& symbol);
 
 }  // namespace hone::backend::cpu

@@ -9,6 +9,7 @@
 #include "hone/backend/cpu/check_symbols.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/base/rng.h"
+#include "hone/target/target.h"
 #include "hone/tensor/half.h"
 
 namespace hone::backend::cpu {
@@ -60,7 +61,7 @@ struct Results {
 
 void expect_compiles(const ir::Program& program, DType of) {
   for (const target::Target& target : all_targets()) {
-    const Result<ObjectCode> code = compile(program, target);
+    const Result<ObjectCode> code = compile(program, target.cpu());
     EXPECT_TRUE(code.ok()) << dtype_name(of) << " on " << target.name << ": "
                            << code.status().message();
   }
@@ -115,7 +116,8 @@ TEST(check_symbols, a_function_that_is_not_there_is_refused) {
   const std::vector<ir::Param> params = {{x, ir::Role::kInput}, {y, ir::Role::kOutput}};
   const ir::Program calls = program_of(params, ir::make_extern("__truncdfhf2", {x, y}));
   for (const target::Target& target : all_targets()) {
-    const Result<ObjectCode> code = compile(calls, target);  // the program asks for it by name
+    const Result<ObjectCode> code =
+        compile(calls, target.cpu());  // the program asks for it by name
     ASSERT_TRUE(code.ok()) << code.status().message();
     const Status status = check_symbols(code->object, program_of(params, ir::make_block({})));
     EXPECT_EQ(status.code(), Code::kInternal);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/backend/cpu/test_support.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -24,7 +25,7 @@ ir::Program shifted(const ir::BufferPtr& to, int64_t store_at, const ir::BufferP
 std::string run(const ir::Program& program, int64_t alignment, std::vector<Tensor>& args) {
   args = {Tensor(DType::kF32, {37}), Tensor(DType::kF32, {37})};
   for (int64_t i = 0; i < 37; ++i) args[0].set(i, static_cast<double>(i));
-  const auto code = compile(program, target::host(), {.argument_alignment = alignment});
+  const auto code = compile(program, target::host().cpu(), {.argument_alignment = alignment});
   EXPECT_TRUE(code.ok()) << code.status().message();
   return run_guarded(program, *code, args, {.alignment = alignment}).message();
 }
@@ -54,7 +55,7 @@ TEST(guarded_run, any_number_of_threads_has_scratch_memory) {
                twice,
                {ir::make_store(twice, {ir::variable(i) * 81}, ir::load(kX, {ir::variable(i)}) * 2),
                 ir::make_store(kY, {ir::variable(i)}, ir::load(twice, {ir::variable(i) * 81}))})}));
-  const auto code = compile(program, target::host());
+  const auto code = compile(program, target::host().cpu());
   ASSERT_TRUE(code.ok()) << code.status().message();
   for (const int threads : {1, 3, 7, 64}) {
     std::vector<Tensor> args = {Tensor(DType::kF32, {37}), Tensor(DType::kF32, {37})};

@@ -132,8 +132,7 @@ int stack_accesses(const std::vector<Instruction>& loop, const std::vector<Instr
   }));
 }
 
-InnerLoop describe(const Function& function, const Disassembler& code,
-                   const target::Target& target) {
+InnerLoop describe(const Function& function, const Disassembler& code, const target::Cpu& target) {
   const std::vector<Region> loops = find_loops(function.body);
   std::vector<Instruction> chosen = function.body;
   InnerLoop inner;
@@ -174,7 +173,7 @@ InnerLoop describe(const Function& function, const Disassembler& code,
 
 Result<std::vector<InnerLoop>> inner_loops(const std::string& object,
                                            std::span<const EntryPoint> phases,
-                                           const target::Target& target) {
+                                           const target::Cpu& target) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Disassembler> code, Disassembler::create(target));
   HONE_ASSIGN_OR_RETURN(const std::vector<Function> functions, code->functions(object));
   std::vector<InnerLoop> loops;

@@ -13,7 +13,7 @@
 #include "hone/backend/cpu/compiler.h"
 #include "hone/base/status.h"
 #include "hone/explain.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
 
@@ -21,6 +21,6 @@ namespace hone::backend::cpu {
 // compile() returned them.
 [[nodiscard]] Result<std::vector<InnerLoop>> inner_loops(const std::string& object,
                                                          std::span<const EntryPoint> phases,
-                                                         const target::Target& target);
+                                                         const target::Cpu& target);
 
 }  // namespace hone::backend::cpu

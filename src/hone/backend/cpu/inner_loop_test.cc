@@ -3,6 +3,7 @@
 #include "hone/backend/cpu/inner_loop_testing.h"
 #include "hone/backend/cpu/sample_programs.h"
 #include "hone/ir/pass_testing.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -122,16 +123,16 @@ TEST(inner_loop, phases_that_only_prepare_have_none) {
   ir::Program program = gemm_program(gemm(16));
   program.phases[0].prepare = true;
   const target::Target target = *target::find("x86-64-avx512");
-  const auto code = compile(program, target);
+  const auto code = compile(program, target.cpu());
   ASSERT_TRUE(code.ok());
-  const auto loops = inner_loops(code->object, code->phases, target);
+  const auto loops = inner_loops(code->object, code->phases, target.cpu());
   ASSERT_TRUE(loops.ok()) << loops.status().message();
   EXPECT_TRUE(loops->empty());
 }
 
 TEST(inner_loop, of_no_object_file) {
   const target::Target target = *target::find("x86-64-avx512");
-  EXPECT_FALSE(inner_loops("no object", {}, target).ok());
+  EXPECT_FALSE(inner_loops("no object", {}, target.cpu()).ok());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -23,7 +24,7 @@ struct Lanes {
 Lanes analysed(const space::Candidate& candidate, const target::Target& target) {
   Lanes lanes;
   for (const analysis::Nest& nest : analysis::build_nests(candidate.state, candidate.bounds)) {
-    const analysis::Body body = analysis::find_body(nest, target);
+    const analysis::Body body = analysis::find_body(nest, target.cpu());
     if (!body.is_vector) continue;
     lanes.squares |= body.is_square();
     lanes.width = std::max(lanes.width, body.plan.width);
@@ -38,7 +39,7 @@ Lanes emitted(const space::Candidate& candidate, const target::Target& target) {
   const Result<ir::Program> program = schedule::lower(candidate.state, candidate.bounds);
   EXPECT_TRUE(program.ok()) << program.status().message();
   if (!program.ok()) return lanes;
-  const Result<ObjectCode> code = compile(*program, target);
+  const Result<ObjectCode> code = compile(*program, target.cpu());
   EXPECT_TRUE(code.ok()) << code.status().message();
   if (!code.ok()) return lanes;
   for (size_t i = 0; i < code->phases.size(); ++i) {
@@ -78,7 +79,7 @@ void compare(const compute::Dag& dag, const std::string& steps, const target::Ta
     EXPECT_TRUE(says.permutes || !does.permutes);  // else it gathers
     met.squares += does.squares ? 1 : 0;
     met.permutes += does.permutes ? 1 : 0;
-    met.half_vectors += does.width > 1 && 2 * does.width <= target.lanes(4) ? 1 : 0;
+    met.half_vectors += does.width > 1 && 2 * does.width <= target.cpu().lanes(4) ? 1 : 0;
   }
 }
 
@@ -102,7 +103,7 @@ TEST(loop_plan, the_analysis_says_what_the_emitter_does) {
         compare(grouped_conv2d(9, 9, 8, channels, channels, stride), joined, target, met);
     }
     EXPECT_GT(met.squares, 0) << device;
-    EXPECT_EQ(met.permutes > 0, target::permutes_lanes(target)) << device;
+    EXPECT_EQ(met.permutes > 0, target::permutes_lanes(target.cpu())) << device;
     EXPECT_GT(met.half_vectors, 0) << device;
   }
 }

@@ -34,7 +34,7 @@ std::string tidy(std::string_view text) {
 
 }  // namespace
 
-Result<std::unique_ptr<Disassembler>> Disassembler::create(const target::Target& target) {
+Result<std::unique_ptr<Disassembler>> Disassembler::create(const target::Cpu& target) {
   initialize_targets();
   const llvm::Triple triple(target.triple);
   std::string message;
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Disassembler>> Disassembler::create(const target::Target&
   self->assembler_.reset(
       backend->createMCAsmInfo(*self->registers_, triple, llvm::MCTargetOptions()));
   self->subtarget_.reset(
-      backend->createMCSubtargetInfo(triple, target.cpu, feature_string(target)));
+      backend->createMCSubtargetInfo(triple, target.model, feature_string(target)));
   self->instructions_.reset(backend->createMCInstrInfo());
   self->analysis_.reset(backend->createMCInstrAnalysis(self->instructions_.get()));
   self->context_ = std::make_unique<llvm::MCContext>(

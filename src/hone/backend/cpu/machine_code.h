@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/target/target.h"
+#include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
 
@@ -41,7 +41,7 @@ struct Function {
 
 class Disassembler {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Disassembler>> create(const target::Target& target);
+  [[nodiscard]] static Result<std::unique_ptr<Disassembler>> create(const target::Cpu& target);
   // Returns all functions of the object's text sections, in the order of their addresses.
   [[nodiscard]] Result<std::vector<Function>> functions(const std::string& object) const;
   // Returns the cycles per iteration of a loop of these instructions (llvm-mca); 0 if there is no

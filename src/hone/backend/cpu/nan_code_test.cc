@@ -13,6 +13,7 @@
 #include "hone/ir/interpreter.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -50,7 +51,7 @@ void check(const compute::Dag& dag, const schedule::Steps& steps, const target::
   const Tensor with_nan = with_nan_as(naive, data, HUGE_VAL);
   const Result<ir::Program> program = schedule::lower(dag, steps);
   ASSERT_TRUE(program.ok()) << program.status().message();
-  const auto code = compile(*program, target);
+  const auto code = compile(*program, target.cpu());
   ASSERT_TRUE(code.ok()) << code.status().message();
   std::vector<Tensor> args = ir::random_arguments(*program, seed);
   args[0] = data;

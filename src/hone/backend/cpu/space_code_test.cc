@@ -10,6 +10,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -422,7 +423,7 @@ TEST(space_code, of_large_tasks_is_bounded) {
         const schedule::Steps steps = space->steps(point);
         const Result<ir::Program> program = schedule::lower(dag, steps);
         ASSERT_TRUE(program.ok()) << program.status().message();
-        const auto code = compile(*program, target);
+        const auto code = compile(*program, target.cpu());
         ASSERT_TRUE(code.ok()) << code.status().message() << "\n" << schedule::to_string(steps);
         EXPECT_LE(code->text_bytes, most) << schedule::to_string(steps);
       }
@@ -447,7 +448,7 @@ TEST(space_code, of_attention_with_rests_is_bounded) {
           const schedule::Steps steps = space->steps(point);
           const Result<ir::Program> program = schedule::lower(dag, steps);
           ASSERT_TRUE(program.ok()) << program.status().message();
-          const auto code = compile(*program, target);
+          const auto code = compile(*program, target.cpu());
           EXPECT_TRUE(code.ok()) << code.status().message() << "\n" << schedule::to_string(steps);
         }
       }

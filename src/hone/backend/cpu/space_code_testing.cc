@@ -16,6 +16,7 @@
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
 #include "hone/space/space_testing.h"
+#include "hone/target/target.h"
 #include "hone/tensor/half.h"
 
 namespace hone::backend::cpu {
@@ -147,7 +148,7 @@ std::string check(const compute::Dag& dag, const schedule::Steps& steps,
   const Result<ir::Program> program = schedule::lower(dag, steps);
   if (!program.ok()) return "lower: " + program.status().message();
   const int64_t alignment = seed % 2 == 0 ? 4 : 64;
-  const auto code = compile(*program, target, {.argument_alignment = alignment});
+  const auto code = compile(*program, target.cpu(), {.argument_alignment = alignment});
   if (!code.ok()) return "compile: " + code.status().message();
   std::vector<Tensor> got = arguments_of(*program, seed, special);  // params come first, in order
   const GuardOptions options = {.alignment = alignment, .threads = some_threads(seed)};

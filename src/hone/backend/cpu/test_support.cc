@@ -10,6 +10,7 @@
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
 #include "hone/runtime/kernel_abi.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 
@@ -27,7 +28,7 @@ std::vector<target::Target> runnable_targets() {
 
 Status run_machine_code(const ir::Program& program, const target::Target& target,
                         std::span<Tensor> args) {
-  HONE_ASSIGN_OR_RETURN(const ObjectCode code, compile(program, target));
+  HONE_ASSIGN_OR_RETURN(const ObjectCode code, compile(program, target.cpu()));
   HONE_ASSIGN_OR_RETURN(const auto loaded, LoadedCode::load(code.object));
   std::vector<void*> pointers;
   for (Tensor& t : args) pointers.push_back(t.data());

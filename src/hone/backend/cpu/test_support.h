@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hone/backend/cpu/compiler.h"
+#include "hone/target/target.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone::backend::cpu {

@@ -9,6 +9,7 @@
 #include "hone/backend/cpu/inner_loop_testing.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/runtime/kernel_abi.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -205,7 +206,7 @@ TEST(vector_math, erf_by_pieces_is_near_without_a_division) {
     const auto at = [&](int64_t i) { return static_cast<float>(i - n / 2) * 0x1p-17F; };
     for (int64_t i = 0; i < n; ++i) args[0].as<float>()[static_cast<size_t>(i)] = at(i);
     ASSERT_TRUE(run_machine_code(program, target, args).ok());
-    const double limit = target.vector_bytes == 64 ? 3 : 8;
+    const double limit = target.cpu().vector_bytes == 64 ? 3 : 8;
     for (int64_t i = 0; i < n; ++i) {
       const float found = args[1].as<float>()[static_cast<size_t>(i)];
       ASSERT_LE(ulps(found, std::erf(static_cast<double>(at(i)))), limit) << at(i);

@@ -90,13 +90,13 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     summary_.skipped = "interrupted";
     return ok_status();
   }
-  if (parts.model.target().triple != machine::local().target().triple) {
+  if (parts.model.target().cpu().triple != machine::local().target().cpu().triple) {
     summary_.skipped = "this machine cannot run the library";
     return ok_status();
   }
   if (!check_) {
     HONE_ASSIGN_OR_RETURN(check_,
-                          ModelCheck::create(imported_, {machine::local().target().cores,
+                          ModelCheck::create(imported_, {machine::local().target().cpu().cores,
                                                          options.advanced.seed, interrupted_}));
   }
   ModelCheck::Deadlines deadlines;

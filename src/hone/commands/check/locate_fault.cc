@@ -35,7 +35,7 @@ Result<std::vector<Snapshot>> snapshots_of(graph::Graph graph, const CompileOpti
 }
 
 NaiveOptions naive_options(const CompileOptions& options) {
-  return {.threads = machine::local().target().cores,
+  return {.threads = machine::local().target().cpu().cores,
           .max_plain_flops = kPlainFlops,
           .interrupted = options.interrupted};
 }

@@ -4,7 +4,7 @@
 
 namespace hone::cost {
 
-void write_device(const target::Target& target, int threads, RowWriter& out) {
+void write_device(const target::Cpu& target, int threads, RowWriter& out) {
   const std::vector<std::string>& names = analysis::feature_names();
   out.copy(std::span(names).last(analysis::kMachineFeatures),
            analysis::machine_features(target, threads));

@@ -25,6 +25,6 @@ void write_steps(const space::Candidate& candidate, float* tokens, float* mask);
 // Writes the task. Without a Dag only names are written.
 void write_task(const compute::Dag* dag, RowWriter& out);
 
-void write_device(const target::Target& target, int threads, RowWriter& out);
+void write_device(const target::Cpu& target, int threads, RowWriter& out);
 
 }  // namespace hone::cost

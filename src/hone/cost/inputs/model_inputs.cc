@@ -30,7 +30,7 @@ std::vector<std::vector<std::string>> make_names() {
   names[index(Input::kTask)] = names_of([](RowWriter& out) { write_task(nullptr, out); });
   names[index(Input::kMeasure)] = candidate_feature_names(FeatureSet::kMeasure);
   names[index(Input::kDevice)] =
-      names_of([](RowWriter& out) { write_device(target::Target(), 1, out); });
+      names_of([](RowWriter& out) { write_device(target::Cpu(), 1, out); });
   for (int64_t i = 0; i < kMaxHeads; ++i)
     names[index(Input::kHead)].push_back(fmt::format("head{}", i));
   names[index(Input::kDecisions)] = decision_names();
@@ -141,8 +141,8 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
   const space::Candidate& candidate = *query.candidate;
   const std::vector<analysis::Nest> nests =
       analysis::build_nests(candidate.state, candidate.bounds);
-  const analysis::CpuMeasure measure = analysis::measure_cpu(nests, *query.target, query.threads);
-  analytic_seconds_ = measure.seconds(*query.target, query.threads);
+  const analysis::CpuMeasure measure = analysis::measure_cpu(nests, query.cpu(), query.threads);
+  analytic_seconds_ = measure.seconds(query.cpu(), query.threads);
   if (wanted_[index(Input::kStatements)] || wanted_[index(Input::kTags)] ||
       wanted_[index(Input::kMask)])
     write_statements(nests, query, row(Input::kStatements), row(Input::kTags), row(Input::kMask));
@@ -162,7 +162,7 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
     const std::pair<const void*, int> key(query.target, query.threads);
     const std::vector<float>& known =
         shared_row(devices_, key, Input::kDevice,
-                   [&](RowWriter& out) { write_device(*query.target, query.threads, out); });
+                   [&](RowWriter& out) { write_device(query.cpu(), query.threads, out); });
     std::copy(known.begin(), known.end(), to);
   }
   if (float* to = row(Input::kHead)) {

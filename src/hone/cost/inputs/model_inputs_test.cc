@@ -110,8 +110,9 @@ TEST(model_inputs, the_measure_and_decisions_are_what_combined_reads) {
   names.insert(names.end(), input_names(Input::kDecisions).begin(),
                input_names(Input::kDecisions).end());
   EXPECT_EQ(names, candidate_feature_names(FeatureSet::kCombined));
+  const target::Cpu& cpu = machine().cpu();
   const double seconds =
-      analysis::measure_cpu(candidate.state, candidate.bounds, machine(), 2).seconds(machine(), 2);
+      analysis::measure_cpu(candidate.state, candidate.bounds, cpu, 2).seconds(cpu, 2);
   EXPECT_FLOAT_EQ(value(inputs, Input::kAnalytic, "log_seconds"),
                   static_cast<float>(std::log(seconds)));
 

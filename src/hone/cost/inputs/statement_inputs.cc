@@ -49,14 +49,14 @@ std::vector<bool> winograd_stages(const space::Candidate& candidate) {
 void write_statements(std::span<const Nest> nests, const Query& query, float* statements,
                       float* tags, float* mask) {
   if (mask) mask[0] = 1;  // attention over nothing would be a division by zero
-  const analysis::MachineRow machine = analysis::machine_features(*query.target, query.threads);
+  const analysis::MachineRow machine = analysis::machine_features(query.cpu(), query.threads);
   const std::vector<bool> winograd = winograd_stages(*query.candidate);
   const std::vector<size_t> places = chosen(nests);
   for (size_t i = 0; i < places.size(); ++i) {
     const Nest& nest = nests[places[i]];
     if (mask) mask[i] = 1;
     if (statements) {
-      const analysis::FeatureRow row = analysis::features_of(nest, *query.target, machine);
+      const analysis::FeatureRow row = analysis::features_of(nest, query.cpu(), machine);
       std::copy(row.begin(), row.end(), statements + i * analysis::kNumFeatures);
     }
     if (tags) {

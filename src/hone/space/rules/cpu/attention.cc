@@ -391,8 +391,8 @@ Fit add_attention(SketchBuilder& builder, size_t tiling) {
   group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
   group->keys = info(kSums).stage.reduce[0].extent;
   group->ends_early = info(kSums).stage.until != nullptr;
-  group->cores = builder.target.cores;
-  if (builder.target.caches.size() > 1) group->l2_bytes = builder.target.caches[1].bytes;
+  group->cores = builder.cpu().cores;
+  if (builder.cpu().caches.size() > 1) group->l2_bytes = builder.cpu().caches[1].bytes;
   ContractionOptions options{.nested = true};
   if (!tile_keys(builder, tiling, *group, options)) return Fit::kNone;
   if (group->lane == group->query || !has_axis(result, group->query)) return Fit::kNone;

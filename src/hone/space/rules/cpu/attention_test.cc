@@ -83,7 +83,7 @@ TEST(attention, panels_and_blocks_compute_the_same) {
 // A number of keys that has no good divisor is tiled like its neighbours, the last tile shorter.
 TEST(attention, any_number_of_keys_is_in_tiles) {
   target::Target target = narrow();
-  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
   for (const int64_t keys : {2049, 2053, 3001, 4099, 65537}) {
     for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {keys}}) {
       const Result<Space> space = Space::create(attention(2, 64, keys, 16, offset), target);
@@ -109,7 +109,7 @@ TEST(attention, any_number_of_keys_is_in_tiles) {
 // that are computed at a time take a small part of the second-level cache.
 TEST(attention, default_point_copies_for_many_queries_only) {
   target::Target target = narrow();
-  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
   const auto text = [&](int64_t queries, std::optional<int64_t> offset) {
     const Result<Space> space = Space::create(attention(8, queries, 512, 16, offset), target);
     EXPECT_TRUE(space.ok()) << space.status().message();
@@ -129,8 +129,8 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
       for (const int cores : {1, 2, 64}) {
         for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {0}}) {
           target::Target target = narrow();
-          target.cores = cores;
-          target.caches = {{1, 32 << 10, 64, 1, 64}, {2, l2, 64, 1, 32}};
+          target.cpu().cores = cores;
+          target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, l2, 64, 1, 32}};
           const Result<Space> space =
               Space::create(attention(8, queries, queries, 16, offset), target);
           ASSERT_TRUE(space.ok()) << space.status().message();
@@ -158,8 +158,8 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
 // With rests on all sides, whose code comes in nine copies and more, the default point is legal.
 TEST(attention, default_points_with_rests_are_short_enough) {
   target::Target target = narrow();
-  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
-  target.vector_registers = 32;
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  target.cpu().vector_registers = 32;
   for (const int64_t queries : {13, 97, 1021}) {
     for (const int64_t keys : {521, 1021, 2053}) {
       for (const int64_t depth : {7, 40, 64, 97}) {

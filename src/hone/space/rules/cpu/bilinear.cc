@@ -321,9 +321,9 @@ Fit add_bilinear(SketchBuilder& builder, const Task& task, const Bilinear& algor
   group->point_axes = algorithm.point_axes;
   group->channel_places = algorithm.channel_places;
   group->points = algorithm.points;
-  group->lanes = builder.target.lanes(4);
-  group->cores = builder.target.cores;
-  if (builder.target.caches.size() > 1) group->l2_bytes = builder.target.caches[1].bytes;
+  group->lanes = builder.cpu().lanes(4);
+  group->cores = builder.cpu().cores;
+  if (builder.cpu().caches.size() > 1) group->l2_bytes = builder.cpu().caches[1].bytes;
   group->blocks = make_blocks(builder, *e, *names, vector, algorithm.tiled);
   if (group->blocks.empty()) return Fit::kNone;
   if (!builder.add_step(algorithm.step).ok()) return Fit::kNone;

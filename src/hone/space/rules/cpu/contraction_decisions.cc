@@ -20,8 +20,7 @@ bool leaves_rest(const Contraction& group) {
 
 // How many groups, each with all of its channels, fill a vector; 1 if none do. Each of them reads
 // data of its own, which takes a permutation (target/loop_plan.h).
-int64_t groups_of_vector(const target::Target& target, const StageInfo& e,
-                         const Contraction& group) {
+int64_t groups_of_vector(const target::Cpu& target, const StageInfo& e, const Contraction& group) {
   if (group.roles.groups < 0 || group.row_lanes || !target::permutes_lanes(target)) return 1;
   const int64_t channels = group.whole().channels;
   // Results of neighbouring groups must be neighbours.
@@ -114,7 +113,7 @@ void add_block_decisions(SketchBuilder& builder, const StageInfo& r, Contraction
   group.panels = Panels::find(builder.state, group.reduction, name(group.roles.vector),
                               name(group.roles.column));
   if (!group.panels) return;
-  group.dear_rests = !builder.target.masked_memory;
+  group.dear_rests = !builder.cpu().masked_memory;
   add(kPanels, {Contraction::kNone, Contraction::kPhase, Contraction::kNear});
 }
 
@@ -133,7 +132,7 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, const StageInfo& 
   if (group.lanes >= 8) lanes.insert(lanes.begin(), group.lanes / 2);
   add(kLanes, lanes);
   add(kVectors, vector_options(group, lanes));
-  const int64_t groups = groups_of_vector(builder.target, e, group);
+  const int64_t groups = groups_of_vector(builder.cpu(), e, group);
   if (groups > 1) add(kJoin, {1, groups});
   if (leaves_rest(group)) add(kRest, {0, 1});
   if (group.roles.column >= 0) {

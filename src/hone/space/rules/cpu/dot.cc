@@ -298,7 +298,7 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
   const int sum = lane_axis(builder.state, *r, options.packed);
   if (!names || sum < 0) return Fit::kNone;
   auto group = std::make_shared<Dot>();
-  group->lanes = lanes_of(builder.target, *e);
+  group->lanes = lanes_of(builder.cpu(), *e);
   group->length = r->axes[static_cast<size_t>(sum)].extent;
   if (group->lanes < 2 || group->length < group->lanes) return Fit::kNone;
   group->axes = e->stage.axes;
@@ -326,7 +326,7 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
   group->epilogue = epilogue;
   group->reduction = reduction;
   group->sum = r->axes[static_cast<size_t>(sum)].var->name;
-  group->registers = builder.target.vector_registers;
+  group->registers = builder.cpu().vector_registers;
   for (const compute::Axis& axis : r->stage.reduce) {
     if (axis.var->name != group->sum) group->taps.push_back(axis);
   }

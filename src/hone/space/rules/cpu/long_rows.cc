@@ -118,7 +118,7 @@ Fit add_long_rows(SketchBuilder& builder, const Task&) {
   if (!copy_out(builder).ok() || !inline_stages(builder, [](const auto&) { return true; }).ok())
     return Fit::kNone;
   const auto group = std::make_shared<LongRows>();
-  group->cores = builder.target.cores;
+  group->cores = builder.cpu().cores;
   const bool functions =
       std::any_of(builder.state.stages.begin(), builder.state.stages.end(), [](const auto& stage) {
         return is_reduction(*stage.info) && is_expensive(stage.info->stage);

@@ -79,7 +79,7 @@ std::vector<compute::Axis> loops_of_sum(const compute::Stage& sum) {
 }
 
 // What the nest is made for: registers, lanes, cores and their cache.
-void describe_target(const target::Target& target, const StageInfo& e, const StageInfo& r,
+void describe_target(const target::Cpu& target, const StageInfo& e, const StageInfo& r,
                      Contraction& group) {
   group.lanes = lanes_of(target, e);
   group.registers = target.vector_registers;
@@ -122,8 +122,7 @@ void pack(SketchBuilder& builder, const StageInfo& r, int lane, const std::strin
 }
 
 // Without rows and columns, or with lanes along rows, the lanes' operand streams by.
-void describe_stream(const target::Target& target, const StageInfo& r, int lane,
-                     Contraction& group) {
+void describe_stream(const target::Cpu& target, const StageInfo& r, int lane, Contraction& group) {
   const bool is_row = group.roles.column < 0 && group.roles.row < 0;
   if (group.row_lanes || is_row) group.streamed = group.packed;
   for (const compute::Access& read : r.reads) {
@@ -248,10 +247,10 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->roles = roles_of(*e, *r, *names, vector, options);
   group->reduce = loops_of_sum(r->stage);
   const int lane = axis_named(*r, (*names)[vector]);  // of R
-  describe_target(builder.target, *e, *r, *group);
+  describe_target(builder.cpu(), *e, *r, *group);
   describe_operands(builder.state, *e, *r, lane, *group);
   pack(builder, *r, lane, options.packed, *group);
-  describe_stream(builder.target, *r, lane, *group);
+  describe_stream(builder.cpu(), *r, lane, *group);
   add_decisions(builder, *e, *r, options.blocks, *group);
   return group;
 }

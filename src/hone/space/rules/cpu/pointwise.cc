@@ -219,7 +219,7 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   auto group = std::make_shared<Pointwise>();
   group->stage = stage;
   group->axes = info->stage.axes;
-  group->lanes = lanes_of(builder.target, *info);
+  group->lanes = lanes_of(builder.cpu(), *info);
   const int unit = unit_stride_axis(*info);
   if (unit >= 0) group->vector_axes.push_back(unit);
   for (const compute::Access& read : info->reads) {
@@ -251,7 +251,7 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
     int64_t others = 1;
     for (const compute::Axis& axis : group->axes) others *= &axis == &along ? 1 : axis.extent;
     const std::vector<int64_t> pieces =
-        piece_options(along.extent, others, group->lanes, builder.target.cores);
+        piece_options(along.extent, others, group->lanes, builder.cpu().cores);
     if (pieces.size() > 1)
       group->d_piece =
           builder.add_decision(stage, "piece", DecisionKind::kTile, pieces, along.extent);

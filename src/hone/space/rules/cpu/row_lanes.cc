@@ -51,7 +51,7 @@ int row_axis(const schedule::State& state, const schedule::StageInfo& e,
 
 int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
                    const schedule::StageInfo& r, const std::vector<std::string>& names) {
-  const int64_t columns = columns_of(e), lanes = lanes_of(builder.target, e);
+  const int64_t columns = columns_of(e), lanes = lanes_of(builder.cpu(), e);
   const int64_t whole = round_up(columns, lanes);
   if (lanes < 2 || r.stage.outputs.size() != 1 || kIdleShare * (whole - columns) <= whole)
     return -1;
@@ -69,7 +69,7 @@ Fit add_row_lanes(SketchBuilder& builder, const Task& task) {
       make_contraction(builder, task.epilogue, task.reduction, {.vector = axis});
   if (!group) return Fit::kNone;
   builder.groups.push_back(std::move(group));
-  return 2 * columns_of(*e) <= lanes_of(builder.target, *e) ? Fit::kBest : Fit::kPossible;
+  return 2 * columns_of(*e) <= lanes_of(builder.cpu(), *e) ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -71,7 +71,7 @@ TEST(row_lanes, results_lie_in_registers_as_whole_vectors) {
 // Rows far apart are read a line or more at a time.
 TEST(row_lanes, tiles_of_rows_that_lie_apart_are_whole_lines) {
   target::Target target = narrow(32);
-  target.caches = {{1, 32 << 10, 64, 1, 64}};
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}};
   const Result<Space> space = Space::create(few_columns(1024, 4, 1024, true), target);
   ASSERT_TRUE(space.ok());
   const std::string steps = schedule::to_string(space->steps(space->default_point()));

@@ -262,7 +262,7 @@ void add_decisions(SketchBuilder& builder, Rows& group) {
   if (!group.column.empty()) {
     // Where a column has one result only, larger blocks and tests of whole ones gain nothing.
     std::vector<int64_t> vectors = {1, 2, 4};
-    if (!group.row.empty() && builder.target.vector_registers >= 32) vectors.push_back(8);
+    if (!group.row.empty() && builder.cpu().vector_registers >= 32) vectors.push_back(8);
     group.d_vectors =
         builder.add_decision(group.root, "vectors", DecisionKind::kVector, std::move(vectors));
     if (!group.row.empty())
@@ -326,10 +326,10 @@ Fit add_rows(SketchBuilder& builder, const Task&) {
   const StageInfo& root = *builder.state.stages.back().info;
   auto group = std::make_shared<Rows>();
   group->root = root.stage.name;
-  group->lanes = lanes_of(builder.target, root);
-  group->cores = builder.target.cores;
+  group->lanes = lanes_of(builder.cpu(), root);
+  group->cores = builder.cpu().cores;
   group->result_bytes = root.stage.outputs[0].buffer->bytes();
-  if (builder.target.caches.size() > 1) group->near_bytes = 2 * builder.target.caches[1].bytes;
+  if (builder.cpu().caches.size() > 1) group->near_bytes = 2 * builder.cpu().caches[1].bytes;
   find_axes(builder.state, *group);
   if (group->outer.empty() && group->column.empty()) return Fit::kNone;
   for (const schedule::StageState& stage : builder.state.stages) {

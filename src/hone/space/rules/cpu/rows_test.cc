@@ -98,7 +98,7 @@ TEST(rows, what_waits_for_memory_is_read_row_by_row) {
   for (const compute::Dag& dag : {softmax(1000, 400, 1), centred_rows(1000, 33)})
     EXPECT_LT(decision_of(space_of(dag), ".rows_at_once"), 0);
   target::Target target = narrow();
-  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  target.cpu().caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
   EXPECT_GE(decision_of(space_of(normalized_rows(4000, 64), target), ".rows_at_once"), 0);
   EXPECT_LT(decision_of(space_of(normalized_rows(40'000, 64), target), ".rows_at_once"), 0);
 }
@@ -128,7 +128,7 @@ TEST(rows, older_points_are_one_row_and_masked_columns) {
 TEST(rows, whole_blocks_of_columns_test_nothing) {
   const compute::Dag dag = softmax(2, 5, 37);
   target::Target target = narrow();
-  target.vector_registers = 32;
+  target.cpu().vector_registers = 32;
   const Space space = space_of(dag, target);
   for (const int vectors : {0, 1, 2, 3}) {
     for (const int tail : {0, 1}) {

@@ -213,7 +213,7 @@ Fit add_scan_parts(SketchBuilder& builder, const Task&) {
   group->stage = what.name;
   group->loop = body.steps();
   group->length = body.length();
-  group->cores = builder.target.cores;
+  group->cores = builder.cpu().cores;
   for (const compute::Axis& axis : what.axes) {
     group->axes.push_back(axis.var->name);
     group->rows *= axis.extent;
@@ -234,8 +234,8 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
   if (!body.is_scan()) return false;
   auto group = std::make_shared<Scan>();
   group->stage = stage;
-  group->cores = builder.target.cores;
-  const int64_t lanes = builder.target.lanes(static_cast<int>(body.bytes()));
+  group->cores = builder.cpu().cores;
+  const int64_t lanes = builder.cpu().lanes(static_cast<int>(body.bytes()));
   // The contiguous axis if there are lanes for it, else the last one with points.
   int chosen = -1;
   for (int a = 0; a < std::ssize(what.axes); ++a) {
@@ -256,7 +256,7 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
     group->outer.push_back(what.axes[a].var->name);
     group->blocks *= what.axes[a].extent;
   }
-  const int64_t most = group->lanes > 1 ? builder.target.vector_registers / 2 : kMostRows;
+  const int64_t most = group->lanes > 1 ? builder.cpu().vector_registers / 2 : kMostRows;
   std::vector<int64_t> points;
   for (int64_t n = 1; n <= most && (n == 1 || (n - 1) * group->lanes < group->extent); n *= 2)
     points.push_back(n);
@@ -269,7 +269,7 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
       blocks.push_back(n);
     group->d_blocks = builder.add_decision(stage, "scan_blocks", DecisionKind::kTile, blocks);
   }
-  const int64_t row_lanes = builder.target.lanes(static_cast<int>(body.bytes()));
+  const int64_t row_lanes = builder.cpu().lanes(static_cast<int>(body.bytes()));
   if (group->lanes == 1 && row_lanes > 1) group->loop = body.steps();
   if (!group->loop.empty()) {
     group->d_lanes = builder.add_decision(stage, "scan_lanes", DecisionKind::kTile, {1, row_lanes});

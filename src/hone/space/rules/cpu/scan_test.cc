@@ -72,7 +72,7 @@ TEST(scan, few_long_rows_may_be_cut_into_parts_for_several_threads) {
   const Result<Space> two = Space::create(dag, target);
   ASSERT_TRUE(two.ok() && two->num_sketches() == 2);
   EXPECT_TRUE(two->is_for_threads(1)) << "what is read twice is no default for two threads";
-  target.cores = 4;
+  target.cpu().cores = 4;
   const Result<Space> space = Space::create(dag, target);
   ASSERT_TRUE(space.ok() && space->num_sketches() == 2);
   EXPECT_TRUE(space->is_for_threads(0));

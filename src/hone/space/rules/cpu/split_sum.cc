@@ -157,8 +157,8 @@ Fit add_split_sum(SketchBuilder& builder, const Task& task) {
   const int vector = unit < 0 ? rows : unit;
   if (vector < 0) return Fit::kNone;
   auto group = std::make_shared<SplitSum>();
-  group->lanes = lanes_of(builder.target, *e);
-  const std::optional<CutAxis> found = cut_axis(*e, *r, group->lanes, builder.target.cores);
+  group->lanes = lanes_of(builder.cpu(), *e);
+  const std::optional<CutAxis> found = cut_axis(*e, *r, group->lanes, builder.cpu().cores);
   if (!found) return Fit::kNone;
   const CutAxis& cut = group->cut = *found;
   const std::vector<int64_t> parts = part_options(cut);

@@ -31,7 +31,7 @@ std::string paired(const std::vector<compute::Axis>& rows) {
 Fit add_strassen(SketchBuilder& builder, const Task& task) {
   const std::string& product = task.reduction;
   const int index = builder.state.find_stage(product);
-  const int64_t lanes = builder.target.lanes(4);
+  const int64_t lanes = builder.cpu().lanes(4);
   const std::string rows = paired(schedule::strassen_rows(builder.state, index, lanes));
   if (rows.empty()) return Fit::kNone;
   const compute::Stage& stage = builder.state.stages[static_cast<size_t>(index)].info->stage;

@@ -102,7 +102,7 @@ TEST(rule_winograd, results_are_finished_in_the_tile_of_the_transform_back) {
         ASSERT_TRUE(program.ok()) << program.status().message();
         const std::string name = space->algorithm(point.sketch);
         const int64_t outputs = name.back() - '0';
-        EXPECT_EQ(flaw_of(*program, outputs * outputs * target.lanes(4)), "")
+        EXPECT_EQ(flaw_of(*program, outputs * outputs * target.cpu().lanes(4)), "")
             << name << "\n"
             << schedule::to_string(steps) << ir::print(*program);
       }
