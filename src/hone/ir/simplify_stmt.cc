@@ -79,7 +79,8 @@ class StmtSimplifier {
     const Expr min = exprs_.simplify(s.min);
     const Expr extent = exprs_.simplify(s.extent);
     if (ranges_.of(extent).hi <= 0) return make_block({});
-    if (is_const_int(extent, 1)) {
+    // What a block computes needs a loop over threads, even if it has one iteration.
+    if (is_const_int(extent, 1) && !is_thread_loop(s.for_kind)) {
       std::vector<Stmt> body;
       for (const Stmt& child : s.body) body.push_back(substitute(child, {{s.var, min}}));
       return make_block(statements(body));

@@ -263,6 +263,15 @@ TEST(simplify_stmt, loops_of_one_or_no_iteration) {
   EXPECT_TRUE(simplify(loop(i, 5, {}), Ranges())->body.empty());
 }
 
+TEST(simplify_stmt, a_loop_over_threads_stays_even_with_one_iteration) {
+  const VarPtr t = make_var("t");
+  const auto one_thread = [&](const Stmt& body) {
+    return make_for(t, constant(0), constant(1), ForKind::kThread, {body});
+  };
+  const Stmt simple = simplify(one_thread(store(variable(t) + 2)), Ranges());
+  EXPECT_TRUE(equal(simple, one_thread(store(constant(2)))));
+}
+
 TEST(simplify_stmt, neighbouring_ifs_join_and_nested_ifs_merge) {
   const Expr n = variable(make_var("n"));
   const Expr c = less(n, constant(3));

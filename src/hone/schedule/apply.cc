@@ -404,6 +404,26 @@ Status annotate(State& state, const std::string& stage, const std::string& loop,
   return ok_status();
 }
 
+// A stage of one point has no axis that a thread could be given: it gets a loop of one iteration.
+void add_unit_loop(StageState& stage, const std::string& name) {
+  stage.order.insert(stage.order.begin(), static_cast<int>(stage.loops.size()));
+  stage.loops.emplace_back().name = name;
+}
+
+Status bind(const Bind& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  StageState& stage = state.stages[index];
+  if (stage.info->stage.axes.empty() && stage.find_loop(step.loop) < 0)
+    add_unit_loop(stage, step.loop);
+  const int loop = stage.find_loop(step.loop);
+  if (loop >= 0 && stage.loops[loop].reduce) return invalid("loop {} is a reduction", step.loop);
+  if (loop >= 0 && stage.sunk == loop) return invalid("loop {} is sunk", step.loop);
+  const auto annotation =
+      static_cast<Annotation>(static_cast<int>(Annotation::kThread) + static_cast<int>(step.level));
+  return annotate(state, step.stage, step.loop, annotation);
+}
+
 struct Apply {
   State& state;
   Status operator()(const Split& s) const { return apply_split(s, state); }
@@ -432,6 +452,7 @@ struct Apply {
   Status operator()(const Parallel& s) const {
     return annotate(state, s.stage, s.loop, Annotation::kParallel);
   }
+  Status operator()(const Bind& s) const { return bind(s, state); }
   Status operator()(const SetScope& s) const {
     const int index = state.find_stage(s.stage);
     if (index < 0) return invalid("no stage {}", s.stage);

@@ -115,6 +115,11 @@ class Inference {
     }
     return interval;
   }
+  // A tile in shared memory has room for padded points, but only those that exist are computed:
+  // what their readers make of the rest is not stored.
+  static bool ends_padding(const StageState& stage) {
+    return stage.scope == ir::Scope::kShared && stage.compute.kind == AttachKind::kAt;
+  }
   bool padded_split(int s, int loop) const {
     const StageState& stage = state_.stages[s];
     if (stage.loops[loop].pad && !stage.loops[loop].children.empty()) return true;
@@ -159,6 +164,7 @@ class Inference {
           if (access.buffer != buffer) continue;
           for (size_t d = 0; d < box.size(); ++d) {
             Interval interval = cover(static_cast<int>(r), access.index[d]);
+            if (ends_padding(state_.stages[r])) interval.pad = false;
             if (!interval.ok) return too_many(s);
             unite(box[d], std::move(interval), any, buffer->shape[d]);
           }
@@ -297,10 +303,10 @@ class Inference {
     axis.pad = attached && !reduce && (axis.pad || padded_split(s, a));
     const auto [low, high] = range(axis.min, bounds_);
     axis.guard_low = low < 0;
-    axis.guard_high = high + axis.reach > whole && !axis.pad;
+    axis.guard_high = high + axis.reach > whole && (!axis.pad || ends_padding(stage));
     axis.guard_region =
         axis.reach > axis.extent && !axis.pad && attached && !reduce && axis.extent < whole;
-    axis.clipped = axis.guard_region || (axis.guard_high && axis.min.terms.empty());
+    axis.clipped = axis.guard_region || (axis.guard_high && axis.min.terms.empty() && !axis.pad);
   }
 
   Status infer_storage(int s) {

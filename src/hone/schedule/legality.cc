@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/schedule/thread_legality.h"
 #include "hone/schedule/visible_loops.h"
 
 namespace hone::schedule {
@@ -140,7 +141,7 @@ Status check_legality(const State& state, const Bounds& bounds) {
   Legality legality(state, bounds);
   for (size_t s = 0; s < state.stages.size(); ++s)
     HONE_RETURN_IF_ERROR(legality.check_stage(static_cast<int>(s)));
-  return ok_status();
+  return check_threads(state, bounds);
 }
 
 }  // namespace hone::schedule

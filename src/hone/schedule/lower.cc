@@ -145,6 +145,14 @@ class Lowering {
     if (loop.annotation == Annotation::kVectorize) kind = ir::ForKind::kVectorized;
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
+    if (loop.annotation == Annotation::kThread) kind = ir::ForKind::kThread;
+    if (loop.annotation == Annotation::kWarp) kind = ir::ForKind::kWarp;
+    if (loop.annotation == Annotation::kLane) kind = ir::ForKind::kLane;
+    if (is_thread_loop(kind) && !index_.keeps_loop(s, leaf)) {
+      for (Stmt& stmt : body)
+        stmt = ir::substitute(stmt, {{index_.variable(s, leaf), ir::constant(0)}});
+      return ir::make_block(std::move(body));
+    }
     const bool peel = kind == ir::ForKind::kParallel
                           ? loop.test
                           : loop.peel || std::count(peeled.begin(), peeled.end(), leaf) > 0;

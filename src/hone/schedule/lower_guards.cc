@@ -53,7 +53,13 @@ class Guards {
   }
 
  private:
+  // The loops over threads of a nest are one: a test stands inside all of them.
   void add(Expr condition, int level, bool update_only) {
+    const auto is_thread = [&](int position) {
+      return is_thread_loop(stage_.loops[stage_.order[position]].annotation);
+    };
+    const int loops = static_cast<int>(stage_.order.size());
+    while (level > 0 && level < loops && is_thread(level - 1) && is_thread(level)) ++level;
     guards_.push_back({std::move(condition), level, update_only});
   }
 

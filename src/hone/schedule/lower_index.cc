@@ -1,5 +1,7 @@
 #include "hone/schedule/lower_index.h"
 
+#include <algorithm>
+
 #include "hone/ir/visit.h"
 
 namespace hone::schedule {
@@ -24,8 +26,9 @@ void IndexMap::make_storage(int s, int output) {
   const BufferPtr& logical = stage.info->stage.outputs[output].buffer;
   if (state_.is_param(logical) || storage_.count(logical.get()) > 0) return;
   const bool root = stage.compute.kind == AttachKind::kRoot;
-  BufferPtr physical = ir::make_buffer(logical->name, logical->dtype,
-                                       storage_shape(stage, bounds_.stages[s], output),
+  std::vector<int64_t> shape = storage_shape(stage, bounds_.stages[s], output);
+  drop_dimensions(s, shape);
+  BufferPtr physical = ir::make_buffer(logical->name, logical->dtype, std::move(shape),
                                        root ? ir::Scope::kGlobal : stage.scope);
   storage_[logical.get()] = {physical, s, output};
   if (root) {
@@ -34,7 +37,25 @@ void IndexMap::make_storage(int s, int output) {
   }
 }
 
+template <typename T>
+void IndexMap::drop_dimensions(int s, std::vector<T>& dims) const {
+  const StageState& stage = state_.stages[s];
+  if (stage.scope != ir::Scope::kFragment) return;
+  const auto threads = stage.thread_loops();
+  for (size_t i = threads.size(); i-- > 0;) {
+    if (!keeps_loop(s, threads[i])) dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 // ---- loops and axes ----
+
+bool IndexMap::keeps_loop(int s, int leaf) const {
+  const StageState& stage = state_.stages[s];
+  const auto runs = [&](int loop) { return bounds_.stages[s].loops[loop].extent > 1; };
+  if (stage.loops[leaf].annotation != Annotation::kThread || runs(leaf)) return true;
+  const auto threads = stage.thread_loops();
+  return threads.back() == leaf && std::none_of(threads.begin(), threads.end(), runs);
+}
 
 Expr IndexMap::loop_value(int s, int loop_index) const {
   const Loop& loop = state_.stages[s].loops[loop_index];
@@ -93,12 +114,16 @@ std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
     if (stage.fold_dim == static_cast<int>(d)) index = ir::floormod(index, stage.fold_factor);
     relative.push_back(std::move(index));
   }
-  if (stage.layout.empty() || at.output > 0) return relative;
+  if (stage.layout.empty() || at.output > 0) {
+    drop_dimensions(at.stage, relative);
+    return relative;
+  }
   std::vector<Expr> physical;
   for (const LayoutDim& dim : stage.layout) {
     Expr digit = ir::floordiv(relative[dim.axis], dim.divide);
     physical.push_back(dim.modulo > 0 ? ir::floormod(digit, dim.modulo) : digit);
   }
+  drop_dimensions(at.stage, physical);
   return physical;
 }
 

@@ -16,6 +16,9 @@ class IndexMap {
   // Returns the params of intermediate results at root, in the order of their stages.
   [[nodiscard]] const std::vector<ir::Param>& intermediates() const { return intermediates_; }
 
+  // Returns whether the program has this loop over threads. One of one iteration is left out,
+  // unless the stage has no other.
+  [[nodiscard]] bool keeps_loop(int s, int leaf) const;
   // Returns the variable of a leaf of a stage.
   [[nodiscard]] const ir::VarPtr& variable(int s, int leaf) const { return vars_[s][leaf]; }
   // Returns the value of any loop of a stage, also of one that was split or fused.
@@ -47,6 +50,9 @@ class IndexMap {
 
   void make_storage(int s, int output);
   [[nodiscard]] ir::Expr place_loads(const ir::Expr& e) const;
+  // Removes the dimensions of loops over threads that are left out from those of a fragment.
+  template <typename T>
+  void drop_dimensions(int s, std::vector<T>& dims) const;
 
   const State& state_;
   const Bounds& bounds_;

@@ -26,6 +26,14 @@ int State::find_stage(std::string_view name) const {
   return -1;
 }
 
+SmallVector<int, 4> StageState::thread_loops() const {
+  SmallVector<int, 4> found;
+  for (const int leaf : order) {
+    if (is_thread_loop(loops[leaf].annotation)) found.push_back(leaf);
+  }
+  return found;
+}
+
 const ir::Param* State::find_param(const ir::BufferPtr& buffer) const {
   for (const ir::Param& param : *params) {
     if (param.buffer == buffer) return &param;

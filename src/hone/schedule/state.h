@@ -27,7 +27,10 @@ struct StageInfo {
 };
 using StageInfoPtr = std::shared_ptr<const StageInfo>;
 
-enum class Annotation : uint8_t { kNone, kVectorize, kUnroll, kParallel };
+enum class Annotation : uint8_t { kNone, kVectorize, kUnroll, kParallel, kThread, kWarp, kLane };
+[[nodiscard]] constexpr bool is_thread_loop(Annotation annotation) {
+  return annotation >= Annotation::kThread;
+}
 
 // A loop, or a former loop that was split or fused. The first loops of a stage are its axes.
 struct Loop {
@@ -85,6 +88,8 @@ struct StageState {
   [[nodiscard]] int find_loop(std::string_view name) const;
   // Returns its position in `order`, or -1 if it is no leaf.
   [[nodiscard]] int find_leaf(int loop) const;
+  // Returns the leaves that are loops over threads, outermost first.
+  [[nodiscard]] SmallVector<int, 4> thread_loops() const;
 };
 
 using StageList = SmallVector<int, 8>;

@@ -41,6 +41,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.dims);
   } else if constexpr (std::is_same_v<T, Prefetch>) {
     f(step.stage), f(step.buffer), f(step.loop), f(step.distance);
+  } else if constexpr (std::is_same_v<T, Bind>) {
+    f(step.stage), f(step.loop), f(step.level);
   } else {
     f(step.stage), f(step.loop);
   }
@@ -50,11 +52,12 @@ constexpr std::string_view kNames[] = {
     "split",     "fuse",           "reorder",  "compute_at",  "store_at", "fold",
     "inline",    "cache_read",     "im2col",   "cache_write", "scope",    "layout",
     "rfactor",   "online_softmax", "winograd", "strassen",    "narrow",   "sink",
-    "vectorize", "unroll",         "parallel", "prefetch"};
+    "vectorize", "unroll",         "parallel", "prefetch",    "bind"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test"};
-constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
-                                 ir::Scope::kRegister};
+constexpr std::string_view kLevelNames[] = {"thread", "warp", "lane"};
+constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal,   ir::Scope::kThread, ir::Scope::kStack,
+                                 ir::Scope::kRegister, ir::Scope::kShared, ir::Scope::kFragment};
 
 struct Printer {
   std::string text;
@@ -67,6 +70,7 @@ struct Printer {
   void operator()(Parts p) {
     if (p == Parts::kStrided) separate(), text += "strided";
   }
+  void operator()(ThreadLevel level) { separate(), text += kLevelNames[static_cast<int>(level)]; }
   void operator()(ir::Scope s) { separate(), text += ir::scope_name(s); }
   void operator()(DType t) { separate(), text += dtype_name(t); }
   template <typename T>
@@ -136,6 +140,12 @@ struct Parser {
     const std::string_view text = take();
     if (text != "strided") return fail("strided", text);
     parts = Parts::kStrided;
+  }
+  void operator()(ThreadLevel& level) {
+    const std::string_view text = take();
+    const auto* const found = std::ranges::find(kLevelNames, text);
+    if (found == std::end(kLevelNames)) return fail("thread, warp or lane", text);
+    level = static_cast<ThreadLevel>(found - kLevelNames);
   }
   void operator()(ir::Scope& scope) {
     const std::string_view text = take();

@@ -86,7 +86,8 @@ struct CacheWrite {
   std::string stage;
   bool operator==(const CacheWrite&) const = default;
 };
-// The stage's buffer gets this scope: register, stack, thread or global.
+// The stage's buffer gets this scope: register, stack, thread or global; in a block of a GPU shared
+// or fragment, whose leading dimensions are then the loops over threads.
 struct SetScope {
   std::string stage;
   ir::Scope scope = ir::Scope::kGlobal;
@@ -171,10 +172,19 @@ struct Prefetch {
   int64_t distance = 0;
   bool operator==(const Prefetch&) const = default;
 };
+// Says which parts of a block of a GPU the iterations of a loop are given to (ir::ForKind).
+enum class ThreadLevel : uint8_t { kThread, kWarp, kLane };
+// The iterations of the loop are threads of a block. The block runs the loops outside of it as a
+// whole.
+struct Bind {
+  std::string stage, loop;
+  ThreadLevel level = ThreadLevel::kThread;
+  bool operator==(const Bind&) const = default;
+};
 
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
                           CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Strassen,
-                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch>;
+                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);

@@ -31,7 +31,8 @@ TEST(step, every_kind_prints_and_parses) {
                        Vectorize{"relu", "oc.1"},
                        Unroll{"relu", "ow.1"},
                        Parallel{"relu", "n@oh"},
-                       Prefetch{"conv2d", "weight.cache", "ic", 4}};
+                       Prefetch{"conv2d", "weight.cache", "ic", 4},
+                       Bind{"relu", "oc.0", ThreadLevel::kWarp}};
   EXPECT_EQ(steps.size(), std::variant_size_v<Step>);
   const Result<Steps> parsed = parse_steps(to_string(steps));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
@@ -56,6 +57,7 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
       {"split(a, b, 4)", "expected a list in brackets, found '4'"},
       {"split(a, b, [4], half)", "expected mask, peel, pad or test, found 'half'"},
       {"rfactor(a, k, 4, blocks)", "expected strided, found 'blocks'"},
+      {"bind(a, b, block)", "expected thread, warp or lane, found 'block'"},
       {"scope(a, shelf)", "expected a scope, found 'shelf'"},
       {"inline(a, b)", "expected no more arguments, found 'b'"},
       {"inline a", "expected name(arguments)"},

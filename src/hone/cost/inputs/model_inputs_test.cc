@@ -215,7 +215,8 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
                      schedule::Vectorize{stage, "n"},
                      schedule::Unroll{stage, "m"},
                      schedule::Parallel{stage, "m"},
-                     schedule::Prefetch{stage, "data", "m", 8}};
+                     schedule::Prefetch{stage, "data", "m", 8},
+                     schedule::Bind{stage, "m"}};
   ASSERT_EQ(candidate.steps.size(), std::variant_size_v<schedule::Step>);
   const ModelInputs inputs = inputs_of(candidate);
   for (size_t i = 0; i < candidate.steps.size(); ++i) {
@@ -226,6 +227,7 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
     if (kind == "kind.online_softmax") kind = "kind.rfactor";  // sums in parts, too
     if (kind == "kind.strassen") kind = "kind.winograd";       // fewer products, too
     if (kind == "kind.sink") kind = "kind.reorder";            // an order of loops, too
+    if (kind == "kind.bind") kind = "kind.parallel";           // who runs a loop, too
     EXPECT_EQ(value(inputs, Input::kSteps, kind, static_cast<int64_t>(i)), 1) << text;
     EXPECT_EQ(values(inputs, Input::kStepsMask)[i], 1);
   }

@@ -63,6 +63,7 @@ Kind kind_of(const schedule::Sink&) { return Kind::kReorder; }
 Kind kind_of(const schedule::Vectorize&) { return Kind::kVectorize; }
 Kind kind_of(const schedule::Unroll&) { return Kind::kUnroll; }
 Kind kind_of(const schedule::Parallel&) { return Kind::kParallel; }
+Kind kind_of(const schedule::Bind&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Prefetch&) { return Kind::kPrefetch; }
 
 constexpr size_t kArguments = 14;
@@ -253,6 +254,10 @@ class TokenWriter {
   void write_arguments(const schedule::Unroll&, Arguments&) const {}  // write(unrolls)
   void write_arguments(const schedule::Parallel& step, Arguments& out) const {
     out.count(extent(step.loop));
+  }
+  void write_arguments(const schedule::Bind& step, Arguments& out) const {
+    out.count(extent(step.loop));
+    out.plain(1 + static_cast<double>(step.level));
   }
   void write_arguments(const schedule::Prefetch& step, Arguments& out) const {
     out.count(static_cast<double>(step.distance));

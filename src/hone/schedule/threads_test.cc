@@ -1,0 +1,248 @@
+// Schedules for GPUs: loops over threads, shared memory and registers of a block. What they compute
+// is compared with the naive program; what they must not do is refused.
+#include "hone/compute/dag_testing.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/simplify.h"
+#include "hone/schedule/schedule_testing.h"
+
+namespace hone::schedule {
+namespace {
+
+using namespace compute::testing;
+
+// Each block has a tile of 16 x 8 results, each of its 4 x 4 threads 4 x 2 of them.
+constexpr std::string_view kProduct = R"(
+cache_write(matmul)
+cache_read(data, matmul.acc)
+cache_read(weight, matmul.acc)
+split(matmul, m, [4, 4], pad)
+split(matmul, n, [4, 2], pad)
+reorder(matmul, [m.0, n.0, m.1, n.1, m.2, n.2])
+fuse(matmul, [m.0, n.0])
+parallel(matmul, m.0@n.0)
+bind(matmul, m.1, thread)
+bind(matmul, n.1, thread)
+unroll(matmul, m.2)
+unroll(matmul, n.2)
+compute_at(matmul.acc, matmul, m.0@n.0)
+scope(matmul.acc, fragment)
+layout(matmul.acc, [m/4, n/2, m%4, n%2])
+split(matmul.acc, m, [4])
+split(matmul.acc, n, [2])
+split(matmul.acc, k, [5], peel)
+reorder(matmul.acc, [k.0, m.0, n.0, k.1, m.1, n.1])
+bind(matmul.acc, m.0, thread)
+bind(matmul.acc, n.0, thread)
+unroll(matmul.acc, m.1)
+unroll(matmul.acc, n.1)
+compute_at(data.cache, matmul.acc, k.0)
+scope(data.cache, shared)
+fuse(data.cache, [m, k])
+split(data.cache, m@k, [16])
+reorder(data.cache, [m@k.1, m@k.0])
+bind(data.cache, m@k.1, thread)
+compute_at(weight.cache, matmul.acc, k.0)
+scope(weight.cache, shared)
+layout(weight.cache, [n, k])
+bind(weight.cache, n, thread)
+)";
+
+Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text) {
+  HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
+  HONE_ASSIGN_OR_RETURN(const State state, replay(dag, steps));
+  HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
+  HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
+  return ir::simplify(std::move(program));
+}
+
+void expect_threads(const compute::Dag& dag, std::string_view text) {
+  const Result<ir::Program> program = lower_threads(dag, text);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  SCOPED_TRACE(ir::print(*program));
+  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), 0);
+}
+
+std::string refused(const compute::Dag& dag, std::string_view text) {
+  return std::string(lower_threads(dag, text).status().message());
+}
+
+TEST(threads, a_product_has_shared_copies_and_sums_in_registers) {
+  for (const int64_t m : {1, 3, 16, 33}) {
+    for (const int64_t n : {1, 7, 8, 17}) {
+      for (const int64_t k : {1, 5, 13, 20}) {
+        SCOPED_TRACE(fmt::format("{} x {} x {}", m, n, k));
+        expect_threads(gemm(m, n, k), kProduct);
+      }
+    }
+  }
+}
+
+TEST(threads, loops_and_scopes_reach_the_program) {
+  const Result<ir::Program> program = lower_threads(gemm(33, 17, 13), kProduct);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string text = ir::print(*program);
+  for (const char* part :
+       {"alloc fragment matmul.acc: f32[4, 4, 4, 2]", "alloc shared data.cache: f32[16, 5]",
+        "thread m.0 in 0..4", "thread n in 0..8"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+// What is beyond the end of a padded tile is read from shared memory, but not from the task's data.
+TEST(threads, a_shared_copy_of_a_padded_tile_reads_what_exists) {
+  const Result<ir::Program> program = lower_threads(gemm(17, 9, 4), kProduct);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  std::vector<Tensor> args = integer_arguments(*program, 1);
+  ir::TouchReport report;
+  ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
+  for (size_t i = 0; i < program->params.size(); ++i) {
+    const ir::Param& param = program->params[i];
+    const ir::Touch* touch = report.find(param.buffer, param.role == ir::Role::kOutput);
+    ASSERT_NE(touch, nullptr) << param.buffer->name;
+    EXPECT_EQ(touch->distinct, param.buffer->num_elements()) << param.buffer->name;
+  }
+}
+
+TEST(threads, an_epilogue_runs_in_the_tiles_of_its_sum) {
+  ConvShape shape;
+  shape.h = 7, shape.w = 9, shape.ic = 5, shape.oc = 11, shape.residual = true;
+  expect_threads(conv2d(shape), R"(
+inline(bias)
+inline(add)
+im2col(conv2d, data)
+split(relu, ow, [2, 3], pad)
+split(relu, oc, [4, 2])
+reorder(relu, [n, oh, ow.0, oc.0, ow.1, oc.1, ow.2, oc.2])
+fuse(relu, [n, oh, ow.0, oc.0])
+parallel(relu, n@oh@ow.0@oc.0)
+bind(relu, ow.1, thread)
+bind(relu, oc.1, thread)
+unroll(relu, ow.2)
+unroll(relu, oc.2)
+compute_at(conv2d, relu, n@oh@ow.0@oc.0)
+scope(conv2d, fragment)
+layout(conv2d, [ow/3, oc/2, oh, ow%3, oc%2])
+split(conv2d, ow, [3])
+split(conv2d, oc, [2])
+split(conv2d, ic, [2])
+reorder(conv2d, [kh, kw, ic.0, n, oh, ow.0, oc.0, ic.1, ow.1, oc.1])
+bind(conv2d, ow.0, thread)
+bind(conv2d, oc.0, thread)
+unroll(conv2d, ow.1)
+unroll(conv2d, oc.1)
+compute_at(data.col, conv2d, ic.0)
+scope(data.col, shared)
+fuse(data.col, [ow, kh, kw, ic])
+split(data.col, ow@kh@kw@ic, [8])
+reorder(data.col, [ow@kh@kw@ic.1, ow@kh@kw@ic.0])
+bind(data.col, ow@kh@kw@ic.1, thread)
+)");
+}
+
+TEST(threads, a_thread_has_stages_of_its_own) {
+  for (const int64_t m : {1, 7, 13}) {
+    expect_threads(gemm(m, 17, 31), R"(
+cache_write(matmul)
+fuse(matmul, [m, n])
+split(matmul, m@n, [32])
+parallel(matmul, m@n.0)
+bind(matmul, m@n.1, thread)
+compute_at(matmul.acc, matmul, m@n.1)
+scope(matmul.acc, stack)
+)");
+  }
+}
+
+TEST(threads, a_sum_has_partial_sums_in_shared_memory) {
+  for (const int64_t k : {1, 7, 97}) {
+    expect_threads(gemm(3, 5, k), R"(
+cache_write(matmul)
+rfactor(matmul.acc, k, 8, strided)
+split(matmul, n, [2])
+parallel(matmul, m)
+bind(matmul, n.1, thread)
+compute_at(matmul.acc, matmul, n.0)
+scope(matmul.acc, shared)
+bind(matmul.acc, n, thread)
+compute_at(matmul.acc.rf, matmul, n.0)
+scope(matmul.acc.rf, shared)
+reorder(matmul.acc.rf, [ki, n, m, k])
+bind(matmul.acc.rf, ki, thread)
+bind(matmul.acc.rf, n, thread)
+)");
+  }
+}
+
+TEST(threads, warps_and_lanes) {
+  expect_threads(gemm(9, 70, 3), R"(
+split(matmul, m, [4])
+split(matmul, n, [32])
+reorder(matmul, [m.0, n.0, m.1, n.1, k])
+parallel(matmul, m.0)
+bind(matmul, m.1, warp)
+bind(matmul, n.1, lane)
+)");
+}
+
+TEST(threads, a_stage_of_one_point_gets_a_loop_for_its_thread) {
+  compute::DagBuilder b;
+  const auto data = b.input("data", {13}), out = b.output("out", {});
+  const auto r = compute::make_axis("r", 13);
+  b.sum("total", {}, {r}, compute::View(out), ir::load(data, {ir::variable(r.var)}));
+  const compute::Dag dag = built(std::move(b));
+  expect_threads(dag, "bind(total, one, thread)");
+  const Result<ir::Program> program = lower_threads(dag, "bind(total, one, thread)");
+  EXPECT_NE(ir::print(*program).find("thread one in 0..1"), std::string::npos);
+}
+
+TEST(threads, says_what_is_wrong) {
+  const std::string base = R"(
+cache_write(matmul)
+parallel(matmul, m)
+bind(matmul, n, thread)
+)";
+  const std::pair<std::string, const char*> cases[] = {
+      {"bind(matmul, k, thread)", "loop k is a reduction"},
+      {"bind(matmul, x, thread)", "matmul has no loop x"},
+      {"bind(matmul, m, thread)\nbind(matmul, m, thread)", "loop m is annotated"},
+      {"split(matmul, m, [2])\nreorder(matmul, [m.0, n, m.1])\nbind(matmul, m.0, thread)\n"
+       "bind(matmul, m.1, thread)",
+       "loop m.1 over threads does not follow m.0"},
+      {"bind(matmul, n, lane)", "expected one loop over lanes inside one over warps"},
+      {base + "compute_at(matmul.acc, matmul, m)", "has no loop over threads"},
+      {base + "compute_at(matmul.acc, matmul, m)\nbind(matmul.acc, n, thread)",
+       "computed by a block, where its scope is thread, expected shared or fragment"},
+      {base + "compute_at(matmul.acc, matmul, n)",
+       "computed by a thread, where its scope is thread, expected stack or register"},
+      {base + "compute_at(matmul.acc, matmul, n)\nscope(matmul.acc, stack)\n"
+              "bind(matmul.acc, n, thread)",
+       "computed by one thread, but its loop n has several"},
+      {"cache_write(matmul)\nparallel(matmul, m)\ncompute_at(matmul.acc, matmul, m)\n"
+       "scope(matmul.acc, shared)",
+       "is shared, but no loop there runs on threads"},
+      {"cache_write(matmul)\nbind(matmul, m, thread)\nbind(matmul, n, thread)\n"
+       "compute_at(matmul.acc, matmul, m)\nscope(matmul.acc, stack)",
+       "between the loops over threads"},
+      {base + "compute_at(matmul.acc, matmul, m)\nscope(matmul.acc, fragment)\n"
+              "bind(matmul.acc, n, thread)",
+       "its dimension 0 of 1 is not the loop n of matmul.acc over 8 threads"},
+      {base +
+           "compute_at(matmul.acc, matmul, m)\nscope(matmul.acc, fragment)\n"
+           "layout(matmul.acc, [m, n])\nbind(matmul.acc, m, thread)\nbind(matmul.acc, n, thread)",
+       "accesses it in 1 loops over threads"},
+      {base + "compute_at(matmul.acc, matmul, m)\nscope(matmul.acc, fragment)\n"
+              "layout(matmul.acc, [n/4, m, n%4])\nsplit(matmul.acc, n, [4])\n"
+              "bind(matmul.acc, n.0, thread)",
+       "is fragment, but loop n.1 of matmul.acc is not unrolled"},
+  };
+  for (const auto& [steps, message] : cases) {
+    const std::string why = refused(gemm(4, 8, 5), steps);
+    EXPECT_NE(why.find(message), std::string::npos) << steps << "\n" << why;
+  }
+  EXPECT_NE(refused(gemm(4, 8, 5), "cache_read(weight, matmul)\nbind(weight.cache, n, thread)")
+                .find("runs at compile time"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone::schedule
