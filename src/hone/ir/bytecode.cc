@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
+#include "hone/ir/gpu/matrix_box.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::ir {
@@ -269,8 +271,11 @@ class Compiler {
         return;
       }
       case StmtKind::kExtern: call(s); return;
+      case StmtKind::kMatrix: return matrix(s);
       case StmtKind::kPrefetch:
-      case StmtKind::kBarrier: return;
+      case StmtKind::kBarrier:
+      case StmtKind::kCommit:
+      case StmtKind::kWait: return;
       default: fail(invalid("the interpreter does not know this statement"));
     }
   }
@@ -304,6 +309,77 @@ class Compiler {
     emit({.code = Opcode::kLoopNext, .dst = var, .a = end, .target = start});
     out_.code[init].target = here();
     vars_.erase(s.var.get());
+  }
+
+  // ---- boxes ----
+  template <typename F>
+  void repeat(int64_t extent, const F& body) {
+    const int32_t var = new_loop_register(), end = new_loop_register();
+    const int32_t init = emit({.code = Opcode::kLoopInit,
+                               .dst = var,
+                               .a = constant({.i = 0}),
+                               .b = constant({.i = extent}),
+                               .end = end});
+    const int32_t start = here();
+    body(var);
+    emit({.code = Opcode::kLoopNext, .dst = var, .a = end, .target = start});
+    out_.code[init].target = here();
+  }
+  // Registers that keep the indices at which a box begins.
+  std::vector<int32_t> origin(const Box& box) {
+    std::vector<int32_t> registers;
+    for (const Expr& e : box.indices) {
+      temporaries_ = 0;
+      registers.push_back(new_loop_register());
+      value_into(e, registers.back());
+    }
+    return registers;
+  }
+  // The access at `origin` plus an offset in some dimensions, given by registers.
+  int32_t element(const Box& box, const std::vector<int32_t>& origin,
+                  const std::vector<std::pair<int, int32_t>>& offsets, bool is_store) {
+    Access access{find(box.buffer), origin, statement_, is_store};
+    for (const auto& [d, offset] : offsets) {
+      if (d < 0) continue;
+      const int32_t sum = new_temporary();
+      emit({.code = Opcode::kAddI, .dst = sum, .a = origin[d], .b = offset});
+      access.index[d] = sum;
+    }
+    out_.accesses.push_back(std::move(access));
+    return static_cast<int32_t>(out_.accesses.size()) - 1;
+  }
+  // D += A * B, rounded once an element.
+  void matrix(const StmtNode& s) {
+    const std::optional<MatrixBox> d = matrix_of(s.boxes[0]), a = matrix_of(s.boxes[1]),
+                                   b = matrix_of(s.boxes[2]);
+    if (!d || !a || !b) return fail(invalid("a box of a matrix statement is no matrix"));
+    statement_ = num_stores_++;
+    const bool floats = is_float(s.boxes[0].buffer->dtype);
+    const std::vector<int32_t> at_d = origin(s.boxes[0]), at_a = origin(s.boxes[1]),
+                               at_b = origin(s.boxes[2]);
+    const int32_t sum = new_loop_register();
+    repeat(d->rows, [&](int32_t i) {
+      repeat(d->columns, [&](int32_t j) {
+        temporaries_ = 0;
+        const std::vector<std::pair<int, int32_t>> place = {{d->row, i}, {d->column, j}};
+        emit({.code = Opcode::kLoad, .dst = sum, .a = element(s.boxes[0], at_d, place, false)});
+        repeat(a->columns, [&](int32_t k) {
+          temporaries_ = 0;
+          const int32_t left = new_temporary(), right = new_temporary();
+          emit({.code = Opcode::kLoad,
+                .dst = left,
+                .a = element(s.boxes[1], at_a, {{a->row, i}, {a->column, k}}, false)});
+          emit({.code = Opcode::kLoad,
+                .dst = right,
+                .a = element(s.boxes[2], at_b, {{b->row, k}, {b->column, j}}, false)});
+          emit(
+              {.code = floats ? Opcode::kMulF : Opcode::kMulI, .dst = left, .a = left, .b = right});
+          emit({.code = floats ? Opcode::kAddF : Opcode::kAddI, .dst = sum, .a = sum, .b = left});
+        });
+        round(sum, s.boxes[0].buffer->dtype, sum);
+        emit({.code = Opcode::kStore, .a = element(s.boxes[0], at_d, place, true), .b = sum});
+      });
+    });
   }
 
   BytecodeOptions options_;

@@ -63,12 +63,22 @@ class Comparer {
     }
     return true;
   }
+  bool boxes(const Box& a, const Box& b) {
+    return buffers_.same(a.buffer, b.buffer) && expressions(a.indices, b.indices) &&
+           a.extents == b.extents && a.transposed == b.transposed;
+  }
   bool statement(const StmtNode& a, const StmtNode& b) {
     const bool same_node = a.kind == b.kind && a.for_kind == b.for_kind && a.peel == b.peel &&
                            a.name == b.name && expression(a.min, b.min) &&
                            expression(a.extent, b.extent) && expression(a.condition, b.condition) &&
-                           a.buffers.size() == b.buffers.size() && a.body.size() == b.body.size();
+                           a.buffers.size() == b.buffers.size() && a.body.size() == b.body.size() &&
+                           a.cache == b.cache && a.async == b.async && a.warp == b.warp &&
+                           a.count == b.count && a.warps == b.warps &&
+                           a.boxes.size() == b.boxes.size();
     if (!same_node) return false;
+    for (size_t i = 0; i < a.boxes.size(); ++i) {
+      if (!boxes(a.boxes[i], b.boxes[i])) return false;
+    }
     for (size_t i = 0; i < a.buffers.size(); ++i) {
       if (!buffers_.same(a.buffers[i], b.buffers[i])) return false;
     }

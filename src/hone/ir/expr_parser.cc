@@ -165,7 +165,9 @@ Result<ExprParser::Parsed> ExprParser::number() {
     return unexpected("a number");
   ++at_;
   std::optional<DType> type;
-  if (accept(":")) {
+  // The colon before the extent of a box is none of the number's.
+  if (is(":") && tokens_[at_ + 1].kind == Token::kWord) {
+    ++at_;
     type = token().kind == Token::kWord ? parse_dtype(token().text) : std::nullopt;
     if (!type || *type == DType::kBool) return unexpected("an element type of numbers");
     ++at_;

@@ -10,6 +10,8 @@
 namespace hone::ir {
 namespace {
 
+constexpr int64_t kMaxWarps = 64;  // of a role; a block has 32 at most today
+
 class Parser : ExprParser {
  public:
   explicit Parser(std::vector<Token> tokens) : ExprParser(std::move(tokens)) {}
@@ -189,7 +191,7 @@ class Parser : ExprParser {
       return make_if(condition, std::move(stmts));
     }
     if (accept("alloc")) return alloc();
-    if (accept("barrier")) return make_barrier(accept("warp"));
+    if (token().kind == Token::kWord && is_gpu_statement(token().text)) return gpu_statement();
     const bool far = accept("prefetch_l2");
     if (far || accept("prefetch")) {
       HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, buffer_name());
@@ -214,6 +216,105 @@ class Parser : ExprParser {
     HONE_RETURN_IF_ERROR(expect("="));
     HONE_ASSIGN_OR_RETURN(const Expr value, expression(buffer->dtype));
     return make_store(buffer, std::move(index), value);
+  }
+
+  // ---- statements of GPUs ----
+  static bool is_gpu_statement(std::string_view word) {
+    constexpr std::string_view kFirst[] = {"async", "barrier", "commit", "wait", "matrix",
+                                           "copy",  "arrive",  "await",  "roles"};
+    return std::find(std::begin(kFirst), std::end(kFirst), word) != std::end(kFirst);
+  }
+  Result<Stmt> gpu_statement() {
+    if (accept("barrier")) {
+      // The word may also begin a loop behind a barrier of the block: warp w in 0..4
+      const bool is_loop =
+          is("warp") && tokens_[at_ + 1].kind == Token::kWord && tokens_[at_ + 2].text == "in";
+      return make_barrier(!is_loop && accept("warp"));
+    }
+    if (accept("commit")) return make_commit();
+    if (accept("wait")) {
+      HONE_ASSIGN_OR_RETURN(const int64_t count, size());
+      return make_wait(count);
+    }
+    if (accept("copy")) return box_copy();
+    if (accept("roles")) return roles();
+    if (accept("arrive")) {
+      HONE_ASSIGN_OR_RETURN(const BufferPtr signal, buffer_name());
+      HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*signal));
+      return make_arrive(signal, std::move(index));
+    }
+    if (accept("await")) {
+      HONE_ASSIGN_OR_RETURN(const BufferPtr signal, buffer_name());
+      HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*signal));
+      HONE_RETURN_IF_ERROR(expect(","));
+      HONE_ASSIGN_OR_RETURN(const Expr parity, expression(DType::kI64));
+      return make_await(signal, std::move(index), parity);
+    }
+    const bool async = accept("async");
+    if (accept("matrix")) return matrix(async);
+    HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, buffer_name());
+    HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*buffer));
+    HONE_RETURN_IF_ERROR(expect("="));
+    HONE_ASSIGN_OR_RETURN(const Expr value, expression(buffer->dtype));
+    return make_async_store(buffer, std::move(index), value);
+  }
+  // (transposed) NAME[FROM : EXTENT, ...]
+  Result<Box> box() {
+    Box made;
+    made.transposed = accept("transposed");
+    HONE_ASSIGN_OR_RETURN(made.buffer, buffer_name());
+    const Token& start = token();
+    HONE_RETURN_IF_ERROR(expect("["));
+    while (!accept("]")) {
+      if (!made.indices.empty()) HONE_RETURN_IF_ERROR(expect(","));
+      HONE_ASSIGN_OR_RETURN(Expr from, expression(DType::kI64));
+      HONE_RETURN_IF_ERROR(expect(":"));
+      HONE_ASSIGN_OR_RETURN(made.extents.emplace_back(), size());
+      made.indices.push_back(std::move(from));
+    }
+    if (made.indices.size() != made.buffer->shape.size()) {
+      return fail_at(start,
+                     fmt::format("{} has {} dimensions, found {} in the box", made.buffer->name,
+                                 made.buffer->shape.size(), made.indices.size()));
+    }
+    return made;
+  }
+  // matrix D += A * B
+  Result<Stmt> matrix(bool async) {
+    HONE_ASSIGN_OR_RETURN(Box d, box());
+    HONE_RETURN_IF_ERROR(expect("+"));
+    HONE_RETURN_IF_ERROR(expect("="));
+    HONE_ASSIGN_OR_RETURN(Box a, box());
+    HONE_RETURN_IF_ERROR(expect("*"));
+    HONE_ASSIGN_OR_RETURN(Box b, box());
+    return make_matrix(std::move(d), std::move(a), std::move(b), async);
+  }
+  // copy DESTINATION = SOURCE, SIGNAL
+  Result<Stmt> box_copy() {
+    HONE_ASSIGN_OR_RETURN(Box to, box());
+    HONE_RETURN_IF_ERROR(expect("="));
+    HONE_ASSIGN_OR_RETURN(Box from, box());
+    HONE_RETURN_IF_ERROR(expect(","));
+    HONE_ASSIGN_OR_RETURN(const BufferPtr signal, buffer_name());
+    HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*signal));
+    return make_box_copy(std::move(to), std::move(from), signal, std::move(index));
+  }
+  // roles { warp COUNT { } ... }
+  Result<Stmt> roles() {
+    std::vector<int> warps;
+    std::vector<Stmt> bodies;
+    HONE_RETURN_IF_ERROR(expect("{"));
+    while (!accept("}")) {
+      HONE_RETURN_IF_ERROR(expect("warp"));
+      const Token& count = token();
+      HONE_ASSIGN_OR_RETURN(const int64_t n, size());
+      if (n < 1 || n > kMaxWarps)
+        return fail_at(count, fmt::format("expected 1 to {} warps", kMaxWarps));
+      warps.push_back(static_cast<int>(n));
+      HONE_ASSIGN_OR_RETURN(std::vector<Stmt> stmts, body());
+      bodies.push_back(make_block(std::move(stmts)));
+    }
+    return make_roles(std::move(warps), std::move(bodies));
   }
 
   Result<Stmt> loop(ForKind kind) {
@@ -244,8 +345,14 @@ class Parser : ExprParser {
     for (int s = 0; s < kNumScopes; ++s) {
       if (!accept(scope_name(static_cast<Scope>(s)))) continue;
       HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, declaration(static_cast<Scope>(s), false));
+      int64_t arrivals = 0;
+      if (buffer->scope == Scope::kSignal) {
+        HONE_RETURN_IF_ERROR(expect("arrivals"));
+        HONE_ASSIGN_OR_RETURN(arrivals, size());
+      }
       HONE_ASSIGN_OR_RETURN(std::vector<Stmt> stmts, body());
       names_.pop_back();
+      if (buffer->scope == Scope::kSignal) return make_signals(buffer, arrivals, std::move(stmts));
       return make_alloc(buffer, std::move(stmts));
     }
     return unexpected("global, thread, stack, register, shared, fragment or signal");

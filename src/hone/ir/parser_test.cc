@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "hone/ir/equivalent.h"
+#include "hone/ir/gpu/check_barriers.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/random_program.h"
@@ -78,19 +79,24 @@ TEST(parser, what_is_printed_reads_the_same) {
   EXPECT_TRUE(equivalent(*p, *parse_program(print(*p))));
 }
 
-TEST(parser, the_example_of_the_documentation_is_a_program) {
+TEST(parser, the_examples_of_the_documentation_are_programs) {
   std::ifstream file(HONE_IR_DOC);
   std::stringstream doc;
   doc << file.rdbuf();
   const std::string text = doc.str();
-  const auto begin = text.find("```\nprogram");
-  ASSERT_NE(begin, std::string::npos);
-  const Result<Program> p = parse_program(
-      std::string_view(text).substr(begin + 4, text.find("```", begin + 3) - begin - 4));
-  ASSERT_TRUE(p.ok()) << p.status().message();
-  const Status valid = verify(*p);
-  EXPECT_TRUE(valid.ok()) << valid.message();
-  EXPECT_EQ(p->phases[1].num_tiles(), 392);
+  std::vector<int64_t> tiles;
+  for (size_t begin = 0; (begin = text.find("```\nprogram", begin)) != std::string::npos;) {
+    const size_t end = text.find("```", begin + 3);
+    const Result<Program> p =
+        parse_program(std::string_view(text).substr(begin + 4, end - begin - 4));
+    ASSERT_TRUE(p.ok()) << p.status().message();
+    const Status valid = verify(*p), waits = check_barriers(*p);
+    EXPECT_TRUE(valid.ok()) << valid.message();
+    EXPECT_TRUE(waits.ok()) << waits.message();
+    tiles.push_back(p->phases.back().num_tiles());
+    begin = end;
+  }
+  EXPECT_EQ(tiles, (std::vector<int64_t>{392, 64}));
 }
 
 TEST(parser, random_programs_round_trip) {

@@ -157,21 +157,23 @@ class Printer {
         }
         put(")");
         break;
-      case StmtKind::kRoles:
-        put("roles {{\n");
-        for (size_t i = 0; i < s.body.size(); ++i) {
-          out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
-          put("warp {} {{\n", s.warps[i]);
-          statement(*s.body[i], depth + 2);
-          out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
-          put("}}\n");
-        }
-        out_.append(static_cast<size_t>(depth) * 2, ' ');
-        put("}}\n");
-        return;
+      case StmtKind::kRoles: return roles(s, depth);
       default: gpu_statement(s); break;
     }
     put("\n");
+  }
+
+  void roles(const StmtNode& s, int depth) {
+    put("roles {{\n");
+    for (size_t i = 0; i < s.body.size(); ++i) {
+      out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
+      put("warp {} {{\n", s.warps[i]);
+      statement(*s.body[i], depth + 2);
+      out_.append(static_cast<size_t>(depth + 1) * 2, ' ');
+      put("}}\n");
+    }
+    out_.append(static_cast<size_t>(depth) * 2, ' ');
+    put("}}\n");
   }
 
   void gpu_statement(const StmtNode& s) {

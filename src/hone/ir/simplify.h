@@ -56,8 +56,9 @@ struct SimplifyOptions {
 // Simplifies a statement in the scope that `ranges` describes.
 [[nodiscard]] Stmt simplify(const Stmt& s, const Ranges& ranges,
                             const SimplifyOptions& options = {});
-// Simplifies all phases. In addition, a loop that runs once becomes its body, neighbouring ifs with
-// one condition become one, and stores to allocations that nobody reads are removed.
+// Simplifies all phases. In addition, a loop that runs once becomes its body (unless it says which
+// thread runs that), neighbouring ifs with one condition become one, and stores to allocations that
+// nobody reads are removed.
 [[nodiscard]] Program simplify(Program program, const SimplifyOptions& options = {});
 
 }  // namespace hone::ir

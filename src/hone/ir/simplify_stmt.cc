@@ -31,8 +31,10 @@ class StmtSimplifier {
         const Expr value = exprs_.simplify(s->value);
         const Expr own = load(s->buffer, indices);
         if (equal(own, value)) return make_block({});  // x = x
-        return s->async ? make_async_store(s->buffer, std::move(indices), value)
-                        : make_store(s->buffer, std::move(indices), value);
+        // What is always zero is no copy.
+        const bool copies = value->op == Op::kLoad || value->op == Op::kSelect;
+        return s->async && copies ? make_async_store(s->buffer, std::move(indices), value)
+                                  : make_store(s->buffer, std::move(indices), value);
       }
       case StmtKind::kPrefetch: return make_prefetch(s->buffer, all(s->indices), s->cache);
       case StmtKind::kExtern: return s;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/ir/gpu/block_rules.h"
+#include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/printer.h"
 
 namespace hone::ir {
@@ -25,7 +27,10 @@ class Verifier {
     for (size_t i = 0; i < p.phases.size(); ++i) {
       if (!p.phases[i].body) return invalid("phase {} has no body", i);
       prepare_ = p.phases[i].prepare;
-      const Status status = statement(*p.phases[i].body, true);
+      Status status = statement(*p.phases[i].body, true);
+      if (status.ok() && is_gpu_code(*p.phases[i].body))
+        status = prepare_ ? invalid("statements of GPUs prepare constants")
+                          : check_block_rules(*p.phases[i].body);
       if (!status.ok()) return invalid("phase {}: {}", i, status.message());
     }
     return ok_status();
@@ -176,10 +181,25 @@ class Verifier {
             return invalid("extern {} uses a buffer outside of its scope", s.name);
         }
         return writable(s.buffers.back());
-      case StmtKind::kBarrier: return ok_status();
-      default: break;
+      default: return gpu_statement(s);
     }
-    return invalid("an unknown statement");
+  }
+
+  Status gpu_statement(const StmtNode& s) {
+    for (const Box& box : s.boxes) {
+      HONE_RETURN_IF_ERROR(access(box.buffer, box.indices, "box"));
+      HONE_RETURN_IF_ERROR(indices(box.indices));
+    }
+    if (!s.boxes.empty()) {
+      HONE_RETURN_IF_ERROR(writable(s.boxes[0].buffer));
+      for (const Box& box : s.boxes) HONE_RETURN_IF_ERROR(readable(box.buffer));
+    }
+    if (s.buffer) {
+      HONE_RETURN_IF_ERROR(access(s.buffer, s.indices, "signal"));
+      HONE_RETURN_IF_ERROR(indices(s.indices));
+    }
+    if (s.value) HONE_RETURN_IF_ERROR(expression(s.value, "a parity", DType::kI64));
+    return statements(s.body);
   }
 
   Status loop(const StmtNode& s, bool outermost) {

@@ -15,6 +15,7 @@ namespace hone::ir {
 // - parallel loops stand outermost in their phase; parallel, unrolled and vectorized extents are
 //   constants
 // - parameters are global, allocations have no values; sizes are not negative
+// - phases with statements of GPUs keep the rules of ir/gpu/block_rules.h
 // Only the interpreter checks that indices stay in bounds. The message names the phase and the
 // place.
 [[nodiscard]] Status verify(const Program& program);

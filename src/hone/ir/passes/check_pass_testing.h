@@ -9,6 +9,7 @@
 #include "hone/ir/passes/pipeline.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir::testing {
 
@@ -62,6 +63,25 @@ inline std::string difference(const Program& before, const Program& after, uint6
     if (!same_values(a, b)) message = before.params[i].buffer->name + " has other values";
   });
   return message;
+}
+
+// Returns all programs that lack one of the barriers that this one has.
+inline std::vector<Program> without_one_barrier(const Program& program) {
+  std::vector<Program> made;
+  for (size_t i = 0; i < program.phases.size(); ++i) {
+    std::vector<Stmt> barriers;
+    for_each_stmt(*program.phases[i].body, [&](const StmtNode& s) {
+      for (const Stmt& child : s.body) {
+        if (child->kind == StmtKind::kBarrier) barriers.push_back(child);
+      }
+    });
+    for (const Stmt& barrier : barriers) {
+      made.push_back(program);
+      made.back().phases[i].body = rewrite_stmts(
+          program.phases[i].body, [&](const Stmt& s) { return s == barrier ? make_block({}) : s; });
+    }
+  }
+  return made;
 }
 
 }  // namespace hone::ir::testing

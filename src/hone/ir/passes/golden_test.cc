@@ -52,6 +52,13 @@ std::string to_text(const std::vector<Case>& cases) {
   return text;
 }
 
+std::vector<Pass> all_passes() {
+  std::vector<Pass> passes;
+  for (const std::span<const Pass> list : {cpu_pipeline(), gpu_pipeline()})
+    passes.insert(passes.end(), list.begin(), list.end());
+  return testing::distinct(passes);
+}
+
 class Goldens : public ::testing::TestWithParam<Pass> {};
 
 TEST_P(Goldens, the_pass_makes_these_programs_and_keeps_what_they_compute) {
@@ -68,6 +75,8 @@ TEST_P(Goldens, the_pass_makes_these_programs_and_keeps_what_they_compute) {
     const Result<Program> after = run_pass(pass, *before);
     ASSERT_TRUE(after.ok()) << after.status().message();
     EXPECT_EQ(testing::difference(*before, *after, 1), "");
+    for (const Program& fewer : testing::without_one_barrier(*after))
+      EXPECT_FALSE(pass.check == nullptr || pass.check(fewer).ok()) << print(fewer);
     made.push_back({golden.title, print(*before), print(*after)});
     if (made.back().after == made.back().before) made.back().after.clear();
     changed += made.back().after.empty() ? 0 : 1;
@@ -83,14 +92,14 @@ TEST_P(Goldens, the_pass_makes_these_programs_and_keeps_what_they_compute) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(passes, Goldens, ::testing::ValuesIn(testing::distinct(cpu_pipeline())),
+INSTANTIATE_TEST_SUITE_P(passes, Goldens, ::testing::ValuesIn(all_passes()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(goldens, are_of_passes_only) {
   std::set<std::string> files, passes;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder))
     files.insert(entry.path().filename());
-  for (const Pass& pass : cpu_pipeline()) passes.insert(std::string(pass.name) + ".txt");
+  for (const Pass& pass : all_passes()) passes.insert(std::string(pass.name) + ".txt");
   EXPECT_EQ(files, passes);
 }
 

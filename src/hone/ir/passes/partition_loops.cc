@@ -165,9 +165,9 @@ bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
 
 // Moves guards on the loop's own variable into its range, those of the loops inside it first.
 Stmt tightened(const Stmt& s) {
-  const bool is_candidate = s->kind == StmtKind::kFor && s->body.size() == 1 &&
-                            s->body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
-                            is_const_int(s->extent);
+  const bool is_candidate = s->kind == StmtKind::kFor && !is_thread_loop(s->for_kind) &&
+                            s->body.size() == 1 && s->body[0]->kind == StmtKind::kIf &&
+                            is_const_int(s->min) && is_const_int(s->extent);
   if (!is_candidate) return s;
   const StmtNode& guard = *s->body[0];
   const bool keeps_start = s->for_kind == ForKind::kParallel;
@@ -198,7 +198,7 @@ class Partitioner {
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
-    if (s->kind == StmtKind::kFor && s->peel) {
+    if (s->kind == StmtKind::kFor && s->peel && !is_thread_loop(s->for_kind)) {
       if (s->for_kind == ForKind::kParallel) return with_tests(*s);
       if (const std::vector<Stmt> parts = split(*s); !parts.empty()) return make_block(parts);
     }

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "hone/base/clock.h"
+#include "hone/ir/gpu/check_barriers.h"
 #include "hone/ir/passes/fuse_loops.h"
+#include "hone/ir/passes/gpu/insert_barriers.h"
 #include "hone/ir/passes/hoist_functions.h"
 #include "hone/ir/passes/hoist_guards.h"
 #include "hone/ir/passes/jam_loops.h"
@@ -58,6 +60,15 @@ constexpr Pass kCpuPasses[] = {
      plain<kSimplify>},
 };
 
+constexpr Pass kGpuPasses[] = {
+    {"simplify", "first: all other passes compare indices and conditions in their short form",
+     plain<kSimplify>},
+    {"partition_loops", "before insert_barriers: it makes loops of the block of one loop",
+     with_options<partition_loops, &PassParameters::partition_loops>},
+    {"insert_barriers", "last: other passes know nothing of the order that barriers keep",
+     plain<insert_barriers>, check_barriers},
+};
+
 bool equal(const Program& a, const Program& b) {
   const auto same_param = [](const Param& x, const Param& y) {
     return x.buffer == y.buffer && x.role == y.role;
@@ -73,6 +84,7 @@ bool equal(const Program& a, const Program& b) {
 }  // namespace
 
 std::span<const Pass> cpu_pipeline() { return kCpuPasses; }
+std::span<const Pass> gpu_pipeline() { return kGpuPasses; }
 
 Result<Program> run_pass(const Pass& pass, Program program, const PipelineOptions& options) {
   if (std::count(options.skip.begin(), options.skip.end(), pass.name) > 0) return program;
@@ -86,7 +98,9 @@ Result<Program> run_pass(const Pass& pass, Program program, const PipelineOption
     options.trace({pass, seconds, before, program, !equal(before, program)});
   }
   if (!options.verify) return program;
-  if (const Status status = verify(program); !status.ok())
+  Status status = verify(program);
+  if (status.ok() && pass.check != nullptr) status = pass.check(program);
+  if (!status.ok())
     return error(Code::kInternal, "after the pass {}: {}", pass.name, status.message());
   return program;
 }

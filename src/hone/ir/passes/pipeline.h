@@ -17,11 +17,14 @@ struct Pass {
   std::string_view name;
   std::string_view reason;  // reason of its place in the list
   Program (*run)(Program, const PassParameters&);
+  // Proves what the pass establishes by other means; run where programs are verified.
+  Status (*check)(const Program&) = nullptr;
 };
 
-// Returns the passes for programs that run on CPUs. A name may occur twice if the pass runs at two
-// places.
+// Returns the passes for programs that run on CPUs, or on GPUs. A name may occur twice if the pass
+// runs at two places.
 [[nodiscard]] std::span<const Pass> cpu_pipeline();
+[[nodiscard]] std::span<const Pass> gpu_pipeline();
 
 // Describes one run of a pass. It is valid only during the call that receives it.
 struct PassTrace {

@@ -1,0 +1,182 @@
+#include "hone/ir/gpu/check_barriers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "hone/ir/gpu/block_graph.h"
+#include "hone/ir/gpu/element_map.h"
+#include "hone/ir/gpu/thread_nest.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/visit.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int kUnknown = -1;   // a loop's variable has another value that is not known
+constexpr int kMaxOffset = 8;  // beyond this it counts as unknown
+constexpr int kLeft = 100;     // added to the offset when the loop ends: from its last value
+constexpr int kMaxCommits = 16;
+
+// Where a path from an access has got to.
+struct Place {
+  int node;
+  std::vector<int> offsets;  // by how much the variables of the loops around the access have grown
+  // The iterations of loops that were entered since, as long as they are known.
+  std::map<int, int> now = {};  // by the node that enters the loop
+  int commits = 0;              // groups that were made since
+  bool waited = true;           // an asynchronous access has taken place
+  auto operator<=>(const Place&) const = default;
+};
+
+std::string name_of(const BlockAccess& access) {
+  std::vector<Expr> index;
+  for (const Expr& e : access.index) index.push_back(e ? e : constant(0));
+  return fmt::format("the {} of {}", access.stores ? "store" : "load",
+                     print(load(access.buffer, index)));
+}
+
+class Checker {
+ public:
+  Checker(const std::vector<Stmt>& body, bool warp) : graph_(body, warp) {
+    for (const BlockNode& node : graph_.nodes()) {
+      const bool is_unit = node.kind == BlockNode::kUnit;
+      accesses_.push_back(is_unit ? block_accesses(*node.statement, warp)
+                                  : std::vector<BlockAccess>());
+      for (const BlockAccess& access : accesses_.back()) {
+        if (access.stores) stored_.insert(access.buffer.get());
+      }
+    }
+  }
+
+  Status check() {
+    for (size_t n = 0; n < accesses_.size(); ++n) {
+      for (const BlockAccess& access : accesses_[n]) {
+        if (stored_.contains(access.buffer.get()))
+          HONE_RETURN_IF_ERROR(follow(static_cast<int>(n), access));
+      }
+    }
+    return ok_status();
+  }
+
+ private:
+  // Follows all paths from an access to the barriers that end them.
+  Status follow(int start, const BlockAccess& access) {
+    const std::vector<const StmtNode*>& loops = graph_.nodes()[start].loops;
+    std::set<Place> seen;
+    std::vector<Place> open;
+    const auto go_on = [&](const Place& from) {
+      for (const int next : graph_.nodes()[from.node].next) {
+        Place place = from;
+        place.node = next;
+        if (seen.insert(place).second) open.push_back(std::move(place));
+      }
+    };
+    go_on({start, std::vector<int>(loops.size(), 0), {}, 0, !access.async});
+    while (!open.empty()) {
+      Place place = std::move(open.back());
+      open.pop_back();
+      const BlockNode& node = graph_.nodes()[place.node];
+      if (node.kind == BlockNode::kBarrier && place.waited) continue;
+      if (node.kind == BlockNode::kUnit) HONE_RETURN_IF_ERROR(meets(access, loops, place));
+      if (pass(node, loops, place)) go_on(place);
+    }
+    return ok_status();
+  }
+
+  // What a node changes for those that pass it; returns whether they may.
+  static bool pass(const BlockNode& node, const std::vector<const StmtNode*>& loops, Place& place) {
+    if (node.kind == BlockNode::kCommit && !place.waited)
+      place.commits = std::min(place.commits + 1, kMaxCommits);
+    if (node.kind == BlockNode::kWait && place.commits > node.statement->count) {
+      place.waited = true;
+      place.commits = 0;
+    }
+    if (node.loop == nullptr) return true;
+    const bool may_be_known = is_const_int(node.loop->min);
+    const bool ends = may_be_known && is_const_int(node.loop->extent);
+    if (node.kind == BlockNode::kEnter) {
+      if (may_be_known) place.now[node.enter] = 0;
+      return true;
+    }
+    if (node.kind == BlockNode::kLeave) place.now.erase(node.enter);
+    if (const auto it = place.now.find(node.enter); it != place.now.end()) {
+      if (ends && ++it->second == node.loop->extent->int_value) return false;
+      if (!ends || it->second > kMaxOffset) place.now.erase(it);
+    }
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (loops[i] != node.loop) continue;
+      int& offset = place.offsets[i];
+      if (offset == kUnknown || offset >= kLeft) continue;
+      if (node.kind == BlockNode::kNext) {
+        offset = offset < kMaxOffset ? offset + 1 : kUnknown;
+      } else {
+        offset = ends ? offset + kLeft : kUnknown;
+      }
+    }
+    return true;
+  }
+
+  // The value of a loop's variable at the access, by its value now.
+  static Expr earlier_value(const StmtNode& loop, int offset) {
+    if (offset == kUnknown) return variable(make_var("earlier"));
+    if (offset < kLeft) return variable(loop.var) - offset;
+    return constant(loop.min->int_value + loop.extent->int_value - 1 - (offset - kLeft));
+  }
+
+  Status meets(const BlockAccess& access, const std::vector<const StmtNode*>& loops,
+               const Place& place) const {
+    SharedValues values;
+    for (size_t i = 0; i < loops.size(); ++i)
+      values.emplace_back(loops[i]->var, earlier_value(*loops[i], place.offsets[i]));
+    SharedValues now;
+    for (const auto& [enter, iteration] : place.now) {
+      const StmtNode& loop = *graph_.nodes()[enter].loop;
+      now.emplace_back(loop.var, constant(loop.min->int_value + iteration));
+    }
+    for (BlockAccess later : accesses_[place.node]) {
+      if (later.buffer != access.buffer) continue;
+      for (Expr& e : later.index) e = e ? substitute(e, now) : e;
+      const Meeting met = meeting(access, values, later);
+      if (met == Meeting::kNever) continue;
+      if (!place.waited)
+        return invalid("{} comes before {} was waited for", name_of(later), name_of(access));
+      if (met == Meeting::kOtherThreads)
+        return invalid("no barrier between {} and {} of another thread", name_of(access),
+                       name_of(later));
+    }
+    return ok_status();
+  }
+
+  BlockGraph graph_;
+  std::vector<std::vector<BlockAccess>> accesses_;  // of the nodes
+  std::set<const Buffer*> stored_;                  // looked up only
+};
+
+// Checks the bodies of the loops over warps, each for one warp.
+Status check_warps(const StmtNode& s) {
+  if (s.kind == StmtKind::kRoles) return ok_status();
+  const bool is_warp = s.kind == StmtKind::kFor && s.for_kind == ForKind::kWarp;
+  const bool is_innermost = !any_stmt(s, [&](const StmtNode& node) {
+    return &node != &s && node.kind == StmtKind::kFor && node.for_kind == ForKind::kWarp;
+  });
+  if (is_warp && is_innermost) return Checker(s.body, true).check();
+  for (const Stmt& child : s.body) HONE_RETURN_IF_ERROR(check_warps(*child));
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_barriers(const Program& program) {
+  for (size_t i = 0; i < program.phases.size(); ++i) {
+    const Stmt& body = program.phases[i].body;
+    if (program.phases[i].prepare || !is_gpu_code(*body)) continue;
+    Status status = Checker({body}, false).check();
+    if (status.ok()) status = check_warps(*body);
+    if (!status.ok()) return invalid("phase {}: {}", i, status.message());
+  }
+  return ok_status();
+}
+
+}  // namespace hone::ir
