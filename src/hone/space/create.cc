@@ -4,6 +4,8 @@
 #include "hone/schedule/needed_flops.h"
 #include "hone/space/finished_sketch.h"
 #include "hone/space/rules/cpu/rules.h"
+#include "hone/space/rules/gpu/rules.h"
+#include "hone/space/rules/roots.h"
 
 namespace hone::space {
 namespace {
@@ -55,6 +57,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   space.dag_ = std::make_shared<const compute::Dag>(dag);
   Task task{dag, accuracy, {target, schedule::initial_state(dag)}};
   space.least_flops_ = schedule::needed_flops(task.whole.state);
+  const bool is_gpu = target.kind() == target::Kind::kGpu;
   std::vector<std::shared_ptr<const Sketch>> best, possible;
   const auto apply = [&](std::span<const Rule> rules, const SketchBuilder& start) -> Status {
     for (const Rule& rule : rules) {
@@ -63,7 +66,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
       const Fit fit = rule.build(builder, task);
       if (fit == Fit::kNone) continue;
       std::optional<SketchBuilder> narrow =
-          accuracy == trial::Accuracy::kFast ? narrowed(builder) : std::nullopt;
+          accuracy == trial::Accuracy::kFast && !is_gpu ? narrowed(builder) : std::nullopt;
       const double flops = bilinear_flops(task, builder.state);
       Result<std::shared_ptr<const Sketch>> sketch = Sketch::finish(std::move(builder), space.dag_);
       if (!sketch.ok() && rule.optional) continue;
@@ -78,10 +81,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     }
     return ok_status();
   };
-  HONE_RETURN_IF_ERROR(apply(cpu_task_rules(), task.whole));
+  HONE_RETURN_IF_ERROR(apply(is_gpu ? gpu_task_rules() : cpu_task_rules(), task.whole));
   if (!task.covered) {
     HONE_RETURN_IF_ERROR(simplify(task));
-    HONE_RETURN_IF_ERROR(apply(cpu_stage_rules(), task.stages));
+    HONE_RETURN_IF_ERROR(apply(is_gpu ? gpu_stage_rules() : cpu_stage_rules(), task.stages));
   }
   space.sketches_ = std::move(best);
   space.sketches_.insert(space.sketches_.end(), possible.begin(), possible.end());

@@ -12,9 +12,6 @@ namespace hone::space {
 [[nodiscard]] std::span<const Rule> cpu_task_rules();
 // Returns the rules that look at its stages (Task::stages), if no rule takes the task as a whole.
 [[nodiscard]] std::span<const Rule> cpu_stage_rules();
-// Simplifies Task::stages, and names Task::reduction and Task::epilogue if it is one reduction with
-// its epilogue.
-[[nodiscard]] Status simplify(Task& task);
 
 // Adds the whole task as reductions along rows and what is computed from them.
 [[nodiscard]] Fit add_rows(SketchBuilder& builder, const Task& task);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/space/rules/roots.h"
 #include "hone/space/space_testing.h"
 
 namespace hone::space {

@@ -1,0 +1,45 @@
+// space/rules/gpu/gpu_testing.h - for tests: runs points of a GPU's space in the interpreter.
+#pragma once
+
+#include "hone/ir/printer.h"
+#include "hone/ir/simplify.h"
+#include "hone/schedule/schedule_testing.h"
+#include "hone/space/space.h"
+
+namespace hone::space {
+
+// Returns a GPU of few SMs, so that small tasks have blocks of many threads.
+inline target::Target small_gpu() {
+  target::Gpu gpu;
+  gpu.sms = 2;
+  return {.name = "small", .part = gpu};
+}
+
+// Expects the program of a candidate to compute what the naive program does.
+inline void expect_candidate(const Candidate& candidate, double tolerance) {
+  SCOPED_TRACE(schedule::to_string(candidate.steps));
+  Result<ir::Program> program = schedule::lower_raw(candidate.state, candidate.bounds);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  program = ir::simplify(*std::move(program));
+  SCOPED_TRACE(ir::print(*program));
+  schedule::expect_close(schedule::outputs_of(compute::naive_program(*candidate.dag), 1),
+                         schedule::outputs_of(*program, 1), tolerance);
+}
+
+// Runs the default point of each sketch, and random points of the space.
+inline void expect_points(const compute::Dag& dag, int samples, double tolerance = 1e-5,
+                          const target::Target& target = small_gpu()) {
+  SCOPED_TRACE(compute::describe(dag));
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  std::vector<Point> points = space->default_points();
+  Rng rng(7);
+  for (int i = 0; i < samples; ++i) points.push_back(space->sample(rng));
+  for (const Point& point : points) {
+    const Result<Candidate> candidate = space->instantiate(point);
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    ASSERT_NO_FATAL_FAILURE(expect_candidate(*candidate, tolerance));
+  }
+}
+
+}  // namespace hone::space

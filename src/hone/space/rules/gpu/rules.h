@@ -1,0 +1,24 @@
+// space/rules/gpu/rules.h - the rules for GPUs, and what they ask of each other (internal to
+// space). E is the pointwise epilogue of a reduction R.
+#pragma once
+
+#include <span>
+
+#include "hone/space/rules/rule.h"
+
+namespace hone::space {
+
+// Returns the rules that look at the task as it was given (Task::whole), in order.
+[[nodiscard]] std::span<const Rule> gpu_task_rules();
+// Returns the rules that look at its stages (Task::stages), if no rule takes the task as a whole.
+[[nodiscard]] std::span<const Rule> gpu_stage_rules();
+
+// Adds each stage by itself, or R with E, with points that each thread computes alone.
+[[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
+
+// Adds a group for a stage of a sketch, of any kind, and for the reduction that is computed inside
+// of it, if there is one.
+void add_stage_points(SketchBuilder& builder, const std::string& stage,
+                      const std::string& reduction);
+
+}  // namespace hone::space

@@ -1,0 +1,20 @@
+// space/rules/roots.h - the stages of a task that others are computed inside of (internal to
+// space).
+#pragma once
+
+#include "hone/space/rules/rule.h"
+
+namespace hone::space {
+
+// Simplifies Task::stages, and names Task::reduction and Task::epilogue if it is one reduction with
+// its epilogue.
+[[nodiscard]] Status simplify(Task& task);
+
+// A stage that other stages are computed inside of, and the reduction that is; "" if there is none.
+struct Root {
+  std::string stage, reduction;
+};
+// Returns each stage by itself, a reduction together with the pointwise stage that follows it.
+[[nodiscard]] std::vector<Root> roots_of(const schedule::State& state);
+
+}  // namespace hone::space
