@@ -6,13 +6,10 @@
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
 #include "hone/base/printable.h"
-#include "hone/commands/dataset_make.h"
-#include "hone/compute/bytes_moved.h"
-#include "hone/measure/counters.h"
+#include "hone/dataset.h"
 
 #include "command.h"
 #include "command_files.h"
-#include "cost_data.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -74,7 +71,8 @@ Result<DatasetOptions> parse(const MakeOptions& texts) {
   options.db = texts.db;
   options.linked_data = texts.linked_data;
   if (!texts.only.empty()) {
-    HONE_ASSIGN_OR_RETURN(options.only, read_task_keys(texts.only));
+    HONE_ASSIGN_OR_RETURN(const TaskList list, read_task_list(texts.only));
+    options.only = list.keys();
   }
   return options;
 }
@@ -106,8 +104,8 @@ Json to_json(const DatasetTasks& found) {
     tasks.push_back({{"task", hash_hex(task.key)},
                      {"name", task.name},
                      {"kernel", task.kernel_class},
-                     {"flops", compute::flops(task.dag)},
-                     {"bytes", compute::bytes_moved(task.dag)},
+                     {"flops", task.flops},
+                     {"bytes", task.bytes},
                      {"uses", std::move(uses)}});
   }
   return {{"variants", std::move(variants)}, {"tasks", std::move(tasks)}};
@@ -124,12 +122,12 @@ void list(const DatasetTasks& found, bool json) {
     for (const auto& [variant, count] : task.uses) models.insert(found.variants[variant].model);
     table.add({shorten(task.kernel_class, 40), hash_hex(task.key),
                shorten(fmt::format("{}", fmt::join(models, ",")), 40),
-               std::to_string(task.uses.size()), format_count(compute::flops(task.dag))});
+               std::to_string(task.uses.size()), format_count(task.flops)});
   }
   fmt::print("{}", table.text());
 }
 
-std::string describe(const search::SampleProgress& p) {
+std::string describe(const DatasetProgress& p) {
   return fmt::format("{}/{} schedules, {} records, {:.1f}/s, {} left, {} on {}, {} thread{}",
                      p.stored, p.wanted, p.records, p.rate, format_seconds(p.left),
                      shorten(p.task, 30), p.device, p.threads, p.threads == 1 ? "" : "s");
@@ -152,15 +150,12 @@ Status make(const MakeOptions& texts) {
   tell(
       "{} distinct tasks of {} variants ({} variants left out, and {} tasks of fewer than {} "
       "schedules)\n",
-      found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastPoints);
+      found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastSchedules);
   if (texts.list) return ok_status();
-  const Result<measure::HardwareEvents>& events = measure::machine_events();
-  tell("memory-bound and core-bound scores: {}\n",
-       events.ok() ? fmt::format("hardware counters, {}", events->plan->name)
-                   : fmt::format("static analysis ({})", events.status().message()));
+  tell("memory-bound and core-bound scores: {}\n", bounds_source());
   const bool terminal = isatty(STDERR_FILENO) == 1;
   double last = -kProgressSeconds;
-  options.on_progress = [&](const search::SampleProgress& progress) {
+  options.on_progress = [&](const DatasetProgress& progress) {
     if (!terminal && progress.elapsed - last < kProgressSeconds) return;
     last = progress.elapsed;
     if (terminal)
@@ -168,10 +163,10 @@ Status make(const MakeOptions& texts) {
     else
       tell("{}\n", printable(describe(progress)));
   };
-  const Result<search::SampleResult> made = make_dataset(found, options);
+  const Result<DatasetSummary> made = make_dataset(found, options);
   if (terminal) write_stderr("\n");
   HONE_RETURN_IF_ERROR(made.status());
-  const search::SampleProgress& p = made->progress;
+  const DatasetProgress& p = made->progress;
   if (texts.json) {
     fmt::print("{}", json_text(Json{{"tasks", found.tasks.size()},
                                     {"records", p.records},

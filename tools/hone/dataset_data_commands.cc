@@ -1,23 +1,9 @@
 // hone dataset split, import, export: what was measured as training data.
-#include <set>
-
-#include "hone/base/file.h"
-#include "hone/base/hash.h"
-#include "hone/base/log.h"
 #include "hone/base/options.h"
-#include "hone/commands/record_check.h"
-#include "hone/db/copy.h"
-#include "hone/db/json_lines.h"
-#include "hone/db/line_check.h"
-#include "hone/db/registry.h"
-#include "hone/learn/data_split.h"
-#include "hone/tensor/npy.h"
-#include "hone/trial/schedule_version.h"
+#include "hone/dataset.h"
 
 #include "command.h"
 #include "command_files.h"
-#include "dataset_arrays.h"
-#include "dataset_load.h"
 #include "option_texts.h"
 #include "unused_options.h"
 
@@ -30,9 +16,9 @@ struct SplitTexts {
 };
 
 Status split(const SplitTexts& texts, const CLI::App& app) {
-  learn::SplitOptions options;
-  HONE_ASSIGN_OR_RETURN(options.by, learn::parse_split_by(texts.by));
-  if (options.by == learn::SplitBy::kModel || options.by == learn::SplitBy::kDevice) {
+  SplitOptions options;
+  HONE_ASSIGN_OR_RETURN(options.by, parse_split_by(texts.by));
+  if (options.by == SplitBy::kModel || options.by == SplitBy::kDevice) {
     HONE_RETURN_IF_ERROR(
         check_unused(app, {"--fraction"}, "--by within and --by task",
                      fmt::format("--by {} tests by all that --hold-out names", texts.by)));
@@ -43,18 +29,9 @@ Status split(const SplitTexts& texts, const CLI::App& app) {
                         of_option("--validation", parse_real(texts.validation, 0, 1)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.held_out = texts.held_out;
-  HONE_ASSIGN_OR_RETURN(const std::vector<learn::Dataset> datasets, load_all_devices(texts.db));
-  for (const learn::Dataset& dataset : datasets) warn_of_what_is_left_out(dataset);
-  HONE_ASSIGN_OR_RETURN(const learn::DataSplit made,
-                        learn::make_split(datasets, options, kScheduleVersion));
-  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, learn::format(made)));
-  int64_t train = 0, validation = 0, test = 0;
-  for (const learn::Dataset& dataset : datasets) {
-    const learn::SplitData data = learn::apply_split(dataset, made);
-    train += data.train.size(), validation += data.validation.size(), test += data.test.size();
-  }
+  HONE_ASSIGN_OR_RETURN(const SplitSizes sizes, split_dataset(texts.db, texts.output, options));
   fmt::print("wrote {}: {} schedules to train on, {} to validate, {} to test by\n", texts.output,
-             train, validation, test);
+             sizes.train, sizes.validation, sizes.test);
   return ok_status();
 }
 
@@ -62,80 +39,19 @@ struct FileTexts {
   std::string db, file;
 };
 
-Status check_version(const std::string& file, const trial::Record& record) {
-  if (record.version == kScheduleVersion) return ok_status();
-  return invalid("{}: task {} was measured with space version '{}', expected {}", file,
-                 hash_hex(record.task), record.version, kScheduleVersion);
-}
-
-Result<db::Copied> import_npz(const FileTexts& texts) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, read_npz(texts.file));
-  Result<std::vector<trial::Record>> records = dataset_records(arrays);
-  if (!records.ok())
-    return error(records.status().code(), "'{}': {}", texts.file, records.status().message());
-  RecordCheck check;
-  for (const trial::Record& record : *records) {
-    HONE_RETURN_IF_ERROR(check_version(texts.file, record));
-    if (const Status claims = check.claims_of(record); !claims.ok())
-      return invalid("'{}': {}", texts.file, claims.message());
-  }
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
-  return db::add_records(std::move(records).value(), *store);
-}
-
-Result<db::Copied> import_lines(const FileTexts& texts) {
-  // Everything is looked at before anything is added.
-  HONE_RETURN_IF_ERROR(db::for_each_json_line(
-      texts.file, [&](trial::Record&& record) { return check_version(texts.file, record); }));
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
-  RecordCheck check;
-  return db::import_json_lines(texts.file, *store, [&check](const trial::Record& record) {
-    return check.claims_of(record);
-  });
-}
-
 Status import_data(const FileTexts& texts) {
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
-                        texts.file.ends_with(".npz") ? import_npz(texts) : import_lines(texts));
+  HONE_ASSIGN_OR_RETURN(const CopiedTrials copied, import_dataset(texts.file, texts.db));
   fmt::print("{} records added, {} were there before\n", copied.added, copied.known);
   return ok_status();
 }
 
-Status export_npz(const FileTexts& texts) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<learn::Dataset> datasets, load_all_devices(texts.db));
-  HONE_ASSIGN_OR_RETURN(const auto store,
-                        db::open_store(texts.db, {.read_only = true, .create = false}));
-  db::Filter all;
-  all.with_task_text = true;
-  std::vector<trial::Record> records;
-  int64_t left_out = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, all, [&](trial::Record&& record) {
-    if (record.version == kScheduleVersion)
-      records.push_back(std::move(record));
-    else
-      ++left_out;
-    return ok_status();
-  }));
-  HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, dataset_arrays(datasets, records));
-  HONE_RETURN_IF_ERROR(write_npz(texts.file, arrays, true));
-  warn_left_out(left_out, "record", fmt::format("not of space version {}", kScheduleVersion));
-  std::set<uint64_t> tasks;
-  int64_t schedules = 0;
-  for (const learn::Dataset& dataset : datasets) {
-    tasks.merge(dataset.keys());
-    schedules += dataset.size();
-  }
-  fmt::print("wrote {}: {} schedules of {} tasks, {} records\n", texts.file, schedules,
-             tasks.size(), records.size());
-  return ok_status();
-}
-
 Status export_data(const FileTexts& texts) {
-  if (texts.file.ends_with(".npz")) return export_npz(texts);
-  HONE_ASSIGN_OR_RETURN(const auto store,
-                        db::open_store(texts.db, {.read_only = true, .create = false}));
-  HONE_ASSIGN_OR_RETURN(const int64_t lines, db::export_json_lines(*store, {}, texts.file));
-  if (texts.file != "-") fmt::print("wrote {}: {} records\n", texts.file, lines);
+  HONE_ASSIGN_OR_RETURN(const ExportedDataset exported, export_dataset(texts.db, texts.file));
+  if (texts.file.ends_with(".npz"))
+    fmt::print("wrote {}: {} schedules of {} tasks, {} records\n", texts.file, exported.schedules,
+               exported.tasks, exported.records);
+  else if (texts.file != "-")
+    fmt::print("wrote {}: {} records\n", texts.file, exported.records);
   return ok_status();
 }
 

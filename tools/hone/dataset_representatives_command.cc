@@ -1,14 +1,11 @@
 // hone dataset representatives: the tasks to measure first on a new device.
 #include <algorithm>
 
-#include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/db/registry.h"
-#include "hone/learn/representatives.h"
+#include "hone/dataset.h"
 
 #include "command.h"
 #include "command_files.h"
-#include "cost_data.h"
 #include "option_texts.h"
 #include "table.h"
 
@@ -18,29 +15,19 @@ namespace {
 constexpr int kMostTasks = 1 << 20;
 
 struct Texts {
-  std::string db, device = "host", count = "10", output;
-  std::vector<std::string> excluded;
+  std::string db, count = std::to_string(RepresentativeOptions().count), output;
+  RepresentativeOptions options;
 };
 
 Status choose(const Texts& texts) {
-  HONE_ASSIGN_OR_RETURN(const int count, parse_count("--count", texts.count, 1, kMostTasks));
-  MeasuredStore store(texts.db);
-  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(store, texts.device));
-  HONE_RETURN_IF_ERROR(
-      check_networks("--exclude-model", texts.excluded, data.dataset.models(), data.device.text()));
-  const learn::Dataset rest = learn::without_models(
-      data.dataset, std::set<std::string>(texts.excluded.begin(), texts.excluded.end()));
-  if (rest.tasks.empty()) {
-    return invalid("{}: no task with two measured schedules on device {} to choose from",
-                   db::store_name(texts.db), data.device.text());
-  }
-  const learn::TaskList list{data.device.text(), texts.excluded,
-                             learn::representatives(rest, count)};
-  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, learn::format(list)));
+  RepresentativeOptions options = texts.options;
+  HONE_ASSIGN_OR_RETURN(options.count, parse_count("--count", texts.count, 1, kMostTasks));
+  HONE_ASSIGN_OR_RETURN(const TaskList list, choose_representatives(texts.db, options));
+  HONE_RETURN_IF_ERROR(write_task_list(texts.output, list));
   Table table({"task", "kernel", "stands for", "similarity"}, 2);
   int tasks = 0;
   double similarity = 0;
-  for (const learn::ListedTask& task : list.tasks) {
+  for (const ListedTask& task : list.tasks) {
     table.add({hash_hex(task.key), shorten(task.kernel_class, 50), std::to_string(task.cluster),
                fmt::format("{:.3f}", task.similarity)});
     tasks += task.cluster;
@@ -58,11 +45,11 @@ Command dataset_representatives_command(CLI::App& dataset) {
   CLI::App* app = dataset.add_subcommand(
       "representatives", "Choose a few tasks that represent all, to be measured on a new device");
   add_db(*app, texts->db);
-  add_measured_device(*app, texts->device);
+  add_measured_device(*app, texts->options.device);
   app->add_option("--count", texts->count, "Number of tasks")
       ->type_name("N")
       ->capture_default_str();
-  add_excluded_networks(*app, texts->excluded);
+  add_excluded_networks(*app, texts->options.exclude_models);
   app->add_option(
          "-o,--output", texts->output,
          "The list to write, for --only of dataset make and train, and for --except of eval")

@@ -2,24 +2,15 @@
 // predicted of each schedule.
 #pragma once
 
-#include <span>
 #include <string>
 
-#include "hone/learn/evaluate.h"
-
-#include "json_text.h"
+#include "hone/evaluate.h"
 
 namespace hone::tool {
 
-struct Printed {
-  bool json = false;
-  Json replay = {};     // null: none
-  Json card = nullptr;  // the model's, likewise
-};
-void print(const learn::Evaluation& evaluation, const Printed& how);
+void print(const Evaluation& evaluation, bool json);
 
-// A JSON object, a line: the schedules of a task, their measured and their predicted seconds.
-[[nodiscard]] std::string predictions_line(const learn::TaskTrials& task,
-                                           std::span<const double> predicted);
+// Returns a JSON object on a line: the schedules of a task, their measured and predicted seconds.
+[[nodiscard]] std::string predictions_line(const TaskPrediction& task);
 
 }  // namespace hone::tool

@@ -11,6 +11,7 @@
 #include "hone/database.h"
 #include "hone/device.h"
 #include "hone/npy.h"
+#include "hone/train.h"
 
 #include "interrupt.h"
 
@@ -97,6 +98,16 @@ void add_cost(CLI::App& app, std::string& name) {
                      join_names(cost_model_names()), AdvancedOptions().cost))
       ->type_name("NAME")
       ->capture_default_str();
+}
+
+void add_booster(CLI::App& app, std::string& name) {
+  const std::vector<std::string> names = train_choices().boosters;
+  app.add_option("--booster", name,
+                 fmt::format("The library that fits trees: {} (of the Python package lightgbm; "
+                             "HONE_LIGHTGBM may name its file)",
+                             join_names(names)))
+      ->type_name("NAME")
+      ->default_str(names.front());
 }
 
 void add_json(CLI::App& app, bool& json) {

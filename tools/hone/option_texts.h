@@ -23,11 +23,12 @@ void add_linked_data(CLI::App& app, bool& linked_data);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
-// Whose measurements a command works on (cost_data.h): NAME, or NAME/THREADS.
+// Whose measurements a command works on: NAME, or NAME/THREADS.
 void add_measured_device(CLI::App& app, std::string& name);
 [[nodiscard]] std::string measured_device_help();
 void add_excluded_networks(CLI::App& app, std::vector<std::string>& names);
 void add_cost(CLI::App& app, std::string& name);
+void add_booster(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
 void add_accuracy(CLI::App& app, std::string& level);
 // Adds the --max-memory that bounds the command's own memory (Command::max_memory). `more` is put
@@ -80,12 +81,6 @@ void add_model(CLI::App& app, ModelRunTexts& texts);
 void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text);
 [[nodiscard]] Result<ModelRun> parse_model_run(const ModelRunTexts& texts);
 
-// What a parser made of an option's text; an error then begins with the option's name.
-template <typename T>
-[[nodiscard]] Result<T> of_option(std::string_view option, Result<T> value) {
-  if (!value.ok()) return invalid("{}: {}", option, value.status().message());
-  return value;
-}
 [[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,
                                       int high);
 [[nodiscard]] Result<int64_t> parse_max_memory(std::string_view text);  // bytes; 0 for no text

@@ -1,18 +1,16 @@
-#include <optional>
-#include <set>
+#include <algorithm>
+#include <cstdio>
 
 #include "hone/base/file.h"
-#include "hone/cost/gbdt_model.h"
-#include "hone/cost/net/train.h"
-#include "hone/cost/registry.h"
-#include "hone/db/registry.h"
-#include "hone/learn/train_trees.h"
+#include "hone/base/options.h"
+#include "hone/dataset.h"
+#include "hone/train.h"
 
 #include "command.h"
 #include "command_files.h"
-#include "model_card.h"
+#include "curve.h"
+#include "interrupt.h"
 #include "option_texts.h"
-#include "train_net.h"
 #include "unused_options.h"
 
 namespace hone::tool {
@@ -22,191 +20,142 @@ namespace {
 constexpr const char* kTrees = "Trees";
 constexpr const char* kNeural = "Neural";
 
-struct TrainOptions {
-  std::string db, cost = "combined", split_file, only, tasks;
-  std::string booster = cost::tree_library_names().front();
-  bool cost_given = false;
-  std::vector<std::string> devices = {"host"}, excluded;
-  NetTrainTexts net;
+struct TrainTexts {
+  std::string output, cost = "combined", only, tasks, curve;
+  std::string seed = "1", threads = "0", epochs, rate, batch, decay, validation, patience = "0",
+              budget;
+  TrainOptions options;
 };
 
-Result<cost::FeatureSet> tree_model(const std::string& name) {
-  for (const auto set : cost::kTreeFeatures) {
-    if (name == cost::model_name(set)) return set;
-  }
-  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, {}", name,
-                 join_names(cost::net::family_names()));
-}
-
-// What a file of trees says, to start from.
-Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.net.from));
-  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.net.from));
-  auto loss = known.card.extract("loss");  // of most of its trees still
-  known.card = from_notes(options.net.from, text, known.card);
-  known.card.insert(std::move(loss));
-  const std::string_view kind = cost::model_name(known.features);
-  if (options.cost_given && options.cost != kind) {
-    return invalid("--cost: {} has trees of kind {}, not {}: expected {}, or no --cost",
-                   options.net.from, kind, options.cost, kind);
-  }
-  return known;
-}
-
-// `known`: what to start from.
-Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees> known,
-                   cost::FeatureSet features, const cost::BoostOptions& boosting, uint64_t seed,
-                   const NetTrainTexts& texts, const std::vector<std::string>& excluded) {
-  if (texts.tasks > 0) {
-    std::vector<learn::Dataset*> all;
-    for (CostData& device : data) all.push_back(&device.dataset);
-    HONE_RETURN_IF_ERROR(learn::keep_tasks(all, texts.tasks, seed));
-  }
-  std::vector<learn::DeviceTrials> devices;
-  TrainedOn trained_on;
-  for (const CostData& device : data) {
-    devices.push_back({&device.dataset, &device.target});
-    trained_on.add(device.device, device.dataset);
-  }
-  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trained,
-                        known ? learn::adapt_trees(*std::move(known), devices, boosting.library)
-                              : learn::train_trees(devices, features, boosting));
-  trained.card.merge(tree_notes(trained_on, excluded, boosting.library, seed));
-  if (!texts.options.empty()) trained.card["options"] = texts.options;
-  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
-  fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
-             trained.trees.size(), trained.card["schedules"], trained.card["tasks"]);
+template <typename T>
+Status take(std::optional<T>& number, Result<T> parsed) {
+  HONE_ASSIGN_OR_RETURN(number, std::move(parsed));
   return ok_status();
 }
 
-// The data of each device, without the networks that are left out.
-Result<std::vector<CostData>> load(const TrainOptions& options) {
-  std::vector<CostData> all;
-  std::set<std::string> models;
-  std::vector<std::string> devices;
-  std::set<uint64_t> only;
-  if (!options.only.empty()) {
-    HONE_ASSIGN_OR_RETURN(only, read_task_keys(options.only));
+Status parse_net_options(const TrainTexts& texts, NetTrainOptions& net) {
+  if (!texts.epochs.empty())
+    HONE_RETURN_IF_ERROR(take(net.epochs, parse_count("--epochs", texts.epochs, 1, 100000)));
+  if (!texts.batch.empty())
+    HONE_RETURN_IF_ERROR(take(net.batch, parse_count("--batch", texts.batch, 2, 1 << 20)));
+  if (!texts.rate.empty())
+    HONE_RETURN_IF_ERROR(take(net.rate, of_option("--lr", parse_real(texts.rate, 1e-9, 10))));
+  if (!texts.decay.empty()) {
+    HONE_RETURN_IF_ERROR(
+        take(net.decay, of_option("--weight-decay", parse_real(texts.decay, 0, 10))));
   }
-  MeasuredStore store(options.db);
-  for (const std::string& device : options.devices) {
-    HONE_ASSIGN_OR_RETURN(const MeasuredDevice measured, parse_measured_device("--device", device));
-    for (const CostData& other : all) {
-      if (measured.overlaps(other.device))
-        return invalid("--device: {} and {} have the same schedules", other.device.text(),
-                       measured.text());
-    }
-    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, device));
-    models.merge(data.dataset.models());
-    devices.push_back(data.device.text());
-    if (!options.split_file.empty()) {
-      HONE_ASSIGN_OR_RETURN(learn::SplitData parts, parts_of(data, options.split_file));
-      data.dataset = std::move(parts.train);
-      data.validation = std::move(parts.validation);
-    }
-    if (!options.only.empty()) {
-      // What is not among them was not measured yet, so that nothing is chosen by it either.
-      if (data.validation) learn::append(data.dataset, *data.validation);
-      data.validation.reset();
-      data.dataset = learn::tasks_among(data.dataset, only);
-    }
-    const std::set<std::string> excluded(options.excluded.begin(), options.excluded.end());
-    data.dataset = learn::without_models(data.dataset, excluded);
-    if (data.validation) data.validation = learn::without_models(*data.validation, excluded);
-    if (data.dataset.tasks.empty())
-      return invalid("{}: no trials on device {} to train on", db::store_name(options.db),
-                     data.device.text());
-    all.push_back(std::move(data));
+  if (!texts.validation.empty()) {
+    HONE_RETURN_IF_ERROR(
+        take(net.validation, of_option("--validation", parse_real(texts.validation, 0, 0.9))));
   }
-  const std::string names = join_names(devices);
-  HONE_RETURN_IF_ERROR(check_networks("--exclude-model", options.excluded, models, names));
-  HONE_RETURN_IF_ERROR(check_networks("--hold-out", options.net.held_out, models, names));
-  return all;
+  if (!texts.budget.empty()) {
+    HONE_ASSIGN_OR_RETURN(net.budget_seconds, of_option("--budget", parse_duration(texts.budget)));
+  }
+  HONE_ASSIGN_OR_RETURN(net.patience, parse_count("--patience", texts.patience, 0, 100000));
+  return ok_status();
 }
 
-Status check_name(const std::string& output, const char* ending) {
-  if (output.ends_with(ending)) return ok_status();
-  return invalid("--output {}: --cost would not take it for a file, expected a name ending in {}",
-                 output, ending);
+// Returns the text for what is held out: "" if nothing is.
+std::string accuracy_of(const TrainEpoch& epoch, bool judged) {
+  if (!judged) return "";
+  return fmt::format(", pairs {:.3f}, clear {:.3f}", epoch.pair_accuracy,
+                     epoch.clear_pair_accuracy);
 }
 
-std::string what_is_trained(const TrainOptions& options) {
-  if (!options.net.from.empty()) return "--from " + options.net.from;
-  return "--cost " + options.cost;
+void print(const TrainSummary& so_far) {
+  const bool judged = so_far.validation_schedules > 0;
+  if (so_far.epochs.empty()) {
+    fmt::print("{}: {} weights; {} schedules of {} tasks, judged by {} of {} others\n", so_far.kind,
+               so_far.weights, so_far.schedules, so_far.tasks, so_far.validation_schedules,
+               so_far.validation_tasks);
+    return;
+  }
+  const TrainEpoch& epoch = so_far.epochs.back();
+  fmt::print("epoch {}/{}: loss {:.4f}{}, {:.1f} s{}\n", epoch.epoch, so_far.planned_epochs,
+             epoch.loss, accuracy_of(epoch, judged), epoch.seconds,
+             judged && epoch.best ? " *" : "");
+  std::fflush(stdout);
 }
 
-Status check_options_of_trees(const CLI::App& app, const TrainOptions& options) {
-  return check_unused(app, options_of_group(app, kNeural), "training nets",
-                      what_is_trained(options) + " fits trees");
+std::string curve_of(const std::string& title, const std::vector<TrainEpoch>& epochs) {
+  Figure loss{"loss of training", "epoch", "loss", {{"loss", {}}}};
+  Figure pairs{"pair accuracy on tasks held out", "epoch", "share", {{"all", {}}, {"clear", {}}}};
+  for (const TrainEpoch& epoch : epochs) {
+    loss.lines[0].points.emplace_back(epoch.epoch, epoch.loss);
+    pairs.lines[0].points.emplace_back(epoch.epoch, epoch.pair_accuracy);
+    pairs.lines[1].points.emplace_back(epoch.epoch, epoch.clear_pair_accuracy);
+  }
+  return to_html(title, {loss, pairs});
 }
 
-Status check_options_of_nets(const CLI::App& app, const TrainOptions& options) {
-  HONE_RETURN_IF_ERROR(check_unused(app, options_of_group(app, kTrees), "fitting trees",
-                                    what_is_trained(options) + " trains a net"));
+Status check_options_of_nets(const CLI::App& app, const TrainOptions& options,
+                             const std::string& what) {
+  HONE_RETURN_IF_ERROR(
+      check_unused(app, options_of_group(app, kTrees), "fitting trees", what + " trains a net"));
   constexpr const char* kChoosing = "choosing the tasks that epochs are judged by";
   // The validation part of a split is trained on with --only.
-  if (!options.split_file.empty() && options.only.empty()) {
+  if (!options.data.split_file.empty() && app.count("--only") == 0) {
     HONE_RETURN_IF_ERROR(
         check_unused(app, {"--validation", "--hold-out"}, kChoosing,
-                     fmt::format("--split-file {} says which they are", options.split_file)));
+                     fmt::format("--split-file {} says which they are", options.data.split_file)));
   }
-  if (options.net.held_out.empty()) return ok_status();
+  if (options.net.validation_models.empty()) return ok_status();
   return check_unused(app, {"--validation"}, kChoosing, "--hold-out says which they are");
 }
 
-Status train(const TrainOptions& options, const CLI::App& app) {
-  NetTrainTexts texts = options.net;
-  if (!options.tasks.empty()) {
-    HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
-  }
-  HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
-  HONE_RETURN_IF_ERROR(parse_threads(texts.threads).status());
-  const bool from_trees = texts.from.ends_with(".model");
-  const bool adapts = !texts.from.empty() && !from_trees;
-  const bool names_net = cost::net::find_family(options.cost).ok();
-  if (from_trees && names_net) {
-    return invalid("--cost: {} has trees, expected gbdt or combined, or no --cost, not {}",
-                   texts.from, options.cost);
-  }
-  if (adapts || names_net) {
-    HONE_RETURN_IF_ERROR(check_options_of_nets(app, options));
-    if (texts.from.empty() && !texts.adapt.empty())
-      return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
-    HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
-    if (const std::string state = net_state_file(texts.output); !texts.resume && file_exists(state))
-      return invalid("{}: left by an interrupted training; go on with --resume, or remove it",
-                     state);
-    HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
-    texts.family = adapts && !options.cost_given ? "" : options.cost;
-    texts.few = !options.only.empty();
-    return train_net(data, texts, options.excluded);
-  }
-  HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
-  HONE_RETURN_IF_ERROR(check_options_of_trees(app, options));
-  HONE_ASSIGN_OR_RETURN(cost::BoostOptions boosting, parse_booster(options.booster));
-  std::optional<cost::TrainedTrees> known;
-  if (from_trees) {
-    HONE_RETURN_IF_ERROR(check_unused(app, {"--options"}, "fitting trees anew",
-                                      what_is_trained(options) + " adds a few that correct them"));
-    HONE_ASSIGN_OR_RETURN(known, read_trees(options));
-  }
-  HONE_ASSIGN_OR_RETURN(boosting,
-                        of_option("--options", cost::parse_boost_options(texts.options, boosting)));
-  HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
-  HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
-  HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
-  return train_trees(std::move(data), std::move(known), features, boosting, seed, texts,
-                     options.excluded);
+// Refuses options that would do nothing for the model that is trained.
+Status check_options(const CLI::App& app, const TrainTexts& texts) {
+  const std::string& from = texts.options.from;
+  const std::string what = from.empty() ? "--cost " + texts.cost : "--from " + from;
+  const std::vector<TrainChoices::Family> nets = train_choices().nets;
+  const bool net = std::any_of(nets.begin(), nets.end(), [&](const TrainChoices::Family& family) {
+    return family.name == texts.cost;
+  });
+  const bool from_trees = from.ends_with(".model"), from_net = !from.empty() && !from_trees;
+  if (from_net || (net && !from_trees)) return check_options_of_nets(app, texts.options, what);
+  if (texts.cost != "gbdt" && texts.cost != "combined") return ok_status();  // train() says so
+  return check_unused(app, options_of_group(app, kNeural), "training nets", what + " fits trees");
 }
 
-// NAME: what it is, and its options, a line each.
-std::string describe_models() {
+Status train(const TrainTexts& texts, const CLI::App& app) {
+  TrainOptions options = texts.options;
+  if (!texts.tasks.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.data.tasks, parse_count("--tasks", texts.tasks, 1, 1 << 30));
+  }
+  HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
+  HONE_ASSIGN_OR_RETURN(options.net.threads, parse_threads(texts.threads));
+  HONE_RETURN_IF_ERROR(check_options(app, texts));
+  HONE_RETURN_IF_ERROR(parse_net_options(texts, options.net));
+  if (app.count("--cost") > 0) options.cost = texts.cost;
+  if (!texts.only.empty()) {
+    HONE_ASSIGN_OR_RETURN(const TaskList list, read_task_list(texts.only));
+    options.data.only = list.keys();
+  }
+  options.net.on_progress = print;
+  options.interrupted = &listen_for_interrupt();
+  HONE_ASSIGN_OR_RETURN(const TrainSummary summary, hone::train(texts.output, options));
+  if (summary.epochs.empty()) {
+    fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output, summary.trees,
+               summary.schedules, summary.tasks);
+    return ok_status();
+  }
+  if (!texts.curve.empty()) {
+    HONE_RETURN_IF_ERROR(write_file_atomic(
+        texts.curve, curve_of(texts.output + ", " + summary.kind, summary.epochs)));
+  }
+  fmt::print("wrote {}: epoch {} of {}{}\n", texts.output, summary.best().epoch,
+             summary.epochs.size(), accuracy_of(summary.best(), summary.validation_schedules > 0));
+  return ok_status();
+}
+
+// Returns the options of trees, and each family of nets with its options, a line each.
+std::string describe_models(const TrainChoices& choices) {
   std::string text = "Options of trees (--options NAME=NUMBER,..):";
-  for (const std::string& line : cost::boost_option_help()) text += "\n    " + line;
+  for (const std::string& line : choices.tree_options) text += "\n    " + line;
   text += "\nNeural cost models (--cost), and their options:";
-  for (const cost::net::Family* family : cost::net::families()) {
-    text += fmt::format("\n  {}: {}", family->name, family->help);
-    for (const cost::net::FamilyOption& option : family->options)
+  for (const TrainChoices::Family& family : choices.nets) {
+    text += fmt::format("\n  {}: {}", family.name, family.help);
+    for (const TrainChoices::Option& option : family.options)
       text += fmt::format("\n    {}={}: {}", option.name, option.value, option.help);
   }
   return text;
@@ -215,48 +164,52 @@ std::string describe_models() {
 }  // namespace
 
 Command train_command(CLI::App& root) {
-  const auto options = std::make_shared<TrainOptions>();
-  NetTrainTexts& net = options->net;
+  const auto texts = std::make_shared<TrainTexts>();
+  TrainOptions& options = texts->options;
+  NetTrainOptions& net = options.net;
+  const TrainChoices choices = train_choices();
+  std::vector<std::string> families;
+  for (const TrainChoices::Family& family : choices.nets) families.push_back(family.name);
   CLI::App* app =
       root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
-  add_db(*app, options->db);
-  app->add_option("--device", options->devices,
+  add_db(*app, options.data.db);
+  app->add_option("--device", options.data.devices,
                   measured_device_help() + "; repeat to train one model for several machines")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
       ->default_str("host");
-  app->add_option("-o,--output", net.output,
+  app->add_option("-o,--output", texts->output,
                   "The file to write: FILE.model for trees, FILE.onnx for a net")
       ->type_name("FILE")
       ->required();
   app->add_option(
-         "--cost", options->cost,
+         "--cost", texts->cost,
          fmt::format(
              "gbdt: trees over features of statements; combined: trees that also use the analytic "
              "model; neural: {}",
-             join_names(cost::net::family_names())))
+             join_names(families)))
       ->type_name("NAME")
       ->capture_default_str();
-  add_booster(*app, options->booster);
+  add_booster(*app, options.booster);
   app->get_option("--booster")->group(kTrees);
   app->add_option(
-         "--split-file", options->split_file,
+         "--split-file", options.data.split_file,
          "Train on the training part of a file of hone dataset split; neural models are judged by "
          "its validation part")
       ->type_name("FILE");
-  app->add_option("--only", options->only,
+  app->add_option("--only", texts->only,
                   "Train on the tasks in a file of hone dataset representatives")
       ->type_name("FILE");
-  add_excluded_networks(*app, options->excluded);
+  add_excluded_networks(*app, options.data.exclude_models);
   app->add_option(
-         "--tasks", options->tasks,
+         "--tasks", texts->tasks,
          "Train on this many of the tasks, drawn by --seed; those of a smaller number are among "
          "those of a larger one. Default: all")
       ->type_name("N");
-  add_seed(*app, net.seed);
+  add_seed(*app, texts->seed);
   app->add_option(
-         "--threads", net.threads,
+         "--threads", texts->threads,
          "Number of threads that train a net, each on parts of every batch; 0: all cores. The "
          "same number and seed give the same net; another number rounds differently. Trees are "
          "fitted by one thread")
@@ -268,7 +221,7 @@ Command train_command(CLI::App& root) {
     if (!text.empty()) option->capture_default_str();
   };
   app->add_option(
-         "--from", net.from,
+         "--from", options.from,
          "Continue from this trained file: the family, options and weights of FILE.onnx, or the "
          "trees of FILE.model, which get a few more trees that correct them")
       ->type_name("FILE");
@@ -276,30 +229,30 @@ Command train_command(CLI::App& root) {
       fmt::format("With --from, the weights to train: {}: all, at a low rate; only the last "
                   "layers; "
                   "default: full",
-                  join_names(adapt_names())));
-  add("--options", net.options, "TEXT",
+                  join_names(choices.adapt)));
+  add("--options", options.options, "TEXT",
       "Options of trees or of the family of nets, as listed below: leaves=32 or "
       "hidden=64,layers=1");
   app->get_option("--options")->group(app->get_option("--cost")->get_group());
   add("--loss", net.loss, "NAME",
-      fmt::format("The loss: {}; default: the family's", join_names(cost::net::loss_names())));
-  add("--epochs", net.epochs, "N",
+      fmt::format("The loss: {}; default: the family's", join_names(choices.losses)));
+  add("--epochs", texts->epochs, "N",
       "Number of passes over the data; default: the family's, also for the next three options");
-  add("--batch", net.batch, "N", "Number of schedules in a batch");
-  add("--lr", net.rate, "X", "Learning rate at the start");
-  add("--weight-decay", net.decay, "X", "Weight decay, per unit of the learning rate");
-  add("--validation", net.validation, "SHARE",
+  add("--batch", texts->batch, "N", "Number of schedules in a batch");
+  add("--lr", texts->rate, "X", "Learning rate at the start");
+  add("--weight-decay", texts->decay, "X", "Weight decay, per unit of the learning rate");
+  add("--validation", texts->validation, "SHARE",
       "Share of the tasks that are held out to judge each epoch; default: 0.1, or 0 with --only");
   app->add_option(
-         "--hold-out", net.held_out,
+         "--hold-out", net.validation_models,
          "Judge each epoch on all tasks of this network instead of a share; repeat per network")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
       ->group(kNeural);
-  add("--patience", net.patience, "N",
+  add("--patience", texts->patience, "N",
       "Stop after this many epochs without a better one; 0: never");
-  add("--budget", net.budget, "TIME",
+  add("--budget", texts->budget, "TIME",
       "Stop after the epoch in which this time is used up, such as 10m; the learning rate "
       "decreases as for all epochs. With --resume, time that was used before counts");
   add("--train-on", net.place, "WHERE",
@@ -307,26 +260,22 @@ Command train_command(CLI::App& root) {
           "The device that trains: {}; the latter is the first CUDA device, if Hone was built "
           "with a "
           "libtorch that has CUDA, and rounds differently each time",
-          join_names(cost::net::train_place_names())));
-  add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
+          join_names(choices.places)));
+  add("--curve", texts->curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Continue where an interrupted training of FILE stopped")
       ->group(kNeural);
-  app->footer(describe_models());
-  return {app,
-          [options, app] {
-            options->cost_given = app->count("--cost") > 0;
-            return train(*options, *app);
-          },
-          [options](FileRoles& files) {
-            const NetTrainTexts& net = options->net;
-            add_database_files("--db", options->db, DatabaseUse::kRead, files);
-            files.read("--from", net.from);
-            files.read("--split-file", options->split_file);
-            files.read("--only", options->only);
-            files.written("--output", net.output);
-            if (net.output.ends_with(".onnx"))
-              files.written("--output", net_state_file(net.output));
-            files.written("--curve", net.curve);
+  app->footer(describe_models(choices));
+  return {app, [texts, app] { return train(*texts, *app); },
+          [texts](FileRoles& files) {
+            const TrainOptions& options = texts->options;
+            add_database_files("--db", options.data.db, DatabaseUse::kRead, files);
+            files.read("--from", options.from);
+            files.read("--split-file", options.data.split_file);
+            files.read("--only", texts->only);
+            files.written("--output", texts->output);
+            if (texts->output.ends_with(".onnx"))
+              files.written("--output", train_state_file(texts->output));
+            files.written("--curve", texts->curve);
           }};
 }
 

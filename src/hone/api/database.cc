@@ -80,9 +80,7 @@ Status Database::for_each(const TrialFilter& filter,
 Result<CopiedTrials> Database::read_lines(const std::string& path) {
   RecordCheck check;
   const auto check_line = [&check](const trial::Record& record) { return check.claims_of(record); };
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
-                        db::import_json_lines(path, *state_->store, check_line));
-  return CopiedTrials{copied.added, copied.known};
+  return db::import_json_lines(path, *state_->store, check_line);
 }
 
 Result<int64_t> Database::write_lines(const std::string& path, const TrialFilter& filter) {
@@ -90,9 +88,7 @@ Result<int64_t> Database::write_lines(const std::string& path, const TrialFilter
 }
 
 Result<CopiedTrials> Database::merge(Database& other) {
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
-                        db::copy_records(*other.state_->store, *state_->store));
-  return CopiedTrials{copied.added, copied.known};
+  return db::copy_records(*other.state_->store, *state_->store);
 }
 
 Result<DatabaseProblems> Database::verify() {

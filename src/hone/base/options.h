@@ -42,4 +42,11 @@ namespace hone {
 // there may be at most 2^40 elements in all.
 [[nodiscard]] Result<std::vector<int64_t>> parse_shape(std::string_view text);
 
+// Returns what a parser made of an option's text. An error then begins with the option's name.
+template <typename T>
+[[nodiscard]] Result<T> of_option(std::string_view option, Result<T> value) {
+  if (!value.ok()) return invalid("{}: {}", option, value.status().message());
+  return value;
+}
+
 }  // namespace hone

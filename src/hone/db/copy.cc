@@ -118,18 +118,18 @@ Status Copier::flush() {
   return ok_status();
 }
 
-Result<Copied> Copier::finish() {
+Result<CopiedTrials> Copier::finish() {
   HONE_RETURN_IF_ERROR(flush());
   return copied_;
 }
 
-Result<Copied> add_records(std::vector<trial::Record> records, TrialStore& to) {
+Result<CopiedTrials> add_records(std::vector<trial::Record> records, TrialStore& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   for (trial::Record& record : records) HONE_RETURN_IF_ERROR(copier.add(std::move(record)));
   return copier.finish();
 }
 
-Result<Copied> copy_records(TrialStore& from, TrialStore& to) {
+Result<CopiedTrials> copy_records(TrialStore& from, TrialStore& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   Filter all;
   all.with_task_text = true;
@@ -138,11 +138,12 @@ Result<Copied> copy_records(TrialStore& from, TrialStore& to) {
   return copier.finish();
 }
 
-Result<Copied> import_json_lines(const std::string& path, TrialStore& to) {
+Result<CopiedTrials> import_json_lines(const std::string& path, TrialStore& to) {
   return import_json_lines(path, to, nullptr);
 }
 
-Result<Copied> import_json_lines(const std::string& path, TrialStore& to, const LineCheck& check) {
+Result<CopiedTrials> import_json_lines(const std::string& path, TrialStore& to,
+                                       const LineCheck& check) {
   // It is read twice: first to see that every line is good.
   std::error_code failure;
   if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure))

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "hone/database.h"
 #include "hone/db/trial_store.h"
 
 namespace hone::db {
@@ -20,20 +21,13 @@ namespace hone::db {
 [[nodiscard]] Status for_each_record(TrialStore& store, Filter filter,
                                      const std::function<Status(trial::Record&&)>& visit);
 
-struct Copied {
-  int64_t added = 0;
-  // Records that the store had already; if one of them is a wrong answer, it is marked as one here,
-  // too.
-  int64_t known = 0;
-};
-
 // Adds records to a store unless it has them. If a trial comes twice with different outcomes, the
-// failure is kept.
+// failure is kept: a known record that is a wrong answer elsewhere is marked as one here, too.
 class Copier {
  public:
   [[nodiscard]] static Result<Copier> create(TrialStore& to);
   [[nodiscard]] Status add(trial::Record record);
-  [[nodiscard]] Result<Copied> finish();
+  [[nodiscard]] Result<CopiedTrials> finish();
 
  private:
   explicit Copier(TrialStore& to) : to_(&to) {}
@@ -42,13 +36,13 @@ class Copier {
   std::unordered_map<uint64_t, int64_t> known_;  // id if the stored outcome is ok, else 0
   std::vector<trial::Record> batch_;
   std::unordered_map<uint64_t, size_t> waiting_;  // positions in the batch
-  Copied copied_;
+  CopiedTrials copied_;
 };
 
-[[nodiscard]] Result<Copied> add_records(std::vector<trial::Record> records, TrialStore& to);
-[[nodiscard]] Result<Copied> copy_records(TrialStore& from, TrialStore& to);
+[[nodiscard]] Result<CopiedTrials> add_records(std::vector<trial::Record> records, TrialStore& to);
+[[nodiscard]] Result<CopiedTrials> copy_records(TrialStore& from, TrialStore& to);
 // Imports a file. A bad line is an error that names it, and then nothing of the file is added.
-[[nodiscard]] Result<Copied> import_json_lines(const std::string& path, TrialStore& to);
+[[nodiscard]] Result<CopiedTrials> import_json_lines(const std::string& path, TrialStore& to);
 // Exports to a file and returns the number of lines. The file is complete or not there at all. "-"
 // is standard output.
 [[nodiscard]] Result<int64_t> export_json_lines(TrialStore& from, const Filter& filter,

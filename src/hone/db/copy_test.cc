@@ -34,7 +34,7 @@ TEST(copy, export_and_import_keep_every_record_once) {
   ASSERT_TRUE(lines.ok()) << lines.status().message();
   EXPECT_EQ(*lines, 3);
   for (const int64_t added : {3, 0}) {  // the second time all are known
-    const Result<Copied> copied = import_json_lines(file, *to);
+    const Result<CopiedTrials> copied = import_json_lines(file, *to);
     ASSERT_TRUE(copied.ok()) << copied.status().message();
     EXPECT_EQ(copied->added, added);
     EXPECT_EQ(copied->known, 3 - added);
@@ -48,7 +48,7 @@ TEST(copy, records_of_memory_are_added_once) {
   const TestFolder folder;
   const auto to = open(folder.file("to.db"));
   const std::vector<trial::Record> records = {sample_record(1, 1e-3), odd_record(), odd_record()};
-  const Result<Copied> copied = add_records(records, *to);
+  const Result<CopiedTrials> copied = add_records(records, *to);
   ASSERT_TRUE(copied.ok()) << copied.status().message();
   EXPECT_EQ(copied->added, 2);
   EXPECT_EQ(copied->known, 1);
@@ -60,7 +60,7 @@ TEST(copy, a_bad_line_is_named_and_nothing_is_imported) {
   const auto to = open(folder.file("to.db"));
   const std::string file = folder.file("trials.jsonl");
   std::ofstream(file) << to_json_line(sample_record(1, 1e-3)) << "\n\n{\"task\": 1}\n";
-  const Result<Copied> copied = import_json_lines(file, *to);
+  const Result<CopiedTrials> copied = import_json_lines(file, *to);
   ASSERT_FALSE(copied.ok());
   EXPECT_EQ(copied.status().message(),
             file + " line 3: field 'task': expected 16 hexadecimal digits");
@@ -75,7 +75,7 @@ TEST(copy, merging_adds_what_is_new) {
   const auto a = open(folder.file("a.db")), b = open(folder.file("b.db"));
   ASSERT_TRUE(a->add(std::vector{sample_record(1, 1e-3), sample_record(2, 1e-3)}).ok());
   ASSERT_TRUE(b->add(std::vector{sample_record(2, 1e-3), sample_record(3, 1e-3)}).ok());
-  const Result<Copied> copied = copy_records(*b, *a);
+  const Result<CopiedTrials> copied = copy_records(*b, *a);
   ASSERT_TRUE(copied.ok());
   EXPECT_EQ(copied->added, 1);
   EXPECT_EQ(copied->known, 1);
@@ -91,7 +91,7 @@ TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
   ASSERT_TRUE(in_a.ok() && in_b.ok());
   ASSERT_TRUE(b->set_verified((*in_b)[0], trial::Outcome::kWrongAnswer, "element 3").ok());
   for (int round = 0; round < 2; ++round) {
-    const Result<Copied> copied = copy_records(*b, *a);
+    const Result<CopiedTrials> copied = copy_records(*b, *a);
     ASSERT_TRUE(copied.ok()) << copied.status().message();
     EXPECT_EQ(copied->added, 0);
     EXPECT_EQ(copied->known, 2);
@@ -119,7 +119,7 @@ TEST(copy, of_a_trial_that_comes_twice_the_failure_stays) {
     records.push_back(wrong);
     records.push_back(records.front());
     const auto to = open(folder.file(fmt::format("to{}.db", others)));
-    const Result<Copied> copied = add_records(records, *to);
+    const Result<CopiedTrials> copied = add_records(records, *to);
     ASSERT_TRUE(copied.ok()) << copied.status().message();
     EXPECT_EQ(copied->added, 1 + others);
     EXPECT_EQ(copied->known, 2);

@@ -16,7 +16,7 @@ using LineCheck = std::function<Status(const trial::Record&)>;
                                         const std::function<Status(trial::Record&&)>& visit,
                                         const LineCheck& check);
 // Imports a file. If a line is refused, nothing of the file is added.
-[[nodiscard]] Result<Copied> import_json_lines(const std::string& path, TrialStore& to,
-                                               const LineCheck& check);
+[[nodiscard]] Result<CopiedTrials> import_json_lines(const std::string& path, TrialStore& to,
+                                                     const LineCheck& check);
 
 }  // namespace hone::db

@@ -68,11 +68,6 @@ Dataset& part_of(SplitData& data, Part part) {
 
 }  // namespace
 
-Result<SplitBy> parse_split_by(std::string_view name) {
-  if (const std::optional<SplitBy> by = find_named(kNames, name)) return *by;
-  return invalid("unknown split '{}', expected within, task, model or device", name);
-}
-
 std::string_view split_by_name(SplitBy by) {
   for (const auto& [text, value] : kNames) {
     if (value == by) return text;
@@ -145,3 +140,8 @@ SplitData apply_split(const Dataset& dataset, const DataSplit& split) {
 }
 
 }  // namespace hone::learn
+
+hone::Result<hone::SplitBy> hone::parse_split_by(std::string_view name) {
+  if (const std::optional<SplitBy> by = find_named(learn::kNames, name)) return *by;
+  return invalid("unknown split '{}', expected within, task, model or device", name);
+}

@@ -7,28 +7,14 @@
 #include <span>
 #include <unordered_map>
 
+#include "hone/dataset.h"
 #include "hone/learn/dataset.h"
 
 namespace hone::learn {
 
-enum class SplitBy : uint8_t {
-  kWithin,  // schedules of each task; near duplicates stay together
-  kTask,    // whole tasks
-  kModel,   // all tasks of a held-out network, also where other networks have them
-  kDevice,  // everything that was measured on a held-out device, or with a number of threads there
-};
-[[nodiscard]] Result<SplitBy> parse_split_by(std::string_view name);
 [[nodiscard]] std::string_view split_by_name(SplitBy by);
 
 enum class Part : uint8_t { kTrain, kValidation, kTest };
-
-struct SplitOptions {
-  SplitBy by = SplitBy::kTask;
-  std::vector<std::string> held_out;  // networks, or devices as KEY or KEY/THREADS
-  double fraction = 0.1;              // share of tasks or schedules for testing
-  double validation = 0.1;            // share of the others for validation
-  uint64_t seed = 1;
-};
 
 struct DataSplit {
   SplitOptions options;

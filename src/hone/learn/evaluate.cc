@@ -19,8 +19,13 @@ std::vector<double> speeds(const std::vector<double>& seconds) {
   return shares;
 }
 
+// Sums for the means in Score.
+struct ScoreSum : Score {
+  Determination seconds, log_seconds;
+};
+
 struct Sums {
-  std::map<std::string, Score> classes;                          // sums for the means in Score
+  std::map<std::string, ScoreSum> classes;
   std::map<std::pair<std::string, int>, NetworkScore> networks;  // by name and threads
 };
 
@@ -44,7 +49,7 @@ struct Judged {
   const Judging& how;
 };
 
-void add(const Score& one, Score& sum) {
+void add(const ScoreSum& one, ScoreSum& sum) {
   sum.tasks += one.tasks;
   sum.trials += one.trials;
   sum.pair_accuracy += one.pair_accuracy;
@@ -83,7 +88,7 @@ void add_to_networks(const TaskTrials& task, const Score& score, double best, co
 
 void add_task(const TaskTrials& task, const std::vector<double>& measured,
               const std::vector<double>& predicted, const Judged& judged, Sums& sums) {
-  Score score;
+  ScoreSum score;
   score.tasks = 1;
   score.trials = std::ssize(measured);
   score.pair_accuracy = pair_accuracy(measured, predicted);
@@ -150,52 +155,60 @@ Status judge(const cost::CostModel& model, const Judged& judged, AllSums& sums) 
       measured.push_back(trial.seconds);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
-    if (judged.how.predicted) judged.how.predicted(task, predicted);
     add_task(task, measured, predicted, judged, sums.all);
     add_fewer(task, measured, predicted, judged, sums);
+    if (!judged.how.on_task) continue;
+    TaskPrediction told{task.key, task.kernel_class,   task.threads, task.models,
+                        {},       std::move(measured), predicted};
+    for (const MeasuredSteps& trial : task.trials)
+      told.schedules.push_back(schedule::hash(trial.steps));
+    judged.how.on_task(told);
   }
   return ok_status();
 }
 
-Score mean(Score sum, std::string name) {
+ScoreSum mean(ScoreSum sum, std::string name) {
   sum.kernel_class = std::move(name);
   for (double* value : {&sum.pair_accuracy, &sum.clear_pair_accuracy, &sum.top1, &sum.top5,
                         &sum.peak5, &sum.r_squared})
     *value /= std::max(sum.tasks, 1);
   sum.rmse = std::sqrt(sum.rmse / static_cast<double>(std::max<int64_t>(sum.trials, 1)));
+  sum.r_squared_seconds = sum.seconds.r_squared();
+  sum.r_squared_log_seconds = sum.log_seconds.r_squared();
   return sum;
+}
+
+ScoreSum mean_of_all(const Sums& sums) {
+  ScoreSum all;
+  for (const auto& [name, sum] : sums.classes) add(sum, all);
+  return mean(all, "all");
 }
 
 Evaluation means_of(const Sums& sums) {
   Evaluation evaluation;
-  Score all;
-  for (const auto& [name, sum] : sums.classes) {
-    add(sum, all);
-    evaluation.classes.push_back(mean(sum, name));
-  }
+  for (const auto& [name, sum] : sums.classes) evaluation.classes.push_back(mean(sum, name));
   for (const auto& [which, sum] : sums.networks) {
     evaluation.networks.push_back(sum);
     evaluation.networks.back().network = which.first;
     evaluation.networks.back().threads = which.second;
   }
-  evaluation.all = mean(all, "all");
+  evaluation.all = mean_of_all(sums);
   return evaluation;
 }
 
 // Means over the draws.
 ScheduleCountScore mean_of_draws(int schedules, const std::vector<Sums>& draws) {
   ScheduleCountScore result{.schedules = schedules};
-  Score sum;
+  ScoreSum sum;
   for (const Sums& draw : draws) {
-    Evaluation one = means_of(draw);
+    ScoreSum one = mean_of_all(draw);
     // add() sums what mean() divides by the number of tasks: each draw counts as one.
-    const auto trials = static_cast<double>(one.all.trials);
-    result.score.trials = one.all.trials;
-    result.score.tasks = std::exchange(one.all.tasks, 1);
-    one.all.rmse *= one.all.rmse * trials;
-    add(one.all, sum);
-    const auto networks = static_cast<double>(one.networks.size());
-    for (const NetworkScore& network : one.networks) {
+    result.score.trials = one.trials;
+    result.score.tasks = std::exchange(one.tasks, 1);
+    one.rmse *= one.rmse * static_cast<double>(one.trials);
+    add(one, sum);
+    const auto networks = static_cast<double>(draw.networks.size());
+    for (const auto& [which, network] : draw.networks) {
       result.network_top1 += network.top1() / networks / kDraws;
       result.network_top5 += network.top5() / networks / kDraws;
     }

@@ -162,8 +162,8 @@ TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
   EXPECT_NEAR(evaluation->all.r_squared, 1, 1e-9);
   EXPECT_DOUBLE_EQ(evaluation->all.peak5, 1);
   EXPECT_NEAR(evaluation->all.rmse, 0, 1e-9);
-  EXPECT_NEAR(evaluation->all.seconds.r_squared(), 1, 1e-9);
-  EXPECT_NEAR(evaluation->all.log_seconds.r_squared(), 1, 1e-9);
+  EXPECT_NEAR(evaluation->all.r_squared_seconds, 1, 1e-9);
+  EXPECT_NEAR(evaluation->all.r_squared_log_seconds, 1, 1e-9);
 }
 
 // Says what is right of every task, but for a factor of its own.
@@ -190,10 +190,10 @@ TEST(evaluate, knowing_the_order_is_not_knowing_the_time) {
   const Evaluation found = evaluate(dataset, database.target(), OffByTask()).value();
   EXPECT_NEAR(found.all.r_squared, 1, 1e-9);
   EXPECT_DOUBLE_EQ(found.all.pair_accuracy, 1);
-  EXPECT_LT(found.all.seconds.r_squared(), 0);
-  EXPECT_LT(found.all.log_seconds.r_squared(), 0);
+  EXPECT_LT(found.all.r_squared_seconds, 0);
+  EXPECT_LT(found.all.r_squared_log_seconds, 0);
   // Each class of the two tasks is off by its own factor, which its schedules have in common.
-  for (const Score& one : found.classes) EXPECT_LT(one.log_seconds.r_squared(), 0);
+  for (const Score& one : found.classes) EXPECT_LT(one.r_squared_log_seconds, 0);
 }
 
 // Says that every schedule takes as many seconds as it has steps.
@@ -314,10 +314,11 @@ TEST(evaluate, tells_what_was_predicted) {
   Dataset dataset = load_dataset(database.store(), "device").value();
   dataset.tasks[0].trials.resize(kMinTrialsToJudge - 1);
   std::map<uint64_t, std::vector<double>> told;
-  const Judging judging = {.schedules = {3},
-                           .predicted = [&](const TaskTrials& task, std::span<const double> all) {
-                             EXPECT_EQ(all.size(), task.trials.size());
-                             told[task.key].insert(told[task.key].end(), all.begin(), all.end());
+  const Judging judging = {.schedules = {3}, .on_task = [&](const TaskPrediction& task) {
+                             EXPECT_EQ(task.predicted.size(), task.schedules.size());
+                             EXPECT_EQ(task.predicted.size(), task.measured.size());
+                             std::vector<double>& all = told[task.task];
+                             all.insert(all.end(), task.predicted.begin(), task.predicted.end());
                            }};
   ASSERT_TRUE(
       cross_evaluate(dataset, database.target(), Split::kByModel, train_nonsense, judging).ok());

@@ -91,8 +91,8 @@ Replay make_replay(const Dataset& dataset, const Dataset& other, bool any_thread
       return !model->find(task.key, task.threads, trial.steps);
     });
   }
-  count(dataset, replay.all_tasks, replay.all_schedules);
-  count(replay.dataset, replay.tasks, replay.schedules);
+  count(dataset, replay.coverage.all_tasks, replay.coverage.all_schedules);
+  count(replay.dataset, replay.coverage.tasks, replay.coverage.schedules);
   replay.model = std::move(model);
   return replay;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hone/cost/cost_model.h"
+#include "hone/evaluate.h"
 #include "hone/learn/dataset.h"
 
 namespace hone::learn {
@@ -18,11 +19,9 @@ struct Translation {
 
 struct Replay {
   std::unique_ptr<cost::CostModel>
-      model;        // predicts by what was measured there for these schedules only
-  Dataset dataset;  // the schedules that ran on both devices
-  // Numbers of tasks that can be judged, and of all tasks (evaluate.h).
-  int64_t tasks = 0, all_tasks = 0;
-  int64_t schedules = 0, all_schedules = 0;
+      model;                // predicts by what was measured there for these schedules only
+  Dataset dataset;          // the schedules that ran on both devices
+  ReplayCoverage coverage;  // without the device
 };
 // Prepares `dataset` to be judged by the times of `other`: those with the same number of threads
 // or, with `any_threads`, all, of which `other` must then have one. `translation` must outlive the

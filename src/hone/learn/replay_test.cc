@@ -48,8 +48,8 @@ TEST(replay, ranks_as_the_other_device_did) {
   Dataset other = make_dataset(1, 20);
   for (MeasuredSteps& trial : other.tasks[0].trials) trial.seconds *= 3;
   const Replay same = make_replay(dataset, other, true);
-  EXPECT_EQ(same.tasks, 1);
-  EXPECT_EQ(same.schedules, 20);
+  EXPECT_EQ(same.coverage.tasks, 1);
+  EXPECT_EQ(same.coverage.schedules, 20);
   EXPECT_EQ(judged(same).all.pair_accuracy, 1);
   EXPECT_EQ(judged(same).all.top1, 1);
   for (MeasuredSteps& trial : other.tasks[0].trials) trial.seconds = 1 / trial.seconds;
@@ -103,16 +103,16 @@ TEST(replay, judges_by_what_ran_on_both) {
   other.tasks[0].trials.erase(other.tasks[0].trials.begin() + 3,
                               other.tasks[0].trials.begin() + 10);
   const Replay replay = make_replay(dataset, other, true);
-  EXPECT_EQ(replay.schedules, 13);
-  EXPECT_EQ(replay.all_schedules, 20);
+  EXPECT_EQ(replay.coverage.schedules, 13);
+  EXPECT_EQ(replay.coverage.all_schedules, 20);
   EXPECT_EQ(judged(replay).all.trials, 13);
   // Too few in common to judge by.
   other.tasks[0].trials.resize(5);
-  EXPECT_EQ(make_replay(dataset, other, true).tasks, 0);
-  EXPECT_EQ(make_replay(dataset, other, true).all_tasks, 1);
+  EXPECT_EQ(make_replay(dataset, other, true).coverage.tasks, 0);
+  EXPECT_EQ(make_replay(dataset, other, true).coverage.all_tasks, 1);
   // Times with another number of threads count only if they are asked for.
-  EXPECT_EQ(make_replay(dataset, make_dataset(1, 20), false).schedules, 0);
-  EXPECT_EQ(make_replay(dataset, make_dataset(2, 20), false).schedules, 20);
+  EXPECT_EQ(make_replay(dataset, make_dataset(1, 20), false).coverage.schedules, 0);
+  EXPECT_EQ(make_replay(dataset, make_dataset(2, 20), false).coverage.schedules, 20);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
 
@@ -47,12 +48,6 @@ Dataset filtered(const Dataset& dataset, const std::set<uint64_t>& keys, bool am
 
 }  // namespace
 
-std::set<uint64_t> TaskList::keys() const {
-  std::set<uint64_t> all;
-  for (const ListedTask& task : tasks) all.insert(task.key);
-  return all;
-}
-
 std::string format(const TaskList& list) {
   Json tasks = Json::array();
   for (const ListedTask& task : list.tasks) {
@@ -88,3 +83,16 @@ Dataset tasks_except(const Dataset& dataset, const std::set<uint64_t>& keys) {
 }
 
 }  // namespace hone::learn
+
+namespace hone {
+
+Status write_task_list(const std::string& path, const TaskList& list) {
+  return write_file_atomic(path, learn::format(list));
+}
+
+Result<TaskList> read_task_list(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  return learn::parse_task_list(text, path);
+}
+
+}  // namespace hone

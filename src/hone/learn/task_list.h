@@ -4,23 +4,10 @@
 
 #include <set>
 
+#include "hone/dataset.h"
 #include "hone/learn/dataset.h"
 
 namespace hone::learn {
-
-struct ListedTask {
-  uint64_t key = 0;
-  std::string kernel_class;
-  int cluster = 1;        // number of tasks that it represents, itself included
-  double similarity = 1;  // mean rank correlation of their features with its own
-};
-
-struct TaskList {
-  std::string device;  // device whose records the tasks came from: KEY or KEY/THREADS
-  std::vector<std::string> excluded_models;  // networks whose tasks were left out
-  std::vector<ListedTask> tasks;             // those with the largest clusters first
-  [[nodiscard]] std::set<uint64_t> keys() const;
-};
 
 [[nodiscard]] std::string format(const TaskList& list);
 // Parses a list. `name` is the file's, for messages.

@@ -54,7 +54,7 @@ TEST(net_train, every_family_learns_a_toy_problem) {
     EXPECT_EQ(epochs->size(), 16U);
     EXPECT_LT(epochs->back().loss, epochs->front().loss) << family->name;
     double best = 0;
-    for (const NetEpoch& epoch : *epochs) best = std::max(best, epoch.pair_accuracy);
+    for (const TrainEpoch& epoch : *epochs) best = std::max(best, epoch.pair_accuracy);
     EXPECT_GT(best, 0.75) << family->name;
     // The result is that of the best epoch, and the accuracy is what it says.
     EXPECT_NEAR(pairs(net, validation), best, 0.005) << family->name;
@@ -132,7 +132,7 @@ TEST(net_train, goes_on_elsewhere_to_the_same_end) {
   std::atomic<bool> cancel = false;
   training.cancel = &cancel;
   training.state_file = folder->file("state");
-  training.progress = [&](const NetEpoch& epoch) { cancel = epoch.epoch == 2; };
+  training.progress = [&](const TrainEpoch& epoch) { cancel = epoch.epoch == 2; };
   ASSERT_EQ(train(moved, rows, validation, training).status().code(), Code::kCancelled);
   cancel = false;
   training.progress = nullptr;
@@ -176,7 +176,7 @@ TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
     SCOPED_TRACE(done);
     training.state_file = folder->file(fmt::format("state{}", done));
     cancel = done == 0;
-    training.progress = [&](const NetEpoch& epoch) { cancel = epoch.epoch == done; };
+    training.progress = [&](const TrainEpoch& epoch) { cancel = epoch.epoch == done; };
     training.resume = false;
     Net interrupted = fresh;
     EXPECT_EQ(train(interrupted, rows, validation, training).status().code(), Code::kCancelled);

@@ -155,7 +155,7 @@ int SampleLanes::wanted_now(const Lane& lane) const {
   return wanted;
 }
 
-int64_t SampleLanes::count(SampleProgress& progress) const {
+int64_t SampleLanes::count(DatasetProgress& progress) const {
   progress.stored = progress.wanted = progress.open = 0;
   int64_t missing = 0;
   for (const Lane& lane : lanes_) {

@@ -66,7 +66,7 @@ class SampleLanes {
   // Returns the number of schedules for the lane's turn.
   [[nodiscard]] int wanted_now(const Lane& lane) const;
   // Fills in stored, wanted and open, and returns how many schedules the open slots still want.
-  int64_t count(SampleProgress& progress) const;
+  int64_t count(DatasetProgress& progress) const;
 
  private:
   std::span<const SampledTask> tasks_;

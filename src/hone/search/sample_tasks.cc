@@ -43,7 +43,7 @@ class Sampling {
         begin_(clock_.now_seconds()),
         pool_(cores()),
         lanes_(tasks, options) {}
-  Result<SampleResult> run();
+  Result<DatasetSummary> run();
 
  private:
   [[nodiscard]] int cores() const { return std::max(1, options_.devices[0].target->cpu().cores); }
@@ -78,7 +78,7 @@ class Sampling {
   ThreadPool pool_;
   SampleLanes lanes_;
   std::pair<size_t, std::shared_ptr<const TaskOperands>> last_operands_;
-  SampleResult result_;
+  DatasetSummary result_;
 };
 
 Status Sampling::fill(Turn& turn) {
@@ -314,7 +314,7 @@ Status Sampling::measure(Turn& turn, Turn* next) {
 }
 
 void Sampling::report(const Turn& turn, size_t slot) {
-  SampleProgress& progress = result_.progress;
+  DatasetProgress& progress = result_.progress;
   const int64_t missing = lanes_.count(progress);
   const double now = clock_.now_seconds();
   progress.elapsed = now - begin_;
@@ -327,7 +327,7 @@ void Sampling::report(const Turn& turn, size_t slot) {
   if (options_.on_progress) options_.on_progress(progress);
 }
 
-Result<SampleResult> Sampling::run() {
+Result<DatasetSummary> Sampling::run() {
   HONE_RETURN_IF_ERROR(lanes_.count_stored());
   HONE_ASSIGN_OR_RETURN(std::optional<Turn> current, prepare());
   if (current) build_all(*current);
@@ -357,8 +357,8 @@ measure::TimingOptions SampleOptions::sample_timing() {
           .max_seconds = 0.03};
 }
 
-Result<SampleResult> sample_tasks(std::span<const SampledTask> tasks,
-                                  const SampleOptions& options) {
+Result<DatasetSummary> sample_tasks(std::span<const SampledTask> tasks,
+                                    const SampleOptions& options) {
   HONE_ASSERT(options.runner && options.store && options.model && !options.devices.empty() &&
                   !options.threads.empty(),
               "sampling needs a runner, a store, a model, devices and threads");

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "hone/base/clock.h"
+#include "hone/dataset.h"
 #include "hone/db/trial_store.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/runner.h"
@@ -28,17 +29,6 @@ struct SampledTask {
 struct SampledDevice {
   const target::Target* target = nullptr;
   std::string key;  // target::device_key
-};
-
-struct SampleProgress {
-  int64_t records = 0;                     // records of this call
-  int64_t stored = 0;                      // schedules that count, of this call and from before
-  int64_t wanted = 0;                      // number of schedules that is wanted
-  int64_t failed = 0;                      // records of this call without a time
-  int open = 0;                            // tasks x devices x threads that want more
-  double elapsed = 0, rate = 0, left = 0;  // seconds; records a second
-  std::string task, device;                // those of the last batch
-  int threads = 0;
 };
 
 struct SampleOptions {
@@ -62,21 +52,14 @@ struct SampleOptions {
   measure::HostMonitor* host = nullptr;  // null: the machine's
   double deadline = 0;                   // time on that clock
   const std::atomic<bool>* interrupted = nullptr;
-  std::function<void(const SampleProgress&)> on_progress;
+  std::function<void(const DatasetProgress&)> on_progress;
 
   // Returns the options of each pass (search/repeated_timing.h): 3 to 5 samples of some 50 us, 30
   // ms at most.
   [[nodiscard]] static measure::TimingOptions sample_timing();
 };
 
-struct SampleResult {
-  SampleProgress progress;  // at the end
-  bool interrupted = false, complete = false;
-  // The seconds spent, by their use.
-  double compile_seconds = 0, measure_seconds = 0, prepare_seconds = 0;
-};
-
-[[nodiscard]] Result<SampleResult> sample_tasks(std::span<const SampledTask> tasks,
-                                                const SampleOptions& options);
+[[nodiscard]] Result<DatasetSummary> sample_tasks(std::span<const SampledTask> tasks,
+                                                  const SampleOptions& options);
 
 }  // namespace hone::search

@@ -51,7 +51,7 @@ struct Fixture : TestTasks {
     options.interrupted = &stop;
   }
   std::string path() const { return folder.file("data.db"); }
-  Result<SampleResult> run() {
+  Result<DatasetSummary> run() {
     auto store = db::open_store(path());
     if (!store.ok()) return store.status();
     options.store = store->get();
@@ -73,7 +73,7 @@ struct Fixture : TestTasks {
 
 TEST(sample_tasks, measures_every_task_on_every_device_with_every_number_of_threads) {
   Fixture f(true);
-  const Result<SampleResult> result = f.run();
+  const Result<DatasetSummary> result = f.run();
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->complete);
   int64_t records = 0;
@@ -92,7 +92,7 @@ TEST(sample_tasks, measures_every_task_on_every_device_with_every_number_of_thre
 TEST(sample_tasks, resumes_where_it_was_interrupted_and_repeats_nothing) {
   Fixture f;
   f.stop_after = 20;
-  const Result<SampleResult> first = f.run();
+  const Result<DatasetSummary> first = f.run();
   ASSERT_TRUE(first.ok());
   EXPECT_TRUE(first->interrupted);
   EXPECT_FALSE(first->complete);
@@ -100,13 +100,13 @@ TEST(sample_tasks, resumes_where_it_was_interrupted_and_repeats_nothing) {
   EXPECT_GT(before, 0);
   EXPECT_LT(before, 24);
   f.stop = false;
-  const Result<SampleResult> second = f.run();
+  const Result<DatasetSummary> second = f.run();
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->complete);
   int64_t records = 0;
   for (const auto& [slot, steps] : f.stored(&records)) EXPECT_GE(steps.size(), 6U);
   EXPECT_EQ(records, before + second->progress.records);
-  const Result<SampleResult> third = f.run();
+  const Result<DatasetSummary> third = f.run();
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(third->progress.records, 0);
 }
@@ -138,7 +138,7 @@ TEST(sample_tasks, slow_tasks_get_fewer_schedules) {
   f.options.schedules = 1000;
   f.options.task_seconds = 1;
   f.job_seconds = 0.1;
-  const Result<SampleResult> result = f.run();
+  const Result<DatasetSummary> result = f.run();
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->complete);
   for (const auto& [slot, steps] : f.stored()) {
@@ -150,7 +150,7 @@ TEST(sample_tasks, slow_tasks_get_fewer_schedules) {
 TEST(sample_tasks, failures_are_records_and_models_take_turns) {
   Fixture f;
   f.fail = true;
-  const Result<SampleResult> result = f.run();
+  const Result<DatasetSummary> result = f.run();
   ASSERT_TRUE(result.ok());
   EXPECT_GT(result->progress.failed, 0);
   const auto store = db::open_store(f.path());
@@ -176,7 +176,7 @@ TEST(sample_tasks, every_network_of_a_task_is_named) {
   Fixture f;
   ASSERT_TRUE(f.run().ok());
   f.sampled[0].models = {"a", "b", "c", "d"};
-  const Result<SampleResult> second = f.run();
+  const Result<DatasetSummary> second = f.run();
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->progress.records, 2 * 2);  // two on each device
   std::set<std::string> models;
@@ -186,7 +186,7 @@ TEST(sample_tasks, every_network_of_a_task_is_named) {
                 return ok_status();
               }).ok());
   EXPECT_EQ(models, (std::set<std::string>{"a", "b", "c", "d"}));
-  const Result<SampleResult> third = f.run();
+  const Result<DatasetSummary> third = f.run();
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(third->progress.records, 0);
 }
@@ -237,7 +237,7 @@ TEST(sample_tasks, ends_when_the_time_is_up) {
   Fixture f;
   f.options.schedules = 1000;
   f.options.deadline = 0.2;
-  const Result<SampleResult> result = f.run();
+  const Result<DatasetSummary> result = f.run();
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result->complete);
   EXPECT_FALSE(result->interrupted);

@@ -29,7 +29,7 @@ constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_
 // The functions that the library calls while it trains.
 struct Listener {
   const NetTraining& training;
-  std::vector<NetEpoch> epochs;
+  std::vector<TrainEpoch> epochs;
   Status saved;
 
   static int32_t stop(void* self) {
@@ -138,8 +138,8 @@ Result<NetTraining> training_of(const Recipe& recipe) {
   return training;
 }
 
-Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows, const NetRows& validation,
-                                    const NetTraining& training) {
+Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows, const NetRows& validation,
+                                      const NetTraining& training) {
   HONE_ASSIGN_OR_RETURN(const TorchLibrary library, load_torch(training.library));
   HONE_RETURN_IF_ERROR(check(net, rows));
   HONE_RETURN_IF_ERROR(check(net, validation));

@@ -8,12 +8,10 @@
 #include "hone/base/status.h"
 #include "hone/cost/net/evaluate.h"
 #include "hone/cost/net/family.h"
+#include "hone/dataset.h"
+#include "hone/train.h"
 
 namespace hone::cost::net {
-
-// If times differ by less than this factor, the next measurement may change their order. Training
-// on pairs of schedules leaves such pairs out.
-inline constexpr double kReliableRatio = 1.04;
 
 // Schedules as inputs of a net; those of a task are side by side.
 struct NetRows {
@@ -42,14 +40,6 @@ enum class TrainPlace : uint8_t { kProcessor, kCuda, kGeneric };
 [[nodiscard]] Result<TrainPlace> parse_train_place(std::string_view name);
 [[nodiscard]] std::vector<std::string> train_place_names();  // without kGeneric, which is for tests
 
-struct NetEpoch {
-  int epoch = 0;  // counts from 1
-  double loss = 0, rate = 0;
-  double pair_accuracy = 0, clear_pair_accuracy = 0;  // on the validation rows, mean over tasks
-  double seconds = 0;
-  bool best = false;  // best epoch so far
-};
-
 struct NetTraining {
   Loss loss = Loss::kLambdaRank;
   int epochs = 50, batch = 512;
@@ -74,7 +64,7 @@ struct NetTraining {
   bool resume = false;          // resumes from state_file, if it is there
   std::string library = "";     // path of libhone_torch.so; if empty, where Hone is installed
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void(const NetEpoch&)> progress = nullptr;
+  std::function<void(const TrainEpoch&)> progress = nullptr;
 };
 // Returns the training that the papers of a family use.
 [[nodiscard]] Result<NetTraining> training_of(const Recipe& recipe);
@@ -82,9 +72,9 @@ struct NetTraining {
 // Starts from the parameters' values and leaves those that are best on the validation rows, or the
 // last ones if there are none. On the processor, the same inputs and number of threads give the
 // same net. The error is kCancelled if it was interrupted.
-[[nodiscard]] Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows,
-                                                  const NetRows& validation,
-                                                  const NetTraining& training);
+[[nodiscard]] Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows,
+                                                    const NetRows& validation,
+                                                    const NetTraining& training);
 
 // The loss of all rows as one batch, and its gradient with respect to each parameter, for tests.
 struct NetGradients {

@@ -1,4 +1,4 @@
-#include "cost_data.h"
+#include "hone/commands/training/training_data.h"
 
 #include <fmt/ranges.h>
 
@@ -7,14 +7,12 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
+#include "hone/cost/net/family.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/trial/schedule_version.h"
 
-#include "dataset_load.h"
-#include "option_texts.h"
-
-namespace hone::tool {
+namespace hone {
 namespace {
 
 constexpr int kMostThreads = 1024;
@@ -57,15 +55,20 @@ Result<MeasuredDevice> parse_measured_device(std::string_view option, std::strin
   return device;
 }
 
-Result<learn::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
+Result<db::TrialStore*> MeasuredStore::open() {
   if (store_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(auto store, db::open_store(db_, {.read_only = true, .create = false}));
     HONE_ASSIGN_OR_RETURN(contents_, learn::read_contents(*store));
     store_ = std::move(store);
   }
+  return store_.get();
+}
+
+Result<learn::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
+  HONE_ASSIGN_OR_RETURN(db::TrialStore* const store, open());
   HONE_ASSIGN_OR_RETURN(
       learn::Dataset dataset,
-      learn::load_dataset(*store_, device.key, 2, kScheduleVersion, device.threads, &contents_));
+      learn::load_dataset(*store, device.key, 2, kScheduleVersion, device.threads, &contents_));
   const bool none = dataset.tasks.empty() && dataset.small_tasks == 0 && dataset.bad_times == 0;
   if (none && !dataset.other_versions.empty()) {
     return invalid("{}: its records on device {} are of space version {}, expected {}",
@@ -90,17 +93,43 @@ Status MeasuredStore::nothing_measured(const MeasuredDevice& device) const {
                  texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
-Result<CostData> load_cost_data(MeasuredStore& store, const std::string& device) {
-  CostData data;
+Result<MeasuredData> MeasuredStore::load(const std::string& device) {
+  MeasuredData data;
   HONE_ASSIGN_OR_RETURN(data.device, parse_measured_device("--device", device));
   HONE_ASSIGN_OR_RETURN(data.target, measured_target(device));
-  HONE_ASSIGN_OR_RETURN(data.dataset, store.load(data.device));
-  if (data.dataset.tasks.empty()) return store.nothing_measured(data.device);
+  HONE_ASSIGN_OR_RETURN(data.dataset, load(data.device));
+  if (data.dataset.tasks.empty()) return nothing_measured(data.device);
   return data;
 }
 
-Result<learn::SplitData> parts_of(const CostData& data, const std::string& split_file) {
-  HONE_ASSIGN_OR_RETURN(const learn::DataSplit split, read_split(split_file));
+Result<std::vector<learn::Dataset>> MeasuredStore::load_all_devices() {
+  HONE_ASSIGN_OR_RETURN(db::TrialStore* const store, open());
+  std::vector<learn::Dataset> datasets, unusable;
+  for (const std::string& device : contents_.devices) {
+    HONE_ASSIGN_OR_RETURN(learn::Dataset dataset,
+                          learn::load_dataset(*store, device, 2, kScheduleVersion, 0, &contents_));
+    (dataset.tasks.empty() ? unusable : datasets).push_back(std::move(dataset));
+  }
+  if (datasets.empty()) {
+    return invalid("{}: no task with two measured schedules of space version {}; it has {}",
+                   db::store_name(db_), kScheduleVersion,
+                   contents_.records == 0
+                       ? "no records"
+                       : fmt::format("{} records of version {}", contents_.records,
+                                     fmt::join(contents_.versions, ", ")));
+  }
+  for (const learn::Dataset& dataset : unusable) {
+    log_warning("device {} is left out: no task with two measured schedules of space version {}",
+                dataset.device, kScheduleVersion);
+    warn_of_what_is_left_out(dataset);
+  }
+  return datasets;
+}
+
+Result<learn::SplitData> parts_of(const MeasuredData& data, const std::string& split_file) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(split_file));
+  HONE_ASSIGN_OR_RETURN(const learn::DataSplit split,
+                        learn::parse_data_split(text, split_file, kScheduleVersion));
   learn::SplitData parts = learn::apply_split(data.dataset, split);
   if (parts.train.tasks.empty() && parts.validation.tasks.empty() && parts.test.tasks.empty())
     return invalid(
@@ -123,25 +152,35 @@ Status check_networks(std::string_view option, const std::vector<std::string>& n
   return ok_status();
 }
 
-Result<std::set<uint64_t>> read_task_keys(const std::string& file) {
-  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(file));
-  HONE_ASSIGN_OR_RETURN(const learn::TaskList list, learn::parse_task_list(text, file));
-  return list.keys();
+Result<cost::FeatureSet> tree_features(const std::string& kind) {
+  for (const auto set : cost::kTreeFeatures) {
+    if (kind == cost::model_name(set)) return set;
+  }
+  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, {}", kind,
+                 fmt::join(cost::net::family_names(), ", "));
 }
 
-void add_booster(CLI::App& app, std::string& name) {
-  app.add_option("--booster", name,
-                 fmt::format("The library that fits trees: {} (of the Python package lightgbm; "
-                             "HONE_LIGHTGBM may name its file)",
-                             fmt::join(cost::tree_library_names(), ", ")))
-      ->type_name("NAME")
-      ->capture_default_str();
+Result<cost::TreeLibrary> parse_booster(const std::string& name) {
+  if (name.empty()) return cost::BoostOptions().library;
+  return of_option("--booster", cost::parse_tree_library(name));
 }
 
-Result<cost::BoostOptions> parse_booster(const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(const cost::TreeLibrary library,
-                        of_option("--booster", cost::parse_tree_library(name)));
-  return cost::BoostOptions{.library = library};
+void warn_left_out(int64_t count, std::string_view what, std::string_view why) {
+  if (count > 0)
+    log_warning("{} {}{} left out: {}", count, what, count == 1 ? " is" : "s are", why);
 }
 
-}  // namespace hone::tool
+void warn_of_what_is_left_out(const learn::Dataset& dataset) {
+  for (const auto& [version, records] : dataset.other_versions) {
+    warn_left_out(records, "record",
+                  fmt::format("of space version '{}', expected '{}'", version, kScheduleVersion));
+  }
+  warn_left_out(dataset.bad_times, "record", "no positive time");
+  warn_left_out(dataset.outliers, "record",
+                fmt::format("more than {} times off the median of the schedule's times",
+                            learn::kOutlierRatio));
+  warn_left_out(dataset.left_out, "schedule", "this version can make nothing of it");
+  warn_left_out(dataset.small_tasks, "task", "measured with a single schedule");
+}
+
+}  // namespace hone

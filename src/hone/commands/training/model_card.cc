@@ -1,4 +1,4 @@
-#include "model_card.h"
+#include "hone/commands/training/model_card.h"
 
 #include <fmt/ranges.h>
 
@@ -6,9 +6,7 @@
 
 #include "hone/base/hash.h"
 
-#include "option_texts.h"
-
-namespace hone::tool {
+namespace hone {
 
 void TrainedOn::add(const MeasuredDevice& device, const learn::Dataset& part) {
   if (part.tasks.empty()) return;
@@ -19,9 +17,9 @@ void TrainedOn::add(const MeasuredDevice& device, const learn::Dataset& part) {
 }
 
 Notes data_notes(const TrainedOn& data, const std::vector<std::string>& excluded) {
-  return {{"devices", join_names(data.devices)},
+  return {{"devices", fmt::format("{}", fmt::join(data.devices, ", "))},
           {"models", fmt::format("{}", fmt::join(data.models, ", "))},
-          {"excluded_models", join_names(excluded)}};
+          {"excluded_models", fmt::format("{}", fmt::join(excluded, ", "))}};
 }
 
 Notes tree_notes(const TrainedOn& data, const std::vector<std::string>& excluded,
@@ -41,19 +39,4 @@ Notes from_notes(const std::string& path, std::string_view bytes, const Notes& c
   return notes;
 }
 
-Json card_json(const Notes& card) {
-  Json json;
-  for (const auto& [name, value] : card) {
-    if (!value.empty()) json[name] = value;
-  }
-  return json;
-}
-
-std::string card_line(const Json& card) {
-  std::vector<std::string> notes;
-  for (const auto& [name, value] : card.items())
-    notes.push_back(fmt::format("{} {}", name, value.get<std::string>()));
-  return notes.empty() ? "" : fmt::format("trained: {}\n", fmt::join(notes, "; "));
-}
-
-}  // namespace hone::tool
+}  // namespace hone

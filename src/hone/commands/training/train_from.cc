@@ -1,11 +1,14 @@
-#include "train_from.h"
+#include "hone/commands/training/train_from.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "option_texts.h"
+#include "hone/base/assert.h"
+#include "hone/base/options.h"
 
-namespace hone::tool {
+namespace hone {
 namespace {
 
 namespace net = cost::net;
@@ -20,16 +23,16 @@ Result<net::GivenOptions> complete(const net::Family& family, std::string_view t
   return net::complete_options(family, given);
 }
 
-Status check_options(const NetTrainTexts& texts, const net::Family& family,
+Status check_options(const TrainOptions& options, const net::Family& family,
                      const std::string& trained) {
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions given,
-                        of_option("--options", complete(family, texts.options)));
+                        of_option("--options", complete(family, options.options)));
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions its, complete(family, trained));
   for (const auto& [name, value] : its) {
     const double other = given.at(name);
     if (other != value) {
       return invalid("--options: {} was trained with {}={}, not {}: expected '{}', or no --options",
-                     texts.from, name, value, other, trained);
+                     options.from, name, value, other, trained);
     }
   }
   return ok_status();
@@ -39,22 +42,25 @@ Status check_options(const NetTrainTexts& texts, const net::Family& family,
 
 std::vector<std::string> adapt_names() { return {"full", "head"}; }
 
-Result<TrainStart> read_start(NetTrainTexts& texts) {
+Result<TrainStart> read_start(TrainOptions& options) {
   const std::vector<std::string> names = adapt_names();
-  if (!texts.adapt.empty() && std::find(names.begin(), names.end(), texts.adapt) == names.end())
-    return invalid("--adapt: '{}', expected {}", texts.adapt, join_names(names));
+  const std::string& adapt = options.net.adapt;
+  if (!adapt.empty() && std::find(names.begin(), names.end(), adapt) == names.end())
+    return invalid("--adapt: '{}', expected {}", adapt, fmt::join(names, ", "));
   TrainStart start;
-  start.head = texts.adapt == "head";
-  HONE_ASSIGN_OR_RETURN(start.file, read_net(texts.from));
-  if (!texts.family.empty() && texts.family != start.file.family) {
+  start.head = adapt == "head";
+  HONE_ASSIGN_OR_RETURN(start.file, read_net(options.from));
+  const std::string& family = start.file.family;
+  if (!options.cost.empty() && options.cost != family) {
     return invalid("--cost: {} is a net of family {}, not {}: expected {}, or no --cost",
-                   texts.from, start.file.family, texts.family, start.file.family);
+                   options.from, family, options.cost, family);
   }
-  texts.family = start.file.family;
-  HONE_ASSIGN_OR_RETURN(start.family, net::find_family(texts.family));
+  options.cost = family;
+  HONE_ASSIGN_OR_RETURN(start.family, net::find_family(family));
   const std::string trained = options_of(start.file, *start.family);
-  if (!texts.options.empty()) HONE_RETURN_IF_ERROR(check_options(texts, *start.family, trained));
-  texts.options = trained;
+  if (!options.options.empty())
+    HONE_RETURN_IF_ERROR(check_options(options, *start.family, trained));
+  options.options = trained;
   return start;
 }
 
@@ -92,10 +98,10 @@ Status take_weights(const TrainStart& start, const std::string& path, net::Net& 
   return ok_status();
 }
 
-Notes start_notes(const TrainStart& start, const NetTrainTexts& texts) {
-  Notes notes = from_notes(texts.from, start.file.bytes, start.file.card.notes);
+Notes start_notes(const TrainStart& start, const std::string& path) {
+  Notes notes = from_notes(path, start.file.bytes, start.file.card.notes);
   notes["adapt"] = start.head ? "head" : "full";
   return notes;
 }
 
-}  // namespace hone::tool
+}  // namespace hone

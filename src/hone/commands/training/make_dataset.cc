@@ -1,5 +1,3 @@
-#include "hone/commands/dataset_make.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -7,9 +5,14 @@
 #include <set>
 #include <unordered_map>
 
+#include "hone/compute/bytes_moved.h"
 #include "hone/cost/registry.h"
+#include "hone/dataset.h"
 #include "hone/db/registry.h"
 #include "hone/machine/local.h"
+#include "hone/measure/counters.h"
+#include "hone/search/sample_tasks.h"
+#include "hone/session/compile_options.h"
 #include "hone/session/model_tasks.h"
 #include "hone/trial/schedule_version.h"
 
@@ -96,6 +99,10 @@ std::string describe(const std::vector<Input>& inputs, const std::map<std::strin
                      fmt::join(changed == shapes.end() ? inputs[0].shape : changed->second, "x"));
 }
 
+const machine::Machine& machine_of(const DatasetOptions& options) {
+  return machine::or_local(options.hooks != nullptr ? options.hooks->machine : nullptr);
+}
+
 class Collector {
  public:
   Collector(const DatasetOptions& options, target::Target target)
@@ -124,8 +131,7 @@ class Collector {
         "analytic";  // which tasks there are does not hang on trees that learn from them
     compile.target.device = options_.devices[0];
     compile.advanced.seed = options_.seed;
-    const JobHooks hooks{.machine = options_.machine};
-    compile.advanced.hooks = &hooks;
+    compile.advanced.hooks = options_.hooks;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks model, make_tasks(*session, std::move(graph), compile));
@@ -133,34 +139,39 @@ class Collector {
     // Whether larger weights stay in the shared cache is tried out while tuning; here all data is
     // to be of one kind.
     const bool cold = constant_bytes(model.tasks) > 2 * own_cache_bytes(model.target());
-    const measure::Weights weights = cold ? measure::Weights::kShared : measure::Weights::kWarm;
     for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
       const TaskSummary& line = model.summaries[g];
-      take(model.dag(g), model.tasks.groups[g].key, line.name, line.multiplicity, weights, variant);
+      take(model.dag(g), model.tasks.groups[g].key, line.name, line.multiplicity, cold, variant);
     }
     for (const Alternative& other : model.alternatives)
-      take(other.task->dag(), other.task->key(), other.task->kernel_class(), 0, weights, variant);
+      take(other.task->dag(), other.task->key(), other.task->kernel_class(), 0, cold, variant);
     return ok_status();
   }
 
-  void take(const compute::Dag& dag, uint64_t key, const std::string& name, int count,
-            measure::Weights weights, ModelVariant& variant) {
+  void take(const compute::Dag& dag, uint64_t key, const std::string& name, int count, bool cold,
+            ModelVariant& variant) {
     const auto [place, added] = place_.emplace(key, found_.tasks.size());
     if (added && !worthwhile(dag)) place->second = kSmall, ++found_.small;
     if (place->second == kSmall) return;
     if (added) {
-      found_.tasks.push_back({dag, key, name, compute::kernel_class(dag), weights, {}});
+      found_.tasks.push_back({.key = key,
+                              .name = name,
+                              .kernel_class = compute::kernel_class(dag),
+                              .flops = compute::flops(dag),
+                              .bytes = compute::bytes_moved(dag),
+                              .uses = {},
+                              .dag = std::make_shared<const compute::Dag>(dag)});
       ++variant.added;
     }
     DatasetTask& task = found_.tasks[place->second];
-    if (weights != measure::Weights::kWarm) task.weights = weights;
+    task.cold_weights |= cold;
     task.uses.emplace_back(found_.variants.size(), count);
     ++variant.tasks;
   }
 
   [[nodiscard]] bool worthwhile(const compute::Dag& dag) const {
     const Result<space::Space> space = space::Space::create(dag, target_);
-    return space.ok() && space->size() >= kLeastPoints;
+    return space.ok() && space->size() >= kLeastSchedules;
   }
 
   static constexpr size_t kSmall = SIZE_MAX;
@@ -175,8 +186,8 @@ class Collector {
 Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const DatasetOptions& options,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
-  HONE_ASSIGN_OR_RETURN(target::Target target,
-                        machine::or_local(options.machine).find(options.devices[0]));
+  if (options.devices.empty()) return invalid("no device is named, expected one or more");
+  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
@@ -194,7 +205,7 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
   }
   DatasetTasks found = std::move(collector).found();
   if (found.tasks.empty())
-    return invalid("the models have no task of {} schedules or more", kLeastPoints);
+    return invalid("the models have no task of {} schedules or more", kLeastSchedules);
   if (!options.only.empty()) {
     std::erase_if(found.tasks,
                   [&](const DatasetTask& task) { return !options.only.contains(task.key); });
@@ -211,9 +222,11 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
   return found;
 }
 
-Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
-                                          const DatasetOptions& options) {
-  const machine::Machine& machine = machine::or_local(options.machine);
+Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOptions& options) {
+  if (tasks.tasks.empty() || options.devices.empty())
+    return invalid("{} tasks for {} devices, expected one or more of each", tasks.tasks.size(),
+                   options.devices.size());
+  const machine::Machine& machine = machine_of(options);
   std::vector<target::Target> targets;
   targets.reserve(options.devices.size());  // sampled devices point into it
   search::SampleOptions sample;
@@ -226,7 +239,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   sample.threads = options.threads;
   if (sample.threads.empty()) sample.threads = cores > 1 ? std::vector{1, cores} : std::vector{1};
   for (const int threads : sample.threads) {
-    if (threads > cores)
+    if (threads < 1 || threads > cores)
       return invalid("{} threads, but this machine has {} cores", threads, cores);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
@@ -236,16 +249,21 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   measure::CoreWatch watch =
       machine.watch_cores(*std::max_element(sample.threads.begin(), sample.threads.end()),
                           {measure::kUsualPatience * options.budget_seconds, options.interrupted});
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<measure::Runner> runner,
-                        machine.make_runner(options.worker, targets[0]));
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<measure::Runner> runner,
+      machine.make_runner(options.hooks ? options.hooks->worker : measure::WorkerOptions(),
+                          targets[0]));
   sample.cores = &watch;
   sample.host = &load;
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {
     std::set<std::string> models;
     for (const auto& [variant, count] : task.uses) models.insert(tasks.variants[variant].model);
-    sampled.push_back(
-        {&task.dag, task.key, task.name, {models.begin(), models.end()}, task.weights});
+    sampled.push_back({task.dag.get(),
+                       task.key,
+                       task.name,
+                       {models.begin(), models.end()},
+                       task.cold_weights ? measure::Weights::kShared : measure::Weights::kWarm});
   }
   sample.model = model.get();
   sample.version = kScheduleVersion;
@@ -262,6 +280,12 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   sample.interrupted = options.interrupted;
   sample.on_progress = options.on_progress;
   return search::sample_tasks(sampled, sample);
+}
+
+std::string bounds_source() {
+  const Result<measure::HardwareEvents>& events = measure::machine_events();
+  return events.ok() ? fmt::format("hardware counters, {}", events->plan->name)
+                     : fmt::format("static analysis ({})", events.status().message());
 }
 
 }  // namespace hone

@@ -1,4 +1,6 @@
-#include "dataset_arrays.h"
+#include "hone/commands/training/dataset_arrays.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +14,10 @@
 #include "hone/learn/bound_scores.h"
 #include "hone/trial/schedule_version.h"
 
-#include "dataset_load.h"
-#include "json_text.h"
-
-namespace hone::tool {
+namespace hone {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "hone dataset";
 constexpr int kVersion = 2;  // 1: had no records, and said neither format nor version
@@ -205,7 +206,7 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const learn::Dataset> 
       std::count(rows.counted.begin(), rows.counted.end(), 1), std::ssize(rows.counted));
   rows.meta["statements"] = cost::candidate_feature_names(cost::FeatureSet::kStatements);
   rows.meta["measure"] = cost::candidate_feature_names(cost::FeatureSet::kCombined);
-  const std::string text = json_text(rows.meta);
+  const std::string text = rows.meta.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 
   std::vector<NamedTensor> arrays;
   rows.for_each_array([&](const char* name, int64_t columns, const auto& values) {
@@ -223,4 +224,4 @@ Result<std::vector<trial::Record>> dataset_records(std::span<const NamedTensor> 
   return db::from_arrays(arrays);
 }
 
-}  // namespace hone::tool
+}  // namespace hone

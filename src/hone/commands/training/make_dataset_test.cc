@@ -1,11 +1,12 @@
-#include "hone/commands/dataset_make.h"
-
 #include <gtest/gtest.h>
 
 #include "hone/base/file.h"
+#include "hone/dataset.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/machine/null.h"
+#include "hone/session/compile_options.h"
+#include "hone/target/target.h"
 
 namespace hone {
 namespace {
@@ -29,14 +30,15 @@ TEST(dataset_make, measures_on_the_machine_that_is_given) {
   ASSERT_TRUE(write_file_atomic(path, model.bytes()).ok());
 
   DatasetOptions options;
-  options.machine = &machine;
+  const JobHooks hooks{.machine = &machine};
+  options.hooks = &hooks;
   options.db = folder.file("data.db");
   options.schedules = 6;
   options.tolerance = 0;
   const Result<DatasetTasks> tasks = collect_tasks({path}, options);
   ASSERT_TRUE(tasks.ok()) << tasks.status().message();
   ASSERT_EQ(tasks->tasks.size(), 1U);
-  const Result<search::SampleResult> made = make_dataset(*tasks, options);
+  const Result<DatasetSummary> made = make_dataset(*tasks, options);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_GE(jobs, 6);
   const std::unique_ptr<db::Store> store = db::open_store(options.db).value();
@@ -48,7 +50,7 @@ TEST(dataset_make, measures_on_the_machine_that_is_given) {
   }
 
   options.threads = {2};
-  const Result<search::SampleResult> more = make_dataset(*tasks, options);
+  const Result<DatasetSummary> more = make_dataset(*tasks, options);
   EXPECT_EQ(more.status().message(), "2 threads, but this machine has 1 cores");
 }
 
