@@ -1,32 +1,17 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "hone/backend/cpu/test_support.h"
-#include "hone/ir/interpreter.h"
+#include "hone/backend/results_testing.h"
 #include "hone/ir/random_program.h"
 
 namespace hone::backend::cpu {
 namespace {
 
-// The interpreter starts allocations as NaN: a program that reads one before it writes it may show
-// a NaN, and then its result is undefined.
-bool is_defined(const ir::Program& program, uint64_t seed) {
-  std::vector<Tensor> args = ir::random_arguments(program, seed);
-  if (!ir::run(program, args).ok()) return true;  // the comparison reports it
-  for (const Tensor& t : args) {
-    for (int64_t i = 0; is_float(t.dtype()) && i < t.size(); ++i) {
-      if (std::isnan(t.at(i))) return false;
-    }
-  }
-  return true;
-}
-
 void run_seeds(uint64_t first, uint64_t count, const ir::RandomProgramOptions& options) {
   uint64_t compared = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const ir::Program program = ir::random_program(seed, options);
-    if (!is_defined(program, seed)) continue;
+    if (!testing::is_defined(program, seed)) continue;
     ++compared;
     ASSERT_EQ(compare_with_interpreter(program, seed, 1e-4), "");
   }

@@ -1,11 +1,9 @@
 #include "hone/backend/cpu/test_support.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
+#include "hone/backend/results_testing.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
@@ -46,19 +44,6 @@ Status run_machine_code(const ir::Program& program, const target::Target& target
   return ok_status();
 }
 
-namespace {
-
-// Fills a tensor with the initial values of the interpreter's outputs.
-void fill(Tensor& t) {
-  if (is_float(t.dtype())) {
-    for (int64_t i = 0; i < t.size(); ++i) t.set(i, std::numeric_limits<double>::quiet_NaN());
-  } else {
-    std::memset(t.data(), t.dtype() == DType::kBool ? 1 : 0x5A, static_cast<size_t>(t.bytes()));
-  }
-}
-
-}  // namespace
-
 // Compares for one placement of the arguments. `shared` names an input and an output in one place.
 static std::string compare(const ir::Program& program, uint64_t seed, double tolerance,
                            const ir::InPlacePair* shared) {
@@ -73,32 +58,15 @@ static std::string compare(const ir::Program& program, uint64_t seed, double tol
   for (const target::Target& target : runnable_targets()) {
     std::vector<Tensor> found = arguments();
     for (size_t p = 0; p < found.size(); ++p) {
-      if (program.params[p].role != ir::Role::kInput &&
-          program.params[p].role != ir::Role::kConstant &&
-          (shared == nullptr || p != shared->output))
-        fill(found[p]);
+      if (testing::is_written(program.params[p]) && (shared == nullptr || p != shared->output))
+        testing::fill_with_garbage(found[p]);
     }
     if (Status s = run_machine_code(program, target, found); !s.ok())
       return target.name + ": " + s.message();
-    for (size_t p = 0; p < found.size(); ++p) {
-      const ir::Param& param = program.params[p];
-      if (param.role != ir::Role::kOutput && param.role != ir::Role::kPacked) continue;
-      double largest = 1;
-      for (int64_t i = 0; i < found[p].size(); ++i) {
-        const double v = std::fabs(expected[p].at(i));
-        if (std::isfinite(v)) largest = std::max(largest, v);
-      }
-      for (int64_t i = 0; i < found[p].size(); ++i) {
-        const double want = expected[p].at(i);
-        const double have = found[p].at(i);
-        if (want == have || (std::isnan(want) && std::isnan(have))) continue;
-        if (std::fabs(want - have) <= (is_float(found[p].dtype()) ? tolerance * largest : 0))
-          continue;
-        return fmt::format("{}: {}[{}] is {}, expected {} (seed {}{})\n{}", target.name,
-                           param.buffer->name, i, have, want, seed,
-                           shared != nullptr ? ", in place" : "", ir::print(program));
-      }
-    }
+    const std::string difference = testing::difference(program, expected, found, tolerance);
+    if (!difference.empty())
+      return fmt::format("{}: {} (seed {}{})\n{}", target.name, difference, seed,
+                         shared != nullptr ? ", in place" : "", ir::print(program));
   }
   return "";
 }

@@ -1,0 +1,33 @@
+// backend/gpu/block_shape.h - finds how many threads a block of a phase has, what they share and
+// what each owns. It also checks that a block can run the phase: every thread runs what stands
+// between the loops over threads, so it may change only what a thread has for itself.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::backend::gpu {
+
+inline constexpr int64_t kWarpSize = 32;
+
+struct BlockShape {
+  int64_t threads = 1;
+  std::vector<ir::BufferPtr> shared;          // in program order
+  std::map<const ir::Buffer*, size_t> owned;  // fragments: leading indices that say whose they are
+  int64_t shared_bytes = 0;                   // each buffer begins at a multiple of 16
+  int64_t private_bytes = 0;                  // arrays of a thread that live at the same time
+};
+
+[[nodiscard]] Result<BlockShape> block_shape(const ir::Phase& phase);
+
+// Returns how many threads the loops over threads in a statement span; 1 if there are none.
+[[nodiscard]] int64_t threads_of(const ir::StmtNode& s);
+// Returns how many threads run one iteration of a loop over threads.
+[[nodiscard]] int64_t threads_of_iteration(const ir::StmtNode& loop);
+// Returns the bytes that a buffer takes in the shared memory of a block.
+[[nodiscard]] int64_t shared_size(const ir::Buffer& buffer);
+
+}  // namespace hone::backend::gpu

@@ -1,0 +1,273 @@
+#include "hone/backend/gpu/c_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "hone/base/assert.h"
+
+namespace hone::backend::gpu {
+namespace {
+
+// A definition for types T, whose name ends in _T. U is the type without sign.
+struct Generic {
+  std::string_view name, types, text, needs;
+};
+constexpr Generic kGenerics[] = {
+    // The second operand is the result if either is NaN.
+    {"min", "int uint long ulong float double",
+     "FUNCTION T min_T(T a, T b) { return a < b ? a : b; }\n", ""},
+    {"max", "int uint long ulong float double",
+     "FUNCTION T max_T(T a, T b) { return a > b ? a : b; }\n", ""},
+    // The negation of the lowest number wraps.
+    {"abs", "int long", "FUNCTION T abs_T(T a) { return a < 0 ? (T)(0 - (U)a) : a; }\n", ""},
+    {"div", "int long", "FUNCTION T div_T(T a, T b) { return b == -1 ? (T)(0 - (U)a) : a / b; }\n",
+     ""},
+    {"rem", "int long", "FUNCTION T rem_T(T a, T b) { return b == -1 ? 0 : a % b; }\n", ""},
+    {"floor_div", "int long",
+     "FUNCTION T floor_div_T(T a, T b) {\n"
+     "  if (b == -1) return (T)(0 - (U)a);\n"
+     "  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);\n"
+     "}\n",
+     ""},
+    {"floor_mod", "int long",
+     "FUNCTION T floor_mod_T(T a, T b) {\n"
+     "  if (b == -1) return 0;\n"
+     "  const T r = a % b;\n"
+     "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
+     "}\n",
+     ""},
+    // A float as an integer: cut off, saturated, and 0 for NaN.
+    {"small_of", "float double",
+     "FUNCTION int small_of_T(T x, int low, int high) {\n"
+     "  return x != x ? 0 : x >= (T)high ? high : x <= (T)low ? low : (int)x;\n"
+     "}\n",
+     ""},
+    {"int_of", "float double",
+     "FUNCTION int int_of_T(T x) {\n"
+     "  if (x != x) return 0;\n"
+     "  if (x >= (T)2147483648.0) return 2147483647;\n"
+     "  return x <= (T)-2147483648.0 ? -2147483647 - 1 : (int)x;\n"
+     "}\n",
+     ""},
+    {"uint_of", "float double",
+     "FUNCTION uint uint_of_T(T x) {\n"
+     "  if (!(x > (T)0)) return 0;\n"
+     "  return x >= (T)4294967296.0 ? 4294967295u : (uint)x;\n"
+     "}\n",
+     ""},
+    {"long_of", "float double",
+     "FUNCTION long long_of_T(T x) {\n"
+     "  if (x != x) return 0;\n"
+     "  if (x >= (T)9223372036854775808.0) return 9223372036854775807l;\n"
+     "  return x <= (T)-9223372036854775808.0 ? -9223372036854775807l - 1 : (long)x;\n"
+     "}\n",
+     ""},
+    {"ulong_of", "float double",
+     "FUNCTION ulong ulong_of_T(T x) {\n"
+     "  if (!(x > (T)0)) return 0;\n"
+     "  return x >= (T)18446744073709551616.0 ? 18446744073709551615ul : (ulong)x;\n"
+     "}\n",
+     ""},
+};
+
+struct Function {
+  std::string_view name, opencl, cuda, needs;
+};
+constexpr std::string_view kSame = "";   // in place of CUDA's text: that of OpenCL
+constexpr std::string_view kNone = "-";  // it is there without a definition
+constexpr Function kFunctions[] = {
+    {"INFINITY", kNone, "#define INFINITY __int_as_float(0x7f800000)\n", ""},
+    {"NAN", kNone, "#define NAN __int_as_float(0x7fc00000)\n", ""},
+    {"as_float", kNone, "FUNCTION float as_float(uint x) { return __uint_as_float(x); }\n", ""},
+    {"as_uint", kNone, "FUNCTION uint as_uint(float x) { return __float_as_uint(x); }\n", ""},
+    {"as_double", kNone,
+     "FUNCTION double as_double(ulong x) { return __longlong_as_double((long long)x); }\n", ""},
+    {"as_ulong", kNone,
+     "FUNCTION ulong as_ulong(double x) { return (ulong)__double_as_longlong(x); }\n", ""},
+    {"sigmoid_float", "FUNCTION float sigmoid_float(float x) { return 1.0f / (1.0f + exp(-x)); }\n",
+     "FUNCTION float sigmoid_float(float x) { return 1.0f / (1.0f + expf(-x)); }\n", ""},
+    {"sigmoid_double",
+     "FUNCTION double sigmoid_double(double x) { return 1.0 / (1.0 + exp(-x)); }\n", kSame, ""},
+    // Shifts by the width or more.
+    {"shift_left",
+     "FUNCTION ulong shift_left(ulong a, ulong by, uint bits) { return by >= bits ? 0 : a << by; }\n",
+     kSame, ""},
+    {"shift_right",
+     "FUNCTION long shift_right(long a, ulong by) { return a >> (by < 63 ? by : 63); }\n", kSame,
+     ""},
+    {"shift_right_unsigned",
+     "FUNCTION ulong shift_right_unsigned(ulong a, ulong by) { return by >= 64 ? 0 : a >> by; }\n",
+     kSame, ""},
+    // 16-bit floats, as their bits.
+    {"float_of_half",
+     "FUNCTION float float_of_half(ushort bits) { return vload_half(0, (const __private half*)&bits); }\n",
+     "FUNCTION float float_of_half(ushort bits) {\n"
+     "  float x;\n"
+     "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(x) : \"h\"(bits));\n"
+     "  return x;\n"
+     "}\n",
+     ""},
+    {"half_of_float",
+     "FUNCTION ushort half_of_float(float x) {\n"
+     "  ushort bits;\n"
+     "  vstore_half_rte(x, 0, (__private half*)&bits);\n"
+     "  return bits;\n"
+     "}\n",
+     "FUNCTION ushort half_of_float(float x) {\n"
+     "  ushort bits;\n"
+     "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"
+     "  return bits;\n"
+     "}\n",
+     ""},
+    // Cut off, with the last bit set where that is not exact: what is rounded once more comes out
+    // as if it had been rounded once.
+    {"float_to_odd",
+     "FUNCTION float float_to_odd(double x) {\n"
+     "  const float nearest = (float)x;\n"
+     "  if ((double)nearest == x || x != x) return nearest;\n"
+     "  const uint bits = as_uint(nearest);\n"
+     "  return as_float((fabs((double)nearest) > fabs(x) ? bits - 1 : bits) | 1);\n"
+     "}\n",
+     kSame, "as_uint as_float"},
+    {"half_of_double",
+     "FUNCTION ushort half_of_double(double x) { return half_of_float(float_to_odd(x)); }\n", kSame,
+     "half_of_float float_to_odd"},
+    {"round_half",
+     "FUNCTION float round_half(float x) { return float_of_half(half_of_float(x)); }\n", kSame,
+     "float_of_half half_of_float"},
+    {"float_of_bfloat",
+     "FUNCTION float float_of_bfloat(ushort bits) { return as_float((uint)bits << 16); }\n", kSame,
+     "as_float"},
+    {"bfloat_of_float",
+     "FUNCTION ushort bfloat_of_float(float x) {\n"
+     "  const uint bits = as_uint(x);\n"
+     "  if (x != x) return (ushort)(bits >> 16 | 0x40);\n"
+     "  return (ushort)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
+     "}\n",
+     kSame, "as_uint"},
+    {"bfloat_of_double",
+     "FUNCTION ushort bfloat_of_double(double x) { return bfloat_of_float(float_to_odd(x)); }\n",
+     kSame, "bfloat_of_float float_to_odd"},
+    {"round_bfloat",
+     "FUNCTION float round_bfloat(float x) { return float_of_bfloat(bfloat_of_float(x)); }\n",
+     kSame, "float_of_bfloat bfloat_of_float"},
+};
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+bool is_word_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Puts types in the places of T and U, where these are words or the end of one after '_'.
+std::string instance(std::string_view text, std::string_view type) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool alone = (i == 0 || !is_word_char(text[i - 1])) &&
+                       (i + 1 == text.size() || (!is_word_char(text[i + 1]) && text[i + 1] != '_'));
+    if (alone && text[i] == 'T') {
+      out += type;
+    } else if (alone && text[i] == 'U') {
+      out += fmt::format("u{}", type);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+struct Found {
+  std::string text;
+  std::string_view needs;
+  bool known = false;
+};
+
+Found find(Dialect dialect, std::string_view name) {
+  for (const Function& f : kFunctions) {
+    if (f.name != name) continue;
+    const std::string_view text =
+        dialect == Dialect::kOpenCl || f.cuda == kSame ? f.opencl : f.cuda;
+    return {text == kNone ? "" : std::string(text), f.needs, true};
+  }
+  for (const Generic& g : kGenerics) {
+    for (const std::string_view type : words(g.types)) {
+      if (name == fmt::format("{}_{}", g.name, type))
+        return {instance(g.text, type), g.needs, true};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view CFunctions::use(std::string_view name) {
+  const auto [it, added] = used_.emplace(name);
+  if (!added) return *it;
+  const Found found = find(dialect_, name);
+  HONE_ASSERT(found.known, "a function that is not in the table");
+  for (const std::string_view needed : words(found.needs)) use(needed);
+  return *it;
+}
+
+std::string CFunctions::definitions() const {
+  // In the order of the table, where each function stands behind those that it calls.
+  std::string out;
+  for (const Function& f : kFunctions) {
+    if (used_.contains(f.name)) out += find(dialect_, f.name).text;
+  }
+  for (const Generic& g : kGenerics) {
+    for (const std::string_view type : words(g.types)) {
+      const std::string name = fmt::format("{}_{}", g.name, type);
+      if (used_.contains(name)) out += find(dialect_, name).text;
+    }
+  }
+  return out;
+}
+
+bool CFunctions::is_name(std::string_view name) {
+  if (find(Dialect::kOpenCl, name).known) return true;
+  for (int op = 0; op < ir::kNumOps; ++op) {
+    for (const bool is_double : {false, true}) {
+      for (const Dialect dialect : {Dialect::kOpenCl, Dialect::kCuda}) {
+        if (name == math_function(dialect, static_cast<ir::Op>(op), is_double)) return true;
+      }
+    }
+  }
+  return name == "vload_half" || name == "vstore_half_rte";
+}
+
+std::string math_function(Dialect dialect, ir::Op op, bool is_double) {
+  std::string name;
+  switch (op) {
+    case ir::Op::kRem: name = "fmod"; break;
+    case ir::Op::kPow: name = "pow"; break;
+    case ir::Op::kAbs: name = "fabs"; break;
+    case ir::Op::kRound: name = "rint"; break;
+    case ir::Op::kSqrt:
+    case ir::Op::kExp:
+    case ir::Op::kLog:
+    case ir::Op::kTanh:
+    case ir::Op::kErf:
+    case ir::Op::kFloor:
+    case ir::Op::kCeil:
+    case ir::Op::kSin:
+    case ir::Op::kCos:
+    case ir::Op::kAtan: name = ir::op_info(op).name; break;
+    default: return "";
+  }
+  if (dialect == Dialect::kCuda && !is_double) name += "f";
+  return name;
+}
+
+}  // namespace hone::backend::gpu

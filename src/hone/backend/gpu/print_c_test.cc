@@ -1,0 +1,196 @@
+#include "hone/backend/gpu/print_c.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "hone/ir/pass_testing.h"
+
+namespace hone::backend::gpu {
+namespace {
+
+using ir::testing::parsed;
+
+// A program with one phase.
+ir::Program of_phase(const std::string& params, const std::string& body) {
+  return parsed("program p {\n" + params + "  phase {\n" + body + "\n  }\n}\n");
+}
+std::string text_of(const ir::Program& program, Dialect dialect = Dialect::kOpenCl) {
+  const Result<Source> source = print_c(program, dialect);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  return source.ok() ? source->text : "";
+}
+void expect_unsupported(const ir::Program& program, const std::string& message,
+                        const PrintOptions& options = {}) {
+  const Result<Source> source = print_c(program, Dialect::kOpenCl, options);
+  ASSERT_FALSE(source.ok());
+  EXPECT_EQ(source.status().code(), Code::kUnsupported);
+  EXPECT_EQ(source.status().message(), message);
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+PrintOptions prefix(std::string symbols) {
+  PrintOptions options;
+  options.symbol_prefix = std::move(symbols);
+  return options;
+}
+
+const char* const kXandY = "  input X: f32[64]\n  output Y: f32[64]\n";
+
+TEST(print_c, one_kernel_for_each_phase_that_runs_with_the_model) {
+  const ir::Program program = parsed(R"(program p {
+  constant W: f32[64]
+  packed P: f32[64]
+  input X: f32[64]
+  workspace T: f32[4, 64]
+  output Y: f32[64]
+  phase prepare { for i in 0..64 { P[i] = W[63 - i] } }
+  phase { parallel b in 0..4 { thread t in 0..64 { T[b, t] = X[t] * P[t] } } }
+  phase { thread t in 0..16 { for i in 0..4 { Y[i * 16 + t] = T[i, t] + T[0, i] } } }
+}
+)");
+  PrintOptions options = prefix("mine");
+  options.comment = "steps\\\nmore";
+  const Result<Source> source = print_c(program, Dialect::kCuda, options);
+  ASSERT_TRUE(source.ok());
+  ASSERT_EQ(source->kernels.size(), 2);
+  EXPECT_EQ(source->kernels[0].symbol, "mine_1");
+  EXPECT_EQ(source->kernels[0].phase, 1);
+  EXPECT_EQ(source->kernels[0].tiles, 4);
+  EXPECT_EQ(source->kernels[0].threads, 64);
+  EXPECT_EQ(source->kernels[1].symbol, "mine_2");
+  EXPECT_EQ(source->kernels[1].tiles, 1);
+  EXPECT_EQ(source->kernels[1].threads, 16);
+  EXPECT_FALSE(has(source->text, "mine_0"));
+  // A line that ends in a backslash would continue the comment.
+  EXPECT_TRUE(has(source->text, "// steps\n// more\n")) << source->text;
+  // What a kernel does not touch has no name in it.
+  EXPECT_TRUE(has(source->text,
+                  "mine_1(\n    char*,\n    const float* __restrict__ P,\n    const float* "
+                  "__restrict__ X,\n    float* __restrict__ T,\n    char*,\n    long long "
+                  "first_tile) {"))
+      << source->text;
+}
+
+TEST(print_c, names_that_mean_something_in_c_are_changed) {
+  const std::string text = text_of(of_phase(
+      "  input float4: f32[4]\n  input a.b: f32[4]\n  input asm: f32[4]\n"
+      "  output kernel: f32[4]\n",
+      "for long in 0..4 { kernel[long] = float4[long] + a.b[long] + exp(asm[3 - long]) }"));
+  for (const char* name : {"float4_1 =", "a_b =", "asm_1 =", "kernel_1 =", "int long_1 ="})
+    EXPECT_TRUE(has(text, name)) << name << "\n" << text;
+}
+
+TEST(print_c, indices_are_int_where_that_is_proved) {
+  const std::string text =
+      text_of(of_phase("  input X: f32[4000000000]\n  input N: i64[1]\n  output Y: f32[4]\n",
+                       "for i in 0..4 { Y[i] = X[i * 1000000000] + X[N[0]] }\n"
+                       "for k in 0..+N[0] { Y[k] = X[k * 2] }"));
+  EXPECT_TRUE(has(text, "for (int i = 0; i < 4; ++i)")) << text;
+  EXPECT_TRUE(has(text, "X[(long)i * 1000000000]")) << text;
+  EXPECT_TRUE(has(text, "for (long k = 0; k < k_end; ++k)")) << text;
+}
+
+TEST(print_c, more_than_48_KiB_of_shared_memory_are_given_by_a_launch_of_cuda) {
+  const auto program = [](int rows) {
+    return of_phase(kXandY,
+                    fmt::format("alloc shared s: f32[{}, 64] {{ alloc shared n: i64[] {{\n"
+                                "thread t in 0..64 {{ s[0, t] = X[t]  if t == 0 {{ n[] = 3 }} }}\n"
+                                "barrier\n"
+                                "thread t in 0..64 {{ Y[t] = s[0, 63 - t] + f32(n[]) }} }} }}",
+                                rows));
+  };
+  const Result<Source> small = print_c(program(4), Dialect::kCuda);
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(small->kernels[0].shared_bytes, 4 * 64 * 4 + 16);
+  EXPECT_EQ(small->kernels[0].dynamic_bytes, 0);
+  EXPECT_TRUE(has(small->text, "__shared__ __align__(16) float s[4][64];"));
+  const Result<Source> large = print_c(program(300), Dialect::kCuda);
+  ASSERT_TRUE(large.ok());
+  EXPECT_EQ(large->kernels[0].dynamic_bytes, 300 * 64 * 4 + 16);
+  EXPECT_TRUE(has(large->text, "float (&s)[300][64] = *(float (*)[300][64])(shared_memory + 0);"));
+  EXPECT_TRUE(has(large->text, "long (&n) = *(long (*))(shared_memory + 76800);")) << large->text;
+}
+
+TEST(print_c, memory_that_an_output_may_share_with_an_input_is_not_restricted) {
+  const std::string text = text_of(of_phase(std::string(kXandY) + "  input Z: f32[64]\n",
+                                            "for i in 0..64 { Y[i] = X[i] + Z[63 - i] }"),
+                                   Dialect::kCuda);
+  EXPECT_TRUE(
+      has(text, "(const float* X, float* Y, const float* __restrict__ Z, long long first_tile)"))
+      << text;
+}
+
+TEST(print_c, what_cannot_be_printed_is_one_error) {
+  expect_unsupported(of_phase(kXandY, "extern f(X, Y)"), "the function f has no code for GPUs");
+  expect_unsupported(of_phase(kXandY, "alloc stack s: f32[70000] { s[0] = X[0]  Y[0] = s[0] }"),
+                     "each of 1 threads has arrays of 280000 bytes, expected 262144 at most");
+  expect_unsupported(
+      of_phase(kXandY,
+               "thread t in 0..64 { alloc stack s: f32[20000] { s[t] = X[t]  Y[t] = s[t] } }"),
+      "each of 64 threads has arrays of 80000 bytes, expected 65536 at most");
+  PrintOptions few;
+  few.max_nodes = 5;
+  expect_unsupported(of_phase(kXandY, "for i in 0..64 { Y[i] = X[i] + X[i] }"),
+                     "the kernel becomes too much code", few);
+}
+
+TEST(print_c, a_block_of_threads_changes_what_each_thread_owns) {
+  expect_unsupported(
+      of_phase(kXandY, "thread t in 0..64 { Y[t] = X[t] }  for i in 0..2 { Y[i] = X[0] }"),
+      "all threads of the block store to Y, expected a loop over threads");
+  expect_unsupported(
+      of_phase(kXandY,
+               "alloc stack s: f32[64] { thread t in 0..64 { s[t] = X[t] }\n"
+               "thread t in 0..64 { Y[t] = s[63 - t] } }"),
+      "a thread changes s, which stands outside of the loops over threads and is no fragment");
+  expect_unsupported(
+      of_phase(kXandY,
+               "alloc fragment s: f32[64] { thread t in 0..64 { s[t] = X[t] }\n"
+               "thread t in 0..64 { Y[t] = s[63 - t] } }"),
+      "the fragment s is not indexed by the loops over threads around, outermost first");
+  expect_unsupported(of_phase(kXandY, "thread t in 0..64 { barrier  Y[t] = X[t] }"),
+                     "a barrier of the block inside a loop over threads");
+  expect_unsupported(of_phase(kXandY,
+                              "thread t in 0..4 { thread u in 0..16 { Y[t * 16 + u] = X[u] }\n"
+                              "thread u in 0..8 { Y[t * 16 + u] = X[u] } }"),
+                     "loops of 16 and 8 threads stand in the loop t over threads");
+}
+
+// Returns the text between the fences of a block of code of a page.
+std::string block(const std::string& page, const std::string& language) {
+  const std::string fence = "```" + language + "\n";
+  const size_t begin = page.find(fence);
+  if (begin == std::string::npos) return "";
+  return page.substr(begin + fence.size(), page.find("```\n", begin + 3) - begin - fence.size());
+}
+
+TEST(print_c, documentation_shows_what_is_printed) {
+  std::ifstream file(HONE_GPU_CODE_DOC);
+  std::stringstream page;
+  page << file.rdbuf();
+  const ir::Program program = parsed(block(page.str(), "ir"));
+  EXPECT_EQ(text_of(program, Dialect::kOpenCl), block(page.str(), "opencl"));
+  EXPECT_EQ(text_of(program, Dialect::kCuda), block(page.str(), "cuda"));
+}
+
+// A kernel of many programs of which one cannot be printed has those of the others.
+TEST(print_c, a_source_of_several_programs) {
+  SourcePrinter printer(Dialect::kOpenCl);
+  const ir::Program good = of_phase(std::string(kXandY) + "  constant W: f32[2] = {1.0, 2.0}\n",
+                                    "for i in 0..64 { Y[i] = X[i] * W[i % 2] }");
+  ASSERT_TRUE(printer.add(good, prefix("a")).ok());
+  const std::string before = printer.text();
+  EXPECT_FALSE(printer.add(of_phase(kXandY, "Y[0] = exp(X[0])  extern f(X, Y)")).ok());
+  EXPECT_EQ(printer.text(), before);
+  ASSERT_TRUE(printer.add(good, prefix("b")).ok());
+  EXPECT_TRUE(has(printer.text(), "__constant float W[2] = {1.0f, 2.0f};")) << printer.text();
+  EXPECT_TRUE(has(printer.text(), "__constant float W_1[2] = {1.0f, 2.0f};")) << printer.text();
+  EXPECT_TRUE(has(printer.text(), "X[i] * W_1[i % 2]")) << printer.text();
+}
+
+}  // namespace
+}  // namespace hone::backend::gpu

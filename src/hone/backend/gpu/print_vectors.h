@@ -1,0 +1,59 @@
+// backend/gpu/print_vectors.h - prints stores, and loops on lanes as loads and stores of vectors of
+// 2 to 16 bytes where these are contiguous and provably aligned. What is computed in between is
+// printed for each lane.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/backend/gpu/code_writer.h"
+#include "hone/backend/gpu/print_expr.h"
+
+namespace hone::backend::gpu {
+
+class VectorPrinter {
+ public:
+  VectorPrinter(PrintContext& context, Memory& memory, ExprPrinter& exprs, CodeWriter& out)
+      : context_(context), memory_(memory), exprs_(exprs), out_(out) {}
+  void store(const ir::StmtNode& s);
+  // Prints a loop on lanes. Returns false, and prints nothing, if no access of it is a vector.
+  bool loop(const ir::StmtNode& s);
+
+ private:
+  // A load of the loop's body: it reads a vector when `guard` holds, which is null if it always is.
+  struct VectorLoad {
+    ir::Expr load;
+    ir::Expr guard;
+    ir::BufferPtr vector;  // what it is read to
+  };
+  struct Lanes {
+    const ir::StmtNode* loop;
+    const ir::StmtNode* store;
+    int count;  // lanes of a vector
+    std::vector<VectorLoad> loads;
+    bool stores_vector = false;
+  };
+
+  [[nodiscard]] bool plan(Lanes& lanes) const;
+  void find_loads(const ir::Expr& e, const ir::Expr& guard, bool may_load, Lanes& lanes) const;
+  // Returns whether `count` lanes of an access are one aligned vector.
+  [[nodiscard]] bool is_vector(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices,
+                               const Lanes& lanes) const;
+  void chunk(Lanes& lanes, const ir::Expr& first);
+  bool copy(const Lanes& lanes);
+  void chunks(const Lanes& lanes, const auto& print_chunk);
+  // Returns the vector that begins at an element, as C may read and write it.
+  [[nodiscard]] std::string vector_at(const ir::BufferPtr& buffer,
+                                      const std::vector<ir::Expr>& indices, const std::string& type,
+                                      bool is_read);
+  [[nodiscard]] ir::Expr lane(const ir::Expr& e, const Lanes& lanes, const ir::Expr& first,
+                              int64_t number) const;
+
+  PrintContext& context_;
+  Memory& memory_;
+  ExprPrinter& exprs_;
+  CodeWriter& out_;
+};
+
+}  // namespace hone::backend::gpu

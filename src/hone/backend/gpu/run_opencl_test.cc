@@ -1,0 +1,297 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "hone/backend/gpu/kernel_runner_testing.h"
+#include "hone/backend/operator_programs_testing.h"
+#include "hone/backend/results_testing.h"
+#include "hone/ir/interpreter.h"
+#include "hone/ir/parser.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/random_program.h"
+#include "hone/ir/verifier.h"
+
+// Programs as OpenCL C on PoCL's device, compared with the interpreter.
+
+namespace hone::backend::gpu {
+namespace {
+
+using backend::testing::OperatorProgram;
+
+// Programs that are compiled together: a compilation of many kernels takes less time than many
+// compilations.
+class OpenCl : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = runtime::testing::open_pocl(why);
+    ASSERT_NE(device_, nullptr) << why;
+  }
+  void add(const ir::Program& program, uint64_t seed, double tolerance) {
+    const Status verified = ir::verify(program);
+    ASSERT_TRUE(verified.ok()) << verified.message();
+    PrintOptions options;
+    options.symbol_prefix = fmt::format("k{}", programs_.size());
+    const auto kernels = printer_.add(program, options);
+    ASSERT_TRUE(kernels.ok()) << kernels.status().message() << ir::print(program);
+    programs_.push_back({program, seed, tolerance, *kernels});
+  }
+  void add(const OperatorProgram& p) { add(p.program, p.seed, p.tolerance); }
+  void add(const std::string& text, double tolerance = 1e-5) {
+    const auto program = ir::parse_program(text);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    add(*program, 1, tolerance);
+  }
+  void expect_right() {
+    testing::KernelRunner runner(*device_);
+    const std::string source = printer_.text();
+    const Status built = runner.load(runtime::testing::opencl_source(source));
+    ASSERT_TRUE(built.ok()) << built.message() << "\n" << source;
+    for (const Made& made : programs_) {
+      std::vector<Tensor> expected = ir::random_arguments(made.program, made.seed);
+      std::vector<Tensor> found = expected;
+      const Status ran = ir::run(made.program, expected);
+      ASSERT_TRUE(ran.ok()) << ran.message() << ir::print(made.program);
+      for (size_t i = 0; i < found.size(); ++i) {
+        const ir::Param& param = made.program.params[i];
+        // What is packed comes from the host.
+        if (param.role == ir::Role::kPacked) {
+          found[i] = expected[i];
+        } else if (backend::testing::is_written(param)) {
+          backend::testing::fill_with_garbage(found[i]);
+        }
+      }
+      const Status status = runner.run(made.kernels, found);
+      ASSERT_TRUE(status.ok()) << status.message() << ir::print(made.program);
+      ASSERT_EQ(backend::testing::difference(made.program, expected, found, made.tolerance), "")
+          << "seed " << made.seed << "\n"
+          << ir::print(made.program) << print_c(made.program, Dialect::kOpenCl)->text;
+    }
+    programs_.clear();
+    printer_ = SourcePrinter(Dialect::kOpenCl);
+  }
+
+ private:
+  struct Made {
+    ir::Program program;
+    uint64_t seed;
+    double tolerance;
+    std::vector<Kernel> kernels;
+  };
+  runtime::testing::DevicePtr device_;
+  SourcePrinter printer_ = SourcePrinter(Dialect::kOpenCl);
+  std::vector<Made> programs_;
+};
+
+TEST_F(OpenCl, operators_of_every_type) {
+  for (const OperatorProgram& p : backend::testing::operator_programs(5, ir::ForKind::kSerial))
+    add(p);
+  expect_right();
+}
+
+TEST_F(OpenCl, casts_between_all_types) {
+  for (const OperatorProgram& p : backend::testing::cast_programs(8, ir::ForKind::kVectorized))
+    add(p);
+  expect_right();
+}
+
+TEST_F(OpenCl, bits_as_another_type_and_signs_of_zeros) {
+  for (const OperatorProgram& p : backend::testing::bit_programs(6, ir::ForKind::kVectorized))
+    add(p);
+  add(backend::testing::signs_of_zeros(5, ir::ForKind::kSerial));
+  expect_right();
+}
+
+TEST_F(OpenCl, random_programs) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
+    const ir::Program program = ir::random_program(seed);
+    if (!backend::testing::is_defined(program, seed)) continue;
+    add(program, seed, 1e-4);
+    ++compared;
+  }
+  EXPECT_GT(compared, 60);
+  expect_right();
+}
+
+// A product by tiles: shared copies of both operands, a tile of registers of each thread.
+TEST_F(OpenCl, a_product_of_matrices_by_tiles) {
+  add(R"(program gemm {
+  input A: f32[64, 48]
+  input B: f32[48, 64]
+  output C: f32[64, 64]
+  phase {
+    parallel b in 0..4 {
+      alloc shared As: f32[16, 32] {
+        alloc shared Bs: f32[16, 32] {
+          alloc fragment acc: f32[8, 8, 4, 4] {
+            thread ty in 0..8 { thread tx in 0..8 {
+              unrolled i in 0..4 { unrolled j in 0..4 { acc[ty, tx, i, j] = 0.0 } }
+            } }
+            for k in 0..3 {
+              thread r in 0..16 { thread c in 0..4 {
+                unrolled i in 0..8 { As[r, c * 8 + i] = A[b // 2 * 32 + c * 8 + i, k * 16 + r] }
+                unrolled i in 0..2 {
+                  vectorized v in 0..4 {
+                    Bs[r, c * 8 + i * 4 + v] = B[k * 16 + r, b % 2 * 32 + c * 8 + i * 4 + v]
+                  }
+                }
+              } }
+              barrier
+              thread ty in 0..8 { thread tx in 0..8 {
+                for kk in 0..16 {
+                  unrolled i in 0..4 { unrolled j in 0..4 {
+                    acc[ty, tx, i, j] = acc[ty, tx, i, j] + As[kk, ty * 4 + i] * Bs[kk, tx * 4 + j]
+                  } }
+                }
+              } }
+              barrier
+            }
+            thread ty in 0..8 { thread tx in 0..8 {
+              unrolled i in 0..4 { vectorized j in 0..4 {
+                C[b // 2 * 32 + ty * 4 + i, b % 2 * 32 + tx * 4 + j] = max(acc[ty, tx, i, j], 0.0)
+              } }
+            } }
+          }
+        }
+      }
+    }
+  }
+}
+)");
+  expect_right();
+}
+
+// Nests of several sizes in one block, guards between the loops over threads, sums by halves.
+TEST_F(OpenCl, loops_over_threads_of_several_sizes) {
+  add(R"(program rows {
+  input X: f32[7, 100]
+  output Y: f32[7, 100]
+  output N: i64[7]
+  phase {
+    parallel b in 0..7 {
+      alloc shared part: f32[64] {
+        alloc shared total: f32[] {
+          thread t in 0..64 {
+            alloc register sum: f32[] {
+              sum[] = 0.0
+              for i in 0..2 { if i * 64 + t < 100 { sum[] = sum[] + X[b, i * 64 + t] } }
+              part[t] = sum[]
+            }
+          }
+          barrier
+          thread t in 0..32 { part[t] = part[t] + part[t + 32] }
+          barrier
+          thread t in 0..1 {
+            alloc stack sums: f32[2] {
+              for i in 0..2 { sums[i] = 0.0 }
+              for i in 0..32 { sums[i % 2] = sums[i % 2] + part[i] }
+              total[] = sums[0] + sums[1]
+            }
+            N[b] = b * 3 - 7
+          }
+          barrier
+          thread ty in 0..4 {
+            if b + ty < 9 {
+              thread tx in 0..16 {
+                for i in 0..2 {
+                  if i * 64 + ty * 16 + tx < 100 {
+                    Y[b, i * 64 + ty * 16 + tx] = X[b, i * 64 + ty * 16 + tx] - total[]
+                  }
+                }
+              }
+            }
+          }
+          thread ty in 0..4 {
+            if 9 <= b + ty {
+              thread tx in 0..16 {
+                for i in 0..2 {
+                  if i * 64 + ty * 16 + tx < 100 { Y[b, i * 64 + ty * 16 + tx] = 0.0 }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+)");
+  expect_right();
+}
+
+// Vectors of all widths, padded loads under one test, copies of small elements, odd places that
+// stay scalar.
+TEST_F(OpenCl, loops_on_lanes) {
+  add(R"(program lanes {
+  input X: f32[8, 64]
+  input H: f16[8, 64]
+  input I: u8[8, 64]
+  input D: f64[8, 64]
+  output Y: f32[8, 64]
+  output G: f16[8, 64]
+  output J: u8[8, 64]
+  output E: f64[8, 64]
+  output Z: f32[8, 63]
+  output P: f16[8, 64]
+  output R: f32[8]
+  phase {
+    parallel b in 0..8 {
+      thread t in 0..4 {
+        vectorized v in 0..16 {
+          Y[b, t * 16 + v] = select(b < 5, X[b, t * 16 + v] * 2.0, X[0, t]) + X[b, 63 - v]
+        }
+        vectorized v in 0..16 { G[b, t * 16 + v] = H[b, t * 16 + v] }
+        vectorized v in 0..16 { J[b, t * 16 + v] = I[7 - b, t * 16 + v] }
+        vectorized v in 0..16 { E[b, t * 16 + v] = D[b, t * 16 + v] + f64(X[b, t * 16 + v]) }
+        vectorized v in 0..15 { Z[b, t * 15 + v] = X[b, t * 15 + v + 1] }
+        vectorized v in 0..3 { if t == 0 { Z[b, 60 + v] = X[b, 60 + v] } }
+        vectorized v in 0..16 { P[b, t * 16 + v] = f16(X[b, t * 16 + v]) + H[b, t * 16 + v] }
+      }
+      thread t in 0..1 {
+        R[b] = 0.0
+        vectorized v in 0..32 { R[b] = R[b] + X[b, v + 4] }
+      }
+    }
+  }
+}
+)",
+      1e-3);
+  expect_right();
+}
+
+// A running sum, a filter, bounds that data decide, values known to the compiler.
+TEST_F(OpenCl, loops_that_are_run_in_order) {
+  add(R"(program in_order {
+  input X: f32[3, 40]
+  input L: i64[3]
+  constant W: f32[3, 3] = {1.0, 0.0, -1.0, 0.5, 2.0, 0.0, -1.0, 1.0, 4.0}
+  output S: f32[3, 40]
+  output F: i64[3]
+  output V: f32[3, 3]
+  output C: f32[3]
+  phase {
+    parallel b in 0..3 {
+      alloc stack n: i64[] {
+        alloc stack kept: f32[40] {
+          n[] = 0
+          S[b, 0] = X[b, 0]
+          vectorized v in 0..39 { S[b, v + 1] = S[b, v] + X[b, v + 1] }
+          vectorized v in 0..40 { if 0.0 < X[b, v] { kept[n[]] = X[b, v]  n[] = n[] + 1 } }
+          F[b] = n[]
+          unrolled i in 0..3 {
+            V[b, i] = 0.0
+            unrolled j in 0..3 { V[b, i] = V[b, i] + W[i, j] * X[b, j] }
+          }
+          C[b] = 0.0
+          for i in 0..+L[b] { C[b] = C[b] + kept[0] * f32(i) + W[b, i % 3] }
+        }
+      }
+    }
+  }
+}
+)");
+  expect_right();
+}
+
+}  // namespace
+}  // namespace hone::backend::gpu
