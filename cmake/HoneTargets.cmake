@@ -96,3 +96,11 @@ function(hone_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
 endfunction()
+
+# Runs the tests of CUDA of a program once more, with the driver of runtime/device/fake_cuda.cc. None may be skipped.
+function(hone_test_with_fake_cuda name)
+  add_dependencies(${name} hone_fake_cuda)
+  add_test(NAME ${name}_fake_cuda COMMAND ${name} --gtest_filter=*uda*-*without_a_driver*)
+  set_tests_properties(${name}_fake_cuda PROPERTIES LABELS unit TIMEOUT 400 FAIL_REGULAR_EXPRESSION "SKIPPED;Running 0 tests"
+    ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:hone_fake_cuda>")
+endfunction()

@@ -41,9 +41,9 @@ struct StepTime {
 // same time, and objects of one library share the weights.
 class HONE_API Model {
  public:
-  // Loads a library. The file is inspected first: only a sound library of this interface version is
-  // loaded, so no code of any other library runs. With `num_threads` of 0 it runs on all cores that
-  // this process may use.
+  // Loads a library. The file is inspected first: only a sound library whose interface has a
+  // version that is known is loaded, so no code of any other library runs. With `num_threads` of 0
+  // it runs on all cores that this process may use.
   [[nodiscard]] static Result<Model> load(const std::string& path, int num_threads = 0);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;

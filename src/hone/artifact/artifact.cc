@@ -46,6 +46,7 @@ Status write_file(const std::string& path, std::string_view bytes) {
 
 Status check_objects(const ArtifactSpec& spec) {
   for (const backend::Executable& executable : spec.executables) {
+    if (executable.kind == target::Kind::kGpu) continue;
     HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(executable.code.str()));
     if (machine != host_machine())
       return error(Code::kUnsupported,
@@ -91,6 +92,7 @@ Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
   std::vector<std::string> inputs = {"image.o"};
   HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
   for (size_t i = 0; i < spec.executables.size(); ++i) {
+    if (spec.executables[i].kind == target::Kind::kGpu) continue;
     inputs.push_back(fmt::format("kernels_{}.o", i));
     HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.executables[i].code.str()));
   }
@@ -109,6 +111,14 @@ std::vector<std::string> exported_names(const ArtifactSpec& spec) {
   return names;
 }
 
+std::vector<std::string> host_kernels(const ArtifactSpec& spec) {
+  const std::vector<KernelPlace> places = kernel_places(spec);
+  std::vector<std::string> symbols;
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i].entry == nullptr) symbols.push_back(spec.kernel_symbols[i]);
+  return symbols;
+}
+
 // Links the inputs in the folder to the file `output` there.
 Status link_shared(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
                    const std::vector<std::string>& inputs, const std::string& output) {
@@ -125,7 +135,7 @@ Status link_static(const ArtifactSpec& spec, const std::string& linker, const Te
   HONE_RETURN_IF_ERROR(link_object(linker, folder.path(), inputs, "model.o"));
   std::filesystem::remove(folder.file(inputs[0]));  // the weights are on the disk twice now
   const std::vector<std::string> exports = exported_names(spec);
-  HONE_RETURN_IF_ERROR(localize_symbols(object, exports, spec.kernel_symbols));
+  HONE_RETURN_IF_ERROR(localize_symbols(object, exports, host_kernels(spec)));
   return write_archive(object, exports, folder.file(output));
 }
 

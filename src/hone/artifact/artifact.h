@@ -35,6 +35,10 @@ struct ArtifactArgument {
   ArgumentKind kind = ArgumentKind::kArena;
   int index = 0;       // number of the input, output or weight; 0 for the arena
   int64_t offset = 0;  // bytes from the start of the input, output, weight or arena
+  // The bytes that a kernel of the host may touch, and whether it may write them. A model with a
+  // device needs them, as that kernel works on copies.
+  int64_t bytes = -1;
+  bool written = false;
 };
 
 struct ArtifactStep {
@@ -67,9 +71,14 @@ struct ArtifactSpec {
   std::vector<std::pair<int64_t, int64_t>> zeroed;
   std::vector<ArtifactStep> steps;      // in the order of execution
   std::vector<ArtifactWeight> weights;  // each starts on a 64-byte boundary
-  // These define the kernels. Their code must be what the linker links: that of a back end of CPUs.
+  // These define the kernels. The code for CPUs must be what the linker links, that for a GPU a
+  // container of runtime/device/code.h.
   std::vector<backend::Executable> executables;
   std::vector<std::string> kernel_symbols;
+  // The device that runs the code for GPUs; kNone if there is none. Where several are of the kind,
+  // its name or its platform's contains `device_name`.
+  runtime::DeviceKind device = runtime::DeviceKind::kNone;
+  std::string device_name;
   std::vector<std::string> features;  // CPU features that the kernels need, as LLVM names them
 };
 
@@ -91,6 +100,14 @@ struct ArtifactOptions {
 [[nodiscard]] Status check_prefix(const std::string& prefix);
 [[nodiscard]] Status write_header(const ArtifactSpec& spec, const std::string& path);
 [[nodiscard]] std::string header_text(const ArtifactSpec& spec);
+
+// Where a kernel runs.
+struct KernelPlace {
+  int executable = -1;                         // -1 on the host
+  const backend::EntryPoint* entry = nullptr;  // null on the host
+};
+// Returns the place of each of spec.kernel_symbols: on the device if the code of a GPU has it.
+[[nodiscard]] std::vector<KernelPlace> kernel_places(const ArtifactSpec& spec);
 
 // Returns the block of runtime/plan.h. Together with kernels, and with weights at
 // weight_offsets(spec), it makes a runtime::ModelImage.

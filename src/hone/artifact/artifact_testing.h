@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "hone/artifact/artifact.h"
+#include "hone/base/rng.h"
 
 namespace hone::artifact::testing {
 
@@ -79,6 +81,25 @@ inline std::vector<float> filter_output(const std::vector<float>& x) {
     y[i] = kWeights[0] * left + kWeights[1] * x[i] + kWeights[2] * right;
   }
   return y;
+}
+
+// Damages the bytes in 20,000 ways. Returns how many of them the check refuses.
+inline int count_refused_damages(const std::string& good, uint64_t seed,
+                                 const char* (*check)(const void*, uint64_t)) {
+  Rng rng(seed);
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<uint64_t> words(good.size() / 8);
+    std::memcpy(words.data(), good.data(), good.size());
+    const int changes = 1 + static_cast<int>(rng.below(3));
+    for (int i = 0; i < changes; ++i) {
+      const uint64_t choices[] = {rng.next(), rng.next() % 512, ~uint64_t{0},
+                                  uint64_t{1} << rng.below(64)};
+      words[rng.next() % words.size()] = choices[rng.below(4)];
+    }
+    if (check(words.data(), good.size()) != nullptr) ++refused;
+  }
+  return refused;
 }
 
 // A folder for one test, which is removed at the test's end.

@@ -77,7 +77,8 @@ Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
                           const ImageOptions& options, const std::string& path) {
   const std::string note = note_bytes(spec.prefix);
   const size_t num_kernels = spec.kernel_symbols.size();
-  const std::string pointers((num_kernels + 1) * 8, '\0');
+  const std::string pointers((num_kernels + 2) * 8, '\0');
+  const std::vector<KernelPlace> places = kernel_places(spec);
   const std::string branch = branch_instruction(options.machine);
   ElfObject object;
   object.machine = options.machine;
@@ -104,14 +105,20 @@ Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
   const int64_t table_bytes = static_cast<int64_t>(num_kernels) * 8;
   add_symbol({"hone_artifact_kernels", kTable, 0, table_bytes, false, true});
   add_symbol({"hone_artifact_weights", kTable, table_bytes, 8, false, true});
+  add_symbol({"hone_artifact_devices", kTable, table_bytes + 8, 8, false, true});
   const int weights =
       add_symbol({kWeightsSymbol, options.shared ? -1 : kWeights, 0, 0, false, true});
   ElfSection& table = object.sections[kTable];
   for (size_t i = 0; i < num_kernels; ++i) {
+    if (places[i].entry != nullptr) continue;
     const int kernel = add_symbol({spec.kernel_symbols[i]});
     table.relocations.push_back({ElfRelocation::kPointer, static_cast<int64_t>(i) * 8, kernel, 0});
   }
   table.relocations.push_back({ElfRelocation::kPointer, table_bytes, weights, 0});
+  // It draws the part that runs devices from the runtime's library; else the pointer is null.
+  if (spec.device != runtime::DeviceKind::kNone)
+    table.relocations.push_back(
+        {ElfRelocation::kPointer, table_bytes + 8, add_symbol({"hone_device_runner"}), 0});
   ElfSection& code = object.sections[kBranches];
   int64_t place = 0;
   for (const std::string& function : interface_functions()) {

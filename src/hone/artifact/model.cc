@@ -20,6 +20,8 @@ namespace hone {
 namespace {
 
 constexpr const char* kNoteOwner = "Hone";  // artifact.cc writes it
+// The interface has only grown since this version, so libraries with it run as well.
+constexpr int kOldestVersion = 2;
 
 // The C interface, by the types of its header.
 struct Interface {
@@ -83,9 +85,9 @@ Result<std::string> read_prefix(const Descriptor& file, const std::string& path)
   if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
   const size_t space = note->find(' ');
   const int version = std::atoi(note->c_str());
-  if (version != HONE_ABI_VERSION || space == std::string::npos)
-    return invalid("{} has version {} of the model interface, expected {}: compile it again", path,
-                   version, HONE_ABI_VERSION);
+  if (version < kOldestVersion || version > HONE_ABI_VERSION || space == std::string::npos)
+    return invalid("{} has version {} of the model interface, expected {} to {}: compile it again",
+                   path, version, kOldestVersion, HONE_ABI_VERSION);
   return note->substr(space + 1);
 }
 

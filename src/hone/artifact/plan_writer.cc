@@ -1,5 +1,6 @@
 // Encodes an ArtifactSpec as the binary plan that the runtime reads.
 #include <cstring>
+#include <map>
 
 #include "hone/artifact/artifact.h"
 #include "hone/base/round_up.h"
@@ -10,6 +11,8 @@ namespace {
 
 using runtime::PlanArgument;
 using runtime::PlanHeader;
+using runtime::PlanKernel;
+using runtime::PlanModule;
 using runtime::PlanRegion;
 using runtime::PlanStep;
 using runtime::PlanTensor;
@@ -54,11 +57,19 @@ PlanTensor encode_tensor(const ArtifactTensor& tensor, Block& block) {
   return entry;
 }
 
-Status check_step(const ArtifactSpec& spec, const ArtifactStep& step) {
+Status check_step(const ArtifactSpec& spec, const ArtifactStep& step,
+                  const std::vector<KernelPlace>& places) {
   if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= spec.kernel_symbols.size())
     return invalid("step {} has kernel {}, but there are {}", step.name, step.kernel,
                    spec.kernel_symbols.size());
+  const bool needs_bytes = spec.device != runtime::DeviceKind::kNone &&
+                           places[static_cast<size_t>(step.kernel)].entry == nullptr;
   for (const ArtifactArgument& argument : step.arguments) {
+    if (needs_bytes && argument.bytes < 0)
+      return invalid(
+          "step {} runs on the host, beside a device, and does not say how many bytes "
+          "of an argument it touches",
+          step.name);
     if (argument.kind != ArgumentKind::kWeight) continue;
     if (argument.index < 0 || static_cast<size_t>(argument.index) >= spec.weights.size())
       return invalid("step {} reads weight {}, but there are {}", step.name, argument.index,
@@ -84,7 +95,50 @@ PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& b
   return entry;
 }
 
+struct DevicePart {
+  std::vector<PlanKernel> kernels;
+  std::vector<PlanModule> modules;
+};
+
+// The code of an executable is written once, for all of its kernels.
+DevicePart encode_device_part(const ArtifactSpec& spec, const std::vector<KernelPlace>& places,
+                              Block& block) {
+  DevicePart part;
+  std::map<int, int32_t> modules;  // by executable
+  const uint64_t no_name = block.add(std::string());
+  for (const KernelPlace& place : places) {
+    if (place.entry == nullptr) {
+      part.kernels.push_back({no_name, -1, 1, 0});
+      continue;
+    }
+    const auto next = static_cast<int32_t>(part.modules.size());
+    const auto [module, fresh] = modules.emplace(place.executable, next);
+    if (fresh) {
+      const std::string& code = spec.executables[static_cast<size_t>(place.executable)].code.str();
+      part.modules.push_back({block.add(code.data(), code.size()), code.size()});
+    }
+    part.kernels.push_back({block.add(place.entry->symbol), module->second, place.entry->threads,
+                            place.entry->shared_bytes});
+  }
+  return part;
+}
+
 }  // namespace
+
+std::vector<KernelPlace> kernel_places(const ArtifactSpec& spec) {
+  std::map<std::string, KernelPlace> known;
+  for (size_t i = 0; i < spec.executables.size(); ++i) {
+    if (spec.executables[i].kind != target::Kind::kGpu) continue;
+    for (const backend::EntryPoint& entry : spec.executables[i].entries)
+      known.emplace(entry.symbol, KernelPlace{static_cast<int>(i), &entry});
+  }
+  std::vector<KernelPlace> places;
+  for (const std::string& symbol : spec.kernel_symbols) {
+    const auto found = known.find(symbol);
+    places.push_back(found == known.end() ? KernelPlace{} : found->second);
+  }
+  return places;
+}
 
 std::vector<int64_t> weight_offsets(const ArtifactSpec& spec) {
   std::vector<int64_t> offsets;
@@ -117,15 +171,18 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   std::vector<PlanTensor> tensors;
   for (const ArtifactTensor& tensor : spec.inputs) tensors.push_back(encode_tensor(tensor, block));
   for (const ArtifactTensor& tensor : spec.outputs) tensors.push_back(encode_tensor(tensor, block));
+  const std::vector<KernelPlace> places = kernel_places(spec);
+  DevicePart device = encode_device_part(spec, places, block);
   std::vector<PlanStep> steps;
   std::vector<PlanArgument> arguments;
   for (const ArtifactStep& step : spec.steps) {
-    HONE_RETURN_IF_ERROR(check_step(spec, step));
+    HONE_RETURN_IF_ERROR(check_step(spec, step, places));
     steps.push_back(encode_step(step, arguments.size(), block));
     for (const ArtifactArgument& argument : step.arguments) {
       const bool weight = argument.kind == ArgumentKind::kWeight;
       const int64_t base = weight ? weights[static_cast<size_t>(argument.index)] : 0;
-      arguments.push_back({argument.kind, weight ? 0 : argument.index, base + argument.offset});
+      arguments.push_back({argument.kind, weight ? 0 : argument.index, base + argument.offset,
+                           std::max<int64_t>(argument.bytes, 0), argument.written ? 1 : 0});
     }
   }
   std::vector<PlanRegion> zeroed;
@@ -142,6 +199,11 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   header.arguments = block.add(arguments);
   header.zeroed = block.add(zeroed);
   header.features = block.add(features);
+  header.kernels = block.add(device.kernels);
+  header.modules = block.add(device.modules);
+  header.num_modules = static_cast<uint32_t>(device.modules.size());
+  header.device = spec.device;
+  header.device_name = block.add(spec.device_name);
   header.total_bytes = block.size();
   block.put(0, &header, sizeof header);
   std::string bytes = block.take();

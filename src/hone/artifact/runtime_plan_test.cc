@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "hone/artifact/artifact_testing.h"
-#include "hone/base/rng.h"
 #include "hone/runtime/plan.h"
 #include "hone/runtime/pool.h"
 
@@ -143,21 +142,8 @@ TEST(plan, steps_that_run_together_share_the_work) {
 // Whatever the bytes are, the check neither crashes nor reads behind the block.
 TEST(plan, check_survives_random_damage) {
   constexpr uint64_t kSeed = 7;
-  Rng rng(kSeed);
-  const std::string good = good_plan();
-  int refused = 0;
-  for (int round = 0; round < 20'000; ++round) {
-    std::vector<uint64_t> words(good.size() / 8);
-    std::memcpy(words.data(), good.data(), good.size());
-    const int changes = 1 + static_cast<int>(rng.below(3));
-    for (int i = 0; i < changes; ++i) {
-      const uint64_t choices[] = {rng.next(), rng.next() % 512, ~uint64_t{0},
-                                  uint64_t{1} << rng.below(64)};
-      words[rng.next() % words.size()] = choices[rng.below(4)];
-    }
-    if (plan_check(words.data(), good.size()) != nullptr) ++refused;
-  }
-  EXPECT_GT(refused, 10'000) << "seed " << kSeed;
+  EXPECT_GT(artifact::testing::count_refused_damages(good_plan(), kSeed, plan_check), 10'000)
+      << "seed " << kSeed;
 }
 
 }  // namespace

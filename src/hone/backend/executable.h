@@ -33,10 +33,13 @@ class SharedBytes {
 // One phase of the program.
 struct EntryPoint {
   std::string symbol;
-  // The phase consists of so many independent tiles. What else a launch needs to know, such as the
-  // size of a block of threads, is part of the code.
+  // The phase consists of so many independent tiles. On a GPU, a block of threads runs one.
   int64_t num_tiles = 1;
   bool prepare = false;  // it prepares constants and runs once, before the others
+  // A GPU's code only: the threads of a block, and the shared memory that a launch asks for beside
+  // what the code declares.
+  int threads = 1;
+  int64_t shared_bytes = 0;
 };
 
 // The cost of a compilation.

@@ -12,11 +12,18 @@ Result<LoadedKernels> load_kernels(const artifact::ArtifactSpec& spec) {
   }
   LoadedKernels kernels;
   for (const backend::Executable& executable : spec.executables) {
+    if (executable.kind == target::Kind::kGpu) continue;  // the plan holds its code
     HONE_ASSIGN_OR_RETURN(backend::LoadedPtr code, backend::load(executable));
     kernels.code.push_back(std::move(code));
   }
-  for (const std::string& symbol : spec.kernel_symbols) {
+  const std::vector<artifact::KernelPlace> places = artifact::kernel_places(spec);
+  for (size_t k = 0; k < places.size(); ++k) {
+    const std::string& symbol = spec.kernel_symbols[k];
     hone_kernel found = nullptr;
+    if (places[k].entry != nullptr) {
+      kernels.functions.push_back(nullptr);
+      continue;
+    }
     for (size_t i = 0; i < kernels.code.size() && found == nullptr; ++i)
       found = kernels.code[i]->function(symbol);
     if (found == nullptr) return error(Code::kInternal, "compiled code has no symbol {}", symbol);

@@ -11,7 +11,7 @@ namespace hone::machine {
 
 struct LoadedKernels {
   std::vector<backend::LoadedPtr> code;
-  std::vector<hone_kernel> functions;  // per ArtifactSpec::kernel_symbols
+  std::vector<hone_kernel> functions;  // per ArtifactSpec::kernel_symbols; null on a device
 };
 // Loads the executables of `spec`; an error if the CPU of this process lacks a feature that they
 // need.

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "hone/runtime/device_model.h"
+
 namespace hone::machine {
 
 Result<std::unique_ptr<TimedModel>> ModelRun::create(const artifact::ArtifactSpec& spec,
@@ -24,7 +26,7 @@ Result<std::unique_ptr<TimedModel>> ModelRun::create(const artifact::ArtifactSpe
   for (const artifact::ArtifactTensor& output : spec.outputs)
     run.to_.push_back(run.outputs_.emplace_back(output.dtype, output.shape).data());
   const runtime::ModelImage image = {run.plan_.data(), plan.size(), run.kernels_.functions.data(),
-                                     run.weights_.data()};
+                                     run.weights_.data(), &runtime::hone_device_runner};
   char message[runtime::kErrorBytes];
   run.model_.reset(runtime::model_create(image, {.num_threads = threads}, message));
   if (!run.model_) return error(Code::kUnsupported, "cannot start the model: {}", message);

@@ -56,7 +56,8 @@ void put_candidate(Writer& w, const Job& j) {
   const backend::Executable& e = j.executable;
   w.put(j.id).put(e.kind).put(e.code.str()).put(e.prepare_code.str());
   w.put(uint64_t{e.entries.size()});
-  for (const auto& p : e.entries) w.put(p.symbol).put(p.num_tiles).put(p.prepare);
+  for (const auto& p : e.entries)
+    w.put(p.symbol).put(p.num_tiles).put(p.prepare).put(p.threads).put(p.shared_bytes);
   w.put(e.scratch_bytes).put(uint64_t{j.arguments.size()});
   for (const auto& a : j.arguments) w.put(a.role).put(a.bytes).put(a.operand);
 }
@@ -70,6 +71,7 @@ Status get_candidate(Reader& r, Job& j) {
   e.entries.resize(r.get_count());
   for (auto& p : e.entries) {
     p.symbol = r.get_string(), p.num_tiles = r.get<int64_t>(), p.prepare = r.get<bool>();
+    p.threads = r.get<int>(), p.shared_bytes = r.get<int64_t>();
   }
   e.scratch_bytes = r.get<int64_t>();
   j.arguments.resize(r.get_count());

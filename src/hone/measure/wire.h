@@ -15,7 +15,7 @@
 namespace hone::measure {
 
 // The version of the messages' contents. A worker with another version is refused when it starts.
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 enum class MessageType : uint32_t {
   kHello = 1,     // from the worker, once it is ready; it has no body

@@ -14,9 +14,13 @@ extern "C" {
 extern const PlanHeader hone_artifact_plan;
 extern const hone_kernel hone_artifact_kernels[];
 extern const char* const hone_artifact_weights;  // a pointer: they may be far away
+// Null in a model for CPUs, which is then linked without what it is in others.
+extern const hone::runtime::DeviceRunner* const hone_artifact_devices;
 }
 
 namespace {
+
+constexpr size_t kOldestOptions = offsetof(hone_model_options, device);  // those of version 2
 
 thread_local char create_error[kErrorBytes];
 
@@ -57,7 +61,8 @@ int fail_to_create(const char* message) {
 int create(hone_model** out, const hone::runtime::ModelOptions& options) {
   if (out == nullptr) return fail_to_create("the place for the model is a null pointer");
   const hone::runtime::ModelImage image = {&hone_artifact_plan, hone_artifact_plan.total_bytes,
-                                           hone_artifact_kernels, hone_artifact_weights};
+                                           hone_artifact_kernels, hone_artifact_weights,
+                                           hone_artifact_devices};
   Model* model = hone::runtime::model_create(image, options, create_error);
   *out = reinterpret_cast<hone_model*>(model);
   return model == nullptr ? 1 : 0;
@@ -75,18 +80,22 @@ int hone_model_create(hone_model** out, int num_threads) {
 int hone_model_create_with(hone_model** out, const hone_model_options* given) {
   if (out != nullptr) *out = nullptr;
   if (given == nullptr) return fail_to_create("the options are a null pointer");
-  if (given->size < sizeof *given)
+  if (given->size < kOldestOptions)
     return fail_to_create("the options are smaller than hone_model_options: is their size set?");
   // Options of a later version do if they ask for nothing that this one does not know.
   const char* bytes = reinterpret_cast<const char*>(given);
   for (size_t i = sizeof *given; i < given->size; ++i)
     if (bytes[i] != 0) return fail_to_create("the options are those of a later version");
-  return create(out, {.num_threads = given->num_threads,
-                      .spin_ns = given->spin_ns == 0  ? -1
-                                 : given->spin_ns < 0 ? 0
-                                                      : given->spin_ns,
-                      .parallel_for = given->parallel_for,
-                      .owner = given->pool});
+  // A program of an earlier version has a shorter struct.
+  hone_model_options known = {};
+  __builtin_memcpy(&known, given, given->size < sizeof known ? given->size : sizeof known);
+  return create(out, {.num_threads = known.num_threads,
+                      .spin_ns = known.spin_ns == 0  ? -1
+                                 : known.spin_ns < 0 ? 0
+                                                     : known.spin_ns,
+                      .parallel_for = known.parallel_for,
+                      .owner = known.pool,
+                      .device = known.device});
 }
 
 void hone_model_destroy(hone_model* model) { hone::runtime::model_destroy(unwrap(model)); }
@@ -129,6 +138,21 @@ int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank
 
 int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs) {
   return model == nullptr ? 1 : hone::runtime::model_run(*unwrap(model), inputs, outputs);
+}
+
+int hone_model_run_device(hone_model* model, const void* const* inputs, void* const* outputs,
+                          void* stream) {
+  return model == nullptr
+             ? 1
+             : hone::runtime::model_run_device(*unwrap(model), inputs, outputs, stream);
+}
+
+const char* hone_model_device(const hone_model* model) {
+  return model == nullptr ? "" : hone::runtime::model_device(*unwrap(model));
+}
+
+int64_t hone_model_device_bytes(const hone_model* model) {
+  return model == nullptr ? 0 : hone::runtime::model_device_bytes(*unwrap(model));
 }
 
 int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape) {

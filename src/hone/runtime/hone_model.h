@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HONE_ABI_VERSION 2
+#define HONE_ABI_VERSION 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +34,9 @@ typedef struct hone_model_options {
    * thread that calls that, runs its work. The results are the same to the bit. */
   hone_model_parallel_for parallel_for;
   void* pool;
+  /* For a model that was compiled for a GPU: which one of its kind, counted from 1 in the order of
+   * CUDA or, GPUs first, of OpenCL; 0 = the first that its code runs on. Since version 3. */
+  int device;
 } hone_model_options;
 
 int hone_model_create_with(hone_model** out, const hone_model_options* options);
@@ -53,6 +56,17 @@ int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank
 /* Arrays are dense and row-major, in the order of the model's inputs and outputs. Allocates
  * nothing. Arrays aligned to 64 bytes are used in place; others are copied. */
 int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs);
+/* The same, for a model of CUDA, on arrays in the memory of its device (others are refused), in a
+ * CUstream or cudaStream_t, where null is the default stream. Returns when the work is in the
+ * stream, unless a step runs on the host or a shape depends on the data: then when it is done. An
+ * object whose stream changes waits for the last run first. Since version 3, as the next two. */
+int hone_model_run_device(hone_model* model, const void* const* inputs, void* const* outputs,
+                          void* stream);
+/* The name of the device; "" for a model of CPUs. */
+const char* hone_model_device(const hone_model* model);
+/* The most memory, in bytes, that the object has taken on the device: weights, intermediate
+ * tensors, inputs and outputs. */
+int64_t hone_model_device_bytes(const hone_model* model);
 /* After a run: the shape of an output, where it depends on the data. */
 int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape);
 /* The last failure of this object, or, for null, of this thread's last create; "" if none. */

@@ -7,22 +7,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <new>
 
 #include "hone/runtime/cpu_budget.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/float_mode.h"
+#include "hone/runtime/model_state.h"
 
 namespace hone::runtime {
 namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Threads' scratch areas start one line further each, so that they do not all map to the same sets
 // of a cache.
@@ -33,37 +29,14 @@ int64_t scratch_stride_of(const PlanHeader& plan) {
 
 }  // namespace
 
-// Everything a run needs, made once.
-class Model {
- public:
-  ModelImage image;
-  const PlanHeader* plan = nullptr;
-  Pool* pool = nullptr;
-  // One mapping: the arena, then staging for unaligned inputs and outputs, then scratch.
-  char* memory = nullptr;
-  int64_t memory_bytes = 0;
-  char* scratch = nullptr;
-  int64_t scratch_stride = 0;
-  char** staging = nullptr;  // per input, then per output
-  PhaseCall* phases = nullptr;
-  PhaseCall* chosen = nullptr;  // those that a run consists of; null for all
-  int64_t num_chosen = 0;
-  void** arguments = nullptr;  // arguments of all phases
-  int64_t* step_ns = nullptr;
-  bool profile = false;
-  std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is
-  std::atomic<bool> refused{false};  // a run was, because another one was under way
-  char error[kErrorBytes] = "";
-};
-
-namespace {
-
-__attribute__((format(printf, 2, 3))) void say(char* message, const char* format, ...) {
+void say(char* message, const char* format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(message, kErrorBytes, format, args);
   va_end(args);
 }
+
+namespace {
 
 bool cpu_has_features(const PlanHeader& plan, char* message) {
   char missing[kErrorBytes / 2] = "";
@@ -82,14 +55,6 @@ bool cpu_has_features(const PlanHeader& plan, char* message) {
   return false;
 }
 
-int num_tensors(const PlanHeader& plan) {
-  return static_cast<int>(plan.num_inputs + plan.num_outputs);
-}
-
-const PlanTensor& tensor_at(const PlanHeader& plan, int i) {
-  return plan_table<PlanTensor>(plan, plan.tensors)[i];
-}
-
 // More threads than CPUs hold each other up, and more than the tiles of the widest step, or of the
 // widest that run together, never work.
 int threads_for(const PlanHeader& plan, const ModelOptions& options) {
@@ -101,6 +66,7 @@ int threads_for(const PlanHeader& plan, const ModelOptions& options) {
   int64_t most = 1, width = 0;
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    if (runs_on_device(plan, step)) continue;
     int64_t own = step.num_tiles < kMaxThreads ? step.num_tiles : kMaxThreads;
     if (step.max_threads > 0 && step.max_threads < own) own = step.max_threads;
     width = step.joins == 1 ? width + own : own;
@@ -109,9 +75,19 @@ int threads_for(const PlanHeader& plan, const ModelOptions& options) {
   return wanted > most ? static_cast<int>(most) : wanted;
 }
 
+// Where a device has the arena, the host needs a copy for its own steps and for shapes.
+bool needs_arena(const PlanHeader& plan) {
+  if (plan.device == DeviceKind::kNone) return true;
+  for (uint32_t i = 0; i < plan.num_steps; ++i)
+    if (!runs_on_device(plan, plan_table<PlanStep>(plan, plan.steps)[i])) return true;
+  for (uint32_t i = 0; i < plan.num_outputs; ++i)
+    if (plan_output(plan, static_cast<int>(i)).actual_shape >= 0) return true;
+  return false;
+}
+
 bool map_memory(Model& model) {
   const PlanHeader& plan = *model.plan;
-  const int64_t arena = round_up(plan.arena_bytes, kPage);
+  const int64_t arena = needs_arena(plan) ? round_up(plan.arena_bytes, kPage) : 0;
   int64_t staging = 0;
   for (int i = 0; i < num_tensors(plan); ++i)
     staging += round_up(tensor_at(plan, i).bytes, kBufferAlignment);
@@ -126,13 +102,18 @@ bool map_memory(Model& model) {
   model.memory = static_cast<char*>(mapped);
   const int64_t address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(mapped));
   char* start = model.memory + (round_up(address, kHugePage) - address);
-  if (arena >= kHugePage) madvise(start, static_cast<size_t>(arena), MADV_HUGEPAGE);
-  for (uint32_t i = 0; i < plan.num_zeroed; ++i) {
-    const PlanRegion& region = plan_table<PlanRegion>(plan, plan.zeroed)[i];
-    memset(start + region.offset, 0, static_cast<size_t>(region.bytes));
+  model.arena = start;
+  // With a device, only what steps of the host touch is ever used.
+  if (plan.device == DeviceKind::kNone) {
+    if (arena >= kHugePage) madvise(start, static_cast<size_t>(arena), MADV_HUGEPAGE);
+    for (uint32_t i = 0; i < plan.num_zeroed; ++i) {
+      const PlanRegion& region = plan_table<PlanRegion>(plan, plan.zeroed)[i];
+      memset(start + region.offset, 0, static_cast<size_t>(region.bytes));
+    }
+    // Page faults belong here, not into the first run.
+    for (int64_t i = 0; i < plan.arena_bytes; i += kPage)
+      *static_cast<volatile char*>(start + i) = 0;
   }
-  // Page faults belong here, not into the first run.
-  for (int64_t i = 0; i < plan.arena_bytes; i += kPage) *static_cast<volatile char*>(start + i) = 0;
   char* next = start + arena;
   for (int i = 0; i < num_tensors(plan); ++i) {
     model.staging[i] = next;
@@ -145,17 +126,6 @@ bool map_memory(Model& model) {
     if (argument.kind == ArgumentKind::kArena) model.arguments[i] = start + argument.offset;
   }
   return true;
-}
-
-char* arena_of(const Model& model) {
-  const int64_t address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(model.memory));
-  return model.memory + (round_up(address, kHugePage) - address);
-}
-
-template <typename T>
-bool allocate(T*& pointer, uint64_t count) {
-  pointer = static_cast<T*>(calloc(count == 0 ? 1 : count, sizeof(T)));
-  return pointer != nullptr;
 }
 
 bool fill(Model& model, const ModelOptions& options, char* message) {
@@ -211,21 +181,34 @@ bool aligned(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) % kBufferAlignment == 0;
 }
 
-// Points the arguments at this run's arrays; `bases` are per input, then per output.
-int bind_arrays(Model& model, const void* const* inputs, void* const* outputs) {
+// Checks that the caller gave all arrays.
+bool arrays_given(Model& model, const void* const* inputs, void* const* outputs) {
   const PlanHeader& plan = *model.plan;
+  if ((plan.num_inputs > 0 && inputs == nullptr) || (plan.num_outputs > 0 && outputs == nullptr)) {
+    say(model.error, "the list of %s is a null pointer",
+        plan.num_inputs > 0 && inputs == nullptr ? "inputs" : "outputs");
+    return false;
+  }
   const int num_inputs = static_cast<int>(plan.num_inputs);
   for (int i = 0; i < num_tensors(plan); ++i) {
     const bool is_input = i < num_inputs;
-    const void* given = is_input ? inputs[i] : outputs[i - num_inputs];
     const PlanTensor& tensor = tensor_at(plan, i);
-    if (given == nullptr && tensor.bytes > 0) {
-      say(model.error, "%s '%s' is a null pointer", is_input ? "input" : "output",
-          plan_string(plan, tensor.name));
-      return 1;
-    }
-    if (is_input && !aligned(given) && tensor.bytes > 0)
-      memcpy(model.staging[i], given, static_cast<size_t>(tensor.bytes));
+    if ((is_input ? inputs[i] : outputs[i - num_inputs]) != nullptr || tensor.bytes == 0) continue;
+    say(model.error, "%s '%s' is a null pointer", is_input ? "input" : "output",
+        plan_string(plan, tensor.name));
+    return false;
+  }
+  return true;
+}
+
+// Points the arguments at this run's arrays.
+void bind_arrays(Model& model, const void* const* inputs, void* const* outputs) {
+  const PlanHeader& plan = *model.plan;
+  const int num_inputs = static_cast<int>(plan.num_inputs);
+  for (int i = 0; i < num_inputs; ++i) {
+    const PlanTensor& tensor = tensor_at(plan, i);
+    if (!aligned(inputs[i]) && tensor.bytes > 0)
+      memcpy(model.staging[i], inputs[i], static_cast<size_t>(tensor.bytes));
   }
   for (uint32_t i = 0; i < plan.num_arguments; ++i) {
     const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
@@ -237,7 +220,6 @@ int bind_arrays(Model& model, const void* const* inputs, void* const* outputs) {
         aligned(given) ? static_cast<char*>(const_cast<void*>(given)) : model.staging[tensor];
     model.arguments[i] = base + argument.offset;
   }
-  return 0;
 }
 
 void copy_out(Model& model, void* const* outputs) {
@@ -249,17 +231,11 @@ void copy_out(Model& model, void* const* outputs) {
   }
 }
 
-int run_bound(Model& model, const void* const* inputs, void* const* outputs) {
-  const PlanHeader& plan = *model.plan;
-  if ((plan.num_inputs > 0 && inputs == nullptr) || (plan.num_outputs > 0 && outputs == nullptr)) {
-    say(model.error, "the list of %s is a null pointer",
-        plan.num_inputs > 0 && inputs == nullptr ? "inputs" : "outputs");
-    return 1;
-  }
-  if (bind_arrays(model, inputs, outputs) != 0) return 1;
+int run_on_host(Model& model, const void* const* inputs, void* const* outputs) {
+  bind_arrays(model, inputs, outputs);
   const bool all = model.chosen == nullptr;
   const int result = pool_run(model.pool, all ? model.phases : model.chosen,
-                              all ? plan.num_steps : model.num_chosen, model.scratch,
+                              all ? model.plan->num_steps : model.num_chosen, model.scratch,
                               model.scratch_stride, model.profile ? model.step_ns : nullptr);
   if (result != 0) {
     say(model.error, "a kernel failed with code %d", result);
@@ -284,6 +260,10 @@ Model* model_create(const ModelImage& image, const ModelOptions& options, char* 
   }
   const PlanHeader& plan = *static_cast<const PlanHeader*>(image.plan);
   if (!cpu_has_features(plan, message)) return nullptr;
+  if (plan.device != DeviceKind::kNone && image.devices == nullptr) {
+    say(message, "the model is for a device, but was linked without the part that runs it");
+    return nullptr;
+  }
   void* memory = malloc(sizeof(Model));
   if (memory == nullptr) {
     say(message, "out of memory");
@@ -297,11 +277,18 @@ Model* model_create(const ModelImage& image, const ModelOptions& options, char* 
     return nullptr;
   }
   populate_weights(*model);
+  if (plan.device == DeviceKind::kNone) return model;
+  model->device = image.devices->create(*model, options.device, message);
+  if (model->device == nullptr) {
+    model_destroy(model);
+    return nullptr;
+  }
   return model;
 }
 
 void model_destroy(Model* model) {
   if (model == nullptr) return;
+  if (model->device != nullptr) model->image.devices->destroy(model->device);
   pool_destroy(model->pool);
   if (model->memory != nullptr) munmap(model->memory, static_cast<size_t>(model->memory_bytes));
   free(model->staging);
@@ -330,16 +317,45 @@ bool take(Model& model) {
 
 }  // namespace
 
-int model_run(Model& model, const void* const* inputs, void* const* outputs) {
+namespace {
+
+// Calls run() with the arrays, unless another run of the model is under way.
+template <typename Run>
+int run_alone(Model& model, const void* const* inputs, void* const* outputs, const Run& run) {
   if (!take(model)) {
     model.refused.store(true, std::memory_order_relaxed);
     return 1;
   }
   model.refused.store(false, std::memory_order_relaxed);
   model.error[0] = '\0';
-  const int result = run_bound(model, inputs, outputs);
+  const int result = arrays_given(model, inputs, outputs) ? run() : 1;
   model.running.store(0, std::memory_order_release);
   return result;
+}
+
+}  // namespace
+
+int model_run(Model& model, const void* const* inputs, void* const* outputs) {
+  return run_alone(model, inputs, outputs, [&] {
+    return model.device == nullptr ? run_on_host(model, inputs, outputs)
+                                   : model.image.devices->run(*model.device, inputs, outputs);
+  });
+}
+
+int model_run_device(Model& model, const void* const* inputs, void* const* outputs, void* stream) {
+  return run_alone(model, inputs, outputs, [&] {
+    if (model.device != nullptr)
+      return model.image.devices->run_there(*model.device, inputs, outputs, stream);
+    return model_fail(model, "the model runs on the CPU and has no memory of a device: call run");
+  });
+}
+
+const char* model_device(const Model& model) {
+  return model.device == nullptr ? "" : model.image.devices->name(*model.device);
+}
+
+int64_t model_device_bytes(const Model& model) {
+  return model.device == nullptr ? 0 : model.image.devices->bytes(*model.device);
 }
 
 bool model_choose(Model& model, const int32_t* steps, int32_t count) {
@@ -348,6 +364,7 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     if (steps[i] < 0 || steps[i] >= available) return false;
   }
+  if (model.device != nullptr) return model.image.devices->choose(*model.device, steps, count);
   if (model.chosen == nullptr && !allocate(model.chosen, model.plan->num_steps)) return false;
   for (int32_t i = 0; i < count; ++i) {
     model.chosen[i] = model.phases[steps[i]];
@@ -360,7 +377,7 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
 const int64_t* model_output_shape(const Model& model, int output) {
   const PlanTensor& tensor = plan_output(*model.plan, output);
   if (tensor.actual_shape < 0) return plan_table<int64_t>(*model.plan, tensor.shape);
-  return reinterpret_cast<const int64_t*>(arena_of(model) + tensor.actual_shape);
+  return reinterpret_cast<const int64_t*>(model.arena + tensor.actual_shape);
 }
 
 const char* model_last_error(const Model& model) {

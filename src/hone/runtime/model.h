@@ -11,11 +11,17 @@
 
 namespace hone::runtime {
 
+class Model;  // opaque type
+struct DeviceRunner;
+
 struct ModelImage {
   const void* plan = nullptr;  // 8-byte aligned
   uint64_t plan_bytes = 0;
-  const hone_kernel* kernels = nullptr;  // PlanHeader::num_kernels of them
+  const hone_kernel* kernels = nullptr;  // PlanHeader::num_kernels of them; null on a device
   const void* weights = nullptr;         // PlanHeader::weight_bytes, 64-byte aligned
+  // Runs what the plan puts on a device (runtime/device_model.h). It is passed in, so that the
+  // library of a model for CPUs is linked without it.
+  const DeviceRunner* devices = nullptr;
 };
 
 struct ModelOptions {
@@ -23,10 +29,10 @@ struct ModelOptions {
   int64_t spin_ns = -1;  // as in PoolOptions
   ParallelFor parallel_for = nullptr;  // if set, num_threads has no limit
   void* owner = nullptr;
+  int device = 0;  // number of the device, from 1 on; 0 means the first that the plan suits
 };
 
-class Model;  // opaque type
-inline constexpr int kErrorBytes = 256;
+inline constexpr int kErrorBytes = 1024;
 
 // Returns null after a failure, with the reason in `message` (kErrorBytes). The image must outlive
 // the model.
@@ -37,6 +43,13 @@ void model_destroy(Model* model);  // accepts null
 [[nodiscard]] int model_num_threads(const Model& model);
 // Returns 0 on success; otherwise model_last_error() says why. Null arrays are an error.
 int model_run(Model& model, const void* const* inputs, void* const* outputs);
+// Runs a model of CUDA on arrays in the device's memory, in the caller's stream, and returns when
+// all has been put there; model_run() returns when all is done.
+int model_run_device(Model& model, const void* const* inputs, void* const* outputs, void* stream);
+// Returns the name of the device; "" for a model that runs on the host only. And the memory that
+// the model has taken there.
+[[nodiscard]] const char* model_device(const Model& model);
+[[nodiscard]] int64_t model_device_bytes(const Model& model);
 // Makes later runs execute these steps, one after the other; the image may have several
 // alternatives for a step. Profiles are indexed by the position in this list. Returns false if
 // there is no memory or no such step.

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "hone/runtime/device/code.h"
 #include "hone/runtime/pool.h"
 
 namespace hone::runtime {
@@ -35,17 +36,19 @@ bool tensor_fits(const PlanHeader& plan, const PlanTensor& tensor) {
 }
 
 bool argument_fits(const PlanHeader& plan, const PlanArgument& argument) {
+  const int64_t bytes = argument.bytes;
+  if (argument.written != 0 && argument.written != 1) return false;
   const auto inside = [&](uint32_t count, bool input) {
     if (argument.index < 0 || static_cast<uint32_t>(argument.index) >= count) return false;
     const PlanTensor& tensor =
         input ? plan_input(plan, argument.index) : plan_output(plan, argument.index);
-    return range_fits(tensor.bytes, argument.offset, 0);
+    return range_fits(tensor.bytes, argument.offset, bytes);
   };
   switch (argument.kind) {
     case ArgumentKind::kInput: return inside(plan.num_inputs, true);
     case ArgumentKind::kOutput: return inside(plan.num_outputs, false);
-    case ArgumentKind::kArena: return range_fits(plan.arena_bytes, argument.offset, 0);
-    case ArgumentKind::kWeight: return range_fits(plan.weight_bytes, argument.offset, 0);
+    case ArgumentKind::kArena: return range_fits(plan.arena_bytes, argument.offset, bytes);
+    case ArgumentKind::kWeight: return range_fits(plan.weight_bytes, argument.offset, bytes);
   }
   return false;
 }
@@ -55,6 +58,32 @@ bool step_fits(const PlanHeader& plan, const PlanStep& step) {
          step.kernel < plan.num_kernels && step.num_tiles >= 0 && step.max_threads >= 0 &&
          step.first_argument <= plan.num_arguments &&
          step.num_arguments <= plan.num_arguments - step.first_argument;
+}
+
+bool kernel_fits(const PlanHeader& plan, const PlanKernel& kernel) {
+  if (!string_fits(plan, kernel.name) || kernel.module < -1) return false;
+  if (kernel.module == -1) return true;
+  return static_cast<uint32_t>(kernel.module) < plan.num_modules && kernel.threads >= 1 &&
+         kernel.shared_bytes >= 0;
+}
+
+// Returns what is wrong with the part of the plan for a device, or null.
+const char* check_device(const PlanHeader& plan) {
+  if (plan.device < DeviceKind::kNone || plan.device > DeviceKind::kCuda ||
+      !string_fits(plan, plan.device_name) ||
+      (plan.device == DeviceKind::kNone && plan.num_modules > 0))
+    return "the device of the plan is out of range";
+  for (uint32_t i = 0; i < plan.num_kernels; ++i)
+    if (!kernel_fits(plan, plan_table<PlanKernel>(plan, plan.kernels)[i]))
+      return "a kernel of the plan is out of range";
+  for (uint32_t i = 0; i < plan.num_modules; ++i) {
+    const PlanModule& module = plan_table<PlanModule>(plan, plan.modules)[i];
+    if (!table_fits(plan.total_bytes, module.code, module.bytes, 1))
+      return "code of the plan is out of range";
+    if (const char* wrong = code_check(plan_table<char>(plan, module.code), module.bytes))
+      return wrong;
+  }
+  return nullptr;
 }
 
 // Those that run together have units, no others.
@@ -88,8 +117,11 @@ const char* plan_check(const void* block, uint64_t bytes) {
       !table_fits(total, plan.steps, plan.num_steps, sizeof(PlanStep)) ||
       !table_fits(total, plan.arguments, plan.num_arguments, sizeof(PlanArgument)) ||
       !table_fits(total, plan.zeroed, plan.num_zeroed, sizeof(PlanRegion)) ||
-      !table_fits(total, plan.features, plan.num_features, sizeof(uint64_t)))
+      !table_fits(total, plan.features, plan.num_features, sizeof(uint64_t)) ||
+      !table_fits(total, plan.kernels, plan.num_kernels, sizeof(PlanKernel)) ||
+      !table_fits(total, plan.modules, plan.num_modules, sizeof(PlanModule)))
     return "a table of the plan is out of range";
+  if (const char* wrong = check_device(plan)) return wrong;
   for (uint64_t i = 0; i < num_tensors; ++i)
     if (!tensor_fits(plan, plan_table<PlanTensor>(plan, plan.tensors)[i]))
       return "an input or output of the plan is out of range";

@@ -8,9 +8,11 @@
 
 #include <stdint.h>
 
+#include "hone/runtime/device/device_properties.h"
+
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 4;
+inline constexpr uint32_t kPlanVersion = 5;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -34,6 +36,11 @@ struct PlanHeader {
   uint64_t arguments;  // PlanArgument[num_arguments]
   uint64_t zeroed;     // PlanRegion[num_zeroed]: parts of the arena that are zeroed once, at create
   uint64_t features;   // uint64_t[num_features]: offsets of the names that cpu_feature() knows
+  uint64_t kernels;    // PlanKernel[num_kernels]
+  uint64_t modules;    // PlanModule[num_modules]: the code for the device
+  uint64_t device_name;  // offset of a string, part of the name of the device or of its platform
+  DeviceKind device;     // kNone: all kernels run on the host
+  uint32_t num_modules;
 };
 
 struct PlanTensor {
@@ -62,12 +69,28 @@ struct PlanStep {
   int32_t units;
 };
 
+struct PlanKernel {
+  uint64_t name;         // offset of a string: the function's name in its module; "" on the host
+  int32_t module;        // index into `modules`, or -1 for a function of the artifact's table
+  int32_t threads;       // threads of a block on the device, which runs one tile
+  int64_t shared_bytes;  // shared memory that a block asks for
+};
+
+struct PlanModule {
+  uint64_t code;  // offset of a container (runtime/device/code.h)
+  uint64_t bytes;
+};
+
 enum class ArgumentKind : int32_t { kInput, kOutput, kArena, kWeight };
 
 struct PlanArgument {
   ArgumentKind kind;
   int32_t index;   // number of the input or output; 0 for the others
   int64_t offset;  // bytes from the start of the input, output, arena or weights
+  // Where a device is used: the bytes that the kernel may touch, and 1 if it may write them.
+  // Kernels of the host then get copies.
+  int64_t bytes;
+  int64_t written;
 };
 
 struct PlanRegion {
@@ -90,6 +113,20 @@ inline const PlanTensor& plan_input(const PlanHeader& plan, int i) {
 }
 inline const PlanTensor& plan_output(const PlanHeader& plan, int i) {
   return plan_table<PlanTensor>(plan, plan.tensors)[plan.num_inputs + static_cast<uint32_t>(i)];
+}
+
+inline const PlanKernel& plan_kernel(const PlanHeader& plan, const PlanStep& step) {
+  return plan_table<PlanKernel>(plan, plan.kernels)[step.kernel];
+}
+inline bool runs_on_device(const PlanHeader& plan, const PlanStep& step) {
+  return plan_kernel(plan, step).module >= 0;
+}
+inline int num_tensors(const PlanHeader& plan) {
+  return static_cast<int>(plan.num_inputs + plan.num_outputs);
+}
+// Returns an input, or behind all of them an output.
+inline const PlanTensor& tensor_at(const PlanHeader& plan, int i) {
+  return plan_table<PlanTensor>(plan, plan.tensors)[i];
 }
 
 }  // namespace hone::runtime

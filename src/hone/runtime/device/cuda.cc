@@ -356,6 +356,13 @@ bool elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to, dou
   return true;
 }
 
+bool wait(Device& device, const DeviceEvent& event) {
+  CudaDevice& cuda = opened(device);
+  const Current current(cuda);
+  return succeeded(device, cuda.api.wait_event(reinterpret_cast<Event>(event.handle)),
+                   "running kernels");
+}
+
 void release_event(Device& device, const DeviceEvent& event) {
   CudaDevice& cuda = opened(device);
   const Current current(cuda);
@@ -423,11 +430,11 @@ bool check_pointer(Device& device, const void* pointer) {
 
 }  // namespace
 
-const Driver kCudaDriver = {
-    count_devices, describe,     open_device,   close_device,  allocate,
-    free_buffer,   upload,       download,      copy,          zero,
-    synchronize,   load,         unload,        find_function, release_function,
-    launch,        record,       elapsed,       release_event, begin_graph,
-    end_graph,     launch_graph, release_graph, use_stream,    check_pointer};
+const Driver kCudaDriver = {count_devices, describe,  open_device,  close_device,  allocate,
+                            free_buffer,   upload,    download,     copy,          zero,
+                            synchronize,   load,      unload,       find_function, release_function,
+                            launch,        record,    elapsed,      wait,          release_event,
+                            begin_graph,   end_graph, launch_graph, release_graph, use_stream,
+                            check_pointer};
 
 }  // namespace hone::runtime

@@ -203,6 +203,10 @@ bool device_elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& 
   return device.driver->elapsed(device, from, to, seconds);
 }
 
+bool device_wait(Device& device, const DeviceEvent& event) {
+  return event.handle == 0 || device.driver->wait(device, event);
+}
+
 void device_release(Device& device, DeviceEvent& event) {
   if (event.handle != 0) device.driver->release_event(device, event);
   event = {};

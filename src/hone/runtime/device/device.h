@@ -103,6 +103,7 @@ struct DeviceEvent {
 // Waits for both events and measures the time between them on the device's clock.
 [[nodiscard]] bool device_elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to,
                                   double& seconds);
+[[nodiscard]] bool device_wait(Device& device, const DeviceEvent& event);
 void device_release(Device& device, DeviceEvent& event);
 
 // CUDA only. What is put into the stream between begin and end is not run but recorded as a graph,

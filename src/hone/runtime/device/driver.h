@@ -33,6 +33,7 @@ struct Driver {
                  const DeviceArgument* arguments, int num_arguments, int64_t first_tile);
   bool (*record)(Device& device, DeviceEvent& event);
   bool (*elapsed)(Device& device, const DeviceEvent& from, const DeviceEvent& to, double& seconds);
+  bool (*wait)(Device& device, const DeviceEvent& event);
   void (*release_event)(Device& device, const DeviceEvent& event);
   // Null where a kind has no such thing.
   bool (*begin_graph)(Device& device);

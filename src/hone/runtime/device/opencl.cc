@@ -387,6 +387,11 @@ bool elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to, dou
   return true;
 }
 
+bool wait(Device& device, const DeviceEvent& event) {
+  const auto waited = reinterpret_cast<Event>(event.handle);
+  return finished(device, opened(device).api.wait(1, &waited), "running kernels");
+}
+
 void release_event(Device& device, const DeviceEvent& event) {
   opened(device).api.release_event(reinterpret_cast<Event>(event.handle));
 }
@@ -396,6 +401,6 @@ void release_event(Device& device, const DeviceEvent& event) {
 const Driver kOpenClDriver = {count_devices, describe, open_device, close_device,  allocate,
                               free_buffer,   upload,   download,    copy,          zero,
                               synchronize,   load,     unload,      find_function, release_function,
-                              launch,        record,   elapsed,     release_event};
+                              launch,        record,   elapsed,     wait,          release_event};
 
 }  // namespace hone::runtime

@@ -1,0 +1,386 @@
+// Models on devices: by OpenCL on PoCL, and by CUDA where there is a driver (also the one of
+// runtime/device/fake_cuda.cc).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "hone/artifact/device_testing.h"
+#include "hone/runtime/device/device_testing.h"
+#include "hone/runtime/hone_model.h"
+
+namespace hone::artifact {
+namespace {
+
+using namespace testing;  // NOLINT: the model and what it computes
+
+std::string no_device(DeviceKind kind) {
+  char message[runtime::kDeviceErrorBytes];
+  return runtime::device_count(kind, message) > 0 ? "" : message;
+}
+
+// The graphs that the fake driver has launched; -1 with a real one.
+int graph_launches() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return -1;
+  const auto count = reinterpret_cast<int (*)()>(dlsym(driver, "fake_graph_launches"));
+  return count == nullptr ? -1 : count();
+}
+
+// A library of the model above, loaded, and its functions.
+class Library {
+ public:
+  explicit Library(const ArtifactSpec& spec) {
+    const std::string path = folder_.file("model.so");
+    const Status written = write_shared_library(spec, path);
+    EXPECT_TRUE(written.ok()) << written.message();
+    bytes_ = read_file(path);
+    library_ = dlopen(path.c_str(), RTLD_NOW);
+    EXPECT_NE(library_, nullptr) << dlerror();
+    if (library_ == nullptr) return;
+    find("hone_model_create", create);
+    find("hone_model_create_with", create_with);
+    find("hone_model_destroy", destroy);
+    find("hone_model_run", run);
+    find("hone_model_run_device", run_device);
+    find("hone_model_device", device);
+    find("hone_model_device_bytes", device_bytes);
+    find("hone_model_output_shape", output_shape);
+    find("hone_model_last_error", last_error);
+    find("hone_model_profile", profile);
+    find("hone_model_step_seconds", step_seconds);
+    find("hone_model_num_threads", num_threads);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (library_ != nullptr) dlclose(library_);
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+  // The model's error for these options, or "".
+  std::string create_error(const hone_model_options& options) const {
+    hone_model* model = nullptr;
+    if (create_with(&model, &options) != 0) return last_error(nullptr);
+    destroy(model);
+    return "";
+  }
+
+  decltype(&hone_model_create) create = nullptr;
+  decltype(&hone_model_create_with) create_with = nullptr;
+  decltype(&hone_model_destroy) destroy = nullptr;
+  decltype(&hone_model_run) run = nullptr;
+  decltype(&hone_model_run_device) run_device = nullptr;
+  decltype(&hone_model_device) device = nullptr;
+  decltype(&hone_model_device_bytes) device_bytes = nullptr;
+  decltype(&hone_model_output_shape) output_shape = nullptr;
+  decltype(&hone_model_last_error) last_error = nullptr;
+  decltype(&hone_model_profile) profile = nullptr;
+  decltype(&hone_model_step_seconds) step_seconds = nullptr;
+  decltype(&hone_model_num_threads) num_threads = nullptr;
+
+ private:
+  template <typename F>
+  void find(const char* name, F& function) {
+    function = reinterpret_cast<F>(dlsym(library_, name));
+    EXPECT_NE(function, nullptr) << name;
+  }
+  Folder folder_;
+  std::string bytes_;
+  void* library_ = nullptr;
+};
+
+// Runs on host arrays and compares; the arrays lie at an address that is not aligned.
+void expect_right(const Library& library, hone_model* model, float seed, bool host) {
+  const std::vector<float> x = filter_input(seed);
+  std::vector<float> y(kLength + 1), found(kLength + 1);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data() + 1, found.data() + 1};
+  ASSERT_EQ(library.run(model, inputs, outputs), 0) << library.last_error(model);
+  y.erase(y.begin());
+  EXPECT_EQ(y, device_output(x));
+  if (!host) return;
+  const std::vector<float> positive = positives(x);
+  int rank = 0;
+  const int64_t* shape = nullptr;
+  ASSERT_EQ(library.output_shape(model, 1, &rank, &shape), 0);
+  EXPECT_EQ(rank, 1);
+  ASSERT_EQ(shape[0], std::ssize(positive));
+  EXPECT_EQ(std::vector<float>(&found[1], &found[1] + shape[0]), positive);
+}
+
+class OnDevice : public ::testing::TestWithParam<std::pair<DeviceKind, bool>> {
+ protected:
+  void SetUp() override {
+    const std::string missing = no_device(kind());
+    if (missing.empty()) return;
+    ASSERT_EQ(kind(), DeviceKind::kCuda) << missing;
+    GTEST_SKIP() << "no device: " << missing;
+  }
+  static DeviceKind kind() { return GetParam().first; }
+  static bool host() { return GetParam().second; }
+  static ArtifactSpec spec() { return device_spec(kind(), host(), read_file(HONE_TEST_KERNELS)); }
+};
+
+const auto kind_name = [](const auto& param) {
+  return std::string(param.param.first == DeviceKind::kCuda ? "cuda" : "opencl") +
+         (param.param.second ? "_and_host" : "");
+};
+
+INSTANTIATE_TEST_SUITE_P(kinds, OnDevice,
+                         ::testing::Values(std::pair(DeviceKind::kOpenCl, true),
+                                           std::pair(DeviceKind::kOpenCl, false),
+                                           std::pair(DeviceKind::kCuda, true),
+                                           std::pair(DeviceKind::kCuda, false)),
+                         kind_name);
+
+TEST_P(OnDevice, runs_again_and_again) {
+  const Library library(spec());
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 2), 0) << library.last_error(nullptr);
+  EXPECT_STRNE(library.device(model), "");
+  // Weights, the arena, and the arrays, each rounded up to 256 bytes.
+  const int64_t arrays = host() ? 3 : 2;
+  EXPECT_EQ(library.device_bytes(model), (4032 + 64) + (4160 + 4008) + arrays * 4096);
+  EXPECT_EQ(library.num_threads(model), host() ? 2 : 1) << "only the host's steps need threads";
+  const int before = graph_launches();
+  for (int i = 0; i < 4; ++i) expect_right(library, model, static_cast<float>(i), host());
+  // The second run records a graph. Between steps of the host there is one kernel at a time, which
+  // needs none.
+  const bool counted = kind() == DeviceKind::kCuda && before >= 0;
+  EXPECT_EQ(counted ? graph_launches() - before : 0, counted && !host() ? 3 : 0);
+  library.destroy(model);
+}
+
+TEST_P(OnDevice, several_models_run_at_once) {
+  const Library library(spec());
+  const auto use = [&](float seed) {
+    hone_model* model = nullptr;
+    ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+    for (int i = 0; i < 10; ++i) expect_right(library, model, seed + static_cast<float>(i), host());
+    library.destroy(model);
+  };
+  std::thread other([&] { use(100); });
+  use(0);
+  other.join();
+}
+
+TEST_P(OnDevice, measures_its_steps) {
+  const Library library(spec());
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  expect_right(library, model, 0, host());
+  ASSERT_EQ(library.profile(model, 1), 0);
+  expect_right(library, model, 1, host());
+  for (int i = 0; i < (host() ? 4 : 3); ++i) EXPECT_GT(library.step_seconds(model, i), 0) << i;
+  ASSERT_EQ(library.profile(model, 0), 0);
+  expect_right(library, model, 2, host());
+  library.destroy(model);
+}
+
+TEST_P(OnDevice, says_what_is_wrong_with_a_call) {
+  const Library library(spec());
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  const std::vector<float> x = filter_input(0);
+  std::vector<float> y(kLength);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), y.data()};
+  const void* none[] = {nullptr};
+  EXPECT_NE(library.run(model, none, outputs), 0);
+  EXPECT_STREQ(library.last_error(model), "input 'x' is a null pointer");
+  EXPECT_NE(library.run_device(model, inputs, outputs, nullptr), 0);
+  const std::string error = library.last_error(model);
+  if (kind() == DeviceKind::kOpenCl)
+    EXPECT_EQ(error,
+              "the model runs by OpenCL, whose memory has no pointers: call run, with "
+              "arrays of the host");
+  else
+    EXPECT_EQ(error.find("input 'x': the pointer is to memory of the host"), 0U) << error;
+  expect_right(library, model, 0, host());
+  library.destroy(model);
+  hone_model_options options = {};
+  options.size = sizeof options;
+  options.device = 999;
+  EXPECT_NE(library.create_error(options).find("there is no device 999, but"), std::string::npos)
+      << library.create_error(options);
+  // A program that was compiled with version 2 of the header has a shorter struct.
+  options.size = offsetof(hone_model_options, device);
+  EXPECT_EQ(library.create_error(options), "");
+}
+
+TEST_P(OnDevice, a_child_of_a_fork_is_refused) {
+  const Library library(spec());
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::vector<float> x(kLength);
+    std::vector<float> y(kLength);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), y.data()};
+    const bool refused =
+        library.run(model, inputs, outputs) != 0 &&
+        std::string(library.last_error(model)).find("before a fork()") != std::string::npos;
+    library.destroy(model);
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  expect_right(library, model, 0, host());
+  library.destroy(model);
+}
+
+class OnDeviceAlone : public OnDevice {};
+
+INSTANTIATE_TEST_SUITE_P(kinds, OnDeviceAlone,
+                         ::testing::Values(std::pair(DeviceKind::kOpenCl, false),
+                                           std::pair(DeviceKind::kCuda, false)),
+                         kind_name);
+
+// Runs chosen steps in this process, as tuners do.
+TEST_P(OnDeviceAlone, runs_chosen_steps) {
+  ArtifactSpec spec = device_spec(kind(), false, "");
+  spec.steps.push_back(spec.steps[1]);  // another way to do the second step
+  const Result<std::string> plan = encode_plan(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  std::vector<uint64_t> words(plan->size() / 8);
+  std::memcpy(words.data(), plan->data(), plan->size());
+  alignas(64) static char weights[8192];
+  std::memcpy(weights, scale_weights().data(), kLength * 4);
+  std::memcpy(weights + weight_offsets(spec)[1], kWeights, sizeof kWeights);
+  const hone_kernel none[3] = {};
+  char message[runtime::kErrorBytes];
+  const runtime::ModelImage image = {words.data(), plan->size(), none, weights,
+                                     &runtime::hone_device_runner};
+  const std::unique_ptr<runtime::Model, void (*)(runtime::Model*)> model(
+      runtime::model_create(image, {.num_threads = 1}, message), runtime::model_destroy);
+  ASSERT_NE(model, nullptr) << message;
+  const int32_t steps[] = {0, 3, 2};
+  ASSERT_TRUE(runtime::model_choose(*model, steps, 3));
+  runtime::model_profile(*model, true);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<float> x = filter_input(static_cast<float>(i));
+    std::vector<float> y(kLength);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data()};
+    ASSERT_EQ(runtime::model_run(*model, inputs, outputs), 0) << runtime::model_last_error(*model);
+    EXPECT_EQ(y, device_output(x));
+    for (int step = 0; step < 3; ++step)
+      EXPECT_GT(runtime::model_step_seconds(*model, step), 0) << step;
+    if (i == 1) runtime::model_profile(*model, false);
+  }
+}
+
+// Memory of the device, filled and read by the device layer, for the C interface.
+class CudaArrays : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string message;
+    device_ = runtime::testing::open_device(DeviceKind::kCuda, message);
+    if (device_ == nullptr) GTEST_SKIP() << "no device: " << message;
+  }
+  runtime::testing::DevicePtr device_;
+};
+
+TEST_F(CudaArrays, are_used_where_they_are) {
+  using runtime::testing::Buffer;
+  const Library library(device_spec(DeviceKind::kCuda, false, read_file(HONE_TEST_KERNELS)));
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  Buffer x(*device_, 4096), y(*device_, 4096), others(*device_, 2 * 4096 + 64);
+  const auto run_at = [&](const Buffer& from, int64_t from_at, const Buffer& to, int64_t to_at,
+                          float seed) {
+    const std::vector<float> values = filter_input(seed);
+    ASSERT_TRUE(runtime::testing::put(*device_, from, values, from_at));
+    const void* inputs[] = {reinterpret_cast<const char*>(from.get().handle) + from_at};
+    void* outputs[] = {reinterpret_cast<char*>(to.get().handle) + to_at};
+    ASSERT_EQ(library.run_device(model, inputs, outputs, nullptr), 0) << library.last_error(model);
+    // The run is in the default stream; the read waits for it.
+    ASSERT_TRUE(runtime::device_use_stream(*device_, nullptr));
+    EXPECT_EQ(runtime::testing::take<float>(*device_, to, kLength, to_at), device_output(values));
+    runtime::device_use_own_stream(*device_);
+  };
+  for (int i = 0; i < 3; ++i) run_at(x, 0, y, 0, static_cast<float>(i));  // a graph
+  for (int i = 0; i < 3; ++i) run_at(others, 4, others, 4096 + 12, 7);    // not aligned
+  expect_right(library, model, 3, false);                                 // its own stream
+  run_at(x, 0, others, 4096, 4);
+  library.destroy(model);
+}
+
+TEST_F(CudaArrays, run_in_the_stream_of_a_caller_with_steps_of_the_host) {
+  using runtime::testing::Buffer;
+  const Library library(device_spec(DeviceKind::kCuda, true, read_file(HONE_TEST_KERNELS)));
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  Buffer x(*device_, 4096), y(*device_, 4096), found(*device_, 4096);
+  const std::vector<float> values = filter_input(5);
+  ASSERT_TRUE(runtime::testing::put(*device_, x, values));
+  const void* inputs[] = {reinterpret_cast<void*>(x.get().handle)};
+  void* outputs[] = {reinterpret_cast<void*>(y.get().handle),
+                     reinterpret_cast<void*>(found.get().handle)};
+  ASSERT_EQ(library.run_device(model, inputs, outputs, nullptr), 0) << library.last_error(model);
+  EXPECT_EQ(runtime::testing::take<float>(*device_, y, kLength), device_output(values));
+  const std::vector<float> positive = positives(values);
+  EXPECT_EQ(runtime::testing::take<float>(*device_, found, positive.size()), positive);
+  int rank = 0;
+  const int64_t* shape = nullptr;
+  ASSERT_EQ(library.output_shape(model, 1, &rank, &shape), 0);
+  EXPECT_EQ(shape[0], std::ssize(positive));
+  library.destroy(model);
+}
+
+TEST(device_models, that_cannot_start_say_why) {
+  const auto create_error = [](ArtifactSpec spec) {
+    const Library library(spec);
+    hone_model_options options = {};
+    options.size = sizeof options;
+    return library.create_error(options);
+  };
+  const std::string kernels = read_file(HONE_TEST_KERNELS);
+  ArtifactSpec spec = device_spec(DeviceKind::kOpenCl, false, kernels);
+  spec.device_name = "no such device";
+  EXPECT_NE(create_error(spec).find("is named 'no such device'"), std::string::npos)
+      << create_error(spec);
+  spec = device_spec(DeviceKind::kOpenCl, false, kernels);
+  spec.executables[0] =
+      gpu_executable(DeviceKind::kOpenCl, "kernel void scale() { x; }", {"scale"});
+  EXPECT_NE(create_error(spec).find("use of undeclared identifier"), std::string::npos)
+      << create_error(spec);
+  spec.executables[0] = gpu_executable(DeviceKind::kCuda, ptx_scale(), {"scale"});
+  EXPECT_EQ(create_error(spec).find("the code is for PTX of sm_52, which"), 0U)
+      << create_error(spec);
+  spec = device_spec(DeviceKind::kOpenCl, false, kernels);
+  spec.executables[1].entries[0].threads = 1 << 20;
+  EXPECT_NE(create_error(spec).find("kernel pad has blocks of 1048576 threads"), std::string::npos)
+      << create_error(spec);
+  spec = device_spec(DeviceKind::kOpenCl, false, kernels);
+  spec.arena_bytes = int64_t{1} << 50;
+  EXPECT_NE(create_error(spec).find("no buffers of 1125899906842624 bytes"), std::string::npos)
+      << create_error(spec);
+}
+
+TEST(device_models, for_the_host_are_linked_without_devices) {
+  const Library host(filter_spec(read_file(HONE_TEST_KERNELS)));
+  const Library device(device_spec(DeviceKind::kOpenCl, false, read_file(HONE_TEST_KERNELS)));
+  EXPECT_EQ(host.bytes().find("libOpenCL.so.1"), std::string::npos);
+  EXPECT_NE(device.bytes().find("libOpenCL.so.1"), std::string::npos);
+  hone_model* model = nullptr;
+  ASSERT_EQ(host.create(&model, 1), 0);
+  EXPECT_STREQ(host.device(model), "");
+  EXPECT_EQ(host.device_bytes(model), 0);
+  const std::vector<float> x = filter_input(0);
+  std::vector<float> y(kLength);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), y.data()};
+  EXPECT_NE(host.run_device(model, inputs, outputs, nullptr), 0);
+  EXPECT_STREQ(host.last_error(model),
+               "the model runs on the CPU and has no memory of a device: call run");
+  host.destroy(model);
+}
+
+}  // namespace
+}  // namespace hone::artifact
