@@ -6,10 +6,25 @@
 #include "hone/base/options.h"
 #include "hone/measure/worker.h"
 
+namespace {
+
+using hone::runtime::DeviceKind;
+
+// Returns the kind of device that an option names, or kNone.
+DeviceKind kind_of(std::string_view option) {
+  if (option == "--opencl") return DeviceKind::kOpenCl;
+  return option == "--cuda" ? DeviceKind::kCuda : DeviceKind::kNone;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "--fd") {
-    const hone::Result<int64_t> fd = hone::parse_int(argv[2], 0, 1 << 20);
-    if (fd.ok()) return hone::measure::worker_main(static_cast<int>(*fd));
+  hone::measure::WorkerDevice device;
+  if (argc == 5) device = {kind_of(argv[1]), argv[2]};
+  const bool good = argc == 3 || device.kind != DeviceKind::kNone;
+  if (good && std::string_view(argv[argc - 2]) == "--fd") {
+    const hone::Result<int64_t> fd = hone::parse_int(argv[argc - 1], 0, 1 << 20);
+    if (fd.ok()) return hone::measure::worker_main(static_cast<int>(*fd), device);
   }
   std::fputs("hone-worker: Hone starts this program itself, with --fd and an open socket\n",
              stderr);

@@ -11,7 +11,10 @@ bool Executable::prepares_constants() const {
 
 Executable prepare_part(const Executable& executable) {
   Executable part = executable;
-  if (!executable.prepare_code.empty()) part.code = std::exchange(part.prepare_code, {});
+  if (!executable.prepare_code.empty()) {
+    part.code = std::exchange(part.prepare_code, {});
+    part.kind = target::Kind::kCpu;
+  }
   std::erase_if(part.entries, [](const EntryPoint& entry) { return !entry.prepare; });
   return part;
 }

@@ -54,7 +54,7 @@ struct Executable {
   target::Kind kind = target::Kind::kCpu;  // its back end made it and loads it
   SharedBytes code;
   // The code of the entry points that prepare constants, if it is separate, so that several
-  // executables share it.
+  // executables share it. It is always for CPUs.
   SharedBytes prepare_code;
   std::vector<EntryPoint> entries;  // one per phase, in the order of the program
   int64_t scratch_bytes = 0;        // scratch memory per thread; the maximum over the entry points
@@ -66,7 +66,8 @@ struct Executable {
   [[nodiscard]] bool prepares_constants() const;
 };
 
-// Returns the part of an executable that prepares constants.
+// Returns the part of an executable that prepares constants. Where that code is separate, it is of
+// the kind of CPUs.
 [[nodiscard]] Executable prepare_part(const Executable& executable);
 
 }  // namespace hone::backend

@@ -1,115 +1,31 @@
 #include "hone/measure/candidate.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "hone/backend/registry.h"
+#include "hone/measure/device_candidate.h"
 #include "hone/measure/flush.h"
-#include "hone/measure/verify.h"
 
 namespace hone::measure {
 namespace {
 
 constexpr double kCountSeconds = 1e-3;  // limit of counted runs, unless one takes longer
 
-Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
-  if (operands == nullptr || a.operand >= operands->count()) {
-    return invalid("argument {} is operand {}, which there is not", index, a.operand);
-  }
-  const auto& entry = operands->entry(a.operand);
-  const bool written = a.role == ir::Role::kOutput;
-  if (written != (entry.role == ir::Role::kOutput) || a.bytes > entry.bytes) {
-    return invalid("argument {} ({}, {} bytes) does not fit operand {} ({}, {} bytes)", index,
-                   ir::role_name(a.role), a.bytes, a.operand, ir::role_name(entry.role),
-                   entry.bytes);
-  }
-  return operands->data(a.operand);
-}
-
-Measurement wrong(const Job& job, double error, std::string message) {
-  Measurement m = failed(job.id, trial::Outcome::kWrongAnswer, std::move(message));
-  m.error = error;
-  return m;
-}
-
-// Returns what is wrong with what a candidate wrote, and notes its largest error.
-std::optional<Measurement> check_outputs(const Job& job, const Arena& memory,
-                                         WorkerOperands* operands, double& largest) {
-  if (memory.damaged() >= 0 || (operands != nullptr && operands->damaged()))
-    return wrong(job, 0, "something was written outside a buffer");
-  const auto error = operands == nullptr ? std::nullopt : operands->error();
-  if (!error) {
-    return failed(job.id, trial::Outcome::kLoad,
-                  "the output is to be checked, but nothing is expected of it");
-  }
-  largest = std::max(largest, *error);
-  if (*error <= job.tolerance) return std::nullopt;
-  return wrong(job, *error,
-               fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
-}
-
 }  // namespace
 
-Result<std::unique_ptr<WorkerOperands>> WorkerOperands::map(const OperandLayout& layout, int fd) {
-  std::unique_ptr<WorkerOperands> result(new WorkerOperands);
-  result->layout_ = layout;
-  void* memory =
-      mmap(nullptr, static_cast<size_t>(layout.total_bytes), PROT_READ, MAP_SHARED, fd, 0);
-  const int code = errno;
-  close(fd);
-  if (memory == MAP_FAILED)
-    return hone::error(Code::kIo, "cannot map the operands: {}", std::strerror(code));
-  result->shared_ = static_cast<char*>(memory);
-  HONE_RETURN_IF_ERROR(result->fill());
-  return result;
+Bench::Bench(const HardwareEvents* events) : events_(events) {}
+
+Bench::Bench(std::unique_ptr<DeviceBench> device) : events_(nullptr), device_(std::move(device)) {}
+
+Bench::~Bench() { runtime::pool_destroy(pool_); }
+
+void Bench::forget(const WorkerOperands& operands) {
+  if (device_ != nullptr) device_->forget(operands);
 }
 
-Status WorkerOperands::fill() {
-  std::vector<int64_t> input_sizes, output_sizes;
-  for (const auto& e : layout_.entries)
-    (e.role == ir::Role::kOutput ? output_sizes : input_sizes).push_back(e.bytes);
-  num_outputs_ = output_sizes.size();
-  HONE_RETURN_IF_ERROR(inputs_.reserve(input_sizes));
-  HONE_RETURN_IF_ERROR(outputs_.reserve(output_sizes));
-  size_t input = 0, output = 0;
-  for (const auto& e : layout_.entries) {
-    if (e.role == ir::Role::kOutput) {
-      data_.push_back(outputs_.piece(output++));
-      continue;
-    }
-    data_.push_back(inputs_.piece(input++));
-    std::memcpy(data_.back(), shared_ + e.offset, static_cast<size_t>(e.bytes));
-  }
-  return inputs_.make_read_only();
-}
-
-WorkerOperands::~WorkerOperands() {
-  if (shared_ != nullptr) munmap(shared_, static_cast<size_t>(layout_.total_bytes));
-}
-
-void WorkerOperands::reset_outputs(bool poison) {
-  outputs_.restore_zones();
-  for (size_t i = 0; poison && i < num_outputs_; ++i) outputs_.poison(i);
-}
-
-std::optional<double> WorkerOperands::error() const {
-  std::optional<double> worst;
-  for (const auto& e : layout_.expected) {
-    const auto* places = reinterpret_cast<const int64_t*>(shared_ + e.places_offset);
-    const auto* values = reinterpret_cast<const double*>(shared_ + e.values_offset);
-    const double error =
-        relative_error(data(e.operand), e.dtype, {places, static_cast<size_t>(e.num_places)},
-                       {values, static_cast<size_t>(e.num_values)});
-    worst = std::max(worst.value_or(0), error);
-  }
-  return worst;
-}
+bool Bench::is_lost() const { return device_ != nullptr && device_->is_lost(); }
 
 Status Bench::set_threads(int threads) {
   if (threads < 1 || threads > runtime::kMaxThreads) return invalid("{} threads", threads);
@@ -120,8 +36,9 @@ Status Bench::set_threads(int threads) {
   return pool_ != nullptr ? ok_status() : error(Code::kIo, "cannot start {} threads", threads);
 }
 
-Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, WorkerOperands* operands,
-                                              Arena& memory, bool poison) {
+Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads,
+                                              const WorkerOperands* operands, Arena& memory,
+                                              bool poison) {
   LoadedCandidate c;
   const backend::Executable& executable = job.executable;
   HONE_ASSIGN_OR_RETURN(c.code_, backend::load(executable));
@@ -142,8 +59,8 @@ Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, Worke
     if (a.operand < 0) {
       c.args_.push_back(memory.piece(own++));
     } else {
-      HONE_ASSIGN_OR_RETURN(void* data, operand_of(a, i, operands));
-      c.args_.push_back(data);
+      HONE_RETURN_IF_ERROR(check_operand(a, i, operands));
+      c.args_.push_back(operands->data(a.operand));
     }
     const bool constant = a.role == ir::Role::kConstant || a.role == ir::Role::kPacked;
     (constant ? c.weights_ : c.others_)
@@ -220,6 +137,10 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
     return failed(job.id, trial::Outcome::kLoad, s.message());
   };
   if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
+  if (job.executable.kind == target::Kind::kGpu) {
+    return device_ != nullptr ? device_->run(job, operands, pool_)
+                              : no_load(invalid("the worker has no device for this code"));
+  }
   if (job.weights == Weights::kShared) {
     if (const Status s = sweep_.prepare(2 * job.own_cache_bytes, job.threads); !s.ok())
       return no_load(s);
@@ -235,7 +156,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   }
   Measurement m{.id = job.id};
   // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
-  const auto check = [&] { return check_outputs(job, memory, operands, m.error); };
+  const auto check = [&] { return check_outputs(job, memory.damaged() >= 0, operands, m.error); };
   int returned = 0;
   if (verify) {
     returned = candidate->run(pool_);
@@ -252,10 +173,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
         LoadedCandidate::load(*job.rival, job.threads, operands, rival_memory, false);
     if (!rival.ok()) return no_load(rival.status());
     returned |= rival->prepare(pool_);
-    m.duel = duel(timed(*candidate), timed(*rival), job.duel, between);
-    m.timing.samples = m.duel.challenger;
-    m.timing.runs = static_cast<int64_t>(m.duel.pairs());
-    summarise(m.timing);
+    keep_duel(m, duel(timed(*candidate), timed(*rival), job.duel, between));
     returned |= candidate->run(pool_);  // the last to write the output
   } else {
     m.timing = time_adaptively(timed(*candidate), job.timing, between);

@@ -1,4 +1,5 @@
-// measure/candidate.h - the worker's side of a job: it maps the operands and runs the candidate.
+// measure/candidate.h - the worker's side of a job: it loads the candidate, runs and times it. What
+// runs on a device is in device_candidate.h.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +13,10 @@
 #include "hone/measure/counters.h"
 #include "hone/measure/job.h"
 #include "hone/measure/sweep.h"
+#include "hone/measure/worker_operands.h"
 #include "hone/runtime/pool.h"
 
 namespace hone::measure {
-
-// Operands of a task, which are copied out of the shared memory once. Those that kernels only read
-// are write-protected.
-class WorkerOperands {
- public:
-  // Maps the operands and takes ownership of the descriptor.
-  [[nodiscard]] static Result<std::unique_ptr<WorkerOperands>> map(const OperandLayout& layout,
-                                                                   int fd);
-  ~WorkerOperands();
-  WorkerOperands(const WorkerOperands&) = delete;
-  WorkerOperands& operator=(const WorkerOperands&) = delete;
-  [[nodiscard]] int count() const { return static_cast<int>(layout_.entries.size()); }
-  [[nodiscard]] const OperandLayout::Entry& entry(int i) const {
-    return layout_.entries[static_cast<size_t>(i)];
-  }
-  [[nodiscard]] void* data(int i) const { return data_[static_cast<size_t>(i)]; }
-  // Removes the outputs of the job before. It is called before each job.
-  void reset_outputs(bool poison);
-  // Returns the largest error of all outputs with expected values; nothing if there are none.
-  [[nodiscard]] std::optional<double> error() const;
-  [[nodiscard]] bool damaged() const { return outputs_.damaged() >= 0; }
-
- private:
-  WorkerOperands() = default;
-  [[nodiscard]] Status fill();
-  OperandLayout layout_;
-  char* shared_ = nullptr;
-  Arena inputs_, outputs_;
-  size_t num_outputs_ = 0;
-  std::vector<void*> data_;
-};
 
 // Loaded code bound to its memory: that of the operands, and private memory, which candidates use
 // one after the other.
@@ -54,11 +25,12 @@ class LoadedCandidate {
   // Loads a job. `memory` holds kPacked and kWorkspace arguments, then each thread's scratch. With
   // `poison`, private memory starts as NaN.
   [[nodiscard]] static Result<LoadedCandidate> load(const Job& job, int threads,
-                                                    WorkerOperands* operands, Arena& memory,
+                                                    const WorkerOperands* operands, Arena& memory,
                                                     bool poison);
   // Runs the phases that prepare constants. Returns 0 or the first error that a kernel returned.
   [[nodiscard]] int prepare(runtime::Pool* pool) const { return run(pool, prepare_); }
   [[nodiscard]] int run(runtime::Pool* pool) const { return run(pool, main_); }
+  [[nodiscard]] void* argument(size_t i) const { return args_[i]; }
   // Returns the seconds of `runs` runs; `returned` collects the kernels' results. If `counters` are
   // given, only the runs are counted.
   [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
@@ -81,16 +53,24 @@ class LoadedCandidate {
   int64_t scratch_stride_ = 0;
 };
 
+class DeviceBench;
+
 // Runs jobs one after the other and keeps threads and memory from one to the next.
 class Bench {
  public:
   // The parameter `events` says what to count for jobs that ask for it; null means what this
   // machine can count.
-  explicit Bench(const HardwareEvents* events = nullptr) : events_(events) {}
-  ~Bench() { runtime::pool_destroy(pool_); }
+  explicit Bench(const HardwareEvents* events = nullptr);
+  // Also runs code for this device.
+  explicit Bench(std::unique_ptr<DeviceBench> device);
+  ~Bench();
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
   [[nodiscard]] Measurement run(const Job& job, WorkerOperands* operands);
+  // Frees what the device keeps of the operands.
+  void forget(const WorkerOperands& operands);
+  // Returns whether nothing can run on the device any more.
+  [[nodiscard]] bool is_lost() const;
 
  private:
   [[nodiscard]] Status set_threads(int threads);
@@ -99,6 +79,7 @@ class Bench {
                                                           Weights weights, double seconds,
                                                           int& returned);
   const HardwareEvents* events_;
+  std::unique_ptr<DeviceBench> device_;
   runtime::Pool* pool_ = nullptr;
   int threads_ = 0;
   Arena memory_, rival_memory_;

@@ -28,7 +28,7 @@ struct Argument {
 enum class Weights : uint8_t {
   kWarm,    // in the caches, as the run before left them
   kShared,  // in the cache that all cores share, as the cores' own caches were swept
-  kMemory,  // in no cache
+  kMemory,  // in no cache; a device has them there in either case that is not warm
 };
 
 struct Job {
@@ -39,7 +39,8 @@ struct Job {
   int threads = 1;
   TimingOptions timing;
   Weights weights = Weights::kWarm;
-  // Size of a core's own caches, which are swept if weights are in the shared cache.
+  // Size of a core's own caches, which are swept if weights are in the shared cache; of a device,
+  // that of its L2.
   int64_t own_cache_bytes = 0;
   double tolerance = 0;  // relative to the largest expected value; 0 if the output is not checked
   double timeout_seconds = 10;

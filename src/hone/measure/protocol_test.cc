@@ -22,7 +22,7 @@ Job sample_job() {
   job.executable.kind = target::Kind::kGpu;
   job.executable.code = std::string("\0any", 4);
   job.executable.prepare_code = std::string("of phase a");
-  job.executable.entries = {{"a", 3, true}, {"b", 5, false}};
+  job.executable.entries = {{"a", 3, true}, {"b", 5, false, 128, 4096}};
   job.executable.scratch_bytes = 640;
   job.arguments = {{ir::Role::kInput, 64, 0}, {ir::Role::kPacked, 128, -1}};
   job.threads = 2;
@@ -43,6 +43,8 @@ TEST(protocol, job_round_trips) {
   EXPECT_EQ(back->job.executable.kind, target::Kind::kGpu);
   EXPECT_EQ(back->job.executable.prepare_code.str(), "of phase a");
   EXPECT_EQ(back->job.executable.entries[1].symbol, "b");
+  EXPECT_EQ(back->job.executable.entries[1].threads, 128);
+  EXPECT_EQ(back->job.executable.entries[1].shared_bytes, 4096);
   EXPECT_EQ(back->job.arguments[1].operand, -1);
   EXPECT_EQ(back->job.timing.best, 0.25);
   EXPECT_TRUE(back->job.count_bounds);

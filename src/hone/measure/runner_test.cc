@@ -2,6 +2,7 @@
 // main().
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +10,10 @@
 #include <cmath>
 #include <thread>
 
+#include "hone/measure/protocol.h"
 #include "hone/measure/runner_testing.h"
+#include "hone/measure/wire.h"
+#include "hone/measure/worker_process.h"
 
 namespace hone::measure {
 namespace {
@@ -139,6 +143,42 @@ TEST(runner, a_worker_that_cannot_start_is_one_error) {
       {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1});
   ASSERT_FALSE(silent.ok());
   EXPECT_EQ(silent.status().message(), "worker /bin/sh did not start: it did not say hello");
+}
+
+// Returns a shell's command that writes a message to a worker's socket.
+std::string shell_sends(MessageType type, const std::string& body) {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  EXPECT_TRUE(send_message(ends[0], type, body).ok());
+  close(ends[0]);
+  std::string command = "printf '";
+  for (unsigned char byte = 0; read(ends[1], &byte, 1) == 1;)
+    command += fmt::format("\\{:03o}", byte);
+  close(ends[1]);
+  return command + "' >&3; ";
+}
+
+TEST(runner, a_worker_that_answers_a_crash_is_used_no_more) {
+  Job job;
+  job.id = 9;
+  const std::string lost = encode(failed(job.id, trial::Outcome::kCrash, "the device is lost"));
+  const std::string script = shell_sends(MessageType::kHello, "") + "head -c 1 <&3 >/dev/null; " +
+                             shell_sends(MessageType::kResult, lost) + "sleep 60";
+  const auto worker = WorkerProcess::start({.executable = "/bin/sh", .arguments = {"-c", script}});
+  ASSERT_TRUE(worker.ok()) << worker.status().message();
+  const Measurement m = (*worker)->run(job);
+  EXPECT_EQ(m.outcome, trial::Outcome::kCrash);
+  EXPECT_EQ(m.message, "the device is lost");
+  EXPECT_FALSE((*worker)->alive());
+  EXPECT_FALSE((*worker)->was_killed()) << "the job would be run again";
+}
+
+TEST(runner, a_worker_says_why_it_cannot_measure) {
+  const auto runner = make_local_runner(
+      {.executable = "/bin/sh",
+       .arguments = {"-c", shell_sends(MessageType::kHello, "there is no driver")}});
+  ASSERT_FALSE(runner.ok());
+  EXPECT_EQ(runner.status().message(), "no worker can measure: there is no driver");
 }
 
 TEST(runner, what_a_worker_started_dies_with_it) {

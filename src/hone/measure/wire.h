@@ -18,7 +18,7 @@ namespace hone::measure {
 inline constexpr uint32_t kProtocolVersion = 5;
 
 enum class MessageType : uint32_t {
-  kHello = 1,     // from the worker, once it is ready; it has no body
+  kHello = 1,     // from the worker, once it is ready; or its body says why it will never be
   kOperands = 2,  // from the tuner: operands of a task, with the descriptor of their memory
   kForget = 3,    // from the tuner: those operands are not needed any more
   kJob = 4,       // from the tuner: a candidate

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "hone/measure/candidate.h"
+#include "hone/measure/device_candidate.h"
 #include "hone/measure/protocol.h"
 #include "hone/measure/wire.h"
 
@@ -26,15 +27,17 @@ void isolate(int fd) {
 
 class Worker {
  public:
-  explicit Worker(int socket) : socket_(socket) {}
+  Worker(int socket, std::unique_ptr<DeviceBench> device)
+      : socket_(socket), bench_(std::move(device)) {}
 
   int serve() {
     if (!send_message(socket_, MessageType::kHello, "").ok()) return 1;
-    for (;;) {
+    while (!bench_.is_lost()) {
       auto message = receive_message(socket_, -1);
       if (!message.ok()) return message.status().code() == Code::kIo ? 0 : 1;
       if (!handle(*message).ok()) return 1;
     }
+    return 0;
   }
 
  private:
@@ -42,7 +45,10 @@ class Worker {
     if (message.type == MessageType::kJob) return measure(message.body);
     if (message.type == MessageType::kOperands) return take_operands(message);
     if (message.type == MessageType::kForget) {
-      operands_.erase(Reader(message.body).get<uint64_t>());
+      const auto it = operands_.find(Reader(message.body).get<uint64_t>());
+      if (it == operands_.end()) return ok_status();
+      bench_.forget(*it->second);
+      operands_.erase(it);
       return ok_status();
     }
     return invalid("a message of type {}", static_cast<uint32_t>(message.type));
@@ -71,9 +77,18 @@ class Worker {
 
 }  // namespace
 
-int worker_main(int fd) {
+int worker_main(int fd, const WorkerDevice& device) {
   isolate(fd);
-  return Worker(fd).serve();
+  std::unique_ptr<DeviceBench> bench;
+  if (device.kind != runtime::DeviceKind::kNone) {
+    Result<std::unique_ptr<DeviceBench>> opened = DeviceBench::open(device.kind, device.name);
+    if (!opened.ok()) {
+      (void)send_message(fd, MessageType::kHello, opened.status().message());
+      return 1;
+    }
+    bench = *std::move(opened);
+  }
+  return Worker(fd, std::move(bench)).serve();
 }
 
 }  // namespace hone::measure

@@ -50,6 +50,10 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions&
                  : hello.status().code() == Code::kInvalid ? hello.status().message()
                                                            : death);
   }
+  if (!hello->body.empty()) {
+    worker->bury(false);
+    return error(Code::kUnsupported, "no worker can measure: {}", hello->body);
+  }
   worker->limit_memory();
   return worker;
 }
@@ -88,6 +92,10 @@ Status WorkerProcess::spawn() {
 
   std::vector<std::string> words = {program_};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  if (options_.device.kind != runtime::DeviceKind::kNone) {
+    words.emplace_back(options_.device.kind == runtime::DeviceKind::kCuda ? "--cuda" : "--opencl");
+    words.push_back(options_.device.name);
+  }
   words.insert(words.end(), {"--fd", std::to_string(kWorkerFd)});
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
@@ -147,8 +155,10 @@ Measurement WorkerProcess::run(const Job& job) {
     const auto answer = receive_message(socket_, to_ms(job.timeout_seconds));
     if (answer.ok()) {
       const auto measurement = decode_measurement(answer->body);
-      if (answer->type == MessageType::kResult && measurement.ok() && measurement->id == job.id)
+      if (answer->type == MessageType::kResult && measurement.ok() && measurement->id == job.id) {
+        if (measurement->outcome == trial::Outcome::kCrash) bury(true);
         return *measurement;
+      }
       status = invalid("an answer that does not belong to the job");
     } else {
       status = answer.status();

@@ -14,15 +14,17 @@
 
 #include "hone/base/status.h"
 #include "hone/measure/job.h"
+#include "hone/measure/worker.h"
 
 namespace hone::measure {
 
 struct WorkerOptions {
   std::string executable;              // empty: hone-worker (worker_program.h)
-  std::vector<std::string> arguments;  // "--fd" and its number are appended
-  double start_seconds = 10;           // limit until it must say hello
-  double operands_seconds = 60;        // limit for copying a task's operands
-  int64_t memory_bytes = 0;  // limit of mapped memory; 0 means three quarters of the machine's
+  std::vector<std::string> arguments;  // the device, then "--fd" and its number are appended
+  WorkerDevice device;
+  double start_seconds = 10;     // limit until it must say hello
+  double operands_seconds = 60;  // limit for copying a task's operands
+  int64_t memory_bytes = 0;      // limit of mapped memory; 0 means three quarters of the machine's
 };
 
 class WorkerProcess {
@@ -31,7 +33,8 @@ class WorkerProcess {
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
-  // Runs a job. Every failure is an answer; after a crash or a timeout, the worker is dead.
+  // Runs a job. Every failure is an answer; after a crash or a timeout, the worker is dead. It
+  // answers a crash itself if its device is lost.
   [[nodiscard]] Measurement run(const Job& job);
   [[nodiscard]] bool alive() const { return pid_ > 0; }
   // Returns whether the last crash was a SIGKILL or SIGTERM from outside, which is not necessarily

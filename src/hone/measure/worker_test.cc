@@ -90,7 +90,7 @@ TEST(worker, what_cannot_be_loaded_is_said) {
   no_back_end.executable.kind = target::Kind::kGpu;
   const Measurement of_gpu = measure_one(*runner, no_back_end);
   EXPECT_EQ(of_gpu.outcome, trial::Outcome::kLoad);
-  EXPECT_EQ(of_gpu.message, "there is no back end for the kind of device 'GPU'");
+  EXPECT_EQ(of_gpu.message, "the worker has no device for this code");
   const Measurement no_symbol = measure_one(*runner, test_job("nothing", operands));
   EXPECT_EQ(no_symbol.outcome, trial::Outcome::kLoad);
   EXPECT_EQ(no_symbol.message, "the executable has no function nothing");
