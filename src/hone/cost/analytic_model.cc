@@ -1,6 +1,7 @@
 #include "hone/cost/analytic_model.h"
 
 #include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/gpu_measure.h"
 
 namespace hone::cost {
 namespace {
@@ -10,13 +11,17 @@ class AnalyticModel : public CostModel {
   [[nodiscard]] std::string_view name() const override { return "analytic"; }
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
     std::vector<double> seconds;
-    for (const Query& query : queries) {
-      const space::Candidate& candidate = *query.candidate;
-      const analysis::CpuMeasure measure =
-          analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads);
-      seconds.push_back(measure.seconds(query.cpu(), query.threads));
-    }
+    for (const Query& query : queries) seconds.push_back(predict(query));
     return seconds;
+  }
+  [[nodiscard]] static double predict(const Query& query) {
+    const space::Candidate& candidate = *query.candidate;
+    if (query.target->kind() == target::Kind::kGpu) {
+      const target::Gpu& gpu = query.target->gpu();
+      return analysis::measure_gpu(candidate.state, candidate.bounds, gpu).seconds(gpu);
+    }
+    return analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads)
+        .seconds(query.cpu(), query.threads);
   }
   // Its constants describe the target; measurements correct it elsewhere, per task.
   [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }

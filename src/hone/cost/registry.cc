@@ -48,6 +48,7 @@ std::string_view model_kind(std::string_view name) {
 }
 
 std::string default_model(const target::Target& target) {
+  if (target.kind() != target::Kind::kCpu) return "analytic";
   const target::Cpu& cpu = target.cpu();
   const bool known = cpu.triple.starts_with("x86_64") && cpu.vector_bytes >= 32;
   if (!known) return "analytic";

@@ -318,7 +318,8 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   assembly.plan = run.memory;
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
-  spec.features = checked_features(session.target().cpu());
+  if (session.target().kind() == target::Kind::kCpu)
+    spec.features = checked_features(session.target().cpu());
   add_tensors(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(kernels, spec);
 

@@ -74,12 +74,19 @@ Result<CostModelPtr> default_cost(const std::string& device) {
   return CostModelPtr(std::move(cost));
 }
 
+// Lanes of float32 that the layouts of tensors are made for. The threads of a GPU take single
+// elements, so the least number will do.
+static int layout_lanes(const target::Target& target) {
+  constexpr int kLeastLanes = 4;
+  return target.kind() == target::Kind::kCpu ? target.cpu().lanes(4) : kLeastLanes;
+}
+
 graph::PassOptions pass_options(const CompileOptions& options, const target::Target& target) {
   return {.skip = options.advanced.skip_passes,
           .also = options.advanced.also_passes,
           .later = {kRunTogether},
           .after_pass = hooks_of(options).after_pass,
-          .lanes = target.cpu().lanes(4)};
+          .lanes = layout_lanes(target)};
 }
 
 // Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be
@@ -201,6 +208,7 @@ static int64_t weight_bytes(const ModelTasks& model) {
 }
 
 int64_t own_cache_bytes(const target::Target& target) {
+  if (target.kind() == target::Kind::kGpu) return target.gpu().l2_bytes;
   int64_t bytes = 0;
   for (const target::Cache& cache : target.cpu().caches) {
     if (cache.level <= 2) bytes = std::max(bytes, cache.bytes);

@@ -40,6 +40,12 @@ Result<std::unique_ptr<db::Store>> open_store(const CompileOptions& options,
 
 }  // namespace
 
+// The threads of the host; on a GPU, the launches of one thread keep it busy.
+static int threads_of(const CompileOptions& options, const target::Target& target) {
+  if (options.target.threads > 0) return options.target.threads;
+  return target.kind() == target::Kind::kCpu ? target.cpu().cores : 1;
+}
+
 Session::Session(const CompileOptions& options, target::Target target)
     : db_(options.records.db),
       shipped_folder_(options.records.shipped),
@@ -48,7 +54,7 @@ Session::Session(const CompileOptions& options, target::Target target)
       machine_(machine_of(options)),
       target_(std::move(target)),
       device_(target::device_key(target_)),
-      threads_(options.target.threads > 0 ? options.target.threads : target_.cpu().cores),
+      threads_(threads_of(options, target_)),
       accuracy_(*trial::parse_accuracy(options.target.accuracy)),
       pool_(machine::local().target().cpu().cores),
       tasks_(target_),
