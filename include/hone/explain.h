@@ -68,6 +68,22 @@ struct ExplainedStage {
   std::vector<double> bytes;  // moved into each cache from the next level; one per cache
 };
 
+// A launch of a GPU: a stage at root with everything that is computed inside it, and its measures
+// according to the cost model's analysis.
+struct ExplainedLaunch {
+  std::string name;  // stage
+  double blocks = 1;
+  double threads = 1;          // of a block
+  double registers = 0;        // of a thread; an estimate
+  double shared_bytes = 0;     // of a block
+  double resident_blocks = 0;  // on one multiprocessor; 0 if a block does not fit the device
+  double memory_bytes = 0;     // from and to the device's memory
+  // Seconds by each limit alone: arithmetic, load and store units, L2, waiting, memory; and of the
+  // launch.
+  double arithmetic_seconds = 0, units_seconds = 0, l2_seconds = 0, latency_seconds = 0;
+  double memory_seconds = 0, seconds = 0;
+};
+
 // A pass of the lowering and its effect.
 struct ExplainedPass {
   std::string name, reason;
@@ -94,11 +110,12 @@ struct Explanation {
   std::vector<ExplainedPass> passes;  // empty unless ExplainOptions::passes
   std::vector<InnerLoop> loops;       // one per phase that runs with the model
   int64_t text_bytes = 0, scratch_bytes = 0;
-  int registers_needed = 0;  // number of vector registers that the register tile needs
-  std::vector<ExplainedStage> stages;
-  std::vector<double> level_seconds;     // seconds of one core for moving data into each cache
-  double compute_seconds = 0;            // seconds of one core for computing
-  std::optional<MeasuredTime> measured;  // nothing if it never ran and was not to be run now
+  int registers_needed = 0;               // number of vector registers that the register tile needs
+  std::vector<ExplainedStage> stages;     // for a CPU
+  std::vector<ExplainedLaunch> launches;  // for a GPU
+  std::vector<double> level_seconds;      // seconds of one core for moving data into each cache
+  double compute_seconds = 0;             // seconds of one core for computing
+  std::optional<MeasuredTime> measured;   // nothing if it never ran and was not to be run now
 };
 
 // Explains a task of the model at a path. If `model` is empty, the task is one of the database. To

@@ -35,6 +35,20 @@ std::string indented(std::string_view text) {
 
 constexpr size_t kShownInstructions = 40;
 
+std::string lines_text(const InnerLoop& loop, bool all) {
+  std::string text;
+  const size_t shown = all ? loop.text.size() : std::min(loop.text.size(), kShownInstructions);
+  for (size_t i = 0; i < shown; ++i) text += fmt::format("    {}\n", loop.text[i]);
+  if (shown < loop.text.size())
+    text += fmt::format("    and {} more (--code prints all)\n", loop.text.size() - shown);
+  return text;
+}
+
+// The code of a phase on a GPU.
+std::string source_text(const InnerLoop& loop, bool all) {
+  return fmt::format("code of {}:\n{}\n", loop.symbol, lines_text(loop, all));
+}
+
 std::string loop_text(const InnerLoop& loop, const Device& device, bool all) {
   const InstructionMix& mix = loop.mix;
   std::string text = fmt::format("{} of {}: {} instructions in {} bytes\n",
@@ -52,12 +66,7 @@ std::string loop_text(const InnerLoop& loop, const Device& device, bool all) {
   text += fmt::format("  cycles an iteration: at least {:.1f} (ports), {}\n", loop.port_cycles,
                       loop.mca_cycles > 0 ? fmt::format("{:.1f} (LLVM MCA)", loop.mca_cycles)
                                           : "LLVM MCA has no model");
-  text += "  machine code:\n";
-  const size_t shown = all ? loop.text.size() : std::min(loop.text.size(), kShownInstructions);
-  for (size_t i = 0; i < shown; ++i) text += fmt::format("    {}\n", loop.text[i]);
-  if (shown < loop.text.size())
-    text += fmt::format("    and {} more (--code prints all)\n", loop.text.size() - shown);
-  return text + "\n";
+  return text + "  machine code:\n" + lines_text(loop, all) + "\n";
 }
 
 // Bytes that go into each cache from the one behind it.
@@ -82,6 +91,21 @@ std::string traffic_text(const Explanation& e, const Device& device) {
   std::vector<std::string> seconds;
   for (const double amount : e.level_seconds) seconds.push_back(format_seconds(amount));
   add({"time of one core", "", "", format_seconds(e.compute_seconds)}, seconds);
+  return table.text();
+}
+
+// The launches of a GPU, and what each limit alone would take.
+std::string launches_text(const Explanation& e) {
+  Table table({"launch", "blocks", "threads", "registers", "shared", "resident", "arithmetic",
+               "load units", "L2", "waiting", "memory", "predicted"});
+  for (const ExplainedLaunch& launch : e.launches) {
+    table.add({launch.name, format_count(launch.blocks), fmt::format("{:.0f}", launch.threads),
+               fmt::format("{:.0f}", launch.registers), format_count(launch.shared_bytes),
+               fmt::format("{:.0f}", launch.resident_blocks),
+               format_seconds(launch.arithmetic_seconds), format_seconds(launch.units_seconds),
+               format_seconds(launch.l2_seconds), format_seconds(launch.latency_seconds),
+               format_seconds(launch.memory_seconds), format_seconds(launch.seconds)});
+  }
   return table.text();
 }
 
@@ -131,6 +155,11 @@ void print_text(const Explanation& e, const Device& device, const Limits& limits
   } else {
     fmt::print("{}", passes_text(e));
   }
+  if (!e.launches.empty()) {
+    for (const InnerLoop& loop : e.loops) fmt::print("{}", source_text(loop, all_code));
+    fmt::print("analysed:\n{}\n{}", launches_text(e), times_text(e, limits));
+    return;
+  }
   fmt::print(
       "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} "
       "registers\n\n",
@@ -161,6 +190,22 @@ Json to_json(const InnerLoop& loop) {
           {"text", loop.text}};
 }
 
+Json to_json(const ExplainedLaunch& launch) {
+  return {{"name", launch.name},
+          {"blocks", launch.blocks},
+          {"threads", launch.threads},
+          {"registers", launch.registers},
+          {"shared_bytes", launch.shared_bytes},
+          {"resident_blocks", launch.resident_blocks},
+          {"memory_bytes", launch.memory_bytes},
+          {"arithmetic_seconds", launch.arithmetic_seconds},
+          {"units_seconds", launch.units_seconds},
+          {"l2_seconds", launch.l2_seconds},
+          {"latency_seconds", launch.latency_seconds},
+          {"memory_seconds", launch.memory_seconds},
+          {"seconds", launch.seconds}};
+}
+
 void print_json(const Explanation& e, const Limits& limits) {
   Json json = to_json(e.task, limits);
   json["from"] = e.task.from;
@@ -188,6 +233,8 @@ void print_json(const Explanation& e, const Limits& limits) {
                               {"compute_cycles", stage.compute_cycles},
                               {"bytes", stage.bytes}});
   }
+  json["launches"] = Json::array();
+  for (const ExplainedLaunch& launch : e.launches) json["launches"].push_back(to_json(launch));
   json["measured"] = nullptr;
   if (e.measured) {
     json["measured"] = {{"seconds", e.measured->seconds},   {"low", e.measured->low},

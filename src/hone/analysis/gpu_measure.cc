@@ -194,16 +194,26 @@ void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
 
 }  // namespace
 
+double GpuRootMeasure::busiest_blocks(const target::Gpu& gpu) const {
+  return std::ceil(blocks / gpu.sms);
+}
+
+double GpuRootMeasure::rounds(const target::Gpu& gpu) const {
+  return resident_blocks < 1 ? INFINITY : std::ceil(busiest_blocks(gpu) / resident_blocks);
+}
+
+double GpuRootMeasure::memory_seconds(const target::Gpu& gpu) const {
+  return gpu.memory_bandwidth > 0 ? memory_bytes / gpu.memory_bandwidth : 0;
+}
+
 double GpuRootMeasure::seconds(const target::Gpu& gpu) const {
   if (resident_blocks < 1) return INFINITY;
-  const double busiest = std::ceil(blocks / gpu.sms);  // blocks of the SM that has most
-  const double rounds = std::ceil(busiest / resident_blocks);
-  const double throughput = busiest * std::max({arithmetic_cycles, memory_cycles, l2_cycles});
-  const double latency = rounds * latency_cycles;
+  const double throughput =
+      busiest_blocks(gpu) * std::max({arithmetic_cycles, memory_cycles, l2_cycles});
+  const double latency = rounds(gpu) * latency_cycles;
   // What hides latency is other warps, so that both add up where there are few of them.
   const double cycles = std::max(throughput, latency) + 0.2 * std::min(throughput, latency);
-  const double memory = gpu.memory_bandwidth > 0 ? memory_bytes / gpu.memory_bandwidth : 0;
-  return std::max(cycles / (gpu.ghz * 1e9), memory) + kLaunchSeconds;
+  return std::max(cycles / (gpu.ghz * 1e9), memory_seconds(gpu)) + kLaunchSeconds;
 }
 
 double GpuMeasure::seconds(const target::Gpu& gpu) const {

@@ -39,6 +39,10 @@ struct GpuRootMeasure {
   // Cycles of one SM per block by each limit alone, and of one block from its start to its end.
   double arithmetic_cycles = 0, memory_cycles = 0, l2_cycles = 0, latency_cycles = 0;
   double l2_bytes = 0, memory_bytes = 0;  // of all blocks, from L2 and from memory
+  // Returns the rounds in which the multiprocessor that has most blocks runs them, and its blocks.
+  [[nodiscard]] double busiest_blocks(const target::Gpu& gpu) const;
+  [[nodiscard]] double rounds(const target::Gpu& gpu) const;
+  [[nodiscard]] double memory_seconds(const target::Gpu& gpu) const;
   [[nodiscard]] double seconds(const target::Gpu& gpu) const;
 };
 

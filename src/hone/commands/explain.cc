@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/gpu_measure.h"
 #include "hone/backend/registry.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
@@ -149,14 +150,35 @@ Status trace_passes(const ModelTasks& model, size_t task, const schedule::Steps&
       .status();
 }
 
-Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
-               Explanation& out) {
-  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                        space::make_candidate(model.dag(task), steps));
-  HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
-  const target::Cpu& cpu = model.target().cpu();
+const std::string& stage_name(const space::Candidate& candidate, int stage) {
+  return candidate.state.stages[static_cast<size_t>(stage)].name();
+}
+
+void analyse(const space::Candidate& candidate, const target::Gpu& gpu, Explanation& out) {
+  const double cycle = 1e-9 / gpu.ghz;
+  for (const analysis::GpuRootMeasure& root :
+       analysis::measure_gpu(candidate.state, candidate.bounds, gpu).roots) {
+    const double blocks = root.busiest_blocks(gpu);
+    out.launches.push_back({.name = stage_name(candidate, root.stage),
+                            .blocks = root.blocks,
+                            .threads = root.threads,
+                            .registers = root.registers,
+                            .shared_bytes = root.shared_bytes,
+                            .resident_blocks = root.resident_blocks,
+                            .memory_bytes = root.memory_bytes,
+                            .arithmetic_seconds = blocks * root.arithmetic_cycles * cycle,
+                            .units_seconds = blocks * root.memory_cycles * cycle,
+                            .l2_seconds = blocks * root.l2_cycles * cycle,
+                            .latency_seconds = root.rounds(gpu) * root.latency_cycles * cycle,
+                            .memory_seconds = root.memory_seconds(gpu),
+                            .seconds = root.seconds(gpu)});
+  }
+}
+
+void analyse(const space::Candidate& candidate, const target::Cpu& cpu, int threads,
+             Explanation& out) {
   const analysis::CpuMeasure measure =
-      analysis::measure_cpu(candidate.state, candidate.bounds, cpu, model.threads());
+      analysis::measure_cpu(candidate.state, candidate.bounds, cpu, threads);
   const double cycle = 1e-9 / cpu.ghz;
   out.level_seconds.assign(cpu.caches.size(), 0);
   for (const analysis::RootMeasure& root : measure.roots) {
@@ -164,9 +186,21 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
     for (size_t level = 0; level < root.level_cycles.size(); ++level)
       out.level_seconds[level] += root.level_cycles[level] * cycle;
     for (const analysis::StageMeasure& stage : root.stages) {
-      out.stages.push_back({candidate.state.stages[static_cast<size_t>(stage.stage)].name(),
-                            stage.body_cycles, stage.registers, stage.compute_cycles, stage.bytes});
+      out.stages.push_back({stage_name(candidate, stage.stage), stage.body_cycles, stage.registers,
+                            stage.compute_cycles, stage.bytes});
     }
+  }
+}
+
+Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+               Explanation& out) {
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                        space::make_candidate(model.dag(task), steps));
+  HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
+  if (model.target().kind() == target::Kind::kGpu) {
+    analyse(candidate, model.target().gpu(), out);
+  } else {
+    analyse(candidate, model.target().cpu(), model.threads(), out);
   }
   return ok_status();
 }

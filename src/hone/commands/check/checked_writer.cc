@@ -80,6 +80,13 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
   return error(Code::kInternal, "too many faults");
 }
 
+// Returns whether this machine can load and run a library for the session's target.
+static bool runs_here(const Session& session) {
+  const target::Target& target = session.target();
+  if (target.kind() == target::Kind::kGpu) return session.machine().runs(target);
+  return target.cpu().triple == machine::local().target().cpu().triple;
+}
+
 Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts& parts,
                               const CompileOptions& options) {
   Clock& clock = real_clock();
@@ -90,7 +97,7 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     summary_.skipped = "interrupted";
     return ok_status();
   }
-  if (parts.model.target().cpu().triple != machine::local().target().cpu().triple) {
+  if (!runs_here(*parts.model.session)) {
     summary_.skipped = "this machine cannot run the library";
     return ok_status();
   }
