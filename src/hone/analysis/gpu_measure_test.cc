@@ -26,41 +26,8 @@ target::Gpu gpu() {
 // `wide`, each of 8 x 8 threads 8 x 8.
 std::string product(bool wide) {
   const int own = wide ? 8 : 4, threads = 64 / own;
-  return fmt::format(R"(
-cache_write(matmul)
-cache_read(data, matmul.acc)
-cache_read(weight, matmul.acc)
-split(matmul, m, [{0}, {1}], pad)
-split(matmul, n, [{0}, {1}], pad)
-reorder(matmul, [m.0, n.0, m.1, n.1, m.2, n.2])
-fuse(matmul, [m.0, n.0])
-parallel(matmul, m.0@n.0)
-bind(matmul, m.1, thread)
-bind(matmul, n.1, thread)
-unroll(matmul, m.2)
-unroll(matmul, n.2)
-compute_at(matmul.acc, matmul, m.0@n.0)
-scope(matmul.acc, fragment)
-layout(matmul.acc, [m/{1}, n/{1}, m%{1}, n%{1}])
-split(matmul.acc, m, [{1}])
-split(matmul.acc, n, [{1}])
-split(matmul.acc, k, [8], peel)
-reorder(matmul.acc, [k.0, m.0, n.0, k.1, m.1, n.1])
-bind(matmul.acc, m.0, thread)
-bind(matmul.acc, n.0, thread)
-unroll(matmul.acc, m.1)
-unroll(matmul.acc, n.1)
-compute_at(data.cache, matmul.acc, k.0)
-scope(data.cache, shared)
-fuse(data.cache, [m, k])
-split(data.cache, m@k, [64])
-reorder(data.cache, [m@k.1, m@k.0])
-bind(data.cache, m@k.1, thread)
-compute_at(weight.cache, matmul.acc, k.0)
-scope(weight.cache, shared)
-bind(weight.cache, n, thread)
-)",
-                     threads, own);
+  return schedule::product_in_threads(
+      {.m_threads = threads, .m = own, .n_threads = threads, .n = own, .k = 8});
 }
 
 GpuMeasure measure(const compute::Dag& dag, std::string_view text, const target::Gpu& device) {

@@ -34,6 +34,50 @@ unroll(matmul.acc, n.0)
 vectorize(matmul.acc, n.1)
 )";
 
+// Returns a schedule of compute::testing::gemm for a GPU. Each block has m_threads x n_threads
+// threads, and each thread m x n results; `k` terms at a time are copied to shared memory.
+struct ThreadTiles {
+  int m_threads, m, n_threads, n, k = 5;
+};
+inline std::string product_in_threads(const ThreadTiles& t) {
+  return fmt::format(R"(
+cache_write(matmul)
+cache_read(data, matmul.acc)
+cache_read(weight, matmul.acc)
+split(matmul, m, [{0}, {1}], pad)
+split(matmul, n, [{2}, {3}], pad)
+reorder(matmul, [m.0, n.0, m.1, n.1, m.2, n.2])
+fuse(matmul, [m.0, n.0])
+parallel(matmul, m.0@n.0)
+bind(matmul, m.1, thread)
+bind(matmul, n.1, thread)
+unroll(matmul, m.2)
+unroll(matmul, n.2)
+compute_at(matmul.acc, matmul, m.0@n.0)
+scope(matmul.acc, fragment)
+layout(matmul.acc, [m/{1}, n/{3}, m%{1}, n%{3}])
+split(matmul.acc, m, [{1}])
+split(matmul.acc, n, [{3}])
+split(matmul.acc, k, [{4}], peel)
+reorder(matmul.acc, [k.0, m.0, n.0, k.1, m.1, n.1])
+bind(matmul.acc, m.0, thread)
+bind(matmul.acc, n.0, thread)
+unroll(matmul.acc, m.1)
+unroll(matmul.acc, n.1)
+compute_at(data.cache, matmul.acc, k.0)
+scope(data.cache, shared)
+fuse(data.cache, [m, k])
+split(data.cache, m@k, [{5}])
+reorder(data.cache, [m@k.1, m@k.0])
+bind(data.cache, m@k.1, thread)
+compute_at(weight.cache, matmul.acc, k.0)
+scope(weight.cache, shared)
+layout(weight.cache, [n, k])
+bind(weight.cache, n, thread)
+)",
+                     t.m_threads, t.m, t.n_threads, t.n, t.k, t.m_threads * t.n_threads);
+}
+
 // Makes an argument per param. Inputs and constants hold small integers, so that sums are exact in
 // any order.
 inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_t seed) {

@@ -11,41 +11,7 @@ namespace {
 using namespace compute::testing;
 
 // Each block has a tile of 16 x 8 results, each of its 4 x 4 threads 4 x 2 of them.
-constexpr std::string_view kProduct = R"(
-cache_write(matmul)
-cache_read(data, matmul.acc)
-cache_read(weight, matmul.acc)
-split(matmul, m, [4, 4], pad)
-split(matmul, n, [4, 2], pad)
-reorder(matmul, [m.0, n.0, m.1, n.1, m.2, n.2])
-fuse(matmul, [m.0, n.0])
-parallel(matmul, m.0@n.0)
-bind(matmul, m.1, thread)
-bind(matmul, n.1, thread)
-unroll(matmul, m.2)
-unroll(matmul, n.2)
-compute_at(matmul.acc, matmul, m.0@n.0)
-scope(matmul.acc, fragment)
-layout(matmul.acc, [m/4, n/2, m%4, n%2])
-split(matmul.acc, m, [4])
-split(matmul.acc, n, [2])
-split(matmul.acc, k, [5], peel)
-reorder(matmul.acc, [k.0, m.0, n.0, k.1, m.1, n.1])
-bind(matmul.acc, m.0, thread)
-bind(matmul.acc, n.0, thread)
-unroll(matmul.acc, m.1)
-unroll(matmul.acc, n.1)
-compute_at(data.cache, matmul.acc, k.0)
-scope(data.cache, shared)
-fuse(data.cache, [m, k])
-split(data.cache, m@k, [16])
-reorder(data.cache, [m@k.1, m@k.0])
-bind(data.cache, m@k.1, thread)
-compute_at(weight.cache, matmul.acc, k.0)
-scope(weight.cache, shared)
-layout(weight.cache, [n, k])
-bind(weight.cache, n, thread)
-)";
+const std::string kProduct = product_in_threads({.m_threads = 4, .m = 4, .n_threads = 4, .n = 2});
 
 Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text) {
   HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
