@@ -24,6 +24,11 @@ class Commands(Case):
             self.assertIn(name, devices)
             self.assertIn(name, self.succeed("devices"))
         self.assertGreater(devices["host"]["cores"], 0)
+        self.assertEqual((devices["host"]["kind"], devices["cuda-sm_90a"]["kind"]), ("CPU", "GPU"))
+        self.assertEqual(devices["cuda-sm_90a"]["key"], "sm_90a-132sm-50M-80G")
+        for name in ("cuda", "opencl"):  # of this machine: described, or the reason why there is none
+            self.assertIn("key" if "key" in devices[name] else "missing", devices[name])
+            self.assertIn(devices[name].get("key") or devices[name]["missing"], self.succeed("devices"))
 
     def test_devices_looks_how_the_cores_stand_to_each_other(self):
         state = self.succeed_json("devices", "--cores")

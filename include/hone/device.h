@@ -22,11 +22,23 @@ struct DeviceCache {
   int shared_by = 1;  // number of cores that share one such cache
 };
 
+// A GPU, or another device that OpenCL offers.
+struct GpuDevice {
+  std::string interface;     // "CUDA" or "OpenCL"
+  std::string architecture;  // such as "sm_90a" or "opencl-pocl"
+  int multiprocessors = 1;   // the compute units of OpenCL
+  double ghz = 0;
+  double flops = 0;  // float32 operations per second, without matrix instructions
+  int64_t l2_bytes = 0, memory_bytes = 0;
+  double memory_bandwidth = 0;  // in bytes per second
+};
+
 struct Device {
-  std::string name;         // as TargetOptions::device takes it
-  std::string key;          // the name under which records of it are stored
+  std::string name;              // as TargetOptions::device takes it
+  std::string key;               // the name under which records of it are stored
+  std::optional<GpuDevice> gpu;  // of a GPU; the numbers up to `caches` are those of a CPU
   std::string triple, cpu;  // as LLVM names them, such as "x86_64-linux-gnu" and "sapphirerapids"
-  int cores = 1;            // cores that this process may use, or that the description has
+  int cores = 0;            // cores that this process may use, or that the description has
   double ghz = 0;           // nominal clock
   int vector_bytes = 0;     // width of the widest vector register that code uses
   int vector_registers = 0;
@@ -35,9 +47,11 @@ struct Device {
   std::string text;                 // one line per property
 };
 
-// Returns the names of all devices; "host", which is this machine, is the first.
+// Returns the names of all devices; "host", which is this machine, is the first. "cuda" and
+// "opencl" are the GPUs of this machine, if it has some.
 [[nodiscard]] HONE_API std::vector<std::string> device_names();
-// Finds a device by its name. The error lists the known names.
+// Finds a device by its name. The error lists the known names, or says why there is no such GPU
+// here. Nothing can be compiled for GPUs yet.
 [[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host");
 
 // A rate of one core alone, and one of all cores together.

@@ -10,7 +10,22 @@
 namespace hone::tool {
 namespace {
 
+Json to_json(const GpuDevice& gpu, const Device& device) {
+  return {{"name", device.name},
+          {"key", device.key},
+          {"kind", "GPU"},
+          {"interface", gpu.interface},
+          {"architecture", gpu.architecture},
+          {"multiprocessors", gpu.multiprocessors},
+          {"ghz", gpu.ghz},
+          {"flops", gpu.flops},
+          {"l2_bytes", gpu.l2_bytes},
+          {"memory_bytes", gpu.memory_bytes},
+          {"memory_bandwidth", gpu.memory_bandwidth}};
+}
+
 Json to_json(const Device& t) {
+  if (t.gpu) return to_json(*t.gpu, t);
   Json caches = Json::array();
   for (const DeviceCache& cache : t.caches) {
     caches.push_back({{"level", cache.level},
@@ -20,6 +35,7 @@ Json to_json(const Device& t) {
   }
   return {{"name", t.name},
           {"key", t.key},
+          {"kind", "CPU"},
           {"triple", t.triple},
           {"cpu", t.cpu},
           {"cores", t.cores},
@@ -27,6 +43,11 @@ Json to_json(const Device& t) {
           {"vector_bytes", t.vector_bytes},
           {"vector_registers", t.vector_registers},
           {"caches", caches}};
+}
+
+// A GPU that this machine does not have.
+Json missing(const std::string& name, const Status& status) {
+  return {{"name", name}, {"kind", "GPU"}, {"missing", status.message()}};
 }
 
 Json to_json(const Roofline& roofline) {
@@ -90,14 +111,17 @@ Status show_devices(const Options& options) {
   Json json = Json::array();
   std::string text;
   for (const std::string& name : device_names()) {
-    HONE_ASSIGN_OR_RETURN(const Device device, find_device(name));
+    const Result<Device> device = find_device(name);
     const bool measured = roofline && name == "host";
     if (options.json) {
-      json.push_back(to_json(device));
+      json.push_back(device.ok() ? to_json(*device) : missing(name, device.status()));
       if (measured) json.back()["roofline"] = to_json(*roofline);
     } else {
-      text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", device.text,
-                          measured ? describe(*roofline) : "");
+      text += fmt::format(
+          "{}{}{}\n", text.empty() ? "" : "\n",
+          device.ok() ? device->text
+                      : fmt::format("name: {}\nmissing: {}\n", name, device.status().message()),
+          measured ? describe(*roofline) : "");
       while (text.size() > 1 && text[text.size() - 2] == '\n') text.pop_back();
     }
   }
@@ -109,8 +133,8 @@ Status show_devices(const Options& options) {
 
 Command devices_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* app =
-      root.add_subcommand("devices", "List this machine and the devices that can be compiled for");
+  CLI::App* app = root.add_subcommand(
+      "devices", "List this machine, its GPUs, and the devices that are described");
   CLI::Option* measure =
       app->add_flag("--measure", options->measure,
                     "First measure this machine's limits in about 5 seconds and store them:\n"

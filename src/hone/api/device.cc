@@ -12,25 +12,49 @@
 #include "hone/trial/roofline.h"
 
 namespace hone {
+namespace {
+
+void describe(const target::Cpu& cpu, Device& device) {
+  device.triple = cpu.triple;
+  device.cpu = cpu.model;
+  device.cores = cpu.cores;
+  device.ghz = cpu.ghz;
+  device.vector_bytes = cpu.vector_bytes;
+  device.vector_registers = cpu.vector_registers;
+  device.core_flops = 2.0 * cpu.fma_per_cycle * cpu.lanes(4) * cpu.ghz * 1e9;
+  for (const target::Cache& cache : cpu.caches)
+    device.caches.push_back({cache.level, cache.bytes, cache.line_bytes, cache.shared_by});
+}
+
+void describe(const target::Gpu& gpu, Device& device) {
+  device.gpu = {.interface = std::string(target::api_name(gpu.api)),
+                .architecture = gpu.arch,
+                .multiprocessors = gpu.sms,
+                .ghz = gpu.ghz,
+                .flops = 2.0 * gpu.fma_per_cycle * gpu.sms * gpu.ghz * 1e9,
+                .l2_bytes = gpu.l2_bytes,
+                .memory_bytes = gpu.memory_bytes,
+                .memory_bandwidth = gpu.memory_bandwidth};
+}
+
+}  // namespace
 
 std::vector<std::string> device_names() { return target::names(); }
 
 Result<Device> find_device(const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
-  const target::Cpu& cpu = target.cpu();
   Device device = {.name = target.name,
                    .key = target::device_key(target),
-                   .triple = cpu.triple,
-                   .cpu = cpu.model,
-                   .cores = cpu.cores,
-                   .ghz = cpu.ghz,
-                   .vector_bytes = cpu.vector_bytes,
-                   .vector_registers = cpu.vector_registers,
-                   .core_flops = 2.0 * cpu.fma_per_cycle * cpu.lanes(4) * cpu.ghz * 1e9,
+                   .gpu = {},
+                   .triple = {},
+                   .cpu = {},
                    .caches = {},
                    .text = target::describe(target)};
-  for (const target::Cache& cache : cpu.caches)
-    device.caches.push_back({cache.level, cache.bytes, cache.line_bytes, cache.shared_by});
+  if (target.kind() == target::Kind::kGpu) {
+    describe(target.gpu(), device);
+  } else {
+    describe(target.cpu(), device);
+  }
   return device;
 }
 

@@ -7,6 +7,12 @@ namespace hone::machine {
 Result<target::Target> Machine::find(std::string_view name) const {
   if (name == "host") return target();
   HONE_ASSIGN_OR_RETURN(target::Target found, target::find(name));
+  if (found.kind() != target::Kind::kCpu)
+    return error(
+        Code::kUnsupported,
+        "device {} is a GPU, for which nothing can be compiled yet; expected a CPU, such as "
+        "host",
+        name);
   if (!name.starts_with("host-")) return found;
   // A part of the machine has fewer instructions; the rest is the machine's.
   const target::Cpu& whole = target().cpu();

@@ -67,7 +67,7 @@ class Machine {
   [[nodiscard]] virtual const Conditions& conditions() const = 0;
 
   // Finds a device by its name: "host" is this machine, "host-..." a part of it, and any other name
-  // is one that target::find knows.
+  // is one that target::find knows. A GPU is an error: nothing makes code for it yet.
   [[nodiscard]] Result<target::Target> find(std::string_view name) const;
   // Returns whether code for the target runs on this machine, so that it can be measured.
   [[nodiscard]] bool runs(const target::Target& target) const;

@@ -17,11 +17,22 @@ TEST(Machine, host_is_the_machine_and_other_names_are_descriptions) {
   EXPECT_NE(target::device_key(target), target::device_key(target::host()));
   EXPECT_EQ(machine.find("aarch64-neon").value().name, "aarch64-neon");
   EXPECT_EQ(machine.find("nothing").status().code(), Code::kNotFound);
-  for (const std::string& name : target::names()) {
+  for (const char* device : {"host", "host-avx2", "x86-64-avx2", "x86-64-avx512", "aarch64-neon"}) {
+    const std::string name = device;
     const target::Target found = machine.find(name).value();
     EXPECT_EQ(machine.runs(found), name.starts_with("host")) << name;
     EXPECT_EQ(machine.find_measurable(name).ok(), machine.runs(found)) << name;
     EXPECT_TRUE(found.cpu().cores == 1 || !name.starts_with("host")) << name;
+  }
+}
+
+TEST(Machine, a_gpu_is_one_error) {
+  for (const char* name : {"cuda-sm_80", "cuda-sm_90a", "opencl-pocl", "opencl-generic"}) {
+    const Status status = local().find(name).status();
+    EXPECT_EQ(status.code(), Code::kUnsupported);
+    EXPECT_TRUE(status.message().starts_with(fmt::format("device {} is a GPU", name)))
+        << status.message();
+    EXPECT_EQ(local().find_measurable(name).status().message(), status.message());
   }
 }
 

@@ -1,10 +1,10 @@
 #include "hone/target/cpu_devices.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "hone/base/status.h"
 #include "hone/target/cpuid.h"
+#include "hone/target/key_text.h"
 #include "hone/target/machine_table.h"
 #include "hone/target/topology.h"
 
@@ -54,20 +54,6 @@ Cpu from_description(const Description& d) {
   return cpu;
 }
 
-std::string size_text(int64_t bytes) {
-  if (bytes % (1024 * 1024) == 0) return fmt::format("{}M", bytes / (1024 * 1024));
-  return fmt::format("{}K", bytes / 1024);
-}
-
-// Parses what size_text returns; 0 for any other text.
-int64_t parse_size(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || text.data() + text.size() - end != 1) return 0;
-  if (number <= 0 || number >= int64_t{1} << 40) return 0;
-  return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : 0;
-}
-
 // ISA-CPU-CORESc-L1-L2-L3, where the CPU's name may have dashes, too.
 struct KeyParts {
   std::string isa, cpu;
@@ -76,19 +62,12 @@ struct KeyParts {
 };
 KeyParts parse_key(std::string_view key) {
   KeyParts parts;
-  const auto cut = [&] {  // the part behind the last dash
-    const size_t dash = key.rfind('-');
-    const std::string_view part = dash == key.npos ? std::string_view() : key.substr(dash + 1);
-    key = key.substr(0, dash == key.npos ? 0 : dash);
-    return part;
-  };
-  std::string_view part = cut();
-  for (; parse_size(part) > 0; part = cut())
+  std::string_view part = cut_last_part(key);
+  for (; parse_size(part) > 0; part = cut_last_part(key))
     parts.caches.insert(parts.caches.begin(), parse_size(part));
-  const auto [end, status] = std::from_chars(part.data(), part.data() + part.size(), parts.cores);
+  parts.cores = parse_count(part, "c");
   const size_t dash = key.find('-');
-  if (status != std::errc() || std::string_view(end, part.end()) != "c" || dash == key.npos)
-    return {};
+  if (parts.cores == 0 || dash == key.npos) return {};
   parts.isa = key.substr(0, dash);
   parts.cpu = key.substr(dash + 1);
   return parts;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hone/dtype.h"
@@ -13,6 +14,9 @@
 namespace hone::target {
 
 enum class GpuApi : uint8_t { kCuda, kOpenCl };
+[[nodiscard]] constexpr std::string_view api_name(GpuApi api) {
+  return api == GpuApi::kCuda ? "CUDA" : "OpenCL";
+}
 
 // An instruction that adds the product of two small matrices to a third one, C[m, n] += A[m, k] *
 // B[k, n], with all lanes of a warp.

@@ -40,9 +40,11 @@ struct Target {
 // Returns the machine that this process runs on: its ISA is from CPUID, its topology from hwloc,
 // and the cgroup's quota and the affinity mask limit its cores.
 [[nodiscard]] const Target& host();
-// Returns a named description ("host" is one). `Cpu::cores` is as described. The error lists the
-// known names.
+// Finds a device by its name: "host", one that is described, or "cuda" and "opencl", the first GPU
+// of this machine that the driver of CUDA, or of OpenCL, knows. The error lists the known names, or
+// says why there is no such GPU here.
 [[nodiscard]] Result<Target> find(std::string_view name);
+// Returns all names, also those of GPUs that are not here.
 [[nodiscard]] std::vector<std::string> names();
 // Returns whether code for `part`, a target of this kind of machine, runs on `machine`: it needs no
 // feature that the machine lacks.
@@ -50,14 +52,12 @@ struct Target {
 // Returns whether the target describes this machine or a subset of its features, so that kernels
 // for it can be measured here.
 [[nodiscard]] bool runs_here(const Target& target);
-// Finds a target that runs_here(); any other is an error.
-[[nodiscard]] Result<Target> find_here(std::string_view name);
 // Returns the key of the device in the database. It has what changes speed, not the name:
-// "avx512-sapphirerapids-2c-48K-2M-480M".
+// "avx512-sapphirerapids-2c-48K-2M-480M" or "sm_90a-132sm-50M-80G".
 [[nodiscard]] std::string device_key(const Target& target);
 // Returns a device for a key from any machine. If a named one has the key, it is that; else numbers
 // that are not in the key (clock, sharing of the last cache, bandwidths) are those of a typical
-// part of its design. Its features are only the minimum of its instruction set, so it serves to
+// part of its design. A CPU's features are only the minimum of its instruction set, so it serves to
 // look at records from that device, not to compile for it. The error is kUnsupported if the design
 // is not known.
 [[nodiscard]] Result<Target> of_key(std::string_view key);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "hone/base/hash.h"
+#include "hone/commands/training/training_data.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/db/record_arrays.h"
 #include "hone/learn/bound_scores.h"
@@ -198,6 +199,7 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const learn::Dataset> 
   Rows rows;
   for (const learn::Dataset& dataset : datasets) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::of_key(dataset.device));
+    HONE_RETURN_IF_ERROR(check_has_features(target));
     HONE_RETURN_IF_ERROR(rows.add(dataset, target));
   }
   rows.meta["space_version"] = kScheduleVersion;

@@ -27,10 +27,17 @@ std::pair<std::string, std::string> split_device(std::string_view text) {
 
 Result<target::Target> measured_target(std::string_view text) {
   const std::string name = split_device(text).first;
-  Result<target::Target> target = target::find(name);
-  if (target.ok()) return target;
-  Result<target::Target> by_key = target::of_key(name);
-  return by_key.ok() ? std::move(by_key) : std::move(target);
+  const Result<target::Target> named = target::find(name);
+  Result<target::Target> by_key = named.ok() ? named : target::of_key(name);
+  if (!by_key.ok()) return named;
+  HONE_RETURN_IF_ERROR(check_has_features(*by_key));
+  return by_key;
+}
+
+Status check_has_features(const target::Target& target) {
+  if (target.kind() == target::Kind::kCpu) return ok_status();
+  return error(Code::kUnsupported, "device {} is a GPU, expected a CPU: cost models know no others",
+               target.name);
 }
 
 std::string MeasuredDevice::text() const {

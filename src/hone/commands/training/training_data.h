@@ -28,6 +28,8 @@ struct MeasuredDevice {
                                                            std::string_view text);
 // Returns the target that such a text names.
 [[nodiscard]] Result<target::Target> measured_target(std::string_view text);
+// Returns an error for a device of which cost models compute no features.
+[[nodiscard]] Status check_has_features(const target::Target& target);
 
 struct MeasuredData {
   target::Target target;

@@ -95,6 +95,7 @@ void describe_device(const Api& api, Ordinal ordinal, DeviceProperties& out) {
   out.shares_memory = attribute(kIntegrated) != 0;
   out.capability = 10 * attribute(kCapabilityMajor) + attribute(kCapabilityMinor);
   out.has_half = out.capability >= 53;
+  out.has_double = out.has_subgroups = true;
   out.compute_units = attribute(kMultiprocessors);
   out.clock_khz = attribute(kClockRate);
   out.warp_threads = attribute(kWarpSize);

@@ -17,6 +17,8 @@ struct DeviceProperties {
   bool is_cpu = false;         // OpenCL on the host's cores
   bool shares_memory = false;  // its memory is the host's
   bool has_half = false;       // computes with 16-bit floats
+  bool has_double = false;     // computes with 64-bit floats
+  bool has_subgroups = false;  // threads of a warp exchange values
   int32_t compute_units = 0;   // multiprocessors of CUDA
   int32_t clock_khz = 0;
   int32_t capability = 0;  // CUDA: 10 * major + minor

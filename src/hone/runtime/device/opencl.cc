@@ -99,8 +99,11 @@ void describe_device(const Api& api, const DeviceList& list, int index, DevicePr
   size_t bytes = 0;
   if (api.device_info(id, kExtensions, 0, nullptr, &bytes) == kSuccess && bytes > 0) {
     char* names = static_cast<char*>(calloc(bytes + 1, 1));
-    if (names != nullptr && api.device_info(id, kExtensions, bytes, names, nullptr) == kSuccess)
+    if (names != nullptr && api.device_info(id, kExtensions, bytes, names, nullptr) == kSuccess) {
       out.has_half = strstr(names, "cl_khr_fp16") != nullptr;
+      out.has_double = strstr(names, "cl_khr_fp64") != nullptr;
+      out.has_subgroups = strstr(names, "cl_khr_subgroups") != nullptr;
+    }
     free(names);
   }
   out.compute_units = static_cast<int32_t>(number_of<UInt>(api, id, kComputeUnits));
