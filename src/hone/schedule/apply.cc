@@ -313,9 +313,14 @@ Status apply_layout(const Layout& step, State& state) {
   layout.reserve(step.dims.size());
   for (const std::string& text : step.dims) {
     std::string_view rest = text;
+    LayoutDim dim;
+    if (const size_t plus = rest.find('+'); plus != std::string_view::npos) {
+      if (!parse_int(rest.substr(plus + 1), dim.pad))
+        return invalid("expected a number of elements after '+', found '{}'", text);
+      rest = rest.substr(0, plus);
+    }
     const size_t slash = rest.find('/'), percent = rest.find('%');
     const size_t end = std::min(std::min(slash, percent), rest.size());
-    LayoutDim dim;
     dim.axis = dimension_of_axis(*stage.info, rest.substr(0, end));
     if (dim.axis < 0) return invalid("{} stores no axis {}", step.stage, rest.substr(0, end));
     if (slash != std::string_view::npos) {

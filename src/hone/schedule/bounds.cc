@@ -115,11 +115,6 @@ class Inference {
     }
     return interval;
   }
-  // A tile in shared memory has room for padded points, but only those that exist are computed:
-  // what their readers make of the rest is not stored.
-  static bool ends_padding(const StageState& stage) {
-    return stage.scope == ir::Scope::kShared && stage.compute.kind == AttachKind::kAt;
-  }
   bool padded_split(int s, int loop) const {
     const StageState& stage = state_.stages[s];
     if (stage.loops[loop].pad && !stage.loops[loop].children.empty()) return true;
@@ -375,6 +370,10 @@ Result<Bounds> infer_bounds(const State& state) {
   return bounds;
 }
 
+bool ends_padding(const StageState& stage) {
+  return stage.scope == ir::Scope::kShared && stage.compute.kind == AttachKind::kAt;
+}
+
 std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output) {
   const std::vector<StoredDim>& stored = bounds.storage[output];
   const bool laid_out = !stage.layout.empty() && output == 0;
@@ -385,7 +384,9 @@ std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& b
     return shape;
   }
   for (const LayoutDim& dim : stage.layout) {
-    shape.push_back(dim.modulo > 0 ? dim.modulo : ceil_div(stored[dim.axis].extent, dim.divide));
+    const int64_t digits =
+        dim.modulo > 0 ? dim.modulo : ceil_div(stored[dim.axis].extent, dim.divide);
+    shape.push_back(digits + dim.pad);
   }
   return shape;
 }

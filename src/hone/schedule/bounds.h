@@ -89,6 +89,10 @@ struct Bounds {
 // are refused here.
 [[nodiscard]] Result<Bounds> infer_bounds(const State& state);
 
+// Returns whether a stage tests its points where its readers are padded: a tile in shared memory
+// has room for the padding, but only points that exist are computed. What its readers make of the
+// rest is not stored.
+[[nodiscard]] bool ends_padding(const StageState& stage);
 // Returns the range of a linear form over all iterations of its loops.
 [[nodiscard]] std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds);
 // Returns the physical shape of the buffer of an output, after layout.

@@ -109,7 +109,7 @@ class Legality {
         for (size_t a = 0; a < access.index[d].coef.size(); ++a) {
           const int64_t coef = access.index[d].coef[a];
           if (coef == 0) continue;
-          padded = padded || bounds_.stages[s].axes[a].pad;
+          padded = padded || (bounds_.stages[s].axes[a].pad && !ends_padding(state_.stages[s]));
           const auto [first, last] = axis_range(s, a);
           low += coef * (coef < 0 ? last : first);
           high += coef * (coef < 0 ? first : last);

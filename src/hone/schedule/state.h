@@ -53,6 +53,7 @@ struct LayoutDim {
   int axis;  // dimension of the buffer
   int64_t divide = 1;
   int64_t modulo = 0;  // 0 for the leftmost digit, which has none
+  int64_t pad = 0;     // elements that the dimension has beyond these, which nothing uses
 };
 
 enum class AttachKind : uint8_t { kRoot, kAt };

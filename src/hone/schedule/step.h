@@ -94,7 +94,8 @@ struct SetScope {
   bool operator==(const SetScope&) const = default;
 };
 // The stage's buffer gets this order and blocking of axes: ["oc/32", "ic", "oc/16%2", "oc%16"].
-// Every digit of every axis occurs once, and for one axis larger divisors come first.
+// Every digit of every axis occurs once, and for one axis larger divisors come first. "oc%16+4" has
+// four more elements, which stay unused, so that neighbours in shared memory lie in other banks.
 struct Layout {
   std::string stage;
   std::vector<std::string> dims;

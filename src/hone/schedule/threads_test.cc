@@ -54,6 +54,14 @@ TEST(threads, loops_and_scopes_reach_the_program) {
   }
 }
 
+TEST(threads, rows_of_shared_memory_may_be_longer_than_what_they_hold) {
+  const std::string steps = kProduct + "layout(weight.cache, [n, k+3])\n";
+  expect_threads(gemm(33, 17, 13), steps);
+  const Result<ir::Program> program = lower_threads(gemm(33, 17, 13), steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_NE(ir::print(*program).find("alloc shared weight.cache: f32[8, 8]"), std::string::npos);
+}
+
 // What is beyond the end of a padded tile is read from shared memory, but not from the task's data.
 TEST(threads, a_shared_copy_of_a_padded_tile_reads_what_exists) {
   const Result<ir::Program> program = lower_threads(gemm(17, 9, 4), kProduct);

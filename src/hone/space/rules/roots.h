@@ -17,4 +17,9 @@ struct Root {
 // Returns each stage by itself, a reduction together with the pointwise stage that follows it.
 [[nodiscard]] std::vector<Root> roots_of(const schedule::State& state);
 
+// Returns for each axis of E, the pointwise epilogue of a reduction R, the name of the spatial axis
+// of R that it corresponds to; nullopt unless they correspond one to one.
+[[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
+                                                                 const schedule::StageInfo& r);
+
 }  // namespace hone::space

@@ -5,6 +5,7 @@
 
 #include "hone/space/rules/cpu/panels.h"
 #include "hone/space/rules/cpu/tile_nest.h"
+#include "hone/space/rules/roots.h"
 
 namespace hone::space {
 
@@ -149,11 +150,6 @@ void add_decisions(SketchBuilder& builder, const schedule::StageInfo& e,
 // Returns the names of a stage's axes with more than one point.
 [[nodiscard]] std::vector<std::string> long_axes(const SketchBuilder& builder,
                                                  const std::string& stage);
-
-// Returns for each of E's axes the name of the spatial axis of R that it corresponds to; nullopt
-// unless they correspond one to one.
-[[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
-                                                                 const schedule::StageInfo& r);
 
 // Returns E's axis of rows that suits the vector lanes better than its few columns (row_lanes.cc),
 // or -1 if there is none. `names` are the names of E's axes in R.

@@ -179,40 +179,6 @@ const compute::Access* packable(const schedule::State& state, const schedule::St
   return best;
 }
 
-std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
-                                                   const schedule::StageInfo& r) {
-  const compute::Access* access = nullptr;
-  for (const compute::Access& read : e.reads) {
-    if (read.buffer != r.stage.outputs[0].buffer) continue;
-    if (access) return std::nullopt;  // one read, maybe chosen by a select: it is inside anyway
-    access = &read;
-  }
-  if (!access) return std::nullopt;
-  std::vector<std::string> names(e.axes.size());
-  for (size_t d = 0; d < access->index.size(); ++d) {
-    int from = -1, to = -1;
-    for (size_t a = 0; a < e.axes.size(); ++a) {
-      if (access->index[d].coef[a] == 0) continue;
-      if (access->index[d].coef[a] != 1 || from >= 0) return std::nullopt;
-      from = static_cast<int>(a);
-    }
-    for (size_t a = 0; a < r.axes.size(); ++a) {
-      if (r.writes[0][d].coef[a] == 0) continue;
-      if (r.writes[0][d].coef[a] != 1 || to >= 0) return std::nullopt;
-      to = static_cast<int>(a);
-    }
-    if (from < 0 && to < 0) continue;
-    if (from < 0 || to < 0 || access->index[d].constant != r.writes[0][d].constant)
-      return std::nullopt;
-    if (e.axes[from].extent != r.axes[to].extent) return std::nullopt;
-    names[from] = r.axes[to].var->name;
-  }
-  for (const std::string& name : names) {
-    if (name.empty()) return std::nullopt;
-  }
-  return names.size() == static_cast<size_t>(r.num_spatial()) ? std::optional(names) : std::nullopt;
-}
-
 std::string add_copy(SketchBuilder& builder, std::string buffer, const std::string& reader) {
   if (!builder.add_step(schedule::CacheRead{std::move(buffer), reader}).ok()) return "";
   return builder.state.stages[builder.state.find_stage(reader) - 1].name();

@@ -1,8 +1,8 @@
 // space/rules/gpu/gpu_testing.h - for tests: runs points of a GPU's space in the interpreter.
 #pragma once
 
+#include "hone/ir/passes/pipeline.h"
 #include "hone/ir/printer.h"
-#include "hone/ir/simplify.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/space.h"
 
@@ -20,18 +20,21 @@ inline void expect_candidate(const Candidate& candidate, double tolerance) {
   SCOPED_TRACE(schedule::to_string(candidate.steps));
   Result<ir::Program> program = schedule::lower_raw(candidate.state, candidate.bounds);
   ASSERT_TRUE(program.ok()) << program.status().message();
-  program = ir::simplify(*std::move(program));
+  program = ir::run_pipeline(ir::gpu_pipeline(), *std::move(program));
+  ASSERT_TRUE(program.ok()) << program.status().message();
   SCOPED_TRACE(ir::print(*program));
   schedule::expect_close(schedule::outputs_of(compute::naive_program(*candidate.dag), 1),
                          schedule::outputs_of(*program, 1), tolerance);
 }
 
-// Runs the default point of each sketch, and random points of the space.
+// Runs the default point of each sketch, and random points of the space. A sketch whose default
+// point is illegal would be missing, hence the number of sketches.
 inline void expect_points(const compute::Dag& dag, int samples, double tolerance = 1e-5,
-                          const target::Target& target = small_gpu()) {
+                          const target::Target& target = small_gpu(), int sketches = 1) {
   SCOPED_TRACE(compute::describe(dag));
   const Result<Space> space = Space::create(dag, target);
   ASSERT_TRUE(space.ok()) << space.status().message();
+  EXPECT_GE(space->num_sketches(), sketches);
   std::vector<Point> points = space->default_points();
   Rng rng(7);
   for (int i = 0; i < samples; ++i) points.push_back(space->sample(rng));

@@ -6,6 +6,7 @@ namespace {
 bool always(const Task&) { return true; }
 
 constexpr Rule kStageRules[] = {
+    {"tiles", always, add_tiles, true},
     {"points", always, add_points},
 };
 

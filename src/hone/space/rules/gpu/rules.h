@@ -16,6 +16,14 @@ namespace hone::space {
 // Adds each stage by itself, or R with E, with points that each thread computes alone.
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
+// Adds each stage by itself, or R with E, with reductions of reused operands in tiles of blocks,
+// threads and registers.
+[[nodiscard]] Fit add_tiles(SketchBuilder& builder, const Task& task);
+
+// Adds R with E in such tiles; returns false if they have no reuse, after which the builder may
+// have steps that change nothing.
+[[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
+                                         const std::string& reduction);
 // Adds a group for a stage of a sketch, of any kind, and for the reduction that is computed inside
 // of it, if there is one.
 void add_stage_points(SketchBuilder& builder, const std::string& stage,

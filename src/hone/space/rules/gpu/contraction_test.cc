@@ -1,0 +1,97 @@
+#include "hone/compute/dag_testing.h"
+#include "hone/space/rules/gpu/gpu_testing.h"
+
+namespace hone::space {
+namespace {
+
+using namespace compute::testing;
+
+constexpr int64_t kOdd[] = {1, 2, 3, 7, 13, 17, 31, 33, 97};
+
+std::string default_steps(const compute::Dag& dag, const target::Target& target) {
+  const Result<Space> space = Space::create(dag, target);
+  EXPECT_TRUE(space.ok()) << space.status().message();
+  return schedule::to_string(space->steps(space->default_point()));
+}
+
+TEST(gpu_contraction, products_of_odd_extents) {
+  for (const int64_t n : kOdd) {
+    expect_points(gemm(n, 98 - n, 17), 6);
+    expect_points(gemm(33, n, 13), 3);
+    expect_points(gemm(17, 24, n), 3);
+    expect_points(product_of_two(2, n, 13, 31), 3);
+    expect_points(few_columns(31, n, 17, n % 2 == 0), 2);
+  }
+}
+
+TEST(gpu_contraction, convolutions_of_odd_extents) {
+  for (const int64_t n : {1, 2, 3, 7, 13}) {
+    ConvShape shape;
+    shape.h = n + 2, shape.w = 15 - n, shape.ic = n, shape.oc = 17, shape.residual = n % 2 == 0;
+    expect_points(conv2d(shape), 6, 1e-5, small_gpu(), 2);
+    shape.stride = 2, shape.ic = 5, shape.oc = n;
+    expect_points(conv2d(shape), 4, 1e-5, small_gpu(), 2);
+    expect_points(grouped_conv2d(n + 1, 7, 3, 5, 8, 1 + n % 2), 4, 1e-5, small_gpu(), 2);
+    expect_points(depthwise(n + 2, 9, 12, 1 + n % 2), 4, 1e-5, small_gpu(), 2);
+  }
+  expect_points(inverted_residual(7, 5, 3, 12, 4), 3, 1e-5, small_gpu(), 2);
+}
+
+TEST(gpu_contraction, a_product_has_copies_in_shared_memory_and_sums_in_registers) {
+  const std::string steps = default_steps(gemm(256, 256, 256), small_gpu());
+  EXPECT_NE(steps.find("scope(matmul.acc, fragment)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(data.cache, shared)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(weight.cache, shared)"), std::string::npos) << steps;
+}
+
+// A block copies each element that its tile needs once: so many are read from global memory.
+TEST(gpu_contraction, blocks_read_their_operands_once) {
+  const int64_t m = 64, n = 64, k = 32;
+  const compute::Dag dag = gemm(m, n, k);
+  const Result<Space> space = Space::create(dag, small_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const Point point = space->default_point();
+  const Result<Candidate> candidate = space->instantiate(point);
+  ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+  const Result<ir::Program> program = schedule::lower_raw(candidate->state, candidate->bounds);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  std::vector<Tensor> args = schedule::integer_arguments(*program, 1);
+  ir::TouchReport report;
+  ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
+  const int64_t blocks = program->phases.back().num_tiles();
+  const ir::Touch* data = report.find(program->params[0].buffer, false);
+  ASSERT_NE(data, nullptr);
+  EXPECT_LE(data->count, blocks * m * k);
+  EXPECT_LT(data->count, m * n * k / 4) << "each element would be read for each result";
+}
+
+TEST(gpu_contraction, blocks_keep_to_the_limits_of_the_device) {
+  target::Target target = small_gpu();
+  target.gpu().threads_per_block = 64;
+  target.gpu().shared_bytes = 2048;
+  target.gpu().registers_per_thread = 40;
+  expect_points(gemm(97, 64, 33), 5, 1e-5, target);
+  const Result<Space> space = Space::create(gemm(97, 64, 33), target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  Rng rng(3);
+  for (int i = 0; i < 50; ++i) {
+    const Result<Candidate> candidate = space->instantiate(space->sample(rng));
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    int64_t shared = 0;
+    for (size_t s = 0; s < candidate->state.stages.size(); ++s) {
+      const schedule::StageState& stage = candidate->state.stages[s];
+      int64_t threads = 1, elements = 4;
+      for (const int leaf : stage.thread_loops())
+        threads *= candidate->bounds.stages[s].loops[static_cast<size_t>(leaf)].extent;
+      EXPECT_LE(threads, 64);
+      if (stage.scope != ir::Scope::kShared) continue;
+      for (const int64_t d : schedule::storage_shape(stage, candidate->bounds.stages[s]))
+        elements *= d;
+      shared += elements;
+    }
+    EXPECT_LE(shared, 2048) << schedule::to_string(candidate->steps);
+  }
+}
+
+}  // namespace
+}  // namespace hone::space
