@@ -22,7 +22,8 @@ requirements=(scripts/requirements.txt)
 for argument in "$@"; do
   case "$argument" in
     --with-openvino) requirements+=(scripts/requirements-openvino.txt) ;;
-    *) echo "usage: scripts/setup.sh [--with-openvino]" >&2; exit 2 ;;
+    --with-nvrtc) requirements+=(scripts/requirements-nvrtc.txt) ;;
+    *) echo "usage: scripts/setup.sh [--with-openvino] [--with-nvrtc]" >&2; exit 2 ;;
   esac
 done
 
@@ -85,7 +86,7 @@ install_python() {
   local stamp wanted
   stamp="$venv/.installed"
   wanted=$(cat "${requirements[@]}")
-  # What is there and asked for no longer (--with-openvino) stays.
+  # What is there and asked for no longer (--with-openvino, --with-nvrtc) stays.
   if [[ -f $stamp && $(<"$stamp") == "$wanted"* ]] && "$venv/bin/python" -c '' 2>/dev/null; then
     return
   fi

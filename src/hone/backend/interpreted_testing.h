@@ -64,15 +64,22 @@ class InterpretedBackend final : public Backend {
   }
 };
 
-// While it lives, GPUs have the interpreted back end.
-class GpusAreInterpreted {
+// While it lives, GPUs have this back end, or none if it is null.
+class GpusHave {
  public:
-  GpusAreInterpreted() {
-    install(target::Kind::kGpu, std::make_shared<const InterpretedBackend>());
+  explicit GpusHave(std::shared_ptr<const Backend> backend) : own_(of(target::Kind::kGpu).value()) {
+    install(target::Kind::kGpu, std::move(backend));
   }
-  ~GpusAreInterpreted() { install(target::Kind::kGpu, nullptr); }
-  GpusAreInterpreted(const GpusAreInterpreted&) = delete;
-  GpusAreInterpreted& operator=(const GpusAreInterpreted&) = delete;
+  ~GpusHave() { install(target::Kind::kGpu, own_); }
+  GpusHave(const GpusHave&) = delete;
+  GpusHave& operator=(const GpusHave&) = delete;
+
+ private:
+  std::shared_ptr<const Backend> own_;
+};
+class GpusAreInterpreted : public GpusHave {
+ public:
+  GpusAreInterpreted() : GpusHave(std::make_shared<const InterpretedBackend>()) {}
 };
 
 inline target::Target some_gpu() { return {.name = "some-gpu", .part = target::Gpu()}; }

@@ -4,13 +4,15 @@
 #include <mutex>
 
 #include "hone/backend/cpu/cpu_backend.h"
+#include "hone/backend/gpu/gpu_backend.h"
 
 namespace hone::backend {
 namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::array<std::shared_ptr<const Backend>, target::kKinds> backends = {cpu::make_backend()};
+  std::array<std::shared_ptr<const Backend>, target::kKinds> backends = {cpu::make_backend(),
+                                                                         gpu::make_backend()};
   std::shared_ptr<const Backend>& operator[](target::Kind kind) {
     return backends.at(static_cast<size_t>(kind));
   }

@@ -10,8 +10,8 @@ namespace hone::backend {
 // Returns the back end of a kind of device. It is an error if there is none.
 [[nodiscard]] Result<std::shared_ptr<const Backend>> of(target::Kind kind);
 [[nodiscard]] Result<std::shared_ptr<const Backend>> of(const target::Target& target);
-// Gives a kind a back end in place of the one that it has; null leaves it without one. The back end
-// of CPUs is there from the beginning.
+// Gives a kind a back end in place of the one that it has; null leaves it without one. Those
+// of CPUs and GPUs are there from the beginning.
 void install(target::Kind kind, std::shared_ptr<const Backend> backend);
 
 // Calls compile() of the target's back end.

@@ -17,6 +17,7 @@ TEST(registry, a_device_has_the_back_end_of_its_kind) {
 }
 
 TEST(registry, a_kind_without_a_back_end_is_one_error_whatever_is_asked_of_it) {
+  const testing::GpusHave none(nullptr);
   const ir::Program program = cpu::gemm_program({6, 16, 32, 6, 16, 8});
   const Status status = of(testing::some_gpu()).status();
   EXPECT_EQ(status.code(), Code::kUnsupported);

@@ -68,6 +68,7 @@ TEST(kernel, weights_for_another_device_are_packed_here) {
 }
 
 TEST(kernel, a_device_without_a_back_end_is_an_error) {
+  const backend::testing::GpusHave none(nullptr);
   const PackedConv conv;
   EXPECT_EQ(build_kernel(conv.dag, conv.steps, backend::testing::some_gpu()).status().code(),
             Code::kUnsupported);

@@ -30,6 +30,7 @@ class Analysis {
  public:
   Result<BlockShape> run(const ir::Phase& phase) && {
     shape_.threads = threads_of(*phase.body);
+    check_kinds(*phase.body);
     statement(*phase.body);
     if (!status_.ok()) return status_;
     return std::move(shape_);
@@ -56,16 +57,21 @@ class Analysis {
         return;
       case StmtKind::kIf:
       case StmtKind::kBlock: return all(s.body);
-      case StmtKind::kPrefetch:
-      case StmtKind::kCommit:
-      case StmtKind::kWait: return;
-      case StmtKind::kExtern: return fail("the function {} has no code for GPUs", s.name);
-      case StmtKind::kMatrix: return fail("there is no code for matrix instructions yet");
-      case StmtKind::kBoxCopy:
-      case StmtKind::kArrive:
-      case StmtKind::kAwait: return fail("there is no code for signals yet");
-      case StmtKind::kRoles: return fail("there is no code for roles of warps yet");
+      default: return;
     }
+  }
+  void check_kinds(const StmtNode& phase) {
+    ir::for_each_stmt(phase, [&](const StmtNode& s) {
+      switch (s.kind) {
+        case StmtKind::kExtern: return fail("the function {} has no code for GPUs", s.name);
+        case StmtKind::kMatrix: return fail("there is no code for matrix instructions yet");
+        case StmtKind::kBoxCopy:
+        case StmtKind::kArrive:
+        case StmtKind::kAwait: return fail("there is no code for signals yet");
+        case StmtKind::kRoles: return fail("there is no code for roles of warps yet");
+        default: return;
+      }
+    });
   }
   void all(const std::vector<Stmt>& body) {
     for (const Stmt& s : body) statement(*s);
@@ -156,6 +162,8 @@ class Analysis {
         fail(
             "a thread changes {}, which stands outside of the loops over threads and is no fragment",
             s.buffer->name);
+    } else if (!loops_.empty() && loops_.back()->for_kind == ForKind::kWarp) {
+      fail("there is no code for what a warp stores together yet");
     } else if (!is_private(scope)) {
       fail("all threads of the block store to {}, expected a loop over threads", s.buffer->name);
     }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "hone/backend/gpu/golden_programs_testing.h"
 #include "hone/backend/gpu/kernel_runner_testing.h"
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/results_testing.h"
@@ -41,6 +42,7 @@ class OpenCl : public ::testing::Test {
     ASSERT_TRUE(program.ok()) << program.status().message();
     add(*program, 1, tolerance);
   }
+  size_t size() const { return programs_.size(); }
   void expect_right() {
     testing::KernelRunner runner(*device_);
     const std::string source = printer_.text();
@@ -110,6 +112,19 @@ TEST_F(OpenCl, random_programs) {
     ++compared;
   }
   EXPECT_GT(compared, 60);
+  expect_right();
+}
+
+// What insert_barriers makes: threads that need each other's results.
+TEST_F(OpenCl, goldens_with_barriers) {
+  for (const testing::GoldenProgram& golden : testing::golden_programs()) {
+    if (!golden.barriers) continue;
+    SCOPED_TRACE(golden.origin);
+    const Result<Source> source = print_c(golden.program, Dialect::kOpenCl);
+    if (!source.ok() && source.status().code() == Code::kUnsupported) continue;
+    add(golden.program, 1, 1e-5);
+  }
+  EXPECT_GT(size(), 5);
   expect_right();
 }
 

@@ -1,0 +1,37 @@
+// backend/gpu/code_notes.h - what the back end of GPUs notes behind the container of a kernel's
+// code (backend/device_code.h): the sizes of params, so that a kernel can be run on arguments in
+// host memory, and what the compiler said of the kernels.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::backend::gpu {
+
+struct ParamNote {
+  int64_t bytes = 0;
+  bool written = false;  // phases that run with the model write it
+};
+
+// The resources that a compiled kernel takes, as CUDA's compiler says.
+struct KernelNote {
+  std::string symbol;
+  int registers = 0;         // registers of a thread, of 32 bits
+  int64_t stack_bytes = 0;   // arrays of a thread that are not in registers
+  int64_t spill_bytes = 0;   // bytes that are written because registers ran out
+  int64_t shared_bytes = 0;  // shared memory that the code declares
+};
+
+struct CodeNotes {
+  std::vector<ParamNote> params;
+  std::vector<KernelNote> kernels;  // empty if nothing is known
+};
+
+[[nodiscard]] std::string with_notes(std::string container, const CodeNotes& notes);
+// Reads the notes of code that may come from another process.
+[[nodiscard]] Result<CodeNotes> read_notes(std::string_view code);
+
+}  // namespace hone::backend::gpu

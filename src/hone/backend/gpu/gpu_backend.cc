@@ -1,0 +1,138 @@
+#include "hone/backend/gpu/gpu_backend.h"
+
+#include <algorithm>
+
+#include "hone/backend/cpu/cpu_backend.h"
+#include "hone/backend/device_code.h"
+#include "hone/backend/gpu/code_notes.h"
+#include "hone/backend/gpu/loaded_program.h"
+#include "hone/backend/gpu/nvrtc.h"
+#include "hone/backend/gpu/print_c.h"
+#include "hone/base/clock.h"
+#include "hone/base/hash.h"
+#include "hone/ir/program_hash.h"
+
+namespace hone::backend::gpu {
+namespace {
+
+Status check_limits(const Kernel& kernel, const target::Gpu& gpu) {
+  if (kernel.threads > gpu.threads_per_block)
+    return error(Code::kUnsupported, "a block of {} threads, {} has {} at most", kernel.threads,
+                 gpu.arch, gpu.threads_per_block);
+  if (kernel.shared_bytes > gpu.shared_bytes_opt_in)
+    return error(Code::kUnsupported, "{} bytes of shared memory, a block of {} has {} at most",
+                 kernel.shared_bytes, gpu.arch, gpu.shared_bytes_opt_in);
+  return ok_status();
+}
+
+Status check_registers(const Kernel& kernel, const KernelNote& note, const target::Gpu& gpu) {
+  const int64_t all = int64_t{note.registers} * kernel.threads;
+  if (gpu.registers_per_sm == 0 || all <= gpu.registers_per_sm) return ok_status();
+  return error(Code::kUnsupported, "{} threads of {} registers, {} has {} registers",
+               kernel.threads, note.registers, gpu.arch, gpu.registers_per_sm);
+}
+
+std::vector<ParamNote> param_notes(const ir::Program& program) {
+  std::vector<ParamNote> notes;
+  for (const ir::Param& param : program.params) {
+    const bool written = param.role == ir::Role::kOutput || param.role == ir::Role::kWorkspace;
+    notes.push_back({param.buffer->bytes(), written});
+  }
+  return notes;
+}
+
+// Compiles what the host runs: the phases that prepare constants.
+Result<Executable> compile_packing(ir::Program program) {
+  std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
+  if (program.phases.empty()) return Executable{};
+  return cpu::make_backend()->compile(program, target::host());
+}
+
+class GpuBackend final : public Backend {
+ public:
+  [[nodiscard]] std::span<const ir::Pass> passes() const override { return ir::gpu_pipeline(); }
+
+  [[nodiscard]] Result<Executable> compile(const ir::Program& program,
+                                           const target::Target& target) const override {
+    const target::Gpu& gpu = target.gpu();
+    const ir::Identity identity = ir::identity(program);
+    HONE_ASSIGN_OR_RETURN(Executable packing, compile_packing(program));
+    const double start = thread_seconds();
+    PrintOptions options;
+    options.symbol_prefix = fmt::format("hone_kernel_{}", hash_hex(identity.first));
+    const bool cuda = gpu.api == target::GpuApi::kCuda;
+    HONE_ASSIGN_OR_RETURN(const Source source,
+                          print_c(program, cuda ? Dialect::kCuda : Dialect::kOpenCl, options));
+    for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
+    const double printed = thread_seconds();
+    CodeNotes notes = {param_notes(program), {}};
+    HONE_ASSIGN_OR_RETURN(const DeviceCode image, make_image(source, gpu, notes));
+    Executable made;
+    made.kind = target::Kind::kGpu;
+    made.code_bytes = std::ssize(image.data);
+    made.code = with_notes(encode_device_code({&image, 1}), notes);
+    made.content =
+        hash_combine(hash_combine(identity.first, identity.second), hash_string(gpu.arch));
+    made.cost = packing.cost;
+    made.cost.emit += printed - start;
+    made.cost.generate += thread_seconds() - printed;
+    made.prepare_code = std::move(packing.code);
+    made.scratch_bytes = packing.scratch_bytes;
+    made.entries = entries(program, source.kernels, std::move(packing.entries));
+    return made;
+  }
+
+  [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {
+    return load_program(executable);
+  }
+
+ private:
+  static Result<DeviceCode> make_image(const Source& source, const target::Gpu& gpu,
+                                       CodeNotes& notes) {
+    DeviceCode image;
+    if (gpu.api == target::GpuApi::kOpenCl) {
+      image.options = "-cl-std=CL1.2";
+      image.data = source.text;
+      return image;
+    }
+    HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda(source.text, gpu.arch));
+    for (const KernelNote& note : cubin.kernels) {
+      const auto kernel = std::find_if(source.kernels.begin(), source.kernels.end(),
+                                       [&](const Kernel& k) { return k.symbol == note.symbol; });
+      if (kernel != source.kernels.end()) HONE_RETURN_IF_ERROR(check_registers(*kernel, note, gpu));
+    }
+    notes.kernels = std::move(cubin.kernels);
+    image.format = runtime::CodeFormat::kCubin;
+    image.capability = gpu.capability;
+    image.specific = gpu.arch.ends_with('a');
+    image.data = std::move(cubin.data);
+    return image;
+  }
+
+  // The entry points in the order of the phases.
+  static std::vector<EntryPoint> entries(const ir::Program& program,
+                                         const std::vector<Kernel>& kernels,
+                                         std::vector<EntryPoint> packing) {
+    std::vector<EntryPoint> all;
+    auto next_run = kernels.begin();
+    auto next_packing = packing.begin();
+    for (const ir::Phase& phase : program.phases) {
+      if (phase.prepare) {
+        all.push_back(std::move(*next_packing++));
+        continue;
+      }
+      const Kernel& kernel = *next_run++;
+      all.push_back({.symbol = kernel.symbol,
+                     .num_tiles = kernel.tiles,
+                     .threads = kernel.threads,
+                     .shared_bytes = kernel.dynamic_bytes});
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Backend> make_backend() { return std::make_shared<const GpuBackend>(); }
+
+}  // namespace hone::backend::gpu

@@ -1,0 +1,130 @@
+#include "hone/backend/gpu/gpu_backend.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/backend/gpu/code_notes.h"
+#include "hone/backend/registry.h"
+#include "hone/backend/results_testing.h"
+#include "hone/ir/interpreter.h"
+#include "hone/ir/pass_testing.h"
+
+namespace hone::backend::gpu {
+namespace {
+
+target::Target opencl() {
+  target::Gpu gpu;
+  gpu.api = target::GpuApi::kOpenCl;
+  gpu.arch = "opencl";
+  return {.name = "opencl", .part = gpu};
+}
+
+// A program whose phases need each other, with constants that are prepared and tiles.
+ir::Program phases() {
+  return ir::testing::parsed(R"(program "phases" {
+  constant W: f32[32]
+  input X: f32[6, 32]
+  packed P: f32[32]
+  workspace T: f32[6, 32]
+  output Y: f32[6]
+  phase prepare { for i in 0..32 { P[i] = W[31 - i] * 2.0 } }
+  phase {
+    parallel b in 0..6 { thread t in 0..32 { T[b, t] = X[b, t] * P[t] } }
+  }
+  phase {
+    parallel b in 0..6 {
+      alloc shared s: f32[32] {
+        thread t in 0..32 { s[t] = T[5 - b, t] + T[b, t] }
+        barrier
+        thread t in 0..1 {
+          Y[b] = 0.0
+          for i in 0..32 { Y[b] = Y[b] + s[i] }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(gpu_backend, phases_run_on_a_device_and_constants_are_packed_by_the_host) {
+  const ir::Program program = phases();
+  const Result<Executable> made = backend::compile(program, opencl());
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->kind, target::Kind::kGpu);
+  ASSERT_EQ(made->entries.size(), 3);
+  EXPECT_TRUE(made->entries[0].prepare);
+  EXPECT_EQ(made->entries[1].threads, 32);
+  EXPECT_EQ(made->entries[1].num_tiles, 6);
+  EXPECT_EQ(prepare_part(*made).kind, target::Kind::kCpu);
+  const Result<LoadedPtr> loaded = backend::load(*made);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+
+  std::vector<Tensor> expected = ir::random_arguments(program, 3);
+  std::vector<Tensor> found = expected;
+  ASSERT_TRUE(ir::run(program, expected).ok());
+  std::vector<void*> args;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (testing::is_written(program.params[i])) testing::fill_with_garbage(found[i]);
+    args.push_back(found[i].data());
+  }
+  std::vector<char> scratch(static_cast<size_t>(made->scratch_bytes) + 64);
+  for (const EntryPoint& entry : made->entries) {
+    for (const auto& [first, last] : {std::pair(int64_t{0}, entry.num_tiles / 2),
+                                      std::pair(entry.num_tiles / 2, entry.num_tiles)}) {
+      const Status ran = (*loaded)->run(entry, args.data(), scratch.data(), first, last, 0);
+      ASSERT_TRUE(ran.ok()) << ran.message();
+    }
+  }
+  EXPECT_EQ(testing::difference(program, expected, found, 1e-5), "");
+}
+
+TEST(gpu_backend, equal_programs_are_the_same_content) {
+  const Executable a = backend::compile(phases(), opencl()).value();
+  const Executable b = backend::compile(phases(), opencl()).value();
+  EXPECT_EQ(a.content, b.content);
+  target::Target other = opencl();
+  other.gpu().arch = "another";
+  EXPECT_NE(backend::compile(phases(), other).value().content, a.content);
+}
+
+TEST(gpu_backend, more_than_the_device_has_is_an_error_before_anything_is_compiled) {
+  target::Target small = opencl();
+  small.gpu().threads_per_block = 16;
+  Status status = backend::compile(phases(), small).status();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(status.message(), "a block of 32 threads, opencl has 16 at most");
+  small.gpu().threads_per_block = 32;
+  small.gpu().shared_bytes_opt_in = 100;
+  status = backend::compile(phases(), small).status();
+  EXPECT_EQ(status.message(), "128 bytes of shared memory, a block of opencl has 100 at most");
+}
+
+TEST(gpu_backend, code_from_elsewhere_is_checked) {
+  Executable made = backend::compile(phases(), opencl()).value();
+  const std::string code = made.code.str();
+  made.code = code.substr(0, 40);
+  EXPECT_EQ(backend::load(made).status().message(), "the code for devices is cut off");
+  made.code = code + "param 3";
+  EXPECT_EQ(backend::load(made).status().message(), "the notes of a kernel's code are not valid");
+}
+
+TEST(code_notes, are_read_as_they_were_written) {
+  const std::string container = backend::compile(phases(), opencl()).value().code.str();
+  const Result<CodeNotes> params = read_notes(container);
+  ASSERT_TRUE(params.ok());
+  ASSERT_EQ(params->params.size(), 5);
+  EXPECT_EQ(params->params[1].bytes, 6 * 32 * 4);
+  EXPECT_FALSE(params->params[2].written);
+  EXPECT_TRUE(params->params[3].written);
+  const Result<CodeNotes> more = read_notes(with_notes(container, {{}, {{"k", 40, 16, 8, 4096}}}));
+  ASSERT_TRUE(more.ok());
+  ASSERT_EQ(more->kernels.size(), 1);
+  EXPECT_EQ(more->kernels[0].symbol, "k");
+  EXPECT_EQ(more->kernels[0].registers, 40);
+  EXPECT_EQ(more->kernels[0].stack_bytes, 16);
+  EXPECT_EQ(more->kernels[0].spill_bytes, 8);
+  EXPECT_EQ(more->kernels[0].shared_bytes, 4096);
+}
+
+}  // namespace
+}  // namespace hone::backend::gpu

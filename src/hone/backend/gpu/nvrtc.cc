@@ -1,0 +1,179 @@
+#include "hone/backend/gpu/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace hone::backend::gpu {
+namespace {
+
+// The functions of NVRTC that are called; 0 is success.
+struct Nvrtc {
+  using Program = void*;
+  int (*create)(Program*, const char* source, const char* name, int headers, const char* const*,
+                const char* const*) = nullptr;
+  int (*compile)(Program, int options, const char* const*) = nullptr;
+  int (*destroy)(Program*) = nullptr;
+  int (*log_size)(Program, size_t*) = nullptr;
+  int (*log)(Program, char*) = nullptr;
+  int (*cubin_size)(Program, size_t*) = nullptr;
+  int (*cubin)(Program, char*) = nullptr;
+  const char* (*error_text)(int) = nullptr;
+  std::string problem;  // the reason why there is none
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The library's files, the one to take first.
+std::vector<std::string> places() {
+  if (const std::string given = environment("HONE_NVRTC"); !given.empty()) return {given};
+  constexpr std::string_view kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+  std::vector<std::string> out(std::begin(kNames), std::end(kNames));
+  for (const std::string& toolkit :
+       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+    if (toolkit.empty()) continue;
+    for (const std::string_view name : kNames)
+      out.push_back(fmt::format("{}/lib64/{}", toolkit, name));
+  }
+  const std::string python = environment("VIRTUAL_ENV");
+  std::error_code error;
+  std::vector<std::string> found;
+  if (!python.empty()) {
+    for (auto it = std::filesystem::recursive_directory_iterator(python + "/lib", error);
+         !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+      const std::string name = it->path().filename();
+      // Below lib/python3.x/site-packages/nvidia.
+      if (it.depth() == 2 && name != "nvidia") it.disable_recursion_pending();
+      if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames))
+        found.push_back(it->path());
+    }
+  }
+  std::sort(found.rbegin(), found.rend());
+  out.insert(out.end(), found.begin(), found.end());
+  return out;
+}
+
+Nvrtc open_nvrtc() {
+  Nvrtc out;
+  const std::vector<std::string> tried = places();
+  void* library = nullptr;
+  for (const std::string& file : tried) {
+    library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+  }
+  if (library == nullptr) {
+    out.problem = fmt::format(
+        "CUDA's compiler NVRTC is not there: found none of {}; install the "
+        "CUDA toolkit or Python's nvidia-cuda-nvrtc, or set HONE_NVRTC",
+        fmt::join(tried, ", "));
+    return out;
+  }
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr) out.problem = fmt::format("NVRTC has no function {}", name);
+  };
+  find(out.create, "nvrtcCreateProgram");
+  find(out.compile, "nvrtcCompileProgram");
+  find(out.destroy, "nvrtcDestroyProgram");
+  find(out.log_size, "nvrtcGetProgramLogSize");
+  find(out.log, "nvrtcGetProgramLog");
+  find(out.cubin_size, "nvrtcGetCUBINSize");
+  find(out.cubin, "nvrtcGetCUBIN");
+  find(out.error_text, "nvrtcGetErrorString");
+  return out;
+}
+
+// The library stays open: it is opened once in a process.
+const Nvrtc& nvrtc() {
+  static const Nvrtc opened = open_nvrtc();
+  return opened;
+}
+
+std::string log_of(const Nvrtc& library, Nvrtc::Program program) {
+  size_t size = 0;
+  if (library.log_size(program, &size) != 0 || size == 0) return "";
+  std::string log(size, '\0');
+  if (library.log(program, log.data()) != 0) return "";
+  log.resize(log.find_last_not_of(std::string_view("\0 \n", 3)) + 1);
+  return log;
+}
+
+Result<Cubin> compile_program(const Nvrtc& library, Nvrtc::Program program,
+                              const std::string& arch) {
+  const std::string architecture = "--gpu-architecture=" + arch;
+  const char* const options[] = {architecture.c_str(), "--ptxas-options=-v", "-w"};
+  const int code = library.compile(program, static_cast<int>(std::size(options)), options);
+  const std::string log = log_of(library, program);
+  if (code != 0)
+    return error(Code::kInternal, "CUDA's compiler failed for {}: {}: {}", arch,
+                 library.error_text(code), log);
+  Cubin out;
+  size_t size = 0;
+  if (library.cubin_size(program, &size) != 0 || size == 0)
+    return error(Code::kUnsupported, "CUDA's compiler makes no code of {}", arch);
+  out.data.resize(size);
+  if (library.cubin(program, out.data.data()) != 0)
+    return error(Code::kInternal, "CUDA's compiler lost the code that it made");
+  out.kernels = read_ptxas_log(log);
+  return out;
+}
+
+}  // namespace
+
+Status find_nvrtc() {
+  const std::string& problem = nvrtc().problem;
+  return problem.empty() ? ok_status() : Status(Code::kNotFound, problem);
+}
+
+Result<Cubin> compile_cuda(const std::string& source, const std::string& arch) {
+  HONE_RETURN_IF_ERROR(find_nvrtc());
+  const Nvrtc& library = nvrtc();
+  Nvrtc::Program program = nullptr;
+  const int code = library.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
+  if (code != 0)
+    return error(Code::kInternal, "CUDA's compiler failed: {}", library.error_text(code));
+  Result<Cubin> made = compile_program(library, program, arch);
+  library.destroy(&program);
+  return made;
+}
+
+std::vector<KernelNote> read_ptxas_log(const std::string& log) {
+  std::vector<KernelNote> notes;
+  std::istringstream lines(log);
+  // Returns the number that stands before a text.
+  const auto number_before = [](const std::string& line, std::string_view text) -> int64_t {
+    size_t end = line.find(text);
+    if (end == std::string::npos) return 0;
+    while (end > 0 && line[end - 1] == ' ') --end;
+    size_t begin = end;
+    while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+    return begin == end ? 0 : std::strtoll(line.c_str() + begin, nullptr, 10);
+  };
+  for (std::string line; std::getline(lines, line);) {
+    constexpr std::string_view kEntry = "Compiling entry function '";
+    if (const size_t at = line.find(kEntry); at != std::string::npos) {
+      const size_t begin = at + kEntry.size();
+      notes.push_back({line.substr(begin, line.find('\'', begin) - begin)});
+    }
+    if (notes.empty()) continue;
+    KernelNote& note = notes.back();
+    if (line.find("bytes stack frame") != std::string::npos) {
+      note.stack_bytes = number_before(line, "bytes stack frame");
+      note.spill_bytes = number_before(line, "bytes spill stores");
+    } else if (line.find("Used ") != std::string::npos) {
+      note.registers = static_cast<int>(number_before(line, "registers"));
+      note.shared_bytes = number_before(line, "bytes smem");
+    }
+  }
+  return notes;
+}
+
+}  // namespace hone::backend::gpu

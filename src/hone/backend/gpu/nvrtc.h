@@ -1,0 +1,29 @@
+// backend/gpu/nvrtc.h - compiles CUDA C by NVRTC, NVIDIA's compiler as a library, for any
+// architecture and without a GPU. The library is found and opened at run time: the file that
+// HONE_NVRTC names, else libnvrtc.so.13 or .12 where the loader finds it, in the toolkit
+// (CUDA_HOME, /usr/local/cuda) or in the Python environment that is active (nvidia-cuda-nvrtc).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/backend/gpu/code_notes.h"
+#include "hone/base/status.h"
+
+namespace hone::backend::gpu {
+
+struct Cubin {
+  std::string data;
+  std::vector<KernelNote> kernels;
+};
+
+// Returns whether NVRTC is there; the error says where it was looked for.
+[[nodiscard]] Status find_nvrtc();
+// Compiles a source for an architecture such as "sm_90a". It may be called from any thread. An
+// error has the compiler's messages.
+[[nodiscard]] Result<Cubin> compile_cuda(const std::string& source, const std::string& arch);
+
+// Reads what the assembler's option -v prints about each kernel.
+[[nodiscard]] std::vector<KernelNote> read_ptxas_log(const std::string& log);
+
+}  // namespace hone::backend::gpu
