@@ -1,11 +1,13 @@
 #include "hone/ir/bytecode.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "hone/ir/gpu/matrix_box.h"
+#include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::ir {
@@ -21,9 +23,14 @@ class Compiler {
   Result<Bytecode> compile(const Program& program) && {
     for (const Param& param : program.params) declare(param.buffer);
     for (const Phase& phase : program.phases) {
-      if (!(phase.prepare && options_.skip_prepare) && phase.body) statement(*phase.body);
+      if ((phase.prepare && options_.skip_prepare) || !phase.body) continue;
+      if (options_.races) emit({.code = Opcode::kPhase});
+      of_gpu_ = options_.races && is_gpu_code(*phase.body);
+      actor();
+      statement(*phase.body);
     }
     emit({.code = Opcode::kHalt});
+    out_.arrivals.resize(out_.buffers.size());
     if (!status_.ok()) return status_;
     number_registers();
     return std::move(out_);
@@ -76,7 +83,9 @@ class Compiler {
         static_cast<int32_t>(out_.constants.size()) + loop_registers_ + max_temporaries_;
     for (Instruction& i : out_.code) {
       const bool a_is_register = i.code != Opcode::kLoad && i.code != Opcode::kStore &&
-                                 i.code != Opcode::kAlloc && i.code != Opcode::kExtern;
+                                 i.code != Opcode::kAlloc && i.code != Opcode::kExtern &&
+                                 i.code != Opcode::kArrive && i.code != Opcode::kAwait &&
+                                 i.code != Opcode::kRoles;
       i.dst = resolve(i.dst);
       if (a_is_register) i.a = resolve(i.a);
       i.b = resolve(i.b);
@@ -87,8 +96,14 @@ class Compiler {
     }
   }
 
+  Access new_access(const BufferPtr& buffer, bool is_store) {
+    const bool async = source_ != nullptr && source_->async;
+    return {find(buffer), {},    statement_,
+            is_store,     async, source_ != nullptr && source_->kind == StmtKind::kBoxCopy,
+            source_};
+  }
   int32_t access(const BufferPtr& buffer, const std::vector<Expr>& indices, bool is_store) {
-    Access access{find(buffer), {}, statement_, is_store};
+    Access access = new_access(buffer, is_store);
     for (const Expr& i : indices) access.index.push_back(value(i));
     out_.accesses.push_back(std::move(access));
     return static_cast<int32_t>(out_.accesses.size()) - 1;
@@ -240,6 +255,7 @@ class Compiler {
   void statement(const StmtNode& s) {
     temporaries_ = 0;
     statement_ = -1;
+    source_ = &s;
     switch (s.kind) {
       case StmtKind::kBlock: return statements(s.body);
       case StmtKind::kFor: return loop(s);
@@ -266,18 +282,42 @@ class Compiler {
       case StmtKind::kAlloc: {
         const bool outer = buffers_.contains(s.buffer.get());
         emit({.code = Opcode::kAlloc, .a = storage(s.buffer)});
+        if (s.buffer->scope == Scope::kSignal) {
+          out_.arrivals.resize(out_.buffers.size());
+          out_.arrivals[buffers_[s.buffer.get()]] = s.count;
+        }
         statements(s.body);
         if (!outer) buffers_.erase(s.buffer.get());
         return;
       }
       case StmtKind::kExtern: call(s); return;
-      case StmtKind::kMatrix: return matrix(s);
-      case StmtKind::kPrefetch:
-      case StmtKind::kBarrier:
-      case StmtKind::kCommit:
-      case StmtKind::kWait: return;
-      default: fail(invalid("the interpreter does not know this statement"));
+      case StmtKind::kPrefetch: return;
+      default: return gpu_statement(s);
     }
+  }
+  void gpu_statement(const StmtNode& s) {
+    switch (s.kind) {
+      case StmtKind::kMatrix: return matrix(s);
+      case StmtKind::kBoxCopy: return copy(s);
+      case StmtKind::kArrive:
+        emit({.code = Opcode::kArrive, .a = access(s.buffer, s.indices, true)});
+        return;
+      case StmtKind::kAwait: {
+        const int32_t parity = value(s.value);
+        emit({.code = Opcode::kAwait, .a = access(s.buffer, s.indices, false), .b = parity});
+        return;
+      }
+      case StmtKind::kRoles: return roles(s);
+      default: break;
+    }
+    if (!options_.races) return;
+    if (s.kind == StmtKind::kBarrier)
+      emit({.code = Opcode::kBarrier,
+            .aux = static_cast<uint16_t>(s.warp ? 1 : 0),
+            .a = s.warp ? thread_number() : constant({.i = 0})});
+    if (s.kind == StmtKind::kCommit) emit({.code = Opcode::kCommit});
+    if (s.kind == StmtKind::kWait)
+      emit({.code = Opcode::kWait, .target = static_cast<int32_t>(s.count)});
   }
   // The storage of an allocation; the same buffer may be allocated again after its scope.
   int32_t storage(const BufferPtr& buffer) {
@@ -305,10 +345,89 @@ class Compiler {
     const int32_t init =
         emit({.code = Opcode::kLoopInit, .dst = var, .a = min, .b = extent, .end = end});
     const int32_t start = here();
+    if (options_.races && s.for_kind == ForKind::kParallel) emit({.code = Opcode::kTile});
+    const bool is_threads = is_thread_loop(s.for_kind);
+    if (is_threads) threads_.push_back(&s);
+    if (is_threads) actor();
     statements(s.body);
+    if (is_threads) threads_.pop_back();
     emit({.code = Opcode::kLoopNext, .dst = var, .a = end, .target = start});
     out_.code[init].target = here();
     vars_.erase(s.var.get());
+    if (is_threads) actor();
+  }
+
+  // ---- threads of GPUs ----
+  // The register with the number of the thread, or of the first one of the warp or role.
+  int32_t thread_number() {
+    const int32_t number = new_temporary();
+    emit({.code = Opcode::kMove, .dst = number, .a = constant({.i = first_thread_})});
+    for (const ThreadDim& dim : thread_nest(threads_).dims) {
+      const int32_t part = new_temporary();
+      emit({.code = Opcode::kMulI,
+            .dst = part,
+            .a = vars_.at(dim.var.get()),
+            .b = constant({.i = dim.stride})});
+      emit({.code = Opcode::kAddI, .dst = number, .a = number, .b = part});
+    }
+    return number;
+  }
+  // Says who runs what follows.
+  void actor() {
+    if (!options_.races) return;
+    temporaries_ = 0;
+    const bool warps = !threads_.empty() && threads_.back()->for_kind == ForKind::kWarp;
+    const Actor::Kind kind = warps                         ? Actor::kWarp
+                             : of_gpu_ && threads_.empty() ? Actor::kGroup
+                                                           : Actor::kThread;
+    emit({.code = Opcode::kActor, .aux = kind, .a = thread_number()});
+  }
+  void roles(const StmtNode& s) {
+    const auto number = static_cast<int32_t>(out_.roles.size());
+    out_.roles.emplace_back();
+    const int32_t start = emit({.code = Opcode::kRoles, .a = number});
+    for (size_t i = 0; i < s.body.size(); ++i) {
+      out_.roles[number].push_back(here());
+      actor();
+      statement(*s.body[i]);
+      emit({.code = Opcode::kRoleEnd});
+      first_thread_ += s.warps[i] * kWarpThreads;
+    }
+    first_thread_ = 0;
+    out_.code[start].target = here();
+    actor();
+  }
+  void copy(const StmtNode& s) {
+    const Box &to = s.boxes[0], &from = s.boxes[1];
+    statement_ = num_stores_++;
+    const std::vector<int32_t> at_to = origin(to), at_from = origin(from);
+    std::vector<int> dims_to, dims_from;
+    for (size_t d = 0; d < to.extents.size(); ++d) {
+      if (to.extents[d] > 1) dims_to.push_back(static_cast<int>(d));
+    }
+    for (size_t d = 0; d < from.extents.size(); ++d) {
+      if (from.extents[d] > 1) dims_from.push_back(static_cast<int>(d));
+    }
+    if (dims_to.size() != dims_from.size())
+      return fail(invalid("the boxes of a copy have other extents"));
+    std::vector<std::pair<int, int32_t>> place_to, place_from;
+    const std::function<void(size_t)> dimension = [&](size_t d) {
+      if (d < dims_to.size()) {
+        repeat(to.extents[dims_to[d]], [&](int32_t i) {
+          place_to.emplace_back(dims_to[d], i);
+          place_from.emplace_back(dims_from[d], i);
+          dimension(d + 1);
+        });
+        return;
+      }
+      temporaries_ = 0;
+      const int32_t r = new_temporary();
+      emit({.code = Opcode::kLoad, .dst = r, .a = element(from, at_from, place_from, false)});
+      emit({.code = Opcode::kStore, .a = element(to, at_to, place_to, true), .b = r});
+    };
+    dimension(0);
+    temporaries_ = 0;
+    emit({.code = Opcode::kArrive, .aux = 1, .a = access(s.buffer, s.indices, true)});
   }
 
   // ---- boxes ----
@@ -338,7 +457,8 @@ class Compiler {
   // The access at `origin` plus an offset in some dimensions, given by registers.
   int32_t element(const Box& box, const std::vector<int32_t>& origin,
                   const std::vector<std::pair<int, int32_t>>& offsets, bool is_store) {
-    Access access{find(box.buffer), origin, statement_, is_store};
+    Access access = new_access(box.buffer, is_store);
+    access.index = origin;
     for (const auto& [d, offset] : offsets) {
       if (d < 0) continue;
       const int32_t sum = new_temporary();
@@ -394,6 +514,10 @@ class Compiler {
   int32_t max_temporaries_ = 0;
   int32_t num_stores_ = 0;
   int32_t statement_ = -1;
+  const StmtNode* source_ = nullptr;
+  std::vector<const StmtNode*> threads_;  // the loops over threads around the statement
+  int64_t first_thread_ = 0;              // of the role
+  bool of_gpu_ = false;                   // threads are told apart in this phase
 };
 
 }  // namespace

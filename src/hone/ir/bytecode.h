@@ -39,6 +39,12 @@ enum class Opcode : uint16_t {
   kAlloc,                                        // refills buffer a
   kExtern,  // calls externs[a]
   kHalt,
+  // Statements of GPUs. Those in the first line are made for BytecodeOptions::races alone.
+  kPhase, kTile, kActor, kBarrier, kCommit, kWait,  // aux: Actor::Kind; a: its number; kWait: target
+  kArrive,  // one arrival at the signal of access a; aux: of a copy
+  kAwait,   // waits for access a and the parity in register b
+  kRoles,  // starts roles[a]
+  kRoleEnd,
 };
 // clang-format on
 
@@ -52,11 +58,21 @@ struct Instruction {
   int32_t end = 0;  // kLoopInit: the register of the loop's end
 };
 
+// Who runs a statement.
+struct Actor {
+  enum Kind : uint8_t { kThread, kWarp, kGroup } kind = kThread;
+  int32_t number = 0;  // the number of the thread, or of the first one of a warp
+  bool operator==(const Actor&) const = default;
+};
+
 struct Access {
   int32_t buffer;
   std::vector<int32_t> index;  // registers that hold the indices
   int32_t statement;           // position as in Touch::statement
   bool is_store;
+  bool async = false;                // belongs to a group that has to be waited for
+  bool of_copy = false;              // belongs to a copy of a box, which ends by a signal
+  const StmtNode* source = nullptr;  // the statement, which the program keeps alive
 };
 
 struct ExternCall {
@@ -71,11 +87,14 @@ struct Bytecode {
   std::vector<Access> accesses;
   std::vector<BufferPtr> buffers;  // buffers of the params in order, then the others
   std::vector<ExternCall> externs;
+  std::vector<std::vector<int32_t>> roles;  // where the roles of each kRoles begin
+  std::vector<int64_t> arrivals;            // that complete a phase of each signal
 };
 
 struct BytecodeOptions {
   bool float64 = false;
   bool skip_prepare = false;
+  bool races = false;  // tells who runs what
 };
 
 // Compiles a program. It is an error if the program names a variable or a buffer outside its scope.

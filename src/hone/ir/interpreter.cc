@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "hone/base/assert.h"
 #include "hone/base/rng.h"
 #include "hone/ir/bytecode.h"
+#include "hone/ir/gpu/fibers.h"
+#include "hone/ir/gpu/race_detector.h"
+#include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/known_zeros.h"
 #include "hone/ir/scalar.h"
 
@@ -66,7 +70,9 @@ class Machine {
   Machine(const Bytecode& code, const RunOptions& options) : code_(code), options_(options) {}
 
   Status prepare(const Program& program, std::span<Tensor> args);
-  template <bool kCount>
+  // What is noted of each access.
+  enum class Note : uint8_t { kNothing, kCount, kRaces };
+  template <Note kNote>
   Status execute();
   void finish(const Program& program, std::span<Tensor> args);
   void report(TouchReport& out);
@@ -81,11 +87,17 @@ class Machine {
     int32_t rank;
   };
 
-  Status out_of_bounds(const Access& access, const std::vector<Cell>& registers) const;
+  // Why an access failed.
+  Status failed(const Access& access, const Cell* registers) const;
   Status call(const ExternCall& call);
   std::vector<FlatAccess> flat_accesses();
-  template <bool kCount>
+  template <Note kNote>
   Cell* element(const FlatAccess& access, int32_t number, const Cell* r);
+  // Statements of GPUs; `r` are the registers, of which each role has its own.
+  Status gpu_instruction(const Instruction& i, const FlatAccess* accesses, const Instruction*& pc,
+                         Cell*& r);
+  void order_instruction(const Instruction& i, const Cell* r);
+  Status next_role(const Instruction*& pc, Cell*& r);
   void fill_with_garbage(Storage& s);
   void make_bits();
   int64_t bits_of(int statement, int32_t buffer, bool is_store);
@@ -96,6 +108,10 @@ class Machine {
   std::vector<Bits> bits_;
   std::vector<std::pair<int64_t, int64_t>> access_bits_;  // per access: by statement, by buffer
   int64_t operations_ = 0;
+  std::vector<Cell> registers_;
+  std::optional<RaceDetector> races_;
+  Fibers fibers_;
+  int64_t arrivals_ = 0;  // at signals, so far
 };
 
 Status Machine::prepare(const Program& program, std::span<Tensor> args) {
@@ -154,7 +170,8 @@ void Machine::finish(const Program& program, std::span<Tensor> args) {
   }
 }
 
-Status Machine::out_of_bounds(const Access& access, const std::vector<Cell>& registers) const {
+Status Machine::failed(const Access& access, const Cell* registers) const {
+  if (races_ && !races_->error().empty()) return Status(Code::kInvalid, races_->error());
   std::vector<int64_t> index;
   for (int32_t r : access.index) index.push_back(registers[r].i);
   const Buffer& buffer = *storage_[access.buffer].buffer;
@@ -184,7 +201,8 @@ Status Machine::call(const ExternCall& call) {
 }
 
 void Machine::fill_with_garbage(Storage& s) {
-  std::fill(s.cells.begin(), s.cells.end(), garbage(s.buffer->dtype));
+  const bool is_signal = s.buffer->scope == Scope::kSignal;
+  std::fill(s.cells.begin(), s.cells.end(), is_signal ? Cell{.i = 0} : garbage(s.buffer->dtype));
   operations_ += static_cast<int64_t>(s.cells.size()) / 8;  // a fill is cheaper than an operation
 }
 
@@ -241,7 +259,7 @@ std::vector<Machine::FlatAccess> Machine::flat_accesses() {
 }
 
 // Every load and store goes through here. Nothing if an index is outside of the shape.
-template <bool kCount>
+template <Machine::Note kNote>
 Cell* Machine::element(const FlatAccess& access, int32_t number, const Cell* r) {
   int64_t flat = 0;
   for (int32_t d = 0; d < access.rank; ++d) {
@@ -249,10 +267,11 @@ Cell* Machine::element(const FlatAccess& access, int32_t number, const Cell* r) 
     if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(access.shape[d])) return nullptr;
     flat = flat * access.shape[d] + i;
   }
-  if (kCount) {
+  if (kNote == Note::kCount) {
     bits_[access_bits_[number].first].set(flat);
     bits_[access_bits_[number].second].set(flat);
   }
+  if (kNote == Note::kRaces && !races_->access(number, flat)) return nullptr;
   return access.cells + flat;
 }
 
@@ -303,13 +322,105 @@ bool compute(const Instruction& i, Cell* r) {
   return true;
 }
 
-template <bool kCount>
+// What says who runs what follows and in which order. It is there for races alone.
+void Machine::order_instruction(const Instruction& i, const Cell* r) {
+  switch (i.code) {
+    case Opcode::kPhase: return races_->begin_phase();
+    case Opcode::kTile: return races_->begin_block();
+    case Opcode::kActor:
+      return races_->set_actor({static_cast<Actor::Kind>(i.aux), static_cast<int32_t>(r[i.a].i)});
+    case Opcode::kCommit: return races_->commit();
+    case Opcode::kWait: return races_->wait(i.target);
+    default: break;
+  }
+  if (i.aux == 0) return races_->barrier();
+  races_->warp_barrier(r[i.a].i / kWarpThreads);
+}
+
+// A signal's cell holds the number of its complete phases, and the arrivals since above that.
+constexpr int kPhaseBits = 32;
+
+Status Machine::gpu_instruction(const Instruction& i, const FlatAccess* accesses,
+                                const Instruction*& pc, Cell*& r) {
+  switch (i.code) {
+    case Opcode::kArrive:
+    case Opcode::kAwait: break;
+    case Opcode::kRoles: {
+      std::vector<const Instruction*> places;
+      for (const int32_t place : code_.roles[i.a]) places.push_back(code_.code.data() + place);
+      const Actor actor = races_ ? races_->actor() : Actor();
+      fibers_.start(places, registers_, code_.code.data() + i.target, actor);
+      if (races_) races_->begin_roles(places.size());
+      if (races_) races_->set_role(0);
+      pc = fibers_.current().pc;
+      r = fibers_.current().registers.data();
+      return ok_status();
+    }
+    case Opcode::kRoleEnd: fibers_.current().ended = true; return next_role(pc, r);
+    default: order_instruction(i, r); return ok_status();
+  }
+  const Access& access = code_.accesses[i.a];
+  Cell* const cell = element<Note::kNothing>(accesses[i.a], i.a, r);
+  if (cell == nullptr) return failed(access, r);
+  const int64_t place = cell - accesses[i.a].cells;
+  const int64_t complete = cell->i & ((int64_t{1} << kPhaseBits) - 1);
+  if (i.code == Opcode::kArrive) {
+    const int64_t arrived = (cell->i >> kPhaseBits) + 1;
+    const bool completes = arrived == code_.arrivals[access.buffer];
+    cell->i = completes ? complete + 1 : arrived << kPhaseBits | complete;
+    ++arrivals_;
+    if (races_) races_->arrive(access.buffer, place, i.aux != 0, completes);
+    return ok_status();
+  }
+  if ((complete & 1) != (r[i.b].i & 1)) {
+    if (races_) races_->await(access.buffer, place);
+    if (fibers_.running()) fibers_.current().awaits = -1;
+    return ok_status();
+  }
+  if (!fibers_.running())
+    return invalid("the wait for {} at {} never ends", storage_[access.buffer].buffer->name, place);
+  Fiber& fiber = fibers_.current();
+  fiber.pc = pc - 1;  // the wait is tried again
+  fiber.awaits = i.a;
+  fiber.arrivals = arrivals_;
+  if (races_) fiber.actor = races_->actor();
+  return next_role(pc, r);
+}
+
+Status Machine::next_role(const Instruction*& pc, Cell*& r) {
+  if (fibers_.ended()) {
+    pc = fibers_.after();
+    r = registers_.data();
+    fibers_.clear();
+    if (races_) races_->end_roles();
+    return ok_status();
+  }
+  if (!fibers_.next(arrivals_)) {
+    std::string waits;
+    for (const Fiber& fiber : fibers_.all()) {
+      if (fiber.ended) continue;
+      const Access& access = code_.accesses[fiber.awaits];
+      waits += fmt::format("{}role {} for {}", waits.empty() ? "" : ", ",
+                           &fiber - fibers_.all().data(), storage_[access.buffer].buffer->name);
+    }
+    return invalid("roles wait for signals that never come: {}", waits);
+  }
+  const Fiber& fiber = fibers_.current();
+  pc = fiber.pc;
+  r = fibers_.current().registers.data();
+  if (races_) races_->set_role(fibers_.number());
+  if (races_) races_->set_actor(fiber.actor);
+  return ok_status();
+}
+
+template <Machine::Note kNote>
 Status Machine::execute() {
-  std::vector<Cell> registers(code_.num_registers);
-  std::copy(code_.constants.begin(), code_.constants.end(), registers.begin());
+  registers_.resize(code_.num_registers);
+  std::copy(code_.constants.begin(), code_.constants.end(), registers_.begin());
   const std::vector<FlatAccess> accesses = flat_accesses();
-  if (kCount) make_bits();
-  Cell* const r = registers.data();
+  if (kNote == Note::kCount) make_bits();
+  if (kNote == Note::kRaces) races_.emplace(code_);
+  Cell* r = registers_.data();
   const Instruction* const begin = code_.code.data();
   const Instruction* pc = begin;
   while (true) {
@@ -340,14 +451,14 @@ Status Machine::execute() {
       case Opcode::kXor: r[i.dst].i = r[i.a].i ^ r[i.b].i; break;
       case Opcode::kRoundF32: r[i.dst].f = static_cast<double>(static_cast<float>(r[i.a].f)); break;
       case Opcode::kLoad: {
-        const Cell* const from = element<kCount>(accesses[i.a], i.a, r);
-        if (from == nullptr) return out_of_bounds(code_.accesses[i.a], registers);
+        const Cell* const from = element<kNote>(accesses[i.a], i.a, r);
+        if (from == nullptr) return failed(code_.accesses[i.a], r);
         r[i.dst] = *from;
         break;
       }
       case Opcode::kStore: {
-        Cell* const to = element<kCount>(accesses[i.a], i.a, r);
-        if (to == nullptr) return out_of_bounds(code_.accesses[i.a], registers);
+        Cell* const to = element<kNote>(accesses[i.a], i.a, r);
+        if (to == nullptr) return failed(code_.accesses[i.a], r);
         *to = r[i.b];
         break;
       }
@@ -377,7 +488,11 @@ Status Machine::execute() {
       case Opcode::kExtern: HONE_RETURN_IF_ERROR(call(code_.externs[i.a])); break;
       case Opcode::kHalt: return ok_status();
       default:
-        if (!compute(i, r)) return invalid("integer division by zero");
+        if (i.code > Opcode::kHalt) {
+          HONE_RETURN_IF_ERROR(gpu_instruction(i, accesses.data(), pc, r));
+        } else if (!compute(i, r)) {
+          return invalid("integer division by zero");
+        }
     }
   }
 }
@@ -393,11 +508,16 @@ const Touch* TouchReport::find(const BufferPtr& buffer, bool is_store) const {
 
 Status run(const Program& program, std::span<Tensor> args, const RunOptions& options,
            TouchReport* report) {
-  HONE_ASSIGN_OR_RETURN(const Bytecode code,
-                        make_bytecode(program, {options.float64, options.skip_prepare}));
+  HONE_ASSIGN_OR_RETURN(
+      const Bytecode code,
+      make_bytecode(program, {options.float64, options.skip_prepare, options.check_races}));
   Machine machine(code, options);
   HONE_RETURN_IF_ERROR(machine.prepare(program, args));
-  const Status status = report ? machine.execute<true>() : machine.execute<false>();
+  if (report != nullptr && options.check_races)
+    return invalid("a run that checks races has no report");
+  const Status status = report                ? machine.execute<Machine::Note::kCount>()
+                        : options.check_races ? machine.execute<Machine::Note::kRaces>()
+                                              : machine.execute<Machine::Note::kNothing>();
   if (options.operations != nullptr) *options.operations = machine.operations();
   HONE_RETURN_IF_ERROR(status);
   machine.finish(program, args);

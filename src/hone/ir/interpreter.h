@@ -2,7 +2,8 @@
 //
 // Every load and store is checked against the buffer's shape; the error names buffer, index and
 // shape. Arithmetic is done in double and int64 (ir/scalar.h) and rounded to the buffer's type when
-// stored. Outputs, workspaces and allocations start as NaN (integers: as a fixed pattern), so that
+// stored. Threads of a GPU run one after the other, but roles take turns when they wait for
+// signals. Outputs, workspaces and allocations start as NaN (integers: as a fixed pattern), so that
 // a read before a write shows. Both operands of "and" and "or" are evaluated.
 #pragma once
 
@@ -33,6 +34,10 @@ struct RunOptions {
   int64_t max_operations = 100'000'000'000;
   int64_t* operations = nullptr;  // receives the number of operations, also if the run fails
   const ExternTable* externs = nullptr;
+  // It is an error if two threads of a GPU, or two tiles of a phase, access an element in no order
+  // and one of them stores, or if an asynchronous copy is used before it was waited for. This does
+  // not work together with a report.
+  bool check_races = false;
 };
 
 // The elements that the loads, or the stores, of one buffer accessed.

@@ -41,7 +41,8 @@ bool BlockGraph::is_control(const StmtNode& s) const {
 }
 
 int BlockGraph::statement(const StmtNode& s, int from) {
-  if (s.kind == StmtKind::kBarrier && s.warp == warp_)
+  // The block meets before roles begin and after they have ended.
+  if ((s.kind == StmtKind::kBarrier && s.warp == warp_) || s.kind == StmtKind::kRoles)
     return add({.kind = BlockNode::kBarrier}, from);
   if (s.kind == StmtKind::kCommit) return add({.kind = BlockNode::kCommit}, from);
   if (s.kind == StmtKind::kWait) return add({.kind = BlockNode::kWait, .statement = &s}, from);

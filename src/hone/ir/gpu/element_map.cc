@@ -37,15 +37,9 @@ class Collector {
     const bool is_threads = is_loop && is_thread_loop(s.for_kind);
     if (is_loop) loops_.push_back(&s);
     for (const Stmt& child : s.body) {
-      statement(*child, s.kind == StmtKind::kRoles ? true
-                        : is_threads && !roles_    ? s.for_kind == ForKind::kWarp
-                                                   : together);
+      statement(*child, is_threads ? s.for_kind == ForKind::kWarp : together);
     }
     if (is_loop) loops_.pop_back();
-  }
-  void roles(const StmtNode& s) {
-    roles_ = true;
-    statement(s, true);
   }
 
  private:
@@ -71,7 +65,6 @@ class Collector {
 
   std::vector<BlockAccess>& found_;
   std::vector<const StmtNode*> loops_;
-  bool roles_ = false;
 };
 
 // The iterations of an access, one after the other.
@@ -251,13 +244,8 @@ Dimensions dimensions(const BlockAccess& earlier, const SharedValues& values,
 
 std::vector<BlockAccess> block_accesses(const StmtNode& s, bool warp) {
   std::vector<BlockAccess> found;
-  Collector collector(found);
-  if (s.kind == StmtKind::kRoles) {
-    collector.roles(s);
-  } else {
-    // A loop over threads or lanes says who runs what; everything else is done together.
-    collector.statement(s, warp || s.kind != StmtKind::kFor);
-  }
+  // A loop over threads or lanes says who runs what; everything else is done together.
+  Collector(found).statement(s, warp || s.kind != StmtKind::kFor);
   return found;
 }
 

@@ -57,7 +57,8 @@ inline std::string difference(const Program& before, const Program& after, uint6
   };
   for_common([](const Tensor& from, Tensor& to, size_t) { to = from.clone(); });
   if (const Status ran = run(before, expected); !ran.ok()) return "before: " + ran.message();
-  if (const Status ran = run(after, found); !ran.ok()) return ran.message();
+  // A pass may add the barriers without which there are races.
+  if (const Status ran = run(after, found, {.check_races = true}); !ran.ok()) return ran.message();
   std::string message;
   for_common([&](const Tensor& a, const Tensor& b, size_t i) {
     if (!same_values(a, b)) message = before.params[i].buffer->name + " has other values";

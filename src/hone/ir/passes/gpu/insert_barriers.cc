@@ -130,7 +130,7 @@ class Inserter {
         ++changes_;
       }
       Stmt next = statement(s, state);
-      if (!made.empty() && is_barrier(*made.back()) && begins_with_barrier(*next)) {
+      if (!made.empty() && made.back()->kind == StmtKind::kBarrier && begins_with_barrier(*next)) {
         made.pop_back();
         ++changes_;
       }
@@ -139,8 +139,9 @@ class Inserter {
     return made;
   }
 
+  // The block meets before roles begin and after they have ended.
   [[nodiscard]] bool is_barrier(const StmtNode& s) const {
-    return s.kind == StmtKind::kBarrier && s.warp == warp_;
+    return (s.kind == StmtKind::kBarrier && s.warp == warp_) || s.kind == StmtKind::kRoles;
   }
   bool begins_with_barrier(const StmtNode& s) const {
     if (is_barrier(s)) return true;
@@ -221,6 +222,7 @@ class Inserter {
       case StmtKind::kBlock:
       case StmtKind::kAlloc: return with_body(*s, sequence(s->body, state));
       case StmtKind::kBarrier:
+      case StmtKind::kRoles:
         if (is_barrier(*s)) meet(state);
         return s;
       case StmtKind::kCommit:
@@ -238,13 +240,22 @@ class Inserter {
   }
 
   // Inside of loops over warps, each warp is on its own.
-  Stmt warps(const Stmt& s) const {
-    if (s->kind == StmtKind::kFor && s->for_kind == ForKind::kWarp && s->body.size() == 1 &&
-        (s->body[0]->kind == StmtKind::kIf ||
-         (s->body[0]->kind == StmtKind::kFor && s->body[0]->for_kind == ForKind::kWarp)))
-      return map_body(s, [this](const Stmt& child) { return warps(child); });
+  Stmt warps(const Stmt& s) {
+    const std::vector<ThreadAccess>& all = accesses(s);
+    if (std::none_of(all.begin(), all.end(), [](const ThreadAccess& a) { return a.stores; }))
+      return s;
+    return innermost_warps(s);
+  }
+  Stmt innermost_warps(const Stmt& s) const {
+    const StmtNode& inner = *s->body[0];
+    const bool continues =
+        s->body.size() == 1 && (inner.kind == StmtKind::kIf ||
+                                (inner.kind == StmtKind::kFor && inner.for_kind == ForKind::kWarp));
+    if (continues) return map_body(s, [this](const Stmt& child) { return innermost_warps(child); });
     State state;
-    return with_body(*s, Inserter(buffers_, true).sequence(s->body, state));
+    Inserter one(buffers_, true);
+    std::vector<Stmt> body = one.sequence(s->body, state);
+    return one.changes_ == 0 ? s : with_body(*s, std::move(body));
   }
 
   Stmt loop(const StmtNode& s, State& state) {

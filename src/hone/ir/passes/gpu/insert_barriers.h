@@ -5,7 +5,8 @@
 // A barrier stands directly before what depends on something earlier, in the outermost loop or
 // condition that does not have both. None is needed where each element stays with one thread, and
 // none helps before an asynchronous store was waited for. Inside of loops over warps, barriers of
-// the warp are put between what its lanes do. Roles keep the barriers and signals that they have.
+// the warp are put between what its lanes do. Inside of roles nothing is inserted: who writes them
+// writes their signals, too.
 #pragma once
 
 #include "hone/ir/stmt.h"

@@ -12,16 +12,23 @@
 namespace hone::ir {
 namespace {
 
-constexpr size_t kMaxThreadDims = 8;
+constexpr size_t kMaxDims = 8;
 
-// The variable that stands for the loop over threads at some depth, in all accesses.
+using CanonicalVars = std::array<VarPtr, kMaxDims>;
+CanonicalVars make_vars(const std::string& name) {
+  CanonicalVars made;
+  for (size_t i = 0; i < kMaxDims; ++i) made[i] = make_var(name + std::to_string(i));
+  return made;
+}
+// The variables that stand for the loop over threads at some depth, and for the elements of a box
+// in some dimension, in all accesses.
 const VarPtr& canonical_thread_var(size_t depth) {
-  static const std::array<VarPtr, kMaxThreadDims> vars = [] {
-    std::array<VarPtr, kMaxThreadDims> made;
-    for (size_t i = 0; i < kMaxThreadDims; ++i) made[i] = make_var("thread" + std::to_string(i));
-    return made;
-  }();
+  static const CanonicalVars vars = make_vars("thread");
   return vars[depth];
+}
+const VarPtr& canonical_element_var(size_t dimension) {
+  static const CanonicalVars vars = make_vars("element");
+  return vars[dimension];
 }
 
 class Collector {
@@ -40,12 +47,6 @@ class Collector {
     for (const BufferPtr& buffer : s.buffers) {
       const std::vector<Expr> anywhere(buffer->shape.size());
       add(buffer, anywhere, true, false, true);
-    }
-    if (s.kind == StmtKind::kRoles) {
-      in_roles_ = true;
-      children(s, true);
-      in_roles_ = false;
-      return;
     }
     if (s.kind != StmtKind::kFor) return children(s, together);
     const auto mark = ranges_.mark();
@@ -70,9 +71,9 @@ class Collector {
     const size_t inner = inner_.size();
     std::vector<Expr> index;
     for (size_t d = 0; d < b.indices.size(); ++d) {
-      index.push_back(b.indices[d]);
-      if (b.extents[d] == 1) continue;
-      inner_.emplace_back(make_var("element"), Interval{0, b.extents[d] - 1});
+      index.push_back(d < kMaxDims ? b.indices[d] : nullptr);
+      if (b.extents[d] == 1 || d >= kMaxDims) continue;
+      inner_.emplace_back(canonical_element_var(d), Interval{0, b.extents[d] - 1});
       index.back() = index.back() + variable(inner_.back().first);
     }
     add(b.buffer, index, stores, s.async, true);
@@ -83,9 +84,9 @@ class Collector {
     if (!buffers_.contains(buffer)) return;
     ThreadAccess made{.buffer = buffer.get(), .stores = stores, .async = async};
     made.nest = thread_nest(loops_);
-    made.together = together || in_roles_ || made.nest.dims.size() > kMaxThreadDims;
+    made.together = together || made.nest.dims.size() > kMaxDims;
     VarMap names;
-    for (size_t i = 0; i < made.nest.dims.size() && i < kMaxThreadDims; ++i) {
+    for (size_t i = 0; i < made.nest.dims.size() && i < kMaxDims; ++i) {
       names.emplace_back(made.nest.dims[i].var, variable(canonical_thread_var(i)));
       made.nest.dims[i].var = canonical_thread_var(i);
     }
@@ -101,7 +102,6 @@ class Collector {
   std::vector<const StmtNode*> loops_;
   std::vector<std::pair<VarPtr, Interval>> inner_;
   Ranges ranges_;
-  bool in_roles_ = false;  // whose threads have other numbers in the block
 };
 
 // ---- comparing two accesses ----
@@ -133,12 +133,12 @@ class Comparison {
       for (const auto* access : {&a, &b}) {
         if (i < access->nest.dims.size()) extent = std::max(extent, access->nest.dims[i].extent);
       }
-      if (i < kMaxThreadDims) ranges_.bind(canonical_thread_var(i), {0, extent - 1});
+      if (i < kMaxDims) ranges_.bind(canonical_thread_var(i), {0, extent - 1});
     }
   }
 
   bool may_conflict() {
-    if (a_.nest.dims.size() > kMaxThreadDims || b_.nest.dims.size() > kMaxThreadDims) return true;
+    if (a_.nest.dims.size() > kMaxDims || b_.nest.dims.size() > kMaxDims) return true;
     std::vector<Equation> equations;
     for (size_t d = 0; d < a_.index.size(); ++d) {
       if (!a_.index[d] || !b_.index[d]) continue;
