@@ -4,6 +4,7 @@
 #include "hone/machine/time_in_turns.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/sweep.h"
+#include "hone/target/gpu_devices.h"
 
 namespace hone::machine {
 namespace {
@@ -52,6 +53,15 @@ const ModelTimer& LocalMachine::models() const {
 const Conditions& LocalMachine::conditions() const {
   static const LocalConditions conditions;
   return conditions;
+}
+
+Result<target::Gpu> LocalMachine::gpu_here(const target::Gpu& described) const {
+  return target::detect_gpu(described);
+}
+
+int host_cores(const target::Target& target) {
+  const bool is_cpu = target.kind() == target::Kind::kCpu;
+  return (is_cpu ? target : local().target()).cpu().cores;
 }
 
 const Machine& local() {

@@ -16,6 +16,7 @@ class LocalMachine final : public Machine {
       const measure::WorkerOptions& worker, const target::Target& target) const override;
   [[nodiscard]] const ModelTimer& models() const override;
   [[nodiscard]] const Conditions& conditions() const override;
+  [[nodiscard]] Result<target::Gpu> gpu_here(const target::Gpu& described) const override;
 
  private:
   target::Target target_;
@@ -23,6 +24,9 @@ class LocalMachine final : public Machine {
 
 // Returns the machine that this process runs on, as target::host() describes it.
 [[nodiscard]] const Machine& local();
+// Returns the cores of the machine that a target is a part of: a GPU's host is this machine. They
+// compile, and compute what outputs must be.
+[[nodiscard]] int host_cores(const target::Target& target);
 // Returns the machine that a caller names; local() if it is null.
 [[nodiscard]] inline const Machine& or_local(const Machine* machine) {
   return machine != nullptr ? *machine : local();

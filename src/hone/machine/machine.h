@@ -65,9 +65,13 @@ class Machine {
       const measure::WorkerOptions& worker, const target::Target& target) const = 0;
   [[nodiscard]] virtual const ModelTimer& models() const = 0;
   [[nodiscard]] virtual const Conditions& conditions() const = 0;
+  // Returns the GPU of this machine that is meant by a description, as its driver describes it. By
+  // default, there is none.
+  [[nodiscard]] virtual Result<target::Gpu> gpu_here(const target::Gpu& described) const;
 
   // Finds a device by its name: "host" is this machine, "host-..." a part of it, and any other name
-  // is one that target::find knows. A GPU is an error: nothing makes code for it yet.
+  // is one that target::find knows. What is described of OpenCL's devices differs from machine to
+  // machine, so if this one has the device, its driver's numbers hold.
   [[nodiscard]] Result<target::Target> find(std::string_view name) const;
   // Returns whether code for the target runs on this machine, so that it can be measured.
   [[nodiscard]] bool runs(const target::Target& target) const;

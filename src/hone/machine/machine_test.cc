@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "hone/machine/local.h"
 #include "hone/machine/null.h"
 
@@ -26,14 +28,34 @@ TEST(Machine, host_is_the_machine_and_other_names_are_descriptions) {
   }
 }
 
-TEST(Machine, a_gpu_is_one_error) {
-  for (const char* name : {"cuda-sm_80", "cuda-sm_90a", "opencl-pocl", "opencl-generic"}) {
-    const Status status = local().find(name).status();
-    EXPECT_EQ(status.code(), Code::kUnsupported);
-    EXPECT_TRUE(status.message().starts_with(fmt::format("device {} is a GPU", name)))
-        << status.message();
-    EXPECT_EQ(local().find_measurable(name).status().message(), status.message());
-  }
+TEST(Machine, a_gpu_runs_what_is_for_it_and_nothing_else) {
+  const target::Target pocl = local().find("opencl-pocl").value();
+  EXPECT_EQ(pocl.gpu().sms, static_cast<int>(std::thread::hardware_concurrency()));
+  EXPECT_TRUE(local().runs(pocl));
+  EXPECT_TRUE(local().find_measurable("opencl-pocl").ok());
+  EXPECT_EQ(host_cores(pocl), target::host().cpu().cores);
+  target::Target other = pocl;
+  other.gpu().sms += 1;
+  EXPECT_FALSE(local().runs(other));
+  const NullMachine gpu(other, [](const measure::Job&) { return 2e-3; });
+  EXPECT_TRUE(gpu.runs(other));
+  EXPECT_FALSE(gpu.runs(pocl));
+  EXPECT_FALSE(gpu.runs(target::host()));
+  EXPECT_EQ(gpu.find("host").value().gpu().sms, other.gpu().sms);
+  EXPECT_TRUE(gpu.find_measurable("host").ok());
+  EXPECT_EQ(gpu.find_measurable("opencl-pocl").status().message(),
+            "device opencl-pocl cannot be measured here, only compiled for: this machine has no "
+            "GPU");
+}
+
+TEST(Machine, a_gpu_that_is_not_here_is_compiled_for_only) {
+  const target::Target found = local().find("cuda-sm_120").value();
+  const Status status = local().find_measurable("cuda-sm_120").status();
+  EXPECT_EQ(status.ok(), local().runs(found));
+  if (local().runs(found)) GTEST_SKIP() << "it is here";
+  EXPECT_TRUE(status.message().starts_with(
+      "device cuda-sm_120 cannot be measured here, only compiled for: "))
+      << status.message();
 }
 
 TEST(Machine, code_for_more_instructions_than_a_machine_has_does_not_run_there) {

@@ -13,7 +13,8 @@
 namespace hone::search {
 namespace {
 
-constexpr double kPackRate = 2e7;  // bytes a second, at the very least, to pack constants
+constexpr double kPackRate = 2e7;       // bytes a second, at the very least, to pack constants
+constexpr double kDriverCompiles = 10;  // seconds, at the very most, that OpenCL's driver compiles
 
 }  // namespace
 
@@ -25,8 +26,10 @@ int64_t constant_bytes(const compute::Dag& dag) {
   return bytes;
 }
 
-double pack_seconds(int64_t constant_bytes) {
-  return static_cast<double>(constant_bytes) / kPackRate;
+double load_seconds(int64_t constant_bytes, const target::Target& target) {
+  const bool compiles =
+      target.kind() == target::Kind::kGpu && target.gpu().api == target::GpuApi::kOpenCl;
+  return static_cast<double>(constant_bytes) / kPackRate + (compiles ? kDriverCompiles : 0);
 }
 
 Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int threads) {

@@ -34,8 +34,9 @@ struct TaskOperands {
 [[nodiscard]] Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed,
                                                  int threads);
 [[nodiscard]] int64_t constant_bytes(const compute::Dag& dag);
-// Returns the seconds that packing the constants of one candidate takes on a slow machine.
-[[nodiscard]] double pack_seconds(int64_t constant_bytes);
+// Returns the seconds that pass on a slow machine before one candidate can run: its constants are
+// packed, and where the code is a source of OpenCL, the driver compiles it.
+[[nodiscard]] double load_seconds(int64_t constant_bytes, const target::Target& target);
 
 // Makes the program, unless the candidate has it already, and its hash, or says in `status` why
 // there is none.

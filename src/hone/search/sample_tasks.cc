@@ -6,6 +6,7 @@
 
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
+#include "hone/machine/local.h"
 #include "hone/search/repeated_timing.h"
 #include "hone/search/sample_lanes.h"
 #include "hone/space/portable_point.h"
@@ -46,7 +47,9 @@ class Sampling {
   Result<DatasetSummary> run();
 
  private:
-  [[nodiscard]] int cores() const { return std::max(1, options_.devices[0].target->cpu().cores); }
+  [[nodiscard]] int cores() const {
+    return std::max(1, machine::host_cores(*options_.devices[0].target));
+  }
   [[nodiscard]] bool interrupted() const {
     return options_.interrupted && options_.interrupted->load();
   }
@@ -170,7 +173,8 @@ measure::Job Sampling::job_of(const Turn& turn, const Candidate& candidate, size
   job.own_cache_bytes = options_.own_cache_bytes;
   job.tolerance = options_.tolerance;
   job.count_bounds = options_.count_bounds;
-  job.timeout_seconds = pack_seconds(turn.operands->constant_bytes);
+  job.timeout_seconds =
+      load_seconds(turn.operands->constant_bytes, *options_.devices[turn.lane->device].target);
   job.timeout_seconds +=
       reference > 0 ? std::max(kLeastTimeout, kTimeoutOfDefault * reference) : kTimeout;
   job.label = task.name;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "hone/base/round_up.h"
@@ -29,28 +30,47 @@ TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
   return {space.least_flops(), compute::bytes_moved(dag, narrow ? 0.5 : 1)};
 }
 
-TaskBounds::TaskBounds(const target::Cpu& target, int threads,
+TaskBounds::TaskBounds(const target::Target& target, int threads,
                        std::optional<trial::Roofline> roofline)
     : roofline_(std::move(roofline)),
       threads_(threads),
-      busy_cores_(std::min(threads, target.cores)),
       compute_{roofline_ ? kRooflineHeadroom : kTurbo, roofline_.has_value()},
-      move_(compute_),
-      caches_(target.caches),
-      memory_bytes_per_cycle_(target.memory_bytes_per_cycle),
-      cycles_per_second_(target.ghz * 1e9 * busy_cores_),
-      flops_per_second_(2 * target.fma_per_cycle * target.lanes(4) * cycles_per_second_) {}
+      move_(compute_) {
+  std::visit([this](const auto& part) { describe(part); }, target.part);
+}
 
-// Of the closest cache that may hold all of it, by all threads; a model's operands come from the
-// last one at best where its neighbours' data do not fit, which is not known here.
-double TaskBounds::bytes_per_second(double bytes) const {
-  for (const target::Cache& cache : caches_) {
-    const int caches = ceil_div(busy_cores_, cache.shared_by);
-    if (bytes <= static_cast<double>(cache.bytes * caches))
-      return cache.bytes_per_cycle * cycles_per_second_;
+// Data comes from the closest cache that may hold all of it, by all threads; a model's operands
+// come from the last one at best where its neighbours' data do not fit, which is not known here.
+void TaskBounds::describe(const target::Cpu& cpu) {
+  const int busy_cores = std::min(threads_, cpu.cores);
+  const double cycles_per_second = cpu.ghz * 1e9 * busy_cores;
+  flops_per_second_ = 2 * cpu.fma_per_cycle * cpu.lanes(4) * cycles_per_second;
+  for (const target::Cache& cache : cpu.caches) {
+    const int caches = ceil_div(busy_cores, cache.shared_by);
+    levels_.push_back(
+        {static_cast<double>(cache.bytes * caches), cache.bytes_per_cycle * cycles_per_second});
   }
-  const double last = caches_.empty() ? memory_bytes_per_cycle_ : caches_.back().bytes_per_cycle;
-  return last * cycles_per_second_;
+  if (levels_.empty()) levels_.push_back({0, cpu.memory_bytes_per_cycle * cycles_per_second});
+}
+
+// Of twice what the L2 holds, half may still be there from the kernel before.
+void TaskBounds::describe(const target::Gpu& gpu) {
+  const double cycles_per_second = gpu.ghz * 1e9 * gpu.sms;
+  double fma_per_cycle = gpu.fma_per_cycle;
+  for (const target::MatrixInstruction& matrix : gpu.matrix)
+    fma_per_cycle = std::max(fma_per_cycle, matrix.fma_per_cycle);
+  flops_per_second_ = 2 * fma_per_cycle * cycles_per_second;
+  levels_.push_back(
+      {2 * static_cast<double>(gpu.l2_bytes), gpu.l2_bytes_per_cycle * cycles_per_second});
+  levels_.push_back({0, gpu.memory_bandwidth > 0 ? gpu.memory_bandwidth
+                                                 : std::numeric_limits<double>::infinity()});
+}
+
+double TaskBounds::bytes_per_second(double bytes) const {
+  for (const Level& level : levels_) {
+    if (bytes <= level.bytes) return level.bytes_per_second;
+  }
+  return levels_.back().bytes_per_second;
 }
 
 TaskBounds::Times TaskBounds::times(const TaskWork& work) const {

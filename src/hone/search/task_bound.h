@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "hone/space/space.h"
 #include "hone/trial/roofline.h"
@@ -23,7 +24,8 @@ struct TaskWork {
 class TaskBounds {
  public:
   // `roofline` is that of this machine. Without it, the target's description is used.
-  TaskBounds(const target::Cpu& target, int threads, std::optional<trial::Roofline> roofline = {});
+  TaskBounds(const target::Target& target, int threads,
+             std::optional<trial::Roofline> roofline = {});
   // Learns that the work was done in so many seconds. Returns true if a rate rose.
   bool learn(const TaskWork& work, double seconds);
   [[nodiscard]] double seconds(const TaskWork& work) const;
@@ -35,6 +37,8 @@ class TaskBounds {
   // Returns the times at the rates of the roofline or description, without any excess.
   [[nodiscard]] Times times(const TaskWork& work) const;
   [[nodiscard]] double bytes_per_second(double bytes) const;
+  void describe(const target::Cpu& cpu);
+  void describe(const target::Gpu& gpu);
 
   // The factor by which the machine may be faster than the roofline or description tells.
   struct Excess {
@@ -44,11 +48,16 @@ class TaskBounds {
     bool learn(double faster);
   };
 
+  // Data of so many bytes may come from here.
+  struct Level {
+    double bytes, bytes_per_second;
+  };
+
   std::optional<trial::Roofline> roofline_;
-  int threads_, busy_cores_;
+  int threads_;
   Excess compute_, move_;
-  std::vector<target::Cache> caches_;  // as in the target's description, like the following
-  double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;
+  std::vector<Level> levels_;  // from the description, like the following; the last has no limit
+  double flops_per_second_ = 0;
 };
 
 }  // namespace hone::search

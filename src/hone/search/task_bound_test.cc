@@ -8,11 +8,11 @@
 namespace hone::search {
 namespace {
 
-target::Cpu machine() {
+target::Target machine() {
   target::Cpu target;
   target.vector_bytes = 32, target.fma_per_cycle = 2, target.ghz = 2, target.cores = 4;
   target.caches = {{1, 32768, 64, 1, 64}, {3, 1 << 25, 64, 4, 8}};
-  return target;
+  return {.part = target};
 }
 
 trial::Roofline measured_limits() {
@@ -23,7 +23,7 @@ trial::Roofline measured_limits() {
 }
 
 TaskWork work_of(const compute::Dag& dag, trial::Accuracy accuracy = trial::Accuracy::kDefault) {
-  const Result<space::Space> space = space::Space::create(dag, {.part = machine()}, accuracy);
+  const Result<space::Space> space = space::Space::create(dag, machine(), accuracy);
   EXPECT_TRUE(space.ok());
   return least_work(dag, *space);
 }
@@ -52,12 +52,27 @@ TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
   EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32768}), 32768 / 256e9);  // of the first one
   EXPECT_DOUBLE_EQ(all.seconds({.flops = 128e9, .bytes = 1}), 0.25);  // no more than 4 cores
   // Each of four cores has a first-level cache of its own, two share one of the second level.
-  target::Cpu pairs = machine();
-  pairs.caches.insert(pairs.caches.begin() + 1, {2, 1 << 20, 64, 2, 32});
+  target::Target pairs = machine();
+  pairs.cpu().caches.insert(pairs.cpu().caches.begin() + 1, {2, 1 << 20, 64, 2, 32});
   const TaskBounds shared(pairs, 4);
   EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 4 * 32768.0}), 4 * 32768 / (4 * 256e9));
   EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 2.0 * (1 << 20)}), (2 << 20) / (4 * 128e9));
   EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 4.0 * (1 << 20)}), (4 << 20) / (4 * 32e9));
+}
+
+TEST(task_bound, a_gpu_has_its_units_its_l2_and_its_memory) {
+  target::Gpu gpu;
+  gpu.sms = 10, gpu.ghz = 2, gpu.fma_per_cycle = 64;
+  gpu.l2_bytes = 1 << 20, gpu.l2_bytes_per_cycle = 32, gpu.memory_bandwidth = 100e9;
+  target::Target target{.part = gpu};
+  const TaskBounds simt(target, 1);  // the description may be exceeded twice
+  EXPECT_DOUBLE_EQ(simt.seconds({.flops = 5.12e12, .bytes = 1}), 1);  // 2 x 2 x 64 x 10 x 2 GHz
+  EXPECT_DOUBLE_EQ(simt.seconds({.flops = 1, .bytes = 2.0 * (1 << 20)}), (2 << 20) / 1280e9);
+  EXPECT_DOUBLE_EQ(simt.seconds({.flops = 1, .bytes = 200e9}), 1);
+  target.gpu().matrix = {{16, 8, 8, DType::kF32, DType::kF32, 512}};
+  EXPECT_DOUBLE_EQ(TaskBounds(target, 1).seconds({.flops = 40.96e12, .bytes = 1}), 1);
+  target.gpu().memory_bandwidth = 0;  // nobody knows it
+  EXPECT_LT(TaskBounds(target, 1).seconds({.flops = 1, .bytes = 200e9}), 1e-9);
 }
 
 TEST(task_bound, a_roofline_says_what_was_measured) {

@@ -6,6 +6,7 @@
 
 #include "hone/base/log.h"
 #include "hone/compute/class_family.h"
+#include "hone/machine/local.h"
 #include "hone/search/prediction.h"
 #include "hone/search/stored_trials.h"
 
@@ -114,8 +115,8 @@ void TaskTuner::teach_model(std::span<const space::Point> points, std::span<cons
 
 Status TaskTuner::make_operands() {
   if (operands_.memory) return ok_status();
-  HONE_ASSIGN_OR_RETURN(
-      operands_, search::make_operands(*task_.dag, context_.seed, context_.target->cpu().cores));
+  HONE_ASSIGN_OR_RETURN(operands_, search::make_operands(*task_.dag, context_.seed,
+                                                         machine::host_cores(*context_.target)));
   return ok_status();
 }
 
@@ -155,7 +156,7 @@ void TaskTuner::build(Candidate& candidate) const {
   job.weights = context_.weights;
   job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
-  job.timeout_seconds = kTimeout + pack_seconds(constant_bytes_);
+  job.timeout_seconds = kTimeout + load_seconds(constant_bytes_, *context_.target);
   job.label = task_.name;
 }
 
@@ -177,10 +178,10 @@ Result<Findings> TaskTuner::refresh(std::span<Candidate> candidates, measure::Ru
   if (deposed) depose(*deposed, findings);
   if (!incumbent().known()) return findings;
   const double best = incumbent().seconds_now();
-  const double pack = pack_seconds(constant_bytes_);
+  const double load = load_seconds(constant_bytes_, *context_.target);
   for (Candidate& candidate : candidates) {
     candidate.job.timing.best = best;
-    candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;
+    candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + load;
   }
   return findings;
 }

@@ -10,6 +10,7 @@
 
 #include "hone/base/log.h"
 #include "hone/compute/class_family.h"
+#include "hone/machine/local.h"
 #include "hone/search/batch_maker.h"
 #include "hone/search/task_bound.h"
 
@@ -32,10 +33,10 @@ class Loop {
         clock_(options.clock ? *options.clock : real_clock()),
         host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
-        overlap_(options.overlap.value_or(options.context.threads <
-                                          options.context.target->cpu().cores)),
+        cores_(machine::host_cores(*options.context.target)),
+        overlap_(options.overlap.value_or(options.context.threads < cores_)),
         pool_(compile_threads()),
-        bounds_(options.context.target->cpu(), options.context.threads, options.roofline),
+        bounds_(*options.context.target, options.context.threads, options.roofline),
         keeper_(options.store) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
@@ -46,8 +47,7 @@ class Loop {
  private:
   [[nodiscard]] int compile_threads() const {
     if (options_.compile_threads > 0) return options_.compile_threads;
-    const int cores = options_.context.target->cpu().cores;
-    return std::max(1, overlap_ ? cores - options_.context.threads : cores);
+    return std::max(1, overlap_ ? cores_ - options_.context.threads : cores_);
   }
   // There is no time left, or no place for what would be measured.
   [[nodiscard]] bool ended() const {
@@ -73,6 +73,7 @@ class Loop {
   measure::HostMonitor& host_;
   double begin_;
   double search_end_ = 0;
+  int cores_;
   bool overlap_;
   ThreadPool pool_;
   TaskBounds bounds_;

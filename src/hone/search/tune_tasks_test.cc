@@ -204,7 +204,7 @@ TEST(tune_tasks, ends_when_every_task_is_at_its_limit_and_tells_shares_and_limit
   f.options.roofline = {.cores = 1,  // without measured limits no task is at its own
                         .flops = {50e9, 50e9},
                         .levels = {{0, 0, 1, {10e9, 10e9}, {5e9, 5e9}}}};
-  const TaskBounds bounds(options.context.target->cpu(), options.context.threads, options.roofline);
+  const TaskBounds bounds(*options.context.target, options.context.threads, options.roofline);
   std::map<std::string, double> limit;
   for (const TuneTask& task : f.tasks) {
     const Result<space::Space> space = space::Space::create(*task.dag, *options.context.target);

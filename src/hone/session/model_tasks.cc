@@ -228,15 +228,16 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t
   context.threads = model.threads();
   context.seed = seed;
   // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
-  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
+  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out. A
+  // GPU has no cache behind its L2.
   const int64_t own_cache = own_cache_bytes(model.target());
   context.own_cache_bytes = own_cache;
   context.forgotten = &model.forgotten;
   const int64_t weights = std::max(weight_bytes(model), packed_bytes);
   if (weights > 2 * own_cache) {
-    context.weights = model.session->machine().conditions().stays_in_cache(weights)
-                          ? measure::Weights::kShared
-                          : measure::Weights::kMemory;
+    const bool stays = model.target().kind() == target::Kind::kCpu &&
+                       model.session->machine().conditions().stays_in_cache(weights);
+    context.weights = stays ? measure::Weights::kShared : measure::Weights::kMemory;
     context.timing.max_samples = kColdSamples;
   }
   return context;

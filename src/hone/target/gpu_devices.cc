@@ -79,13 +79,12 @@ Result<Gpu> cuda_of(const runtime::DeviceProperties& p) {
   return gpu;
 }
 
-Result<Gpu> ask_driver(GpuApi api) {
+Result<Gpu> ask_driver(const Gpu& wanted) {
   std::string message(runtime::kDeviceErrorBytes, '\0');
   runtime::DeviceProperties properties;
-  const auto kind =
-      api == GpuApi::kCuda ? runtime::DeviceKind::kCuda : runtime::DeviceKind::kOpenCl;
-  if (runtime::device_count(kind, message.data()) == 0 ||
-      !runtime::device_describe(kind, 0, properties, message.data()))
+  const runtime::DeviceKind kind = driver_kind(wanted);
+  const int index = runtime::device_find(kind, driver_name(wanted).c_str(), message.data());
+  if (index < 0 || !runtime::device_describe(kind, index, properties, message.data()))
     return Status(Code::kUnsupported, message.c_str());
   return gpu_of(properties);
 }
@@ -136,9 +135,22 @@ Result<Gpu> gpu_of(const runtime::DeviceProperties& p) {
 }
 
 Result<Gpu> detect_gpu(GpuApi api) {
-  static const Result<Gpu> cuda = ask_driver(GpuApi::kCuda);
-  static const Result<Gpu> opencl = ask_driver(GpuApi::kOpenCl);
+  static const Result<Gpu> cuda = ask_driver({.api = GpuApi::kCuda});
+  static const Result<Gpu> opencl = ask_driver({.api = GpuApi::kOpenCl});
   return api == GpuApi::kCuda ? cuda : opencl;
+}
+
+runtime::DeviceKind driver_kind(const Gpu& gpu) {
+  return gpu.api == GpuApi::kCuda ? runtime::DeviceKind::kCuda : runtime::DeviceKind::kOpenCl;
+}
+
+std::string driver_name(const Gpu& gpu) {
+  const bool pocl = gpu.arch == described_gpu("opencl-pocl")->arch;
+  return pocl ? std::string(kPocl) : std::string();
+}
+
+Result<Gpu> detect_gpu(const Gpu& described) {
+  return driver_name(described).empty() ? detect_gpu(described.api) : ask_driver(described);
 }
 
 std::string device_key(const Gpu& gpu) {

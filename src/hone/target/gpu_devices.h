@@ -20,6 +20,12 @@ namespace hone::target {
 // Returns the first GPU of this machine that the interface has. Its driver is loaded and asked
 // once. The error says what is missing.
 [[nodiscard]] Result<Gpu> detect_gpu(GpuApi api);
+// Returns the kind by which the runtime knows the device, and the text of its name or its
+// platform's by which the driver finds it; empty for the first of the kind.
+[[nodiscard]] runtime::DeviceKind driver_kind(const Gpu& gpu);
+[[nodiscard]] std::string driver_name(const Gpu& gpu);
+// Returns the GPU of this machine that a description means, as its driver describes it.
+[[nodiscard]] Result<Gpu> detect_gpu(const Gpu& described);
 // Returns the GPU that a driver describes: what it does not say is that of the described GPU which
 // is most like it. It is an error if code for it cannot be made.
 [[nodiscard]] Result<Gpu> gpu_of(const runtime::DeviceProperties& properties);

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "hone/commands/training/training_data.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/cost/registry.h"
 #include "hone/dataset.h"
@@ -232,6 +233,7 @@ Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOpti
   search::SampleOptions sample;
   for (const std::string& name : options.devices) {
     HONE_ASSIGN_OR_RETURN(target::Target target, machine.find_measurable(name));
+    HONE_RETURN_IF_ERROR(check_has_features(target));
     targets.push_back(std::move(target));
     sample.devices.push_back({&targets.back(), target::device_key(targets.back())});
   }
