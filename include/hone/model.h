@@ -59,6 +59,11 @@ class HONE_API Model {
   // Returns the actual shape of an output in the last run.
   [[nodiscard]] Result<Shape> output_shape(int output) const;
 
+  // Returns the name of the GPU or other device that the model runs on; "" for a model of CPUs. And
+  // the most memory, in bytes, that it has taken there.
+  [[nodiscard]] std::string device() const;
+  [[nodiscard]] int64_t device_bytes() const;
+
   // While this is enabled, each run records the times of its steps, which are zero before the first
   // such run. It costs two readings of the clock a step.
   void profile(bool enable);

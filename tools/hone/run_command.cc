@@ -85,12 +85,17 @@ Moments moments(const Tensor& tensor) {
 }
 
 // `files`: of the outputs; none if none was written.
-Status print(const std::vector<ModelTensor>& names, const std::vector<Tensor>& outputs,
+Status print(const Model& model, const std::vector<Tensor>& outputs,
              const std::vector<std::string>& files, std::vector<double> times,
              const Profile& profile, bool as_json) {
+  const std::vector<ModelTensor>& names = model.outputs();
   std::sort(times.begin(), times.end());
   const double typical = median(times);
   Json json = {{"runs", times.size()}, {"median_seconds", typical}, {"min_seconds", times.front()}};
+  if (!model.device().empty()) {
+    json["device"] = model.device();
+    json["device_bytes"] = model.device_bytes();
+  }
   json["outputs"] = Json::array();
   Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -116,6 +121,9 @@ Status print(const std::vector<ModelTensor>& names, const std::vector<Tensor>& o
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
                times.size() == 1 ? "" : "s", format_seconds(typical),
                format_seconds(times.front()));
+    if (!model.device().empty())
+      fmt::print("on {}, with {:.1f} MiB of its memory\n", model.device(),
+                 static_cast<double>(model.device_bytes()) / (1 << 20));
     for (size_t i = 0; i < files.size(); ++i) {
       if (files[i] != output_files({names[i].name})[0])
         fmt::print("output {} is in {}\n", names[i].name, files[i]);
@@ -163,7 +171,7 @@ Status run_model(const RunTexts& texts) {
   }
   if (!texts.output_dir.empty())
     HONE_RETURN_IF_ERROR(write_outputs(texts.output_dir, files, outputs));
-  return print(file.model.outputs(), outputs, files, std::move(times), profile, texts.model.json);
+  return print(file.model, outputs, files, std::move(times), profile, texts.model.json);
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "hone/artifact/device_testing.h"
+#include "hone/model.h"
 #include "hone/runtime/device/device_testing.h"
 #include "hone/runtime/hone_model.h"
 
@@ -152,6 +154,24 @@ TEST_P(OnDevice, runs_again_and_again) {
   const bool counted = kind() == DeviceKind::kCuda && before >= 0;
   EXPECT_EQ(counted ? graph_launches() - before : 0, counted && !host() ? 3 : 0);
   library.destroy(model);
+}
+
+TEST_P(OnDevice, is_loaded_as_any_model) {
+  const Folder folder;
+  const std::string path = folder.file("model.so");
+  ASSERT_TRUE(write_shared_library(spec(), path).ok());
+  Result<Model> model = Model::load(path, 1);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_NE(model->device(), "");
+  EXPECT_GT(model->device_bytes(), 16'000);
+  const std::vector<float> x = filter_input(1);
+  Tensor input(DType::kF32, {1, kLength});
+  std::ranges::copy(x, input.as<float>().begin());
+  const Result<std::vector<Tensor>> outputs = model->run({&input, 1});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_TRUE(std::ranges::equal(outputs->at(0).as<float>(), device_output(x)));
+  if (!host()) return;
+  EXPECT_EQ(outputs->at(1).shape(), Shape{std::ssize(positives(x))});
 }
 
 TEST_P(OnDevice, several_models_run_at_once) {

@@ -35,6 +35,15 @@ TEST(device_plan, is_checked_whole) {
   EXPECT_EQ(kernels[1].module, -1) << "test_pad runs on the host";
   EXPECT_EQ(kernels[2].module, 1);
 
+  // Only the step of the host, the second one, works on copies.
+  const PlanArgument* arguments = plan_table<PlanArgument>(header, header.arguments);
+  const runtime::PlanStep* steps = plan_table<runtime::PlanStep>(header, header.steps);
+  EXPECT_EQ(arguments[steps[0].first_argument].bytes, 0);
+  EXPECT_EQ(arguments[steps[1].first_argument].bytes, 4000);
+  EXPECT_EQ(arguments[steps[1].first_argument].written, 0);
+  EXPECT_EQ(arguments[steps[1].first_argument + 1].bytes, 4008);
+  EXPECT_EQ(arguments[steps[1].first_argument + 1].written, 1);
+
   const auto expect_refused = [&](auto change, const char* expected) {
     std::string bytes = *good;
     auto& plan = *reinterpret_cast<PlanHeader*>(bytes.data());

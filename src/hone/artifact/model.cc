@@ -43,8 +43,10 @@ struct Interface {
   decltype(&hone_model_step_class) step_class;
   decltype(&hone_model_step_flops) step_flops;
   decltype(&hone_model_step_seconds) step_seconds;
-  decltype(&hone_model_step_least_flops) step_least_flops;  // this and the next: null in an older
+  decltype(&hone_model_step_least_flops) step_least_flops;  // from here on: null in an older
   decltype(&hone_model_step_bytes) step_bytes;              // library
+  decltype(&hone_model_device) device;
+  decltype(&hone_model_device_bytes) device_bytes;
 };
 
 bool bind(void* library, const std::string& prefix, Interface& api) {
@@ -75,6 +77,8 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   const bool usable = complete;
   find("_step_least_flops", api.step_least_flops);
   find("_step_bytes", api.step_bytes);
+  find("_device", api.device);
+  find("_device_bytes", api.device_bytes);
   return usable;
 }
 
@@ -228,6 +232,14 @@ Result<Shape> Model::output_shape(int output) const {
   if (state_->api.output_shape(state_->model, output, &rank, &dims) != 0)
     return invalid("{}", state_->api.last_error(state_->model));
   return Shape(dims, dims + rank);
+}
+
+std::string Model::device() const {
+  return state_->api.device != nullptr ? state_->api.device(state_->model) : "";
+}
+
+int64_t Model::device_bytes() const {
+  return state_->api.device_bytes != nullptr ? state_->api.device_bytes(state_->model) : 0;
 }
 
 void Model::profile(bool enable) { state_->api.profile(state_->model, enable ? 1 : 0); }

@@ -5,6 +5,7 @@
 #include "hone/artifact/artifact.h"
 #include "hone/base/round_up.h"
 #include "hone/runtime/cpu_features.h"
+#include "hone/runtime/device/code.h"
 
 namespace hone::artifact {
 namespace {
@@ -57,13 +58,20 @@ PlanTensor encode_tensor(const ArtifactTensor& tensor, Block& block) {
   return entry;
 }
 
+// Returns whether the kernel runs on the host beside a device. Only then what it touches is of
+// interest.
+bool works_on_copies(const ArtifactSpec& spec, const ArtifactStep& step,
+                     const std::vector<KernelPlace>& places) {
+  return spec.device != runtime::DeviceKind::kNone &&
+         places[static_cast<size_t>(step.kernel)].entry == nullptr;
+}
+
 Status check_step(const ArtifactSpec& spec, const ArtifactStep& step,
                   const std::vector<KernelPlace>& places) {
   if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= spec.kernel_symbols.size())
     return invalid("step {} has kernel {}, but there are {}", step.name, step.kernel,
                    spec.kernel_symbols.size());
-  const bool needs_bytes = spec.device != runtime::DeviceKind::kNone &&
-                           places[static_cast<size_t>(step.kernel)].entry == nullptr;
+  const bool needs_bytes = works_on_copies(spec, step, places);
   for (const ArtifactArgument& argument : step.arguments) {
     if (needs_bytes && argument.bytes < 0)
       return invalid(
@@ -95,6 +103,14 @@ PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& b
   return entry;
 }
 
+// Returns the container alone: back ends may add something of their own behind it. What is none is
+// returned whole, for plan_check() to refuse.
+std::string_view container_of(const std::string& code) {
+  const bool valid = runtime::code_check(code.data(), code.size()) == nullptr;
+  const auto* header = reinterpret_cast<const runtime::CodeHeader*>(code.data());
+  return std::string_view(code).substr(0, valid ? header->total_bytes : code.size());
+}
+
 struct DevicePart {
   std::vector<PlanKernel> kernels;
   std::vector<PlanModule> modules;
@@ -114,7 +130,8 @@ DevicePart encode_device_part(const ArtifactSpec& spec, const std::vector<Kernel
     const auto next = static_cast<int32_t>(part.modules.size());
     const auto [module, fresh] = modules.emplace(place.executable, next);
     if (fresh) {
-      const std::string& code = spec.executables[static_cast<size_t>(place.executable)].code.str();
+      const std::string_view code =
+          container_of(spec.executables[static_cast<size_t>(place.executable)].code.str());
       part.modules.push_back({block.add(code.data(), code.size()), code.size()});
     }
     part.kernels.push_back({block.add(place.entry->symbol), module->second, place.entry->threads,
@@ -178,11 +195,12 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   for (const ArtifactStep& step : spec.steps) {
     HONE_RETURN_IF_ERROR(check_step(spec, step, places));
     steps.push_back(encode_step(step, arguments.size(), block));
+    const bool copies = works_on_copies(spec, step, places);
     for (const ArtifactArgument& argument : step.arguments) {
       const bool weight = argument.kind == ArgumentKind::kWeight;
       const int64_t base = weight ? weights[static_cast<size_t>(argument.index)] : 0;
       arguments.push_back({argument.kind, weight ? 0 : argument.index, base + argument.offset,
-                           std::max<int64_t>(argument.bytes, 0), argument.written ? 1 : 0});
+                           copies ? argument.bytes : 0, copies && argument.written ? 1 : 0});
     }
   }
   std::vector<PlanRegion> zeroed;
