@@ -11,6 +11,7 @@
 #include "hone/ir/gpu/check_barriers.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/verifier.h"
@@ -102,7 +103,7 @@ TEST(parser, the_examples_of_the_documentation_are_programs) {
 TEST(parser, random_programs_round_trip) {
   int64_t characters = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
-    const Program p = random_program(seed);
+    const Program p = seed % 2 == 0 ? random_program(seed) : random_gpu_program(seed);
     const std::string text = print(p);
     characters += static_cast<int64_t>(text.size());
     const Result<Program> q = parse_program(text);

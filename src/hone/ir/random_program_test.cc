@@ -7,6 +7,7 @@
 
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/random_gpu_program.h"
 #include "hone/ir/verifier.h"
 
 namespace hone::ir {
@@ -36,6 +37,26 @@ TEST(random_program, programs_are_valid_and_run) {
   }
   EXPECT_EQ(for_kinds.size(), 4U);
   EXPECT_EQ(kinds.size(), 6U) << "everything but extern";
+}
+
+TEST(random_program, programs_of_gpus_are_valid_and_run) {
+  std::set<StmtKind> kinds;
+  std::set<ForKind> for_kinds;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Program p = random_gpu_program(seed);
+    const Status valid = verify(p);
+    ASSERT_TRUE(valid.ok()) << "seed " << seed << ": " << valid.message() << "\n" << print(p);
+    std::vector<Tensor> args = random_arguments(p, seed);
+    const Status ran = run(p, args);
+    ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << ran.message() << "\n" << print(p);
+    visit_all(p.phases[0].body, [&](const StmtNode& s) {
+      kinds.insert(s.kind);
+      if (s.kind == StmtKind::kFor) for_kinds.insert(s.for_kind);
+    });
+  }
+  EXPECT_EQ(for_kinds.size(), 6U) << "everything but vectorized";
+  for (const StmtKind kind : {StmtKind::kIf, StmtKind::kCommit, StmtKind::kWait})
+    EXPECT_TRUE(kinds.contains(kind));
 }
 
 TEST(random_program, is_the_same_for_the_same_seed) {

@@ -43,8 +43,10 @@ inline bool same_values(const Tensor& a, const Tensor& b) {
 }
 
 // Returns why `after` is not a valid program that computes what `before` does; empty if it is.
-// Params that both have are the same buffers.
-inline std::string difference(const Program& before, const Program& after, uint64_t seed) {
+// Params that both have are the same buffers. `check_races`: no threads or tiles may race in
+// `after`, as before the barriers of a GPU are inserted they do.
+inline std::string difference(const Program& before, const Program& after, uint64_t seed,
+                              bool check_races = true) {
   if (const Status valid = verify(after); !valid.ok()) return valid.message();
   std::vector<Tensor> expected = random_arguments(before, seed);
   std::vector<Tensor> found = random_arguments(after, seed);
@@ -57,8 +59,8 @@ inline std::string difference(const Program& before, const Program& after, uint6
   };
   for_common([](const Tensor& from, Tensor& to, size_t) { to = from.clone(); });
   if (const Status ran = run(before, expected); !ran.ok()) return "before: " + ran.message();
-  // A pass may add the barriers without which there are races.
-  if (const Status ran = run(after, found, {.check_races = true}); !ran.ok()) return ran.message();
+  if (const Status ran = run(after, found, {.check_races = check_races}); !ran.ok())
+    return ran.message();
   std::string message;
   for_common([&](const Tensor& a, const Tensor& b, size_t i) {
     if (!same_values(a, b)) message = before.params[i].buffer->name + " has other values";
