@@ -1,6 +1,6 @@
-// backend/gpu/code_notes.h - what the back end of GPUs notes behind the container of a kernel's
-// code (backend/device_code.h): the sizes of params, so that a kernel can be run on arguments in
-// host memory, and what the compiler said of the kernels.
+// backend/gpu/code_notes.h - the notes that the back end of GPUs puts behind the container of a
+// kernel's code (backend/device_code.h): the sizes of params, so that a kernel can be run on
+// arguments in host memory, and what the compiler said of the kernels.
 #pragma once
 
 #include <string>

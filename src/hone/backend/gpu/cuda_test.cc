@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "hone/backend/gpu/code_batch_testing.h"
+#include "hone/backend/gpu/cubin.h"
 #include "hone/backend/gpu/golden_programs_testing.h"
 #include "hone/backend/gpu/nvrtc.h"
 #include "hone/backend/gpu/print_c.h"
@@ -14,40 +16,7 @@
 namespace hone::backend::gpu {
 namespace {
 
-constexpr const char* kArchitectures[] = {"sm_80", "sm_90a"};
-
-class Cuda : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (const Status status = find_nvrtc(); !status.ok())
-      GTEST_SKIP() << "skipped: " << status.message();
-  }
-  void add(const ir::Program& program) {
-    PrintOptions options;
-    options.symbol_prefix = fmt::format("k{}", added_);
-    const auto kernels = printer_.add(program, options);
-    if (!kernels.ok() && kernels.status().message().find("no code for") != std::string::npos)
-      return;
-    ASSERT_TRUE(kernels.ok()) << kernels.status().message();
-    ++added_;
-    kernels_ += kernels->size();
-  }
-  void expect_compiled() {
-    for (const char* arch : kArchitectures) {
-      const Result<Cubin> cubin = compile_cuda(printer_.text(), arch);
-      ASSERT_TRUE(cubin.ok()) << cubin.status().message() << "\n" << printer_.text();
-      EXPECT_TRUE(
-          cubin->data.starts_with("\x7f"
-                                  "ELF"));
-      EXPECT_EQ(cubin->kernels.size(), kernels_);
-    }
-  }
-  int added_ = 0;
-
- private:
-  SourcePrinter printer_ = SourcePrinter(Dialect::kCuda);
-  size_t kernels_ = 0;
-};
+using Cuda = testing::CudaTest;
 
 TEST_F(Cuda, all_goldens_of_passes_are_compiled) {
   for (const testing::GoldenProgram& golden : testing::golden_programs()) {
@@ -117,6 +86,93 @@ TEST_F(Cuda, an_executable_has_code_of_one_architecture_and_what_is_known_of_it)
   EXPECT_GT(notes.kernels[0].registers, 32);
   EXPECT_EQ(notes.kernels[0].spill_bytes, 0);
   EXPECT_EQ(notes.kernels[0].stack_bytes, 0) << "the sums are in registers";
+}
+
+TEST_F(Cuda, inspection_shows_the_kernel_and_counts_its_instructions) {
+  const ir::Program program = ir::testing::parsed(kTiles);
+  const Executable made = backend::compile(program, sm_90a()).value();
+  const Inspection found =
+      backend::of(target::Kind::kGpu).value()->inspect(program, made, sm_90a()).value();
+  ASSERT_EQ(found.loops.size(), 1);
+  const InnerLoop& loop = found.loops[0];
+  ASSERT_GT(loop.text.size(), 10);
+  EXPECT_TRUE(loop.text[0].starts_with(fmt::format("// {} registers", loop.vector_registers)));
+  EXPECT_EQ(loop.text[2], "extern \"C\" __global__ void __launch_bounds__(256)");
+  EXPECT_EQ(loop.text.back(), "}");
+  EXPECT_EQ(found.registers_needed, loop.vector_registers);
+  EXPECT_GE(loop.mix.fma, 32);
+  EXPECT_GT(loop.mix.load, 64);
+  EXPECT_EQ(loop.spills, 0);
+}
+
+// The numbers of instructions, by code that becomes these.
+TEST_F(Cuda, instructions_are_known_by_their_numbers) {
+  const std::string source = R"(
+extern "C" __global__ void one_fma(const float* __restrict__ x, float* y) {
+  y[threadIdx.x] = fmaf(x[threadIdx.x], x[1], x[2]);
+}
+extern "C" __global__ void others(const float* __restrict__ x, float* y) {
+  y[threadIdx.x] = x[0] + x[1];
+  y[threadIdx.x + 40] = x[7] * x[9];
+  y[1] = fmaxf(x[3], x[5]);
+}
+extern "C" __global__ void doubles(const double* __restrict__ x, double* y) {
+  y[threadIdx.x] = fma(x[0], x[1], x[2]);
+  y[40] = x[4] + x[5];
+}
+extern "C" __global__ void shared(const float* __restrict__ x, float* y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = s[63 - threadIdx.x];
+}
+extern "C" __global__ void local(const int* x, float* y, int n) {
+  float a[64];
+  for (int i = 0; i < n; ++i) a[x[i]] = i;
+  y[0] = a[x[n]];
+}
+extern "C" __global__ void matrix(float* y, unsigned a, unsigned b) {
+  float d[4] = {0, 0, 0, 0};
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a), "r"(b), "r"(a), "r"(b), "r"(a), "r"(b));
+  y[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+}
+extern "C" __global__ void copies(const float4* x, float* y) {
+  __shared__ float4 s[32];
+  const unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(x + threadIdx.x));
+  asm volatile("cp.async.wait_all;" : : : "memory");
+  y[threadIdx.x] = s[threadIdx.x].y;
+}
+)";
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    SCOPED_TRACE(arch);
+    const Result<Cubin> cubin = compile_cuda(source, arch);
+    ASSERT_TRUE(cubin.ok()) << cubin.status().message();
+    const auto of = [&](const char* symbol) {
+      return count_instructions(cubin->data, symbol).value();
+    };
+    EXPECT_EQ(of("one_fma").fma, 1);
+    EXPECT_EQ(of("one_fma").global_load, 3);
+    EXPECT_EQ(of("one_fma").global_store, 1);
+    EXPECT_EQ(of("others").arithmetic, 3);
+    EXPECT_EQ(of("others").fma, 0);
+    EXPECT_EQ(of("doubles").fma, 1);
+    EXPECT_EQ(of("doubles").arithmetic, 1);
+    EXPECT_EQ(of("shared").shared_load, 1);
+    EXPECT_EQ(of("shared").shared_store, 1);
+    EXPECT_EQ(of("shared").barrier, 1);
+    EXPECT_EQ(of("shared").local, 0);
+    EXPECT_GT(of("local").local, 1);
+    EXPECT_EQ(of("matrix").matrix, 1);
+    EXPECT_EQ(of("copies").async_copy, 1);
+    EXPECT_LT(of("one_fma").all, of("one_fma").bytes / 16) << "what does nothing is not counted";
+    EXPECT_EQ(count_instructions(cubin->data, "none").status().message(),
+              "the cubin has no section .text.none");
+  }
+  EXPECT_EQ(count_instructions("abc", "fma").status().message(), "the cubin is not valid");
 }
 
 TEST_F(Cuda, an_architecture_that_the_compiler_does_not_know_is_an_error) {

@@ -5,6 +5,7 @@
 #include "hone/backend/cpu/cpu_backend.h"
 #include "hone/backend/device_code.h"
 #include "hone/backend/gpu/code_notes.h"
+#include "hone/backend/gpu/describe_kernel.h"
 #include "hone/backend/gpu/loaded_program.h"
 #include "hone/backend/gpu/nvrtc.h"
 #include "hone/backend/gpu/print_c.h"
@@ -41,6 +42,16 @@ std::vector<ParamNote> param_notes(const ir::Program& program) {
   return notes;
 }
 
+PrintOptions print_options(const ir::Identity& identity) {
+  PrintOptions options;
+  options.symbol_prefix = fmt::format("hone_kernel_{}", hash_hex(identity.first));
+  return options;
+}
+
+Dialect dialect_of(const target::Gpu& gpu) {
+  return gpu.api == target::GpuApi::kCuda ? Dialect::kCuda : Dialect::kOpenCl;
+}
+
 // Compiles what the host runs: the phases that prepare constants.
 Result<Executable> compile_packing(ir::Program program) {
   std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
@@ -58,11 +69,8 @@ class GpuBackend final : public Backend {
     const ir::Identity identity = ir::identity(program);
     HONE_ASSIGN_OR_RETURN(Executable packing, compile_packing(program));
     const double start = thread_seconds();
-    PrintOptions options;
-    options.symbol_prefix = fmt::format("hone_kernel_{}", hash_hex(identity.first));
-    const bool cuda = gpu.api == target::GpuApi::kCuda;
     HONE_ASSIGN_OR_RETURN(const Source source,
-                          print_c(program, cuda ? Dialect::kCuda : Dialect::kOpenCl, options));
+                          print_c(program, dialect_of(gpu), print_options(identity)));
     for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
     const double printed = thread_seconds();
     CodeNotes notes = {param_notes(program), {}};
@@ -84,6 +92,23 @@ class GpuBackend final : public Backend {
 
   [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {
     return load_program(executable);
+  }
+
+  // The text of a loop is that of its kernel in C.
+  [[nodiscard]] Result<Inspection> inspect(const ir::Program& program, const Executable& executable,
+                                           const target::Target& target) const override {
+    HONE_ASSIGN_OR_RETURN(const Source source, print_c(program, dialect_of(target.gpu()),
+                                                       print_options(ir::identity(program))));
+    const std::string& code = executable.code.str();
+    HONE_ASSIGN_OR_RETURN(const CodeNotes notes, read_notes(code));
+    const runtime::CodeImage image = runtime::code_image(code.data(), 0);
+    Inspection found;
+    for (const Kernel& kernel : source.kernels) {
+      found.loops.push_back(describe_kernel(kernel, source.text, notes, image));
+      found.registers_needed =
+          std::max(found.registers_needed, found.loops.back().vector_registers);
+    }
+    return found;
   }
 
  private:

@@ -1,15 +1,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "hone/backend/gpu/code_batch_testing.h"
 #include "hone/backend/gpu/golden_programs_testing.h"
-#include "hone/backend/gpu/kernel_runner_testing.h"
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/results_testing.h"
-#include "hone/ir/interpreter.h"
 #include "hone/ir/parser.h"
-#include "hone/ir/printer.h"
 #include "hone/ir/random_program.h"
-#include "hone/ir/verifier.h"
 
 // Programs as OpenCL C on PoCL's device, compared with the interpreter.
 
@@ -18,70 +15,15 @@ namespace {
 
 using backend::testing::OperatorProgram;
 
-// Programs that are compiled together: a compilation of many kernels takes less time than many
-// compilations.
-class OpenCl : public ::testing::Test {
+class OpenCl : public testing::OpenClTest {
  protected:
-  void SetUp() override {
-    std::string why;
-    device_ = runtime::testing::open_pocl(why);
-    ASSERT_NE(device_, nullptr) << why;
-  }
-  void add(const ir::Program& program, uint64_t seed, double tolerance) {
-    const Status verified = ir::verify(program);
-    ASSERT_TRUE(verified.ok()) << verified.message();
-    PrintOptions options;
-    options.symbol_prefix = fmt::format("k{}", programs_.size());
-    const auto kernels = printer_.add(program, options);
-    ASSERT_TRUE(kernels.ok()) << kernels.status().message() << ir::print(program);
-    programs_.push_back({program, seed, tolerance, *kernels});
-  }
+  using testing::OpenClTest::add;
   void add(const OperatorProgram& p) { add(p.program, p.seed, p.tolerance); }
   void add(const std::string& text, double tolerance = 1e-5) {
     const auto program = ir::parse_program(text);
     ASSERT_TRUE(program.ok()) << program.status().message();
     add(*program, 1, tolerance);
   }
-  size_t size() const { return programs_.size(); }
-  void expect_right() {
-    testing::KernelRunner runner(*device_);
-    const std::string source = printer_.text();
-    const Status built = runner.load(runtime::testing::opencl_source(source));
-    ASSERT_TRUE(built.ok()) << built.message() << "\n" << source;
-    for (const Made& made : programs_) {
-      std::vector<Tensor> expected = ir::random_arguments(made.program, made.seed);
-      std::vector<Tensor> found = expected;
-      const Status ran = ir::run(made.program, expected);
-      ASSERT_TRUE(ran.ok()) << ran.message() << ir::print(made.program);
-      for (size_t i = 0; i < found.size(); ++i) {
-        const ir::Param& param = made.program.params[i];
-        // What is packed comes from the host.
-        if (param.role == ir::Role::kPacked) {
-          found[i] = expected[i];
-        } else if (backend::testing::is_written(param)) {
-          backend::testing::fill_with_garbage(found[i]);
-        }
-      }
-      const Status status = runner.run(made.kernels, found);
-      ASSERT_TRUE(status.ok()) << status.message() << ir::print(made.program);
-      ASSERT_EQ(backend::testing::difference(made.program, expected, found, made.tolerance), "")
-          << "seed " << made.seed << "\n"
-          << ir::print(made.program) << print_c(made.program, Dialect::kOpenCl)->text;
-    }
-    programs_.clear();
-    printer_ = SourcePrinter(Dialect::kOpenCl);
-  }
-
- private:
-  struct Made {
-    ir::Program program;
-    uint64_t seed;
-    double tolerance;
-    std::vector<Kernel> kernels;
-  };
-  runtime::testing::DevicePtr device_;
-  SourcePrinter printer_ = SourcePrinter(Dialect::kOpenCl);
-  std::vector<Made> programs_;
 };
 
 TEST_F(OpenCl, operators_of_every_type) {

@@ -1,0 +1,121 @@
+// backend/gpu/code_batch_testing.h - programs that tests compile together, as a compilation of many
+// kernels takes less time than many compilations: for OpenCL, where their results are compared with
+// the interpreter's, and for architectures of CUDA, which need not be there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "hone/backend/gpu/kernel_runner_testing.h"
+#include "hone/backend/gpu/nvrtc.h"
+#include "hone/backend/results_testing.h"
+#include "hone/ir/interpreter.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/verifier.h"
+
+namespace hone::backend::gpu::testing {
+
+// Runs programs on PoCL's device.
+class OpenClTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = runtime::testing::open_pocl(why);
+    ASSERT_NE(device_, nullptr) << why;
+  }
+  void add(const ir::Program& program, uint64_t seed, double tolerance) {
+    const Status verified = ir::verify(program);
+    ASSERT_TRUE(verified.ok()) << verified.message();
+    PrintOptions options;
+    options.symbol_prefix = fmt::format("k{}", programs_.size());
+    const auto kernels = printer_.add(program, options);
+    ASSERT_TRUE(kernels.ok()) << kernels.status().message() << ir::print(program);
+    programs_.push_back({program, seed, tolerance, *kernels});
+  }
+  [[nodiscard]] size_t size() const { return programs_.size(); }
+  void expect_right() {
+    KernelRunner runner(*device_);
+    const std::string source = printer_.text();
+    const Status built = runner.load(runtime::testing::opencl_source(source));
+    ASSERT_TRUE(built.ok()) << built.message() << "\n" << source;
+    for (const Made& made : programs_) ASSERT_NO_FATAL_FAILURE(expect_right(made, runner));
+    programs_.clear();
+    printer_ = SourcePrinter(Dialect::kOpenCl);
+  }
+
+ private:
+  struct Made {
+    ir::Program program;
+    uint64_t seed;
+    double tolerance;
+    std::vector<Kernel> kernels;
+  };
+  static void expect_right(const Made& made, KernelRunner& runner) {
+    std::vector<Tensor> expected = ir::random_arguments(made.program, made.seed);
+    std::vector<Tensor> found = expected;
+    const Status ran = ir::run(made.program, expected);
+    ASSERT_TRUE(ran.ok()) << ran.message() << ir::print(made.program);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const ir::Param& param = made.program.params[i];
+      // What is packed comes from the host.
+      if (param.role == ir::Role::kPacked) {
+        found[i] = expected[i];
+      } else if (backend::testing::is_written(param)) {
+        backend::testing::fill_with_garbage(found[i]);
+      }
+    }
+    const Status status = runner.run(made.kernels, found);
+    ASSERT_TRUE(status.ok()) << status.message() << ir::print(made.program);
+    ASSERT_EQ(backend::testing::difference(made.program, expected, found, made.tolerance), "")
+        << "seed " << made.seed << "\n"
+        << ir::print(made.program) << print_c(made.program, Dialect::kOpenCl)->text;
+  }
+
+  runtime::testing::DevicePtr device_;
+  SourcePrinter printer_ = SourcePrinter(Dialect::kOpenCl);
+  std::vector<Made> programs_;
+};
+
+// Compiles programs by NVRTC, if it is there.
+class CudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Status status = find_nvrtc(); !status.ok())
+      GTEST_SKIP() << "skipped: " << status.message();
+  }
+  void add(const ir::Program& program) {
+    PrintOptions options;
+    options.symbol_prefix = fmt::format("k{}", added_);
+    const auto kernels = printer_.add(program, options);
+    // What there is no code for so far is left out.
+    if (!kernels.ok() && kernels.status().message().find("no code for") != std::string::npos)
+      return;
+    ASSERT_TRUE(kernels.ok()) << kernels.status().message();
+    ++added_;
+    kernels_ += kernels->size();
+  }
+  // Returns what was made for the last architecture.
+  Cubin expect_compiled(const std::vector<std::string>& architectures = {"sm_80", "sm_90a"}) {
+    Cubin last;
+    for (const std::string& arch : architectures) {
+      Result<Cubin> cubin = compile_cuda(printer_.text(), arch);
+      EXPECT_TRUE(cubin.ok()) << cubin.status().message() << "\n" << printer_.text();
+      if (!cubin.ok()) continue;
+      EXPECT_TRUE(
+          cubin->data.starts_with("\x7f"
+                                  "ELF"));
+      EXPECT_EQ(cubin->kernels.size(), kernels_);
+      last = *std::move(cubin);
+    }
+    return last;
+  }
+  int added_ = 0;
+
+ private:
+  SourcePrinter printer_ = SourcePrinter(Dialect::kCuda);
+  size_t kernels_ = 0;
+};
+
+}  // namespace hone::backend::gpu::testing

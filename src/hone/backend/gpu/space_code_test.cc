@@ -1,0 +1,97 @@
+#include "hone/backend/gpu/code_batch_testing.h"
+#include "hone/compute/dag_testing.h"
+#include "hone/ir/passes/pipeline.h"
+#include "hone/schedule/lower.h"
+#include "hone/space/space.h"
+
+// Points of the spaces of GPUs, on extents that leave tails of every kind, as OpenCL C on PoCL's
+// device and as code of CUDA.
+
+namespace hone::backend::gpu {
+namespace {
+
+using namespace compute::testing;
+
+// A GPU of few SMs, so that small tasks have blocks of many threads.
+target::Target small_gpu() {
+  target::Gpu gpu;
+  gpu.sms = 2;
+  return {.name = "small", .part = gpu};
+}
+
+// Calls f with the programs of the default points of all sketches and of some random points.
+void for_points(const compute::Dag& dag, int samples, uint64_t seed,
+                const std::function<void(const ir::Program&)>& f) {
+  SCOPED_TRACE(compute::describe(dag));
+  const Result<space::Space> space = space::Space::create(dag, small_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  std::vector<space::Point> points = space->default_points();
+  Rng rng(seed);
+  for (int i = 0; i < samples; ++i) points.push_back(space->sample(rng));
+  for (const space::Point& point : points) {
+    const auto candidate = space->instantiate(point);
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    SCOPED_TRACE(schedule::to_string(candidate->steps));
+    Result<ir::Program> program = schedule::lower_raw(candidate->state, candidate->bounds);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    program = ir::run_pipeline(ir::gpu_pipeline(), *std::move(program));
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    f(*program);
+  }
+}
+
+std::vector<compute::Dag> tasks(int64_t n) {
+  ConvShape strided;
+  strided.h = n + 2, strided.w = 5, strided.ic = 5, strided.oc = 17, strided.stride = 2;
+  ConvShape residual;
+  residual.h = n + 1, residual.w = 7, residual.ic = 3, residual.oc = 8, residual.residual = true;
+  return {gemm(n, 34 - n % 32, 5),
+          gemm(33, n, 13),
+          conv2d(strided),
+          conv2d(residual),
+          depthwise(n + 2, n, 8, 1 + n % 2),
+          grouped_conv2d(n, 5, 3, 2, 4, 1),
+          softmax(3, n, 1),
+          arg_max(5, n, 3),
+          running_sum(7, n),
+          sum_of_two(n, 12),
+          max_pool(n + 2, n + 4, 4),
+          global_pool(n, n + 2, 6),
+          transpose(n, 5, 8, 1),
+          attention(2, 7, n, 8)};
+}
+
+class SpaceOnOpenCl : public testing::OpenClTest {
+ protected:
+  void expect_points(int64_t n, int samples) {
+    for (const compute::Dag& dag : tasks(n))
+      for_points(dag, samples, static_cast<uint64_t>(n),
+                 [&](const ir::Program& program) { add(program, 1, 1e-4); });
+    EXPECT_GT(size(), 14);
+    expect_right();
+  }
+};
+TEST_F(SpaceOnOpenCl, odd_extents_1) { expect_points(1, 0); }
+TEST_F(SpaceOnOpenCl, odd_extents_7) { expect_points(7, 1); }
+TEST_F(SpaceOnOpenCl, odd_extents_13) { expect_points(13, 1); }
+TEST_F(SpaceOnOpenCl, odd_extents_33) { expect_points(33, 1); }
+
+using SpaceOnCuda = testing::CudaTest;
+TEST_F(SpaceOnCuda, points_of_every_rule_are_compiled) {
+  for (const compute::Dag& dag : tasks(31))
+    for_points(dag, 1, 31, [&](const ir::Program& program) { add(program); });
+  expect_compiled();
+}
+
+// Tiles are in registers: nothing of the default schedule of a large product is in local memory.
+TEST_F(SpaceOnCuda, a_product_keeps_its_tiles_in_registers) {
+  for_points(gemm(512, 512, 512), 0, 1, [&](const ir::Program& program) { add(program); });
+  for (const KernelNote& kernel : expect_compiled({"sm_80"}).kernels) {
+    EXPECT_EQ(kernel.spill_bytes, 0);
+    EXPECT_EQ(kernel.stack_bytes, 0);
+    EXPECT_GT(kernel.registers, 16);
+  }
+}
+
+}  // namespace
+}  // namespace hone::backend::gpu
