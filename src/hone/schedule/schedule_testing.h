@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/base/rng.h"
+#include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"
@@ -95,7 +96,8 @@ inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_
   return args;
 }
 
-// Runs a program and returns its outputs in the order of its params; empty after a failure.
+// Runs a program and returns its outputs in the order of its params; empty after a failure, which
+// races between threads of a GPU are, too.
 // `shared` names an input and the output that overwrites it.
 inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed,
                                       const ir::InPlacePair* shared = nullptr) {
@@ -105,7 +107,11 @@ inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed,
   }
   std::vector<Tensor> args = integer_arguments(program, seed);
   if (shared != nullptr) args[shared->output] = args[shared->input];
-  if (const Status status = ir::run(program, args, {.keep_outputs = shared != nullptr});
+  const bool threads =
+      std::any_of(program.phases.begin(), program.phases.end(),
+                  [](const ir::Phase& phase) { return ir::is_gpu_code(*phase.body); });
+  if (const Status status =
+          ir::run(program, args, {.keep_outputs = shared != nullptr, .check_races = threads});
       !status.ok()) {
     ADD_FAILURE() << status.message();
     return {};

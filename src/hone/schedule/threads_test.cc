@@ -2,7 +2,6 @@
 // is compared with the naive program; what they must not do is refused.
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
-#include "hone/ir/simplify.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::schedule {
@@ -18,7 +17,7 @@ Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text
   HONE_ASSIGN_OR_RETURN(const State state, replay(dag, steps));
   HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
   HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
-  return ir::simplify(std::move(program));
+  return ir::run_pipeline(ir::gpu_pipeline(), std::move(program));
 }
 
 void expect_threads(const compute::Dag& dag, std::string_view text) {

@@ -16,15 +16,9 @@ constexpr int64_t kMostRowThreads = 32, kMostColumnThreads = 128, kMostChunk = 3
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kManyTerms = 16;  // with fewer a thread computes its points alone as well
 
-bool moves_along(const compute::Access& read, int axis) {
-  return std::any_of(read.index.begin(), read.index.end(), [&](const compute::AffineRow& row) {
-    return row.coef[static_cast<size_t>(axis)] != 0;
-  });
-}
-
 bool moves_in_sum(const StageInfo& r, const compute::Access& read) {
   for (int a = r.num_spatial(); a < static_cast<int>(r.axes.size()); ++a) {
-    if (moves_along(read, a)) return true;
+    if (moves(read, a)) return true;
   }
   return false;
 }
@@ -76,8 +70,8 @@ std::string pack_constant(SketchBuilder& builder, const std::string& reduction,
   const ir::Param* param = builder.state.find_param(read.buffer);
   const schedule::StageInfoPtr r = builder.info(reduction);
   const bool packs = param != nullptr && param->role == ir::Role::kConstant &&
-                     read.buffer->values.empty() && is_plain(*r, read) &&
-                     moves_along(read, column) && stride_of(read, static_cast<size_t>(column)) != 1;
+                     read.buffer->values.empty() && is_plain(*r, read) && moves(read, column) &&
+                     stride_of(read, static_cast<size_t>(column)) != 1;
   if (!packs || !builder.add_step(schedule::CacheRead{read.buffer->name, reduction}).ok())
     return read.buffer->name;
   const std::string copy =
@@ -159,7 +153,7 @@ void find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::st
     if (a == column) continue;
     const int of_r = axis_named(r, names[static_cast<size_t>(a)]);
     const bool shares = std::any_of(operands.begin(), operands.end(),
-                                    [&](const auto& read) { return !moves_along(read, of_r); });
+                                    [&](const auto& read) { return !moves(read, of_r); });
     const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
     const std::string& in_sum = names[static_cast<size_t>(a)];
     if (shares && axis.extent > 1 && group.rows.size() < 2) {
@@ -232,7 +226,7 @@ bool reuses(const GpuContraction& group, const StageInfo& r) {
   return operands.size() > 1 &&
          (!group.rows.empty() ||
           std::any_of(operands.begin(), operands.end(), [&](const auto& read) {
-            return !moves_along(read, axis_named(r, group.column.in_sum));
+            return !moves(read, axis_named(r, group.column.in_sum));
           }));
 }
 
@@ -270,8 +264,7 @@ bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
           std::any_of(group->copies.begin(), group->copies.end(), [&](const OperandCopy& copy) {
             return builder.info(copy.stage)->stage.outputs[0].buffer == read.buffer;
           });
-      axis.is_read |=
-          !is_copy && read.buffer != now->stage.outputs[0].buffer && moves_along(read, of_r);
+      axis.is_read |= !is_copy && read.buffer != now->stage.outputs[0].buffer && moves(read, of_r);
     }
   };
   for (BlockAxis& axis : group->rows) mark(axis);

@@ -5,6 +5,10 @@ namespace {
 
 bool always(const Task&) { return true; }
 
+constexpr Rule kTaskRules[] = {
+    {"block_rows", always, add_block_rows, true},
+};
+
 constexpr Rule kStageRules[] = {
     {"tiles", always, add_tiles, true},
     {"points", always, add_points},
@@ -12,7 +16,7 @@ constexpr Rule kStageRules[] = {
 
 }  // namespace
 
-std::span<const Rule> gpu_task_rules() { return {}; }
+std::span<const Rule> gpu_task_rules() { return kTaskRules; }
 std::span<const Rule> gpu_stage_rules() { return kStageRules; }
 
 }  // namespace hone::space

@@ -13,6 +13,9 @@ namespace hone::space {
 // Returns the rules that look at its stages (Task::stages), if no rule takes the task as a whole.
 [[nodiscard]] std::span<const Rule> gpu_stage_rules();
 
+// Adds the whole task as reductions along rows, which a block's threads divide, and what is
+// computed from them.
+[[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);
 // Adds each stage by itself, or R with E, with points that each thread computes alone.
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
