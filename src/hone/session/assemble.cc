@@ -14,6 +14,7 @@
 #include "hone/ir/in_place.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/session/check_arguments.h"
+#include "hone/target/gpu_devices.h"
 
 namespace hone {
 namespace {
@@ -66,6 +67,16 @@ std::vector<std::string> checked_features(const target::Cpu& target) {
       names.push_back(std::move(name));
   }
   return names;
+}
+
+// Says where the library runs: on CPUs with some features, or on a device.
+void set_device(const target::Target& target, artifact::ArtifactSpec& spec) {
+  if (target.kind() == target::Kind::kCpu) {
+    spec.features = checked_features(target.cpu());
+    return;
+  }
+  spec.device = target::driver_kind(target.gpu());
+  spec.device_name = target::driver_name(target.gpu());
 }
 
 // The arguments of a call's kernel as tensors: constants given, packed weights computed.
@@ -272,6 +283,9 @@ std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call
       argument.offset = workspace;
       workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
     }
+    argument.bytes = params[i].buffer->bytes();
+    argument.written =
+        params[i].role == ir::Role::kWorkspace || params[i].role == ir::Role::kOutput;
   }
   return arguments;
 }
@@ -318,8 +332,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   assembly.plan = run.memory;
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
-  if (session.target().kind() == target::Kind::kCpu)
-    spec.features = checked_features(session.target().cpu());
+  set_device(session.target(), spec);
   add_tensors(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(kernels, spec);
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kOldestCapability = 80;  // the oldest whose instructions are described
 constexpr int64_t kGi = 1 << 30;
+constexpr int kMostThreads = 1024;  // of a block, that programs may have (ir/verifier.h)
 constexpr std::string_view kPocl = "Portable Computing Language";
 
 int64_t memory_on_board(const Gpu& gpu) {
@@ -125,7 +126,7 @@ Result<Gpu> gpu_of(const runtime::DeviceProperties& p) {
   Gpu& gpu = *found;
   set_if_known(gpu.sms, p.compute_units);
   set_if_known(gpu.warp, p.warp_threads);
-  set_if_known(gpu.threads_per_block, p.max_block_threads);
+  set_if_known(gpu.threads_per_block, std::min(p.max_block_threads, kMostThreads));
   set_if_known(gpu.warps_per_sm, p.max_unit_threads / gpu.warp);
   set_if_known(gpu.blocks_per_sm, p.max_unit_blocks);
   set_if_known(gpu.l2_bytes, p.cache_bytes);

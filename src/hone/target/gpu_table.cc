@@ -198,10 +198,11 @@ Gpu opencl_generic() {
   return gpu;
 }
 
-// PoCL on four cores with AVX2. PoCL 3.1 says: blocks of at most 4096 threads, a preferred multiple
-// of 8, no subgroups, doubles but no halves. It runs a block on one core, whose threads are the
-// iterations of loops, so local memory is ordinary memory; 256 KiB of it are an estimate of what
-// every processor has (it says 1 MiB with AVX-512), and so are the numbers of the machine.
+// PoCL on four cores with AVX2. PoCL 3.1 says: blocks of at most 4096 threads, of which programs
+// use 1024 as on every other device, a preferred multiple of 8, no subgroups, doubles but no
+// halves. It runs a block on one core, whose threads are the iterations of loops, so local memory
+// is ordinary memory; 256 KiB of it are an estimate of what every processor has (it says 1 MiB with
+// AVX-512), and so are the numbers of the machine.
 Gpu opencl_pocl() {
   Gpu gpu;
   gpu.api = GpuApi::kOpenCl;
@@ -210,7 +211,7 @@ Gpu opencl_pocl() {
   gpu.warp = 8;
   gpu.warps_per_sm = 512;
   gpu.blocks_per_sm = 1;
-  gpu.threads_per_block = 4096;
+  gpu.threads_per_block = 1024;
   gpu.registers_per_sm = 0;
   gpu.shared_bytes = gpu.shared_bytes_opt_in = gpu.shared_bytes_per_sm = 256 * kKi;
   gpu.shared_bytes_per_cycle = 64;
