@@ -1,4 +1,5 @@
-// space/rules/rows.h - what the rules for reductions along rows ask of stages (internal to space).
+// space/rules/rows.h - questions that the rules for reductions along rows ask of stages (internal
+// to space).
 #pragma once
 
 #include "hone/space/sketch.h"
