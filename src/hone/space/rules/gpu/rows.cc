@@ -17,6 +17,7 @@ using schedule::Steps;
 constexpr int64_t kJoined = 16;        // partial results that one thread joins
 constexpr int64_t kLeastTerms = 32;    // with fewer a thread reduces a row alone as well
 constexpr int64_t kPointsPerSm = 256;  // so many points keep an SM busy without parts of sums
+constexpr int64_t kReused = 32;        // tiles with reuse keep it busy with so many times fewer
 
 // for tiles of rows, in parallel:
 //   each reduction: for threads: partial results;  for fewer threads: joined;  for rows: the result
@@ -179,6 +180,14 @@ int contiguous_axis(const StageInfo& info) {
   return -1;
 }
 
+// Returns whether each element of the largest operand is read for several results.
+bool reuses_largest(const StageInfo& info) {
+  int64_t terms = 1, most = 0;
+  for (const compute::Axis& axis : info.axes) terms *= axis.extent;
+  for (const compute::Access& read : info.reads) most = std::max(most, read.buffer->num_elements());
+  return most < terms;
+}
+
 GpuRows::Sum sum_of(const StageInfo& info) {
   GpuRows::Sum sum{info.stage.name, "", {}};
   int axis = contiguous_axis(info);
@@ -241,7 +250,10 @@ Fit add_block_rows(SketchBuilder& builder, const Task&) {
       powers_of_2(std::min<int64_t>(gpu.threads_per_block, 2 * group->length)));
   if (products > 0 && group->sums.size() > 1) return Fit::kNone;
   const bool is_long = group->length >= kLeastTerms;
-  const bool is_few = group->rows < gpu.sms * kPointsPerSm;
+  // Tiles read an element of an operand once for many results, which parts of sums do not.
+  const bool reuses = products > 0 && reuses_largest(*builder.state.stages[0].info);
+  const int64_t few = gpu.sms * kPointsPerSm / (reuses ? kReused : 1);
+  const bool is_few = group->rows < few;
   const size_t reductions = group->sums.size();
   builder.groups.push_back(std::move(group));
   if (products == 0 && reductions > 1) return Fit::kWhole;
