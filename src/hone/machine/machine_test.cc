@@ -58,6 +58,12 @@ TEST(Machine, a_gpu_that_is_not_here_is_compiled_for_only) {
       << status.message();
 }
 
+TEST(Machine, the_runner_of_a_gpu_has_measured_a_kernel_there) {
+  const target::Target pocl = local().find("opencl-pocl").value();
+  const auto runner = local().make_runner({}, pocl);
+  EXPECT_TRUE(runner.ok()) << runner.status().message();
+}
+
 TEST(Machine, code_for_more_instructions_than_a_machine_has_does_not_run_there) {
   target::Target small = target::host();
   ASSERT_FALSE(small.cpu().features.empty());

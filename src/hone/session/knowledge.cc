@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/search/prediction.h"
 #include "hone/search/transfer_source.h"
 #include "hone/session/shipped_records.h"
+#include "hone/target/gpu_devices.h"
 
 namespace hone {
 namespace {
@@ -36,6 +38,26 @@ Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
   const std::vector<search::SourceScore> sources = search::rank_sources(others, seconds);
   pool.keep_model(sources.empty() ? "" : sources[0].model);
   return ok_status();
+}
+
+// Removes what was measured on another kind of device: schedules of GPUs give loops to threads,
+// those of CPUs do not.
+void keep_kind(search::TransferPool& pool, target::Kind kind) {
+  std::map<std::string, bool> of_kind;  // by device
+  const auto is_kept = [&](const trial::Record& record) {
+    const auto [device, is_new] = of_kind.try_emplace(record.device);
+    if (is_new) {
+      const bool is_gpu = target::gpu_of_key(record.device).has_value();
+      device->second = is_gpu == (kind == target::Kind::kGpu);
+    }
+    return device->second;
+  };
+  if (std::all_of(pool.records().begin(), pool.records().end(), is_kept)) return;
+  search::TransferPool kept;
+  for (const trial::Record& record : pool.records()) {
+    if (is_kept(record)) kept.add(record);
+  }
+  pool = std::move(kept);
 }
 
 Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known) {
@@ -181,6 +203,7 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   for (const trial::Record& record : knowledge.shipped) {
     if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
   }
+  keep_kind(pool, model.target().kind());
   if (options.records.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
   return ok_status();
 }

@@ -384,6 +384,21 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
 }
 
+TEST(knowledge, schedules_of_another_kind_of_device_are_not_used) {
+  Fixture f;
+  std::vector<trial::Record> records = f.records(f.tasks(network("other", 24)));
+  ASSERT_GT(records.size(), 1U);
+  records[0].device = "sm_90a-132sm-50M-80G";
+  f.store(records);
+  ModelTasks model = f.tasks(network("net", 20));
+  Result<Knowledge> knowledge = f.learned(model);
+  ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
+  ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
+  const std::vector<trial::Record>& pool = knowledge->pool.records();
+  EXPECT_EQ(pool.size(), records.size() - 1);
+  for (const trial::Record& record : pool) EXPECT_EQ(record.device, model.device());
+}
+
 TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
