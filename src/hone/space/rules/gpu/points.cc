@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "hone/compute/stage_body.h"
+#include "hone/ir/visit.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
 
@@ -14,6 +15,8 @@ using schedule::Steps;
 
 constexpr int64_t kVectorBytes = 16;  // the longest load and store of a thread
 constexpr int64_t kUsualThreads = 256, kLeastThreads = 32, kMostThreads = 1024;
+// Arrays that a block's threads have for themselves, as in sorting, are no larger together.
+constexpr int64_t kMostScratch = 1 << 20;
 
 // for blocks of points, in parallel:  for threads:  for points far apart:  for a vector of points
 //   R, in registers of the thread
@@ -129,6 +132,19 @@ std::vector<int64_t> powers_of_2(int64_t from, int64_t most) {
   return options;
 }
 
+// Numbers of threads of a block: such that what a body allocates for each of them fits.
+std::vector<int64_t> thread_options(const schedule::StageInfo& info, const target::Gpu& gpu) {
+  int64_t scratch = 1;
+  for (const ir::Stmt& stmt : info.stage.body) {
+    ir::for_each_stmt(*stmt, [&](const ir::StmtNode& s) {
+      scratch += s.kind == ir::StmtKind::kAlloc ? s.buffer->bytes() : 0;
+    });
+  }
+  const int64_t most = std::clamp<int64_t>(kMostScratch / scratch, 1,
+                                           std::min<int64_t>(kMostThreads, gpu.threads_per_block));
+  return powers_of_2(most < kLeastThreads ? 1 : kLeastThreads, most);
+}
+
 // The lengths of vectors of points that a thread can store at once.
 std::vector<int64_t> vector_options(const schedule::StageInfo& info, size_t innermost) {
   const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
@@ -177,10 +193,8 @@ void add_stage_points(SketchBuilder& builder, const std::string& stage,
   if (!reduction.empty()) describe_sum(builder, *info, axes, *group);
   if (!axes.empty()) {
     group->innermost = info->axes[axes.back()].extent;
-    group->d_threads = builder.add_decision(
-        stage, "threads", DecisionKind::kParallel,
-        powers_of_2(kLeastThreads,
-                    std::min<int64_t>(kMostThreads, builder.target.gpu().threads_per_block)));
+    group->d_threads = builder.add_decision(stage, "threads", DecisionKind::kParallel,
+                                            thread_options(*info, builder.target.gpu()));
     const bool is_vector = info->stage.outputs.size() == 1 && !info->stage.is_extern() &&
                            info->stage.reduce.empty() && stride_of(*info, axes.back()) == 1 &&
                            (reduction.empty() || !group->lane.empty());

@@ -37,6 +37,32 @@ TEST(gpu_points, attention_is_phases) {
   expect_points(inverted_residual(7, 5, 3, 12, 4), 2);
 }
 
+// Each thread of a sort has arrays of its own.
+TEST(gpu_points, blocks_have_few_threads_if_each_needs_much_memory) {
+  const auto threads_of = [](int64_t elements) {
+    compute::Stage stage;
+    stage.name = "body";
+    stage.axes = {compute::make_axis("i", 64)};
+    compute::DagBuilder b;
+    const ir::BufferPtr data = b.input("data", {64}), out = b.output("out", {64}),
+                        own = ir::make_buffer("own", DType::kF32, {elements}, ir::Scope::kThread);
+    const ir::Expr i = ir::variable(stage.axes[0].var);
+    stage.body = {
+        ir::make_alloc(own, {ir::make_store(own, {ir::constant(3)}, ir::load(data, {i})),
+                             ir::make_store(out, {i}, ir::load(own, {ir::constant(3)}))})};
+    stage.extern_reads = {data};
+    stage.outputs.push_back({.buffer = out});
+    b.add(std::move(stage));
+    const compute::Dag dag = schedule::built(std::move(b));
+    expect_points(dag, 2);
+    const Result<Space> space = Space::create(dag, small_gpu());
+    return space.ok() ? space->decisions(0)[0].options.back() : 0;
+  };
+  EXPECT_EQ(threads_of(4), 1024);
+  EXPECT_EQ(threads_of(1 << 16), 2);
+  EXPECT_EQ(threads_of(1 << 20), 1);
+}
+
 // A result without axes is computed by one thread.
 TEST(gpu_points, a_single_result) {
   compute::DagBuilder b;
