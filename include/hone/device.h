@@ -51,7 +51,7 @@ struct Device {
 // "opencl" are the GPUs of this machine, if it has some.
 [[nodiscard]] HONE_API std::vector<std::string> device_names();
 // Finds a device by its name. The error lists the known names, or says why there is no such GPU
-// here. Nothing can be compiled for GPUs yet.
+// here.
 [[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host");
 
 // A rate of one core alone, and one of all cores together.
