@@ -1,6 +1,5 @@
 // backend/gpu/block_shape.h - finds how many threads a block of a phase has, what they share and
-// what each owns. It also checks that a block can run the phase: every thread runs what stands
-// between the loops over threads, so it may change only what a thread has for itself.
+// what each owns.
 #pragma once
 
 #include <map>
@@ -11,8 +10,6 @@
 
 namespace hone::backend::gpu {
 
-inline constexpr int64_t kWarpSize = 32;
-
 struct BlockShape {
   int64_t threads = 1;
   std::vector<ir::BufferPtr> shared;          // in program order
@@ -21,6 +18,8 @@ struct BlockShape {
   int64_t private_bytes = 0;                  // arrays of a thread that live at the same time
 };
 
+// Looks at a phase of a program that ir::verify() accepts. It is an error if the phase has a
+// statement that there is no code for.
 [[nodiscard]] Result<BlockShape> block_shape(const ir::Phase& phase);
 
 // Returns how many threads the loops over threads in a statement span; 1 if there are none.

@@ -59,7 +59,7 @@ class OpenClTest : public ::testing::Test {
     ASSERT_TRUE(ran.ok()) << ran.message() << ir::print(made.program);
     for (size_t i = 0; i < found.size(); ++i) {
       const ir::Param& param = made.program.params[i];
-      // What is packed comes from the host.
+      // The host packs constants.
       if (param.role == ir::Role::kPacked) {
         found[i] = expected[i];
       } else if (backend::testing::is_written(param)) {
@@ -89,7 +89,7 @@ class CudaTest : public ::testing::Test {
     PrintOptions options;
     options.symbol_prefix = fmt::format("k{}", added_);
     const auto kernels = printer_.add(program, options);
-    // What there is no code for so far is left out.
+    // The rest is left out: statements that there is no code for so far.
     if (!kernels.ok() && kernels.status().message().find("no code for") != std::string::npos)
       return;
     ASSERT_TRUE(kernels.ok()) << kernels.status().message();

@@ -12,6 +12,7 @@ namespace hone::backend::gpu {
 class CodeWriter {
  public:
   void line(std::string_view text) {
+    last_ = text;
     out_.append(static_cast<size_t>(depth_) * 2, ' ');
     out_ += text;
     out_ += '\n';
@@ -25,10 +26,12 @@ class CodeWriter {
     --depth_;
     line("}");
   }
+  [[nodiscard]] const std::string& last_line() const { return last_; }
   [[nodiscard]] std::string take() && { return std::move(out_); }
 
  private:
   std::string out_;
+  std::string last_;  // without its indentation
   int depth_ = 0;
 };
 

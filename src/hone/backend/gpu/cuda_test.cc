@@ -8,6 +8,7 @@
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/registry.h"
 #include "hone/ir/pass_testing.h"
+#include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 #include "hone/runtime/device/code.h"
 
@@ -35,7 +36,10 @@ TEST_F(Cuda, operators_of_every_type_are_compiled) {
 }
 
 TEST_F(Cuda, random_programs_are_compiled) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) add(ir::random_program(seed));
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    add(ir::random_program(seed));
+    add(ir::random_gpu_program(seed));
+  }
   expect_compiled();
 }
 

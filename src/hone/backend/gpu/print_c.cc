@@ -9,6 +9,7 @@
 #include "hone/backend/gpu/print_stmt.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/scalar.h"
+#include "hone/ir/verifier.h"
 #include "hone/ir/visit.h"
 
 namespace hone::backend::gpu {
@@ -235,6 +236,7 @@ SourcePrinter& SourcePrinter::operator=(SourcePrinter&&) noexcept = default;
 
 Result<std::vector<Kernel>> SourcePrinter::add(const ir::Program& program,
                                                const PrintOptions& options) {
+  HONE_RETURN_IF_ERROR(ir::verify(program));
   Tables tables;
   CNames names = state_->names;
   CFunctions functions = state_->functions;

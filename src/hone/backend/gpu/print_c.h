@@ -43,8 +43,8 @@ class SourcePrinter {
   ~SourcePrinter();
   SourcePrinter(SourcePrinter&&) noexcept;
   SourcePrinter& operator=(SourcePrinter&&) noexcept;
-  // Adds the kernels of a program and returns them in the order of its phases. A program that
-  // cannot be printed is an error of code kUnsupported and adds nothing.
+  // Adds the kernels of a program, which ir::verify() accepts, and returns them in the order of its
+  // phases. A program that cannot be printed is an error of code kUnsupported and adds nothing.
   [[nodiscard]] Result<std::vector<Kernel>> add(const ir::Program& program,
                                                 const PrintOptions& options = {});
   [[nodiscard]] std::string text() const;

@@ -125,7 +125,12 @@ TEST(print_c, memory_that_an_output_may_share_with_an_input_is_not_restricted) {
 }
 
 TEST(print_c, what_cannot_be_printed_is_one_error) {
-  expect_unsupported(of_phase(kXandY, "extern f(X, Y)"), "the function f has no code for GPUs");
+  expect_unsupported(of_phase(kXandY, "extern f(X, Y)"), "there is no code for functions");
+  expect_unsupported(of_phase(kXandY,
+                              "alloc fragment d: f32[16, 8] { alloc shared a: f32[16, 8] {\n"
+                              "thread t in 0..32 { a[t // 8, t % 8] = X[t] }\n"
+                              "matrix d[0 : 16, 0 : 8] += a[0 : 16, 0 : 8] * a[0 : 8, 0 : 8] } }"),
+                     "there is no code for matrix instructions yet");
   expect_unsupported(of_phase(kXandY, "alloc stack s: f32[70000] { s[0] = X[0]  Y[0] = s[0] }"),
                      "each of 1 threads has arrays of 280000 bytes, expected 262144 at most");
   expect_unsupported(
@@ -138,26 +143,23 @@ TEST(print_c, what_cannot_be_printed_is_one_error) {
                      "the kernel becomes too much code", few);
 }
 
-TEST(print_c, a_block_of_threads_changes_what_each_thread_owns) {
-  expect_unsupported(
-      of_phase(kXandY, "thread t in 0..64 { Y[t] = X[t] }  for i in 0..2 { Y[i] = X[0] }"),
-      "all threads of the block store to Y, expected a loop over threads");
-  expect_unsupported(
-      of_phase(kXandY,
-               "alloc stack s: f32[64] { thread t in 0..64 { s[t] = X[t] }\n"
-               "thread t in 0..64 { Y[t] = s[63 - t] } }"),
-      "a thread changes s, which stands outside of the loops over threads and is no fragment");
-  expect_unsupported(
-      of_phase(kXandY,
-               "alloc fragment s: f32[64] { thread t in 0..64 { s[t] = X[t] }\n"
-               "thread t in 0..64 { Y[t] = s[63 - t] } }"),
-      "the fragment s is not indexed by the loops over threads around, outermost first");
-  expect_unsupported(of_phase(kXandY, "thread t in 0..64 { barrier  Y[t] = X[t] }"),
-                     "a barrier of the block inside a loop over threads");
-  expect_unsupported(of_phase(kXandY,
-                              "thread t in 0..4 { thread u in 0..16 { Y[t * 16 + u] = X[u] }\n"
-                              "thread u in 0..8 { Y[t * 16 + u] = X[u] } }"),
-                     "loops of 16 and 8 threads stand in the loop t over threads");
+// A loop over threads that runs once gives way to its only index.
+TEST(print_c, fragments_are_arrays_of_a_thread) {
+  const std::string text = text_of(of_phase(
+      kXandY,
+      "alloc fragment s: f32[1, 16, 4] {\n"
+      "thread t in 0..1 { thread u in 0..16 { for i in 0..4 { s[0, u, i] = X[u * 4 + i] } } }\n"
+      "thread t in 0..1 { thread u in 0..16 { for i in 0..4 { Y[u * 4 + i] = s[t, u, 3 - i] } } "
+      "} }"));
+  EXPECT_TRUE(has(text, "float s[4];")) << text;
+  EXPECT_TRUE(has(text, "s[i] = X[i + u * 4];")) << text;
+  EXPECT_TRUE(has(text, "Y[i + u * 4] = s[3 - i];")) << text;
+}
+
+TEST(print_c, the_program_is_verified) {
+  const Result<Source> source =
+      print_c(of_phase(kXandY, "thread t in 0..64 { barrier  Y[t] = X[t] }"), Dialect::kOpenCl);
+  EXPECT_EQ(source.status().message(), "phase 0: a barrier inside of a loop over threads");
 }
 
 // Returns the text between the fences of a block of code of a page.

@@ -36,7 +36,9 @@ void StmtPrinter::statement(const StmtNode& s, bool last) {
       context_.ranges.assume(s.condition);
       all(s.body);
       context_.ranges.reset(mark);
-      return out_.close();
+      out_.close();
+      if (waits_inside(s)) separate();
+      return;
     }
     case StmtKind::kStore: return vectors_.store(s);
     case StmtKind::kAlloc: return alloc(s, last);
@@ -52,11 +54,27 @@ void StmtPrinter::statement(const StmtNode& s, bool last) {
 void StmtPrinter::barrier(const StmtNode& s) {
   if (s.warp) {
     if (context_.is_cuda()) return out_.line("__syncwarp();");
-    return context_.fail(error(Code::kUnsupported, "OpenCL has no barriers of warps"));
+    // OpenCL has none: all warps of the block wait where all of them come by.
+    if (!all_warps_)
+      return context_.fail(error(Code::kUnsupported, "OpenCL has no barriers of warps"));
   }
   if (shape_.threads == 1) return;
   out_.line(context_.is_cuda() ? "__syncthreads();"
                                : "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
+}
+
+// PoCL's compiler cuts a kernel into parts at barriers. LLVM may thread a jump from a test of the
+// thread's number at the end of a loop with barriers to the same test in the next iteration or
+// behind the loop, and PoCL stops at such parts. A barrier in between keeps them apart.
+void StmtPrinter::separate() {
+  constexpr std::string_view kBarrier = "barrier(CLK_LOCAL_MEM_FENCE);";
+  const bool there = out_.last_line().starts_with("barrier(");
+  if (!there) out_.line(kBarrier);
+}
+
+bool StmtPrinter::waits_inside(const StmtNode& s) const {
+  if (context_.is_cuda() || shape_.threads == 1 || span_ != 0) return false;
+  return ir::any_stmt(s, [](const StmtNode& n) { return n.kind == StmtKind::kBarrier; });
 }
 
 // Shared memory is declared at the head of the kernel.
@@ -118,7 +136,10 @@ void StmtPrinter::counted_loop(const StmtNode& s) {
   if (s.for_kind == ForKind::kUnrolled || lanes) out_.line("#pragma unroll");
   out_.open(fmt::format("for ({} {} = {}; {} < {}; ++{})", type, name, first, name, last, name));
   all(s.body);
+  const bool waits = waits_inside(s);
+  if (waits && s.body[0]->kind != StmtKind::kBarrier) separate();
   out_.close();
+  if (waits) separate();
   if (once) out_.close();
   context_.names.release(s.var.get());
   context_.ranges.reset(mark);
@@ -156,7 +177,10 @@ void StmtPrinter::thread_loop(const StmtNode& s) {
     loop = next;
   }
   span_ = span;
+  const bool warps = s.for_kind == ForKind::kWarp && threads == shape_.threads;
+  const bool outer_warps = std::exchange(all_warps_, warps);
   all(nest.back()->body);
+  all_warps_ = outer_warps;
   span_ = around;
   for (const StmtNode* loop : nest) context_.names.release(loop->var.get());
   context_.ranges.reset(mark);

@@ -29,6 +29,9 @@ class StmtPrinter {
   void statement(const ir::StmtNode& s, bool last);
   void alloc(const ir::StmtNode& s, bool last);
   void barrier(const ir::StmtNode& s);
+  void separate();
+  // Returns whether the block waits somewhere in a loop or under a condition that it runs.
+  [[nodiscard]] bool waits_inside(const ir::StmtNode& s) const;
   void loop(const ir::StmtNode& s);
   void counted_loop(const ir::StmtNode& s);
   void thread_loop(const ir::StmtNode& s);
@@ -43,6 +46,7 @@ class StmtPrinter {
   CodeWriter& out_;
   ExprPrinter exprs_;
   VectorPrinter vectors_;
+  bool all_warps_ = false;  // inside a loop over all warps of the block
   int64_t span_ = 0;  // threads of an iteration of the loop over threads around; 0 outside of them
 };
 

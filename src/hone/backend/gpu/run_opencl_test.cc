@@ -6,6 +6,8 @@
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/results_testing.h"
 #include "hone/ir/parser.h"
+#include "hone/ir/passes/pipeline.h"
+#include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 
 // Programs as OpenCL C on PoCL's device, compared with the interpreter.
@@ -54,6 +56,18 @@ TEST_F(OpenCl, random_programs) {
     ++compared;
   }
   EXPECT_GT(compared, 60);
+  expect_right();
+}
+
+// Blocks of threads with barriers where the pass puts them.
+TEST_F(OpenCl, random_programs_of_gpus) {
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
+    const Result<ir::Program> program =
+        ir::run_pipeline(ir::gpu_pipeline(), ir::random_gpu_program(seed));
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    if (backend::testing::is_defined(*program, seed)) add(*program, seed, 1e-4);
+  }
+  EXPECT_GT(size(), 20);
   expect_right();
 }
 
