@@ -11,6 +11,8 @@ namespace {
 
 using trial::Outcome;
 
+constexpr double kCoolSeconds = 2;  // most seconds to wait for a device that is slowed down by heat
+
 std::optional<Trouble> trouble(Outcome outcome, const Status& status) {
   if (status.ok()) return std::nullopt;
   return Trouble{outcome, status.message()};
@@ -114,7 +116,10 @@ Result<std::unique_ptr<DeviceBench>> DeviceBench::open(runtime::DeviceKind kind,
   const int index = runtime::device_find(kind, name.c_str(), message.data());
   DevicePtr device(index < 0 ? nullptr : runtime::device_open(kind, index, message.data()));
   if (device == nullptr) return error(Code::kUnsupported, "{}", message.c_str());
-  return std::unique_ptr<DeviceBench>(new DeviceBench(std::move(device)));
+  std::unique_ptr<DeviceBench> bench(new DeviceBench(std::move(device)));
+  if (kind == runtime::DeviceKind::kCuda)
+    bench->clocks_ = open_gpu_clocks(pci_address_of_cuda(index));
+  return bench;
 }
 
 DeviceBench::DeviceBench(DevicePtr device)
@@ -220,6 +225,16 @@ double DeviceBench::seconds_to_flush() {
   return least;
 }
 
+trial::Timing DeviceBench::time_unthrottled(const Job& job, const DeviceCandidate& candidate,
+                                            double between) {
+  const auto timer = [&](int64_t runs) { return time(candidate, runs, job.weights); };
+  if (clocks_ != nullptr) (void)clocks_->wait(kCoolSeconds);
+  trial::Timing timing = time_adaptively(timer, job.timing, between);
+  if (clocks_ != nullptr && clocks_->is_throttled() && clocks_->wait(kCoolSeconds))
+    timing = time_adaptively(timer, job.timing, between);
+  return timing;
+}
+
 Measurement DeviceBench::answer(const Job& job, Trouble trouble) const {
   return failed(job.id, is_lost() ? Outcome::kCrash : trouble.outcome, std::move(trouble.message));
 }
@@ -244,7 +259,7 @@ Measurement DeviceBench::measure(const Job& job, const DeviceMemory& memory,
     keep_duel(m, duel(timer(candidate), timer(*rival), job.duel, between));
     if (failure_.ok()) failure_ = candidate.start();  // the last to write the output
   } else {
-    m.timing = time_adaptively(timer(candidate), job.timing, between);
+    m.timing = time_unthrottled(job, candidate, between);
   }
   if (failure_.ok()) failure_ = device_status(*device_, runtime::device_synchronize(*device_));
   if (!failure_.ok()) return answer(job, {Outcome::kLoad, failure_.message()});

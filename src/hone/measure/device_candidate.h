@@ -10,6 +10,7 @@
 
 #include "hone/measure/arena.h"
 #include "hone/measure/device_memory.h"
+#include "hone/measure/gpu_clocks.h"
 #include "hone/measure/worker_operands.h"
 #include "hone/runtime/pool.h"
 
@@ -96,12 +97,16 @@ class DeviceBench {
   [[nodiscard]] double time(const DeviceCandidate& candidate, int64_t runs, Weights weights);
   [[nodiscard]] Result<double> timed(const DeviceCandidate& candidate, int64_t runs, bool flush);
   [[nodiscard]] double seconds_to_flush();
+  // Times a candidate, once more if the device was slowed down meanwhile.
+  [[nodiscard]] trial::Timing time_unthrottled(const Job& job, const DeviceCandidate& candidate,
+                                               double between);
   [[nodiscard]] Measurement answer(const Job& job, Trouble trouble) const;
   [[nodiscard]] Measurement measure(const Job& job, const DeviceMemory& memory,
                                     WorkerOperands* operands, const DeviceCandidate& candidate,
                                     const DeviceCandidate* rival);
 
   DevicePtr device_;
+  std::unique_ptr<const GpuClocks> clocks_;                   // null if nobody knows
   std::map<const WorkerOperands*, DeviceOperands> uploaded_;  // looked up only
   DeviceMemory memory_, rival_memory_;
   Arena host_memory_;
