@@ -254,6 +254,25 @@ TEST_P(OnDevice, a_child_of_a_fork_is_refused) {
   library.destroy(model);
 }
 
+// The arrays are the caller's again, also after a run that failed.
+TEST_P(OnDevice, a_failed_run_leaves_the_arrays_alone) {
+  ArtifactSpec failing = spec();
+  failing.steps.push_back({"fails", static_cast<int>(failing.kernel_symbols.size())});
+  failing.kernel_symbols.emplace_back("test_fails");
+  const Library library(failing);
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<float> x = filter_input(0);
+    std::vector<float> y(kLength), found(kLength);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), found.data()};
+    EXPECT_NE(library.run(model, inputs, outputs), 0);
+    EXPECT_STREQ(library.last_error(model), "a kernel failed with code 7");
+  }
+  library.destroy(model);
+}
+
 class OnDeviceAlone : public OnDevice {};
 
 INSTANTIATE_TEST_SUITE_P(kinds, OnDeviceAlone,

@@ -432,10 +432,14 @@ bool is_own_process(DeviceModel& self) {
   return false;
 }
 
-int run(DeviceModel& self, const void* const* inputs, void* const* outputs) {
-  const FloatMode mode;
+// Copies of a run that failed may still be under way, to and from arrays that the caller frees.
+int settled(DeviceModel& self, int result) {
+  if (result != 0) (void)device_synchronize(*self.device);
+  return result;
+}
+
+int run_with_copies(DeviceModel& self, const void* const* inputs, void* const* outputs) {
   const PlanHeader& plan = *self.model->plan;
-  if (!is_own_process(self)) return 1;
   if (!enter_stream(self, false, nullptr)) return fail(self);
   bind_arrays(self, self.own_arrays);
   const int num_inputs = static_cast<int>(plan.num_inputs);
@@ -449,6 +453,11 @@ int run(DeviceModel& self, const void* const* inputs, void* const* outputs) {
                          self.own_arrays[i].offset, tensor_at(plan, i).bytes))
       return fail(self);
   return device_synchronize(*self.device) ? 0 : fail(self);
+}
+
+int run(DeviceModel& self, const void* const* inputs, void* const* outputs) {
+  const FloatMode mode;
+  return is_own_process(self) ? settled(self, run_with_copies(self, inputs, outputs)) : 1;
 }
 
 // Checks the caller's pointer, and chooses where the array of this run is: there, or in the model's
@@ -483,6 +492,19 @@ bool copy_arrays(DeviceModel& self, const void* const* arrays, int first, int co
   return true;
 }
 
+int run_in_stream(DeviceModel& self, const void* const* inputs, void* const* outputs,
+                  void* stream) {
+  const int num_inputs = static_cast<int>(self.model->plan->num_inputs);
+  const int num_outputs = static_cast<int>(self.model->plan->num_outputs);
+  if (!enter_stream(self, true, stream)) return fail(self);
+  bind_arrays(self, self.given);
+  if (!copy_arrays(self, inputs, 0, num_inputs, true)) return fail(self);
+  if (run_bound(self, false) != 0) return 1;
+  const bool ended = copy_arrays(self, outputs, num_inputs, num_outputs, false) &&
+                     device_record(*self.device, self.last);
+  return ended ? 0 : fail(self);
+}
+
 int run_there(DeviceModel& self, const void* const* inputs, void* const* outputs, void* stream) {
   const FloatMode mode;
   const PlanHeader& plan = *self.model->plan;
@@ -496,13 +518,7 @@ int run_there(DeviceModel& self, const void* const* inputs, void* const* outputs
   for (int i = 0; i < num_inputs + num_outputs; ++i)
     if (!place_array(self, i, i < num_inputs ? inputs[i] : outputs[i - num_inputs], self.given[i]))
       return 1;
-  if (!enter_stream(self, true, stream)) return fail(self);
-  bind_arrays(self, self.given);
-  if (!copy_arrays(self, inputs, 0, num_inputs, true)) return fail(self);
-  if (run_bound(self, false) != 0) return 1;
-  const bool ended = copy_arrays(self, outputs, num_inputs, num_outputs, false) &&
-                     device_record(*self.device, self.last);
-  return ended ? 0 : fail(self);
+  return settled(self, run_in_stream(self, inputs, outputs, stream));
 }
 
 const char* name(const DeviceModel& self) { return device_properties(*self.device).name; }
