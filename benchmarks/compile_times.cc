@@ -17,7 +17,7 @@
 #include "hone/ir/program_hash.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/session/session.h"
 
 namespace hone {
@@ -117,9 +117,9 @@ Status report(const std::string& path, int count, size_t slowest, const std::str
                         Session::open(options, {.store = SessionOptions::Store::kNone}));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options));
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> taken,
-                        known_schedules(model, knowledge, options));
+                        choose_schedules(model, sources, options));
   std::map<Row, std::vector<Compiled>> rows;
   std::vector<Compiled> all;
   std::set<ir::Identity> seen;

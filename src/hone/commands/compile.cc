@@ -22,13 +22,13 @@ Result<CompileSummary> compile_since(const graph::Graph& graph, const std::strin
   const auto remake = [&](const CompileOptions& with, LibraryParts& parts) -> Status {
     HONE_ASSIGN_OR_RETURN(Untuned made, make_untuned(*session, graph, with));
     parts.model = std::move(made.model);
-    parts.knowledge = std::move(made.knowledge);
+    parts.sources = std::move(made.sources);
     parts.schedules = std::move(made.schedules);
     return ok_status();
   };
   HONE_ASSIGN_OR_RETURN(
       const Written written,
-      writer.write({untuned.model, untuned.schedules, untuned.knowledge}, output, options, remake));
+      writer.write({untuned.model, untuned.schedules, untuned.sources}, output, options, remake));
   writer.warn();
   CompileSummary summary = summary_of(untuned.model, written, start);
   summary.check = writer.summary();

@@ -13,8 +13,8 @@
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 #include "hone/search/task_tuner.h"
-#include "hone/session/knowledge.h"
 #include "hone/session/model_tasks.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/session/short_code.h"
 
 namespace hone {
@@ -50,9 +50,9 @@ Result<Found> find_task(Session& session, const std::string& path, const Explain
                groups.size());
 }
 
-Result<KnownSchedule> choose(const ModelTasks& model, size_t task, const ExplainOptions& options) {
+Result<ChosenSchedule> choose(const ModelTasks& model, size_t task, const ExplainOptions& options) {
   const compute::Dag& dag = model.dag(task);
-  KnownSchedule chosen;
+  ChosenSchedule chosen;
   if (options.schedule == Schedule::kGiven) {
     std::string lines = options.steps;
     std::replace(lines.begin(), lines.end(), ';', '\n');
@@ -69,17 +69,17 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, const Explain
     chosen.source = "default";
     return chosen;
   }
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options.compile));
-  if (options.schedule == Schedule::kBest) knowledge.choices.clear();  // the fastest alone
-  HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                        stored_schedule(model, task, knowledge));
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options.compile));
+  if (options.schedule == Schedule::kBest) sources.choices.clear();  // the fastest alone
+  HONE_ASSIGN_OR_RETURN(std::optional<ChosenSchedule> stored,
+                        stored_schedule(model, task, sources));
   if (stored) return *std::move(stored);
   if (options.schedule == Schedule::kBest) {
     return error(Code::kNotFound, "the database has no best schedule of task {} with {} threads",
                  options.task, model.threads());
   }
-  HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, knowledge));
-  HONE_ASSIGN_OR_RETURN(chosen, unmeasured_schedule(model, task, knowledge, options.compile));
+  HONE_RETURN_IF_ERROR(load_other_tasks(model, options.compile, sources));
+  HONE_ASSIGN_OR_RETURN(chosen, unmeasured_schedule(model, task, sources, options.compile));
   HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, chosen.steps));
   return chosen;
 }
@@ -98,11 +98,11 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
   HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, store->query(filter));
   for (const trial::Record& record : records) {
     if (record.steps != steps) continue;
-    if (found && found->seconds <= record.quiet_seconds()) continue;
-    const double quiet = record.quiet_seconds() / record.centre;
-    found = MeasuredTime{.seconds = record.centre * quiet,
-                         .low = record.low * quiet,
-                         .high = record.high * quiet,
+    if (found && found->seconds <= record.undisturbed_seconds()) continue;
+    const double scale = record.undisturbed_seconds() / record.centre;
+    found = MeasuredTime{.seconds = record.centre * scale,
+                         .low = record.low * scale,
+                         .high = record.high * scale,
                          .samples = static_cast<int>(record.times.size()),
                          .verified = record.verified};
   }
@@ -216,7 +216,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   HONE_ASSIGN_OR_RETURN(const Found found, find_task(*session, path, options));
   const auto& [model, task] = found;
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const KnownSchedule chosen, choose(model, task, options));
+  HONE_ASSIGN_OR_RETURN(const ChosenSchedule chosen, choose(model, task, options));
 
   Explanation out;
   out.task = model.summaries[task];

@@ -5,7 +5,7 @@
 #include "hone/base/cancel.h"
 #include "hone/graph/dot.h"
 #include "hone/graph/memory_plan.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 namespace hone {
 
@@ -37,9 +37,9 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
   HONE_ASSIGN_OR_RETURN(ModelTasks model,
                         make_tasks(*session, std::move(graph), options.compile, reporter(options)));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options.compile));
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options.compile));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
-                        known_schedules(model, knowledge, options.compile));
+                        choose_schedules(model, sources, options.compile));
   inspection.graph = graph::describe(model.graph);
   if (options.dot) inspection.dot = graph::to_dot(model.graph, model.tasks);
   inspection.nodes = static_cast<int>(model.graph.nodes.size());

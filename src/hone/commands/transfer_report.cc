@@ -15,7 +15,7 @@
 #include "hone/search/transfer_source.h"
 #include "hone/search/tune_tasks.h"
 #include "hone/session/fit_memory.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 namespace hone {
 namespace {
@@ -56,7 +56,7 @@ class Reporter {
   Result<TransferReport> run();
 
  private:
-  Status find_tasks(const Knowledge& knowledge);
+  Status find_tasks(const ScheduleSources& sources);
   Status find_full_tuning(db::TrialStore& store);
   Result<std::vector<Source>> make_sources(const search::TransferPool& everything);
   Result<Source> named_source(const std::string& name, const search::TransferPool& everything);
@@ -83,7 +83,7 @@ class Reporter {
   TransferReport report_;
 };
 
-Status Reporter::find_tasks(const Knowledge& knowledge) {
+Status Reporter::find_tasks(const ScheduleSources& sources) {
   for (size_t g = 0; g < model_.tasks.groups.size(); ++g) {
     KnownTask task;
     task.group = g;
@@ -91,8 +91,8 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
     task.space = &*model_.space(g);
     if (task.space->size() <= 1) continue;
     ++report_.tasks;
-    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                          stored_schedule(model_, g, knowledge));
+    HONE_ASSIGN_OR_RETURN(std::optional<ChosenSchedule> stored,
+                          stored_schedule(model_, g, sources));
     if (!stored) {
       ++report_.untuned;
       continue;
@@ -163,7 +163,7 @@ Result<Source> Reporter::named_source(const std::string& name,
                           db::open_store(name, {.read_only = true, .create = false}));
     HONE_RETURN_IF_ERROR(source.pool.add_store(*store));
     source.pool.exclude_tasks(model_.own);
-    source.pool.exclude_tasks(model_.forgotten);
+    source.pool.exclude_tasks(model_.excluded);
   }
   if (source.pool.empty()) {
     std::set<std::string> names;
@@ -348,18 +348,18 @@ Status Reporter::compare() {
 
 Result<TransferReport> Reporter::run() {
   report_.model = model_.name;
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model_, options_.compile));
-  knowledge.choices.clear();  // each kernel is timed alone
-  HONE_RETURN_IF_ERROR(learn_from_others(model_, options_.compile, knowledge));
-  HONE_RETURN_IF_ERROR(find_tasks(knowledge));
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model_, options_.compile));
+  sources.choices.clear();  // each kernel is timed alone
+  HONE_RETURN_IF_ERROR(load_other_tasks(model_, options_.compile, sources));
+  HONE_RETURN_IF_ERROR(find_tasks(sources));
   std::vector<schedule::Steps> defaults(model_.tasks.groups.size());
   for (const KnownTask& task : tasks_) defaults[task.group] = task.fallback;
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(model_, defaults));
   context_ = task_context(model_, options_.compile.advanced.seed, packed);
   if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
-  search::TransferPool everything = knowledge.pool;
+  search::TransferPool everything = sources.pool;
   everything.exclude_tasks(model_.own);
-  HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Source> models, make_sources(everything));
   const JobHooks& hooks = hooks_of(options_.compile);
   std::unique_ptr<measure::Runner> local;
   if (!hooks.runner) {
@@ -367,7 +367,7 @@ Result<TransferReport> Reporter::run() {
                           model_.session->machine().make_runner(hooks.worker, model_.target()));
   }
   runner_ = hooks.runner ? hooks.runner : local.get();
-  for (const Source& source : sources) HONE_RETURN_IF_ERROR(try_source(source));
+  for (const Source& source : models) HONE_RETURN_IF_ERROR(try_source(source));
   HONE_RETURN_IF_ERROR(compare());
   return std::move(report_);
 }

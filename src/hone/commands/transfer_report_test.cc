@@ -7,7 +7,7 @@
 #include "hone/graph/test_model.h"
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/step.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/space/portable_point.h"
 
 namespace hone {

@@ -13,7 +13,7 @@
 #include "hone/commands/time_plan.h"
 #include "hone/commands/tuned_schedules.h"
 #include "hone/search/policy_state.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/session/write_model.h"
 #include "hone/trial/statistics.h"
 
@@ -145,7 +145,7 @@ Result<Written> Tuning::write_untuned() {
     if (folder.ok()) {
       folder_ = *std::move(folder);
       Result<Written> written =
-          writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, untuned_library(),
+          writer_.write({untuned_.model, untuned_.schedules, untuned_.sources}, untuned_library(),
                         plain_, remake());
       compile_.advanced.skip_passes = plain_.advanced.skip_passes;
       if (written.ok() || written.status().code() != Code::kIo) return written;
@@ -181,7 +181,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.cores = &*watch_;
   loop.host = &load_;
   loop.store = session_.store();
-  loop.pool = &untuned_.knowledge.pool;
+  loop.pool = &untuned_.sources.pool;
   loop.start = start_;
   loop.end = end_;
   loop.deadline = end_ - plan_.reserved_seconds;
@@ -198,7 +198,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
 }
 
 Status Tuning::search_schedules() {
-  HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, compile_, untuned_.knowledge));
+  HONE_RETURN_IF_ERROR(load_other_tasks(untuned_.model, compile_, untuned_.sources));
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(untuned_.model, untuned_.schedules));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
@@ -221,10 +221,10 @@ Status Tuning::search_schedules() {
 void Tuning::ask_store_again() {
   Status& store = summary_.store_status;
   store = tuned_.store_status;
-  if (store.ok()) store = learn_again(untuned_.model, untuned_.knowledge);
+  if (store.ok()) store = reload_sources(untuned_.model, untuned_.sources);
   if (store.ok()) return;
   log_warning("nothing more is kept, and no more is searched: {}", store.message());
-  untuned_.knowledge.store = nullptr;
+  untuned_.sources.store = nullptr;
 }
 
 void Tuning::summarise_search() {
@@ -288,13 +288,13 @@ Result<Written> Tuning::write_faster() {
   announce("writing the library");
   HONE_ASSIGN_OR_RETURN(
       const Written written,
-      writer_.write({chosen(), schedules_, untuned_.knowledge}, output_, compile_, remake()));
+      writer_.write({chosen(), schedules_, untuned_.sources}, output_, compile_, remake()));
   if (tuned_.interrupted && compares()) summary_.not_compared = "interrupted";
   if (compares()) HONE_RETURN_IF_ERROR(compare_models());
   if (!summary_.kept_untuned) return written;
   untuned_.model.summaries = std::move(untuned_summaries_);
   std::swap(summary_.model_seconds, summary_.untuned_model_seconds);
-  return writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, output_, compile_,
+  return writer_.write({untuned_.model, untuned_.schedules, untuned_.sources}, output_, compile_,
                        remake());
 }
 
@@ -311,7 +311,7 @@ CheckedWriter::Remake Tuning::remake() {
       made.schedules[g] = task->second->steps;
     }
     parts.model = std::move(made.model);
-    parts.knowledge = std::move(made.knowledge);
+    parts.sources = std::move(made.sources);
     parts.schedules = std::move(made.schedules);
     return ok_status();
   };

@@ -11,7 +11,7 @@ void take_chosen(const NetworkChoices& choices, const compute::Dag& dag, uint64_
                  const search::TunedTask& task, schedule::Steps& steps, TaskSummary& line) {
   const auto chosen = choices.find({key, schedule::to_string(steps)});
   if (chosen == choices.end()) return;
-  std::optional<KnownSchedule> other = if_it_applies(dag, chosen->second, "stored");
+  std::optional<ChosenSchedule> other = applicable_schedule(dag, chosen->second, "stored");
   if (!other) return;
   const bool timed = task.untuned_seconds > 0 && other->steps == task.untuned_steps;
   if (timed && task.seconds > 0 && task.untuned_seconds > kCloseOtherData * task.seconds) return;
@@ -52,14 +52,14 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
       steps = space->steps(space->default_point());
       line.source = "default";
     } else {  // a task that takes another's place
-      HONE_ASSIGN_OR_RETURN(KnownSchedule other,
-                            unmeasured_schedule(model, g, before.knowledge, options));
+      HONE_ASSIGN_OR_RETURN(ChosenSchedule other,
+                            unmeasured_schedule(model, g, before.sources, options));
       line.source = other.source, line.from = other.from;
       line.predicted_seconds = other.predicted_seconds;
       steps = std::move(other.steps);
     }
     if (same_network && !task.untuned_is_wrong)
-      take_chosen(before.knowledge.choices, model.dag(g), key, task, steps, line);
+      take_chosen(before.sources.choices, model.dag(g), key, task, steps, line);
     line.untuned_seconds = task.untuned_seconds;
     line.trials = task.trials;
     line.steps = schedule::to_string(steps);

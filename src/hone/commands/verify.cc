@@ -4,7 +4,7 @@
 
 #include "hone/commands/verify_tasks.h"
 #include "hone/open_model.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/session/write_model.h"
 
 namespace hone {
@@ -45,9 +45,9 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, imported, compile));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model, options));
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, compile));
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, compile));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
-                        known_schedules(model, knowledge, compile));
+                        choose_schedules(model, sources, compile));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile));
   const double tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
   if (options.reference == nullptr)

@@ -35,7 +35,7 @@ void Incumbent::install(measure::Job job, double measured, double reference, dou
   first_ = job_;
   seconds_ = held_ = first_seconds_ = reference > 0 ? reference : measured;
   first_drift_ = drift_ = measured / seconds_;
-  quiet_ = std::min(1.0, drift_);
+  least_drift_ = std::min(1.0, drift_);
   stale_ = false, timed_at_ = now, since_ = 0;
 }
 
@@ -89,7 +89,7 @@ Result<std::optional<measure::Measurement>> Incumbent::time_again(measure::Runne
   const double drift = least->centre / held_;
   const bool agrees = least->low <= seconds_now() && seconds_now() <= least->high;
   drift_ = agrees ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
-  quiet_ = std::min(quiet_, drift_);
+  least_drift_ = std::min(least_drift_, drift_);
   return std::optional<measure::Measurement>();
 }
 

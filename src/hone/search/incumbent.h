@@ -49,7 +49,7 @@ class Incumbent {
   // Returns the drift of the machine when it was least disturbed, at most 1. Seconds of two tasks
   // are multiplied by it before they are compared, as either scale may be that of a disturbed
   // moment.
-  [[nodiscard]] double quiet() const { return quiet_; }
+  [[nodiscard]] double least_drift() const { return least_drift_; }
   // Returns the seconds that it takes now, as far as is known.
   [[nodiscard]] double seconds_now() const { return held_ * drift_; }
 
@@ -80,7 +80,7 @@ class Incumbent {
   double seconds_ = std::numeric_limits<double>::infinity();
   double first_seconds_ = 0;  // seconds of first_, which define the scale
   double held_ = 0;           // seconds of job_ on the scale, as timed when it was crowned or after
-  double drift_ = 1, first_drift_ = 1, quiet_ = 1;
+  double drift_ = 1, first_drift_ = 1, least_drift_ = 1;
   bool stale_ = false;  // crowned, and not yet compared with the first one
   double timed_at_ = 0;
   int since_ = 0;

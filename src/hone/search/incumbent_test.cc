@@ -177,14 +177,14 @@ TEST(incumbent, a_disturbed_first_time_is_known_once_the_machine_is_quiet) {
   Incumbent incumbent;
   const measure::Job first = job_of(1, 1e-4);
   incumbent.install(first, 3e-4, 0, 0);
-  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 3e-4);
+  EXPECT_EQ(incumbent.seconds() * incumbent.least_drift(), 3e-4);
   search.clock.advance(10);
   ASSERT_TRUE(incumbent.refresh(search.runner, search.clock).ok());
   EXPECT_EQ(incumbent.seconds(), 3e-4) << "what is stored stays comparable";
-  EXPECT_NEAR(incumbent.seconds() * incumbent.quiet(), 1e-4, 0.02e-4);
+  EXPECT_NEAR(incumbent.seconds() * incumbent.least_drift(), 1e-4, 0.02e-4);
   // Disturbed again, it is still known.
   incumbent.install(first, 5e-4, 1e-4, 20);
-  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 1e-4);
+  EXPECT_EQ(incumbent.seconds() * incumbent.least_drift(), 1e-4);
 }
 
 TEST(incumbent, a_clock_that_jumps_back_makes_it_due_and_no_worse) {

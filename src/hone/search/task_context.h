@@ -38,7 +38,7 @@ struct TaskContext {
   std::string source;                // Record::model
   int threads = 1;                   // threads that the kernels run on
   uint64_t seed = 1;
-  const std::set<uint64_t>* forgotten = nullptr;  // tasks whose stored records do not count
+  const std::set<uint64_t>* excluded = nullptr;  // tasks whose stored records do not count
   trial::Accuracy accuracy = trial::Accuracy::kDefault;
   double tolerance = 1e-4;  // relative to the largest output
   measure::Weights weights = measure::Weights::kWarm;

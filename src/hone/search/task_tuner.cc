@@ -45,8 +45,8 @@ Status TaskTuner::open(db::TrialStore* store) {
                         predict_seconds(search_task(), *task_.dag, trusted_.untuned()));
   work_ = least_work(*task_.dag, *space_);
   constant_bytes_ = constant_bytes(*task_.dag);
-  const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
-  if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
+  const bool excluded = context_.excluded && context_.excluded->contains(task_.key);
+  if (store && !excluded) HONE_RETURN_IF_ERROR(load_stored_trials(*store));
   source_->suggest(trusted_.untuned());
   return ok_status();
 }
@@ -61,7 +61,7 @@ Status TaskTuner::make_source() {
   return ok_status();
 }
 
-Status TaskTuner::learn(db::TrialStore& store) {
+Status TaskTuner::load_stored_trials(db::TrialStore& store) {
   HONE_ASSIGN_OR_RETURN(StoredTrials stored,
                         read_stored_trials(store, task_.key, context_, *space_));
   for (TrustedSchedules::Stored& best : stored.best) {
@@ -242,15 +242,16 @@ Result<Findings> TaskTuner::settle(measure::Runner& runner) {
 }
 
 TunedTask TaskTuner::result() const {
-  const double quiet = incumbent().quiet();
-  TunedTask tuned{trusted_.untuned(), trusted_.untuned(), 0, untuned_seconds_ * quiet, trials()};
+  const double least_drift = incumbent().least_drift();
+  TunedTask tuned{trusted_.untuned(), trusted_.untuned(), 0, untuned_seconds_ * least_drift,
+                  trials()};
   if (!finalists().empty()) {
     tuned.steps = finalists().front().candidate.steps;
     tuned.program = finalists().front().candidate.program;
-    tuned.seconds = finalists().front().seconds * quiet;
+    tuned.seconds = finalists().front().seconds * least_drift;
     const Finalists& finals = champion_.finalists();
     for (const Finalist& next : std::span(finalists()).subspan(1))
-      tuned.runners_up.push_back({next.candidate.steps, next.seconds * quiet,
+      tuned.runners_up.push_back({next.candidate.steps, next.seconds * least_drift,
                                   finals.has_other_split(next), finals.has_fewer_weights(next),
                                   next.candidate.program});
   } else if (!trusted_.stored().empty() && trusted_.stored()[0].seconds > 0) {

@@ -56,7 +56,7 @@ class TaskTuner {
   // `pool` helps with predictions; may be null.
   TaskTuner(const TuneTask& task, const TaskContext& context, ThreadPool* pool = nullptr)
       : task_(task), context_(context), pool_(pool), champion_(context) {}
-  // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
+  // Makes space and searcher, and reads the task's trials in `store`, which may be null; cheap.
   [[nodiscard]] Status open(db::TrialStore* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
@@ -101,7 +101,9 @@ class TaskTuner {
   [[nodiscard]] const Incumbent& incumbent() const { return champion_.incumbent(); }
   // Returns the seconds of the best such that they can be compared with another task's; infinity if
   // there is none yet.
-  [[nodiscard]] double quiet_seconds() const { return incumbent().seconds() * incumbent().quiet(); }
+  [[nodiscard]] double undisturbed_seconds() const {
+    return incumbent().seconds() * incumbent().least_drift();
+  }
   [[nodiscard]] double untuned_seconds() const { return untuned_seconds_; }
   // Returns the predicted seconds of the schedule to be beaten.
   [[nodiscard]] double predicted_seconds() const { return predicted_seconds_; }
@@ -118,7 +120,7 @@ class TaskTuner {
   [[nodiscard]] SearchTask search_task() const;
   [[nodiscard]] Status make_source();
   [[nodiscard]] Status make_operands();  // once
-  [[nodiscard]] Status learn(db::TrialStore& store);
+  [[nodiscard]] Status load_stored_trials(db::TrialStore& store);
   // Tell searcher, policy and cost model, or the cost model alone, the measured seconds; infinity
   // for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);

@@ -10,10 +10,10 @@ std::vector<TaskProgress> progress_of(std::span<const std::unique_ptr<TaskTuner>
   std::vector<TaskProgress> lines;
   for (const std::unique_ptr<TaskTuner>& task : tasks) {
     const int i = static_cast<int>(lines.size());
-    const double quiet = task->incumbent().quiet();
-    TaskProgress line{task->task().name, task->task().multiplicity, task->untuned_seconds() * quiet,
-                      0, task->trials()};
-    if (std::isfinite(task->quiet_seconds())) line.best_seconds = task->quiet_seconds();
+    const double least_drift = task->incumbent().least_drift();
+    TaskProgress line{task->task().name, task->task().multiplicity,
+                      task->untuned_seconds() * least_drift, 0, task->trials()};
+    if (std::isfinite(task->undisturbed_seconds())) line.best_seconds = task->undisturbed_seconds();
     line.bound_seconds = scheduler.bound(i);
     line.share = whole > 0 ? line.multiplicity * scheduler.best(i) / whole : 0;
     line.expected_gain = whole > 0 ? scheduler.gain_in(i, kGainSeconds) / whole : 0;

@@ -151,8 +151,8 @@ Status Loop::finish(const TaskBatch& batch) {
       const Findings findings,
       task.observe(std::move(measured), std::move(measurements), *options_.runner, clock_));
   const double now = clock_.now_seconds();
-  const double best =
-      std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
+  const double best = std::isfinite(task.undisturbed_seconds()) ? task.undisturbed_seconds()
+                                                                : scheduler_->best(batch.task);
   scheduler_->report(batch.task, batch.prepare_seconds + now - last_report_, best);
   last_report_ = now;
   if (std::isfinite(best) && bounds_.learn(task.work(), best)) {
@@ -195,7 +195,7 @@ Status Loop::settle() {
     if (tuner(i).finalists().size() > 1) order.push_back(i);
   }
   const auto share = [&](int i) {
-    return tuner(i).task().multiplicity * tuner(i).quiet_seconds() / whole;
+    return tuner(i).task().multiplicity * tuner(i).undisturbed_seconds() / whole;
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {

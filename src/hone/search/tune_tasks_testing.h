@@ -87,7 +87,7 @@ inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
 }
 
 // Returns the seconds of a stored schedule on a quiet machine.
-inline double quiet_seconds(const TuneTask& task, const std::string& steps) {
+inline double undisturbed_seconds(const TuneTask& task, const std::string& steps) {
   return TuneFixture::code_seconds(job_of(task, steps));
 }
 

@@ -9,9 +9,9 @@ Result<Untuned> make_untuned(Session& session, graph::Graph graph, const Compile
   Untuned untuned;
   HONE_ASSIGN_OR_RETURN(untuned.model, make_tasks(session, std::move(graph), options));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
-  HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, options));
+  HONE_ASSIGN_OR_RETURN(untuned.sources, load_sources(untuned.model, options));
   HONE_ASSIGN_OR_RETURN(untuned.schedules,
-                        known_schedules(untuned.model, untuned.knowledge, options));
+                        choose_schedules(untuned.model, untuned.sources, options));
   return untuned;
 }
 
@@ -20,7 +20,7 @@ Result<CompileSummary> compile_graph(Session& session, graph::Graph graph,
                                      double start) {
   HONE_ASSIGN_OR_RETURN(Untuned untuned, make_untuned(session, std::move(graph), options));
   HONE_ASSIGN_OR_RETURN(const Written written, write_within(untuned.model, untuned.schedules,
-                                                            untuned.knowledge, output, options));
+                                                            untuned.sources, output, options));
   return summary_of(untuned.model, written, start);
 }
 

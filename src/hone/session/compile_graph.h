@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 namespace hone {
 
 // A model before it is tuned: its tasks, what is known about them, and a schedule for each.
 struct Untuned {
   ModelTasks model;
-  Knowledge knowledge;
+  ScheduleSources sources;
   std::vector<schedule::Steps> schedules;  // one per group
 };
 [[nodiscard]] Result<Untuned> make_untuned(Session& session, graph::Graph graph,

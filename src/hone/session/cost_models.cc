@@ -12,9 +12,7 @@ NetCompiler net_compiler() {
     options.library.sync = false;
     options.library.prefix = kNetPrefix;
     options.target.threads = 1;
-    HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.target.device));
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                          Session::open(options, {.cost = cost}));
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
     const double start = real_clock().now_seconds();
     return compile_graph(*session, std::move(net), library, options, start).status();
   };

@@ -42,7 +42,7 @@ Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Step
 // Another schedule of a group.
 struct Move {
   size_t group = 0;
-  KnownSchedule schedule;
+  ChosenSchedule schedule;
   Size size;
   double price = 0;  // seconds of the model for each byte saved
 };
@@ -50,7 +50,7 @@ struct Move {
 // For each algorithm of the task's space the best schedule that is stored, else the best of some
 // that are predicted.
 Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
-                                   const Knowledge& knowledge, const CompileOptions& options) {
+                                   const ScheduleSources& sources, const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(model.space(group).status());
   const space::Space& space = *model.space(group);
   std::vector<Move> moves;
@@ -65,8 +65,8 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
     for (size_t i = 0; i < points.size(); ++i) {
       if (points[i].sketch == sketch && logs[i] < logs[best]) best = i;
     }
-    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                          stored_schedule(model, group, knowledge, space.algorithm(sketch)));
+    HONE_ASSIGN_OR_RETURN(std::optional<ChosenSchedule> stored,
+                          stored_schedule(model, group, sources, space.algorithm(sketch)));
     if (!stored && options.records.require_tuned) continue;
     Move move{.group = group, .schedule = {space.steps(points[best]), "predicted", ""}};
     if (stored) move.schedule = *std::move(stored);
@@ -94,7 +94,7 @@ Result<int64_t> packed_bytes(const ModelTasks& model, std::span<const schedule::
 }
 
 Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                           const Knowledge& knowledge, const CompileOptions& options,
+                           const ScheduleSources& sources, const CompileOptions& options,
                            int64_t allowed) {
   std::vector<Size> sizes;
   for (size_t g = 0; g < schedules.size(); ++g) {
@@ -116,7 +116,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
   for (size_t g = 0; g < schedules.size(); ++g) {
     const TaskSummary& summary = model.summaries[g];
     HONE_ASSIGN_OR_RETURN(const double predicted, predicted_seconds(model, g, schedules[g]));
-    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, knowledge, options));
+    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, sources, options));
     for (Move& move : of_group) {
       const int64_t saved = sizes[g].weights - move.size.weights;
       if (saved <= 0) continue;
@@ -140,7 +140,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
 }
 
 Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                             const Knowledge& knowledge, const std::string& output,
+                             const ScheduleSources& sources, const std::string& output,
                              const CompileOptions& options) {
   if (options.target.max_memory <= 0) return write_model(model, schedules, output, options);
   const double start = real_clock().now_seconds();
@@ -150,7 +150,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
   int64_t allowed = std::numeric_limits<int64_t>::max(), least = allowed;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const int64_t known,
-                          fit_memory(model, schedules, knowledge, options, allowed));
+                          fit_memory(model, schedules, sources, options, allowed));
     if (known >= least) break;
     least = known;
     HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options));

@@ -3,7 +3,7 @@
 // first where that costs the least time per byte saved.
 #pragma once
 
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/session/write_model.h"
 
 namespace hone {
@@ -17,14 +17,15 @@ namespace hone {
 // kernels need at most `allowed` bytes, or no schedule with smaller weights is left. Updates the
 // summaries. Returns the bytes that are needed then.
 [[nodiscard]] Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                                         const Knowledge& knowledge, const CompileOptions& options,
-                                         int64_t allowed);
+                                         const ScheduleSources& sources,
+                                         const CompileOptions& options, int64_t allowed);
 
 // Like write_model(), but within options.max_memory. It is an error if even the algorithms with the
 // smallest weights do not fit. With require_tuned, only measured schedules replace others.
 [[nodiscard]] Result<Written> write_within(ModelTasks& model,
                                            std::vector<schedule::Steps>& schedules,
-                                           const Knowledge& knowledge, const std::string& output,
+                                           const ScheduleSources& sources,
+                                           const std::string& output,
                                            const CompileOptions& options);
 
 }  // namespace hone

@@ -8,10 +8,9 @@
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/compute/dag_text.h"
-#include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/search/prediction.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 #include "hone/trial/schedule_version.h"
 
 namespace hone {
@@ -63,15 +62,8 @@ db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::strin
 
 Result<std::vector<trial::Record>> best_stored(const ModelTasks& model, db::TrialStore& store,
                                                uint64_t key, const std::string& algorithm) {
-  if (model.forgotten.contains(key)) return std::vector<trial::Record>();
+  if (model.excluded.contains(key)) return std::vector<trial::Record>();
   return store.best(best_query(model, key, algorithm));
-}
-
-Result<CostModelPtr> default_cost(const std::string& device) {
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(device));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> cost,
-                        cost::make_model(cost::default_model(target)));
-  return CostModelPtr(std::move(cost));
 }
 
 // Lanes of float32 that the layouts of tensors are made for. The threads of a GPU take single
@@ -97,9 +89,9 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
   ModelTasks model;
   model.session = &session;
   model.name = graph.name;
-  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(session, options));
-  const bool forgets_itself = excludes(options, model.name);
-  db::Store* const store = forgets_itself ? nullptr : session.store();
+  HONE_ASSIGN_OR_RETURN(model.excluded, excluded_tasks(session, options));
+  const bool excludes_itself = excludes(options, model.name);
+  db::Store* const store = excludes_itself ? nullptr : session.store();
   TaskChooser chooser({session.tasks(), model.target(), *model.cost(), model.threads(),
                        model.accuracy(), options.advanced.seed,
                        [&](uint64_t key) -> std::optional<double> {
@@ -110,7 +102,7 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
                          const Result<std::vector<trial::Record>> best =
                              best_stored(model, *store, key);
                          if (!best.ok() || best->empty()) return std::nullopt;
-                         return (*best)[0].quiet_seconds();
+                         return (*best)[0].undisturbed_seconds();
                        },
                        std::move(decided), &session.pool()});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
@@ -120,7 +112,7 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
   model.decisions = chooser.decisions();
   model.own = chooser.weighed();
   for (const graph::TaskGroup& group : model.tasks.groups) model.own.insert(group.key);
-  if (forgets_itself) model.forgotten.insert(model.own.begin(), model.own.end());
+  if (excludes_itself) model.excluded.insert(model.own.begin(), model.own.end());
   find_distinct(model);
   model.graph = std::move(graph);
   return model;
@@ -154,7 +146,7 @@ Result<ModelTasks> make_stored_task(Session& session, uint64_t key, const Compil
                  hash_hex(key), dag.status().message());
   }
   model.name = records[0].model;
-  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(session, options));
+  HONE_ASSIGN_OR_RETURN(model.excluded, excluded_tasks(session, options));
   model.own = {key};
   model.tasks.groups = {{key, {0}}};
   model.tasks.calls.push_back({*std::move(dag), key, {}, {}, records[0].model, 0});
@@ -232,7 +224,7 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t
   // GPU has no cache behind its L2.
   const int64_t own_cache = own_cache_bytes(model.target());
   context.own_cache_bytes = own_cache;
-  context.forgotten = &model.forgotten;
+  context.excluded = &model.excluded;
   const int64_t weights = std::max(weight_bytes(model), packed_bytes);
   if (weights > 2 * own_cache) {
     const bool stays = model.target().kind() == target::Kind::kCpu &&

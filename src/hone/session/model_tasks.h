@@ -22,8 +22,8 @@ struct ModelTasks {
   std::vector<TaskPtr> distinct;          // one per TaskList::groups
   std::vector<TaskSummary> summaries;     // one per group, without schedules at first
   std::vector<Alternative> alternatives;  // tasks that a tuner measures, too
-  std::set<uint64_t> own;        // keys of its tasks and of all tasks that took part in a choice
-  std::set<uint64_t> forgotten;  // keys of tasks whose records are ignored (exclude_models)
+  std::set<uint64_t> own;       // keys of its tasks and of all tasks that took part in a choice
+  std::set<uint64_t> excluded;  // keys of tasks whose records are ignored (exclude_models)
   Decisions decisions;
   [[nodiscard]] const target::Target& target() const { return session->target(); }
   [[nodiscard]] const std::string& device() const { return session->device(); }
@@ -43,9 +43,6 @@ struct ModelTasks {
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options,
                                                 std::set<std::string>* files = nullptr);
-
-// Returns the default cost model of a device.
-[[nodiscard]] Result<CostModelPtr> default_cost(const std::string& device);
 
 // Returns the options of the passes over a graph for a device.
 [[nodiscard]] graph::PassOptions pass_options(const CompileOptions& options,
@@ -91,7 +88,7 @@ void keep_programs(Session& session, const TaskPtr& task, const search::TunedTas
 [[nodiscard]] db::BestQuery best_query(const ModelTasks& model, uint64_t key,
                                        const std::string& algorithm);
 // Returns the records that this query finds, the fastest first. The list is empty if there are none
-// or the task is forgotten.
+// or the task is excluded.
 [[nodiscard]] Result<std::vector<trial::Record>> best_stored(const ModelTasks& model,
                                                              db::TrialStore& store, uint64_t key,
                                                              const std::string& algorithm = "");

@@ -18,7 +18,7 @@ Result<NetworkChoices> stored_choices(const ModelTasks& model, db::ChoiceStore& 
   for (db::Chosen& chosen : stored) {
     trial::Record& record = chosen.record;
     if (record.device != model.device() || record.threads != model.threads()) continue;
-    if (model.forgotten.contains(record.task)) continue;
+    if (model.excluded.contains(record.task)) continue;
     const uint64_t task = record.task;
     choices[{task, std::move(chosen.best)}] = std::move(record);
   }

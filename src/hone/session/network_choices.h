@@ -20,7 +20,7 @@ using NetworkChoices = std::map<std::pair<uint64_t, std::string>, trial::Record>
 // accuracy, whatever device they are to run on.
 [[nodiscard]] uint64_t network_key(const ModelTasks& model);
 
-// Returns the stored choices for the model's device and number of threads, without forgotten tasks.
+// Returns the stored choices for the model's device and number of threads, without excluded tasks.
 [[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model,
                                                     db::ChoiceStore& store);
 

@@ -5,7 +5,7 @@
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 namespace hone {
 namespace {
@@ -74,10 +74,10 @@ struct Fixture {
     ASSERT_TRUE(status.ok()) << status.message();
   }
   // What a build of the network takes for its first task.
-  KnownSchedule known(const ModelTasks& built, const std::string& algorithm = "") {
-    const Result<Knowledge> knowledge = learn(built, options);
-    EXPECT_TRUE(knowledge.ok()) << knowledge.status().message();
-    const auto found = stored_schedule(built, 0, *knowledge, algorithm);
+  ChosenSchedule known(const ModelTasks& built, const std::string& algorithm = "") {
+    const Result<ScheduleSources> sources = load_sources(built, options);
+    EXPECT_TRUE(sources.ok()) << sources.status().message();
+    const auto found = stored_schedule(built, 0, *sources, algorithm);
     EXPECT_TRUE(found.ok() && found->has_value());
     return **found;
   }
@@ -87,7 +87,7 @@ TEST(network_choices, what_is_faster_inside_a_network_is_taken_there) {
   Fixture f;
   EXPECT_EQ(f.known(f.model).steps, f.fastest);
   f.remember(f.other);
-  const KnownSchedule known = f.known(f.model);
+  const ChosenSchedule known = f.known(f.model);
   EXPECT_EQ(known.steps, f.other);
   EXPECT_EQ(known.source, "stored");
   EXPECT_EQ(known.seconds, 1.1e-3);
@@ -107,7 +107,7 @@ TEST(network_choices, are_for_one_number_of_threads_and_accuracy) {
   f.remember(f.fastest);
   f.model.session = usual;
   EXPECT_EQ(stored_choices(f.model, *f.store)->size(), 1U) << "of its own accuracy";
-  f.model.forgotten = f.model.own;
+  f.model.excluded = f.model.own;
   EXPECT_TRUE(stored_choices(f.model, *f.store)->empty()) << "an excluded model";
 }
 

@@ -69,13 +69,10 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
   };
   const std::string cost = full_name(options.advanced.cost);
   const std::string guide = more.guide.empty() ? cost : full_name(more.guide);
-  CostModelPtr made_cost = more.cost, made_guide = more.cost;
-  if (!more.cost) {
-    HONE_ASSIGN_OR_RETURN(made_guide, make_cost(guide, more.adapt, options));
-    made_cost = made_guide;
-    if (cost != guide) {
-      HONE_ASSIGN_OR_RETURN(made_cost, make_cost(cost, "none", options));
-    }
+  HONE_ASSIGN_OR_RETURN(CostModelPtr made_guide, make_cost(guide, more.adapt, options));
+  CostModelPtr made_cost = made_guide;
+  if (cost != guide) {
+    HONE_ASSIGN_OR_RETURN(made_cost, make_cost(cost, "none", options));
   }
   std::unique_ptr<Session> session(new Session(options, std::move(target)));
   session->cost_ = std::move(made_cost);

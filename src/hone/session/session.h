@@ -30,7 +30,6 @@ struct SessionOptions {
   // The cost model that guides a search. If it is empty, it is CompileOptions::cost.
   std::string guide;
   std::string adapt = "none";  // how a net that guides the search learns (neural/net_adaptation.h)
-  CostModelPtr cost;           // replaces the one that CompileOptions::cost names
   // Replaces the store that CompileOptions::db names. It must outlive the session.
   db::Store* opened = nullptr;
 };

@@ -8,7 +8,7 @@
 #include "hone/model.h"
 #include "hone/session/compile_graph.h"
 #include "hone/session/kernel.h"
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 namespace hone {
 namespace {
@@ -43,9 +43,9 @@ TEST(short_code, takes_the_place_of_what_the_compiler_refuses) {
   const auto session = Session::open(options).value();
   Result<ModelTasks> model = make_tasks(*session, long_followers().graph(), options);
   ASSERT_TRUE(model.ok()) << model.status().message();
-  Result<Knowledge> knowledge = learn(*model, options);
-  ASSERT_TRUE(knowledge.ok());
-  Result<std::vector<schedule::Steps>> schedules = known_schedules(*model, *knowledge, options);
+  Result<ScheduleSources> sources = load_sources(*model, options);
+  ASSERT_TRUE(sources.ok());
+  Result<std::vector<schedule::Steps>> schedules = choose_schedules(*model, *sources, options);
   ASSERT_TRUE(schedules.ok());
   const std::vector<schedule::Steps> before = *schedules;
   const Result<bool> changed = shorten_code(*model, *schedules, options);

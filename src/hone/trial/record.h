@@ -56,7 +56,7 @@ struct Record {
 
   // Seconds that can be compared with another task's: `centre`, corrected if the machine was slower
   // at the task's first measurement than at this one.
-  [[nodiscard]] double quiet_seconds() const { return drift < 1 ? centre * drift : centre; }
+  [[nodiscard]] double undisturbed_seconds() const { return drift < 1 ? centre * drift : centre; }
 };
 
 // Returns ok, or why a store must refuse this record: a record with outcome ok has times, only such

@@ -81,9 +81,9 @@ TEST(record, times_that_cannot_be_measured_are_told) {
 TEST(record, only_a_faster_machine_makes_a_time_a_quiet_one) {
   Record record = sound();
   record.drift = 1.25;
-  EXPECT_EQ(record.quiet_seconds(), 1e-3);
+  EXPECT_EQ(record.undisturbed_seconds(), 1e-3);
   record.drift = 0.5;
-  EXPECT_EQ(record.quiet_seconds(), 0.5e-3);
+  EXPECT_EQ(record.undisturbed_seconds(), 0.5e-3);
 }
 
 }  // namespace

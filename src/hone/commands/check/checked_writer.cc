@@ -46,7 +46,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
                                      CompileOptions& options, const Remake& remake) {
   if (policy_.when == CheckPolicy::When::kNever) {
     summary_.skipped = "switched off";
-    return write_within(parts.model, parts.schedules, parts.knowledge, output, options);
+    return write_within(parts.model, parts.schedules, parts.sources, output, options);
   }
   const CompileOptions as_given = options;
   const size_t healed = summary_.healed.size();
@@ -61,7 +61,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
     with.advanced.hooks = &hooks;
     wrong_.reset();
     Result<Written> written =
-        write_within(parts.model, parts.schedules, parts.knowledge, output, with);
+        write_within(parts.model, parts.schedules, parts.sources, output, with);
     if (!wrong_) return written;
     const double start = real_clock().now_seconds();
     if (left_out_all_) {
@@ -72,7 +72,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
       summary_.healed.resize(healed);
       options = as_given;
       HONE_RETURN_IF_ERROR(remake(options, parts));
-      return write_within(parts.model, parts.schedules, parts.knowledge, output, options);
+      return write_within(parts.model, parts.schedules, parts.sources, output, options);
     }
     HONE_RETURN_IF_ERROR(heal(parts, options, remake));
     summary_.seconds += real_clock().now_seconds() - start;

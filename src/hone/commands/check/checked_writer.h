@@ -25,7 +25,7 @@ inline constexpr double kCheapShare = 0.1;
 struct LibraryParts {
   ModelTasks& model;
   std::vector<schedule::Steps>& schedules;
-  Knowledge& knowledge;
+  ScheduleSources& sources;
 };
 
 class CheckedWriter {

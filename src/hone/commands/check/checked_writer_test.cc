@@ -253,7 +253,7 @@ TEST(checked_writer, checks_each_library_that_it_writes) {
   const auto session = Session::open(f.options, {.store = SessionOptions::Store::kNone}).value();
   Result<Untuned> untuned = make_untuned(*session, graph, f.options);
   ASSERT_TRUE(untuned.ok()) << untuned.status().message();
-  LibraryParts parts{untuned->model, untuned->schedules, untuned->knowledge};
+  LibraryParts parts{untuned->model, untuned->schedules, untuned->sources};
   CompileOptions options = f.options;
   for (int i = 0; i < 2; ++i) {
     const Result<Written> written = writer.write(parts, f.library, options, {});

@@ -26,7 +26,7 @@ double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns
 
 namespace {
 // Of tiles with tests in all of them over tiles without; 2 and more with AVX2 where they were met.
-constexpr double kDearRest = 1.5;
+constexpr double kRemainderCost = 1.5;
 }  // namespace
 
 double Contraction::line_cycles(int64_t column, int64_t vectors) const {
@@ -91,7 +91,7 @@ void Contraction::set_default(MutableChoice& choice) const {
       if (vectors > 1 && (vectors - 1) * lanes >= all.channels) continue;
       double cost = tile_cost(column, vectors, lanes, all.columns, all.channels, reuses, 1) +
                     line_cycles(column, vectors);
-      if (dear_rests && all.channels % (vectors * lanes) != 0) cost *= kDearRest;
+      if (slow_remainders && all.channels % (vectors * lanes) != 0) cost *= kRemainderCost;
       if (cost >= best) continue;
       best = cost;
       set(kVectors, vectors);

@@ -28,12 +28,12 @@ class Contraction : public Group, public Tiling {
   int registers = 16;
   int lanes = 8;
   int cores = 1;
-  bool by_rows = false;      // another stage is computed inside the parallel loop, over rows
-  bool row_lanes = false;    // the lanes run along another axis than the results' innermost one
-  bool dear_rests = false;   // remainders of channels are slow, without masked loads and stores
-  bool from_memory = false;  // `streamed` is larger than half of the shared cache
-  int64_t line = 0;          // elements of a cache line; 0: the lanes' operand is read in one piece
-  bool tests_data = false;   // some data are read under a condition, as at a border
+  bool by_rows = false;          // another stage is computed inside the parallel loop, over rows
+  bool row_lanes = false;        // the lanes run along another axis than the results' innermost one
+  bool slow_remainders = false;  // remainders of channels are slow, without masked loads and stores
+  bool from_memory = false;      // `streamed` is larger than half of the shared cache
+  int64_t line = 0;         // elements of a cache line; 0: the lanes' operand is read in one piece
+  bool tests_data = false;  // some data are read under a condition, as at a border
   // Known zeros around the data may be skipped, in which case tiles of one column differ from one
   // another.
   bool skips_zeros = false;

@@ -113,7 +113,7 @@ void add_block_decisions(SketchBuilder& builder, const StageInfo& r, Contraction
   group.panels = Panels::find(builder.state, group.reduction, name(group.roles.vector),
                               name(group.roles.column));
   if (!group.panels) return;
-  group.dear_rests = !builder.cpu().masked_memory;
+  group.slow_remainders = !builder.cpu().masked_memory;
   add(kPanels, {Contraction::kNone, Contraction::kPhase, Contraction::kNear});
 }
 
@@ -142,7 +142,7 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, const StageInfo& 
   if (group.roles.row >= 0) add(kRow, tile_options(all.rows, 7), all.rows);
   if (group.roles.row >= 0 && !group.nested)
     add(kBlock, up_to(all.rows, {1, 2, 3, 4, 7, 8, 14, 16, 28, 32, 56, 112}), all.rows, true);
-  // Under a mask each of several values is chosen once more; a product's or a pool's is no dearer.
+  // Under a mask each of several values is chosen once more; a product's or a pool's costs no more.
   if (r.stage.outputs.size() > 1 && !group.nested && !group.pad_vector) add(kLast, {0, 1});
   add(kOrder, group.by_rows ? Options{0} : Options{0, 1, 2});
   if (group.roles.groups >= 0) add(kGroups, {0, 1, 2});

@@ -1,4 +1,4 @@
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 #include <gtest/gtest.h>
 
@@ -86,15 +86,15 @@ struct Fixture {
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->add(records).ok());
   }
-  Result<Knowledge> learned(ModelTasks& model) {
+  Result<ScheduleSources> load(ModelTasks& model) {
     model.session = &open();
-    return learn(model, options);
+    return load_sources(model, options);
   }
   // The schedules' sources, by kernel.
   std::vector<std::string> sources(ModelTasks& model) {
-    Result<Knowledge> knowledge = learned(model);
-    EXPECT_TRUE(knowledge.ok()) << knowledge.status().message();
-    const auto steps = known_schedules(model, *knowledge, options);
+    Result<ScheduleSources> sources = load(model);
+    EXPECT_TRUE(sources.ok()) << sources.status().message();
+    const auto steps = choose_schedules(model, *sources, options);
     EXPECT_TRUE(steps.ok()) << steps.status().message();
     std::vector<std::string> found;
     for (size_t g = 0; steps.ok() && g < steps->size(); ++g) {
@@ -105,7 +105,7 @@ struct Fixture {
   }
 };
 
-TEST(knowledge, a_record_of_its_own_comes_first) {
+TEST(schedule_sources, a_record_of_its_own_comes_first) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   f.store(f.records(model));
@@ -117,14 +117,14 @@ TEST(knowledge, a_record_of_its_own_comes_first) {
 
 // The records of the other model are the best predicted points of its tasks, so that what they
 // become is predicted well here, too.
-TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
+TEST(schedule_sources, schedules_of_another_shape_are_used_if_predicted_well) {
   Fixture f;
   f.store({});
   f.options.records.transfer = "off";
   ModelTasks other = f.tasks(network("other", 24));
-  Result<Knowledge> nothing = f.learned(other);
+  Result<ScheduleSources> nothing = f.load(other);
   ASSERT_TRUE(nothing.ok()) << nothing.status().message();
-  const Result<std::vector<schedule::Steps>> best = known_schedules(other, *nothing, f.options);
+  const Result<std::vector<schedule::Steps>> best = choose_schedules(other, *nothing, f.options);
   ASSERT_TRUE(best.ok()) << best.status().message();
   std::vector<trial::Record> records = f.records(other);
   for (size_t g = 0; g < records.size(); ++g) {
@@ -148,7 +148,7 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   }
 }
 
-TEST(knowledge, an_excluded_model_is_unknown) {
+TEST(schedule_sources, an_excluded_model_is_unknown) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::vector<trial::Record> records = f.records(model);
@@ -170,7 +170,7 @@ TEST(knowledge, an_excluded_model_is_unknown) {
   }
 }
 
-TEST(knowledge, the_fastest_shipped_record_is_taken) {
+TEST(schedule_sources, the_fastest_shipped_record_is_taken) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::vector<trial::Record> slow = f.records(model, 1), fast = f.records(model, 7);
@@ -198,7 +198,7 @@ trial::Record failed(trial::Record record, trial::Outcome outcome) {
   return record;
 }
 
-TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
+TEST(schedule_sources, a_shipped_record_that_failed_here_is_not_used) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   const std::vector<trial::Record> records = f.records(model);
@@ -238,7 +238,7 @@ class CountingStore final : public db::ForwardingStore {
   int asked = 0;
 };
 
-TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
+TEST(schedule_sources, what_failed_is_asked_once_for_all_kernels_or_never) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   const std::vector<trial::Record> records = f.records(model);
@@ -252,9 +252,9 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
     f.options.records.transfer = transfer;
     CountingStore counting(*f.open().store());
     model.session = &f.open(&counting);
-    Result<Knowledge> knowledge = learn(model, f.options);
-    EXPECT_TRUE(knowledge.ok() && known_schedules(model, *knowledge, f.options).ok());
-    EXPECT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
+    Result<ScheduleSources> sources = load_sources(model, f.options);
+    EXPECT_TRUE(sources.ok() && choose_schedules(model, *sources, f.options).ok());
+    EXPECT_TRUE(load_other_tasks(model, f.options, *sources).ok());
     return counting.asked;
   };
   EXPECT_EQ(asked("off"), 0) << "the stored records suffice";
@@ -263,7 +263,7 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
   EXPECT_EQ(asked("pool"), 1);
 }
 
-TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written) {
+TEST(schedule_sources, what_fails_while_tuning_is_loaded_before_the_library_is_written) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   const trial::Record record = f.records(model)[0];
@@ -271,31 +271,31 @@ TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written
   f.options.records.use_shipped = true;
   f.options.records.shipped = f.folder.path();
   f.store({});
-  Result<Knowledge> knowledge = f.learned(model);
-  ASSERT_TRUE(knowledge.ok());
-  const auto knows = [&] { return stored_schedule(model, 0, *knowledge)->has_value(); };
+  Result<ScheduleSources> sources = f.load(model);
+  ASSERT_TRUE(sources.ok());
+  const auto knows = [&] { return stored_schedule(model, 0, *sources)->has_value(); };
   EXPECT_TRUE(knows());
   f.store({failed(record, trial::Outcome::kWrongAnswer)});
-  ASSERT_TRUE(learn_again(model, *knowledge).ok());
+  ASSERT_TRUE(reload_sources(model, *sources).ok());
   EXPECT_FALSE(knows());
 }
 
-TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
+TEST(schedule_sources, what_must_be_tuned_and_is_not_is_an_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::vector<trial::Record> records = f.records(model);
   records.pop_back();
   f.store(records);
   f.options.records.require_tuned = true;
-  Result<Knowledge> knowledge = f.learned(model);
-  ASSERT_TRUE(knowledge.ok());
-  const auto steps = known_schedules(model, *knowledge, f.options);
+  Result<ScheduleSources> sources = f.load(model);
+  ASSERT_TRUE(sources.ok());
+  const auto steps = choose_schedules(model, *sources, f.options);
   ASSERT_FALSE(steps.ok());
   EXPECT_EQ(steps.status().code(), Code::kNotFound);
   EXPECT_NE(steps.status().message().find("1 of "), std::string::npos) << steps.status().message();
 }
 
-TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
+TEST(schedule_sources, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
   for (const bool another : {true, false}) {
     Fixture f;
     ModelTasks model = f.tasks(network("net", 20));
@@ -319,9 +319,9 @@ TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
     if (another) continue;
     f.options.records.require_tuned = true;
     ModelTasks again = f.tasks(network("net", 20));
-    Result<Knowledge> knowledge = f.learned(again);
-    ASSERT_TRUE(knowledge.ok());
-    const auto steps = known_schedules(again, *knowledge, f.options);
+    Result<ScheduleSources> loaded = f.load(again);
+    ASSERT_TRUE(loaded.ok());
+    const auto steps = choose_schedules(again, *loaded, f.options);
     ASSERT_FALSE(steps.ok());
     EXPECT_NE(steps.status().message().find("that still applies (1 had one of another version)"),
               std::string::npos)
@@ -329,7 +329,7 @@ TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
   }
 }
 
-TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
+TEST(schedule_sources, records_that_come_with_hone_are_known_without_a_database) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::string text;
@@ -351,7 +351,7 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "shipped");
 }
 
-TEST(knowledge, weights_that_pass_by_between_two_runs_are_not_timed_warm) {
+TEST(schedule_sources, weights_that_pass_by_between_two_runs_are_not_timed_warm) {
   Fixture f;
   const ModelTasks few = f.tasks(network("few", 8));
   const search::TaskContext warm = task_context(few, 1);
@@ -367,7 +367,7 @@ TEST(knowledge, weights_that_pass_by_between_two_runs_are_not_timed_warm) {
   EXPECT_LT(cold.timing.max_samples, warm.timing.max_samples);
 }
 
-TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
+TEST(schedule_sources, with_one_source_only_the_model_that_promises_most_is_left) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   f.store(f.records(model));
@@ -376,30 +376,30 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   few.resize(1);
   f.store(few);
   f.options.records.transfer = "one";
-  Result<Knowledge> knowledge = f.learned(model);
-  ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
-  ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
-  ASSERT_FALSE(knowledge->pool.empty());
-  for (const trial::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
+  Result<ScheduleSources> sources = f.load(model);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  ASSERT_TRUE(load_other_tasks(model, f.options, *sources).ok());
+  ASSERT_FALSE(sources->pool.empty());
+  for (const trial::Record& record : sources->pool.records()) EXPECT_EQ(record.model, "many");
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
 }
 
-TEST(knowledge, schedules_of_another_kind_of_device_are_not_used) {
+TEST(schedule_sources, schedules_of_another_kind_of_device_are_not_used) {
   Fixture f;
   std::vector<trial::Record> records = f.records(f.tasks(network("other", 24)));
   ASSERT_GT(records.size(), 1U);
   records[0].device = "sm_90a-132sm-50M-80G";
   f.store(records);
   ModelTasks model = f.tasks(network("net", 20));
-  Result<Knowledge> knowledge = f.learned(model);
-  ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
-  ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
-  const std::vector<trial::Record>& pool = knowledge->pool.records();
+  Result<ScheduleSources> sources = f.load(model);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  ASSERT_TRUE(load_other_tasks(model, f.options, *sources).ok());
+  const std::vector<trial::Record>& pool = sources->pool.records();
   EXPECT_EQ(pool.size(), records.size() - 1);
   for (const trial::Record& record : pool) EXPECT_EQ(record.device, model.device());
 }
 
-TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
+TEST(schedule_sources, nothing_shipped_and_no_database_is_no_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   f.options.records.use_db = false;
@@ -413,7 +413,7 @@ TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
     EXPECT_TRUE(source == "default" || source == "predicted") << source;
 }
 
-TEST(knowledge, modes_are_checked) {
+TEST(schedule_sources, modes_are_checked) {
   Fixture f;
   f.options.records.transfer = "some";
   EXPECT_EQ(Session::open(f.options).status().code(), Code::kInvalid);
@@ -423,7 +423,7 @@ TEST(knowledge, modes_are_checked) {
 }
 
 // Whoever bounds times and whoever writes the library ask the session for it.
-TEST(knowledge, a_session_has_the_devices_limits_which_are_read_once) {
+TEST(schedule_sources, a_session_has_the_devices_limits_which_are_read_once) {
   Fixture f;
   f.store({});
   EXPECT_FALSE(f.open().roofline().has_value());
@@ -446,7 +446,7 @@ TEST(knowledge, a_session_has_the_devices_limits_which_are_read_once) {
 
 // Of 0.6 million operations, and of 4: only the large one is worth what Winograd's algorithm
 // rounds.
-TEST(knowledge, small_convolutions_are_summed_as_they_are_written) {
+TEST(schedule_sources, small_convolutions_are_summed_as_they_are_written) {
   for (const auto& [size, rounds] : {std::pair<int64_t, bool>{23, false}, {60, true}}) {
     Fixture f;
     f.options.target.device = "x86-64-avx512";
@@ -456,9 +456,9 @@ TEST(knowledge, small_convolutions_are_summed_as_they_are_written) {
     graph::TestModel conv;
     conv.input("x", {1, 8, size, size}).constant("w", graph::random_tensor({8, 8, 3, 3}, rng));
     ModelTasks model = f.tasks(conv.node("Conv", {"x", "w"}, {"y"}).output("y").graph());
-    Result<Knowledge> nothing = learn(model, f.options);
+    Result<ScheduleSources> nothing = load_sources(model, f.options);
     ASSERT_TRUE(nothing.ok()) << nothing.status().message();
-    const auto steps = known_schedules(model, *nothing, f.options);
+    const auto steps = choose_schedules(model, *nothing, f.options);
     ASSERT_TRUE(steps.ok()) << steps.status().message();
     std::string all;
     for (const schedule::Steps& one : *steps) all += schedule::to_string(one);

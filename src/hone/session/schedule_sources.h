@@ -1,5 +1,6 @@
-// knowledge.h - everything that is known about schedules without measuring: the records of the
-// model's tasks and of other tasks in the database, and the records that come with Hone.
+// session/schedule_sources.h - where schedules come from without measuring: the records of the
+// model's tasks and of other tasks in the database, the records that come with Hone, and the cost
+// model's predictions.
 #pragma once
 
 #include <memory>
@@ -24,36 +25,37 @@ inline constexpr double kTransferTrust = 1.05;
 // they are on another device.
 using FailedSchedules = std::set<std::pair<uint64_t, std::string>>;
 
-struct Knowledge {
+struct ScheduleSources {
   db::Store* store = nullptr;  // may be null
-  FailedSchedules failed;      // failed schedules of all tasks, if asked_failed
-  // The records that come with Hone, of all tasks that are not forgotten.
+  FailedSchedules failed;      // failed schedules of all tasks, if failures_loaded
+  // The records that come with Hone, of all tasks that are not excluded.
   std::vector<trial::Record> shipped;
   // The choices for this network. Without them (clear()), schedules are the fastest alone.
   NetworkChoices choices;
-  search::TransferPool pool;  // filled by learn_from_others()
-  bool asked_failed = false, asked_others = false;
+  search::TransferPool pool;  // filled by load_other_tasks()
+  bool failures_loaded = false, others_loaded = false;
 };
 
 // Returns whether records of the model with this name are ignored.
 [[nodiscard]] bool excludes(const CompileOptions& options, const std::string& model);
 // Returns the keys of all tasks with a record of an excluded model. All records of these tasks are
 // ignored, whichever model they were measured for.
-[[nodiscard]] Result<std::set<uint64_t>> forgotten_tasks(Session& session,
-                                                         const CompileOptions& options);
+[[nodiscard]] Result<std::set<uint64_t>> excluded_tasks(Session& session,
+                                                        const CompileOptions& options);
 // Returns what the session's store, if it has one, and the shipped records know about the model's
-// own tasks, without forgotten ones. The result is empty if no database is to be used.
-[[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, const CompileOptions& options);
+// own tasks, without excluded ones. The result is empty if no database is to be used.
+[[nodiscard]] Result<ScheduleSources> load_sources(const ModelTasks& model,
+                                                   const CompileOptions& options);
 
 // Adds the records of other tasks, unless CompileOptions::transfer is "off".
-[[nodiscard]] Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
-                                       Knowledge& knowledge);
+[[nodiscard]] Status load_other_tasks(const ModelTasks& model, const CompileOptions& options,
+                                      ScheduleSources& sources);
 
 // Reads the network's choices again, and the failed schedules if they were read before. Tuning may
 // have found that some schedules are wrong.
-[[nodiscard]] Status learn_again(const ModelTasks& model, Knowledge& knowledge);
+[[nodiscard]] Status reload_sources(const ModelTasks& model, ScheduleSources& sources);
 
-struct KnownSchedule {
+struct ChosenSchedule {
   schedule::Steps steps;
   std::string source, from;      // as in TaskSummary
   double seconds = 0;            // from the record; 0 if there is none
@@ -63,26 +65,26 @@ struct KnownSchedule {
   void describe(TaskSummary& summary) const;
 };
 // Returns the schedule of a record if it still applies to the task.
-[[nodiscard]] std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag,
-                                                         const trial::Record& record,
-                                                         std::string_view source);
+[[nodiscard]] std::optional<ChosenSchedule> applicable_schedule(const compute::Dag& dag,
+                                                                const trial::Record& record,
+                                                                std::string_view source);
 // Returns the schedule of the best record of exactly this task on this device that still applies:
 // one that was measured here, else the fastest shipped one; nothing if there is none. If
 // `algorithm` is not empty, only its records count; else a schedule that the network uses instead
 // (NetworkChoices) replaces the record's. If `stale` is not null, the number of records that do not
 // apply any more is added to it.
-[[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(
-    const ModelTasks& model, size_t group, const Knowledge& knowledge,
+[[nodiscard]] Result<std::optional<ChosenSchedule>> stored_schedule(
+    const ModelTasks& model, size_t group, const ScheduleSources& sources,
     const std::string& algorithm = "", int* stale = nullptr);
 // Returns the schedule with the best prediction, or that of another task if its prediction is at
 // most kTransferTrust times as long.
-[[nodiscard]] Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
-                                                        const Knowledge& knowledge,
-                                                        const CompileOptions& options);
+[[nodiscard]] Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
+                                                         const ScheduleSources& sources,
+                                                         const CompileOptions& options);
 // Returns stored_schedule() of each group, or unmeasured_schedule() if there is none. Updates the
 // summaries. With require_tuned, a group without a record of its own is an error.
-[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
-                                                                   Knowledge& knowledge,
-                                                                   const CompileOptions& options);
+[[nodiscard]] Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model,
+                                                                    ScheduleSources& sources,
+                                                                    const CompileOptions& options);
 
 }  // namespace hone

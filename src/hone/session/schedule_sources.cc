@@ -1,4 +1,4 @@
-#include "hone/session/knowledge.h"
+#include "hone/session/schedule_sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ void keep_kind(search::TransferPool& pool, target::Kind kind) {
   pool = std::move(kept);
 }
 
-Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known) {
+Status check_tuned(const ModelTasks& model, std::span<const ChosenSchedule> known) {
   int missing = 0, stale = 0;
   const TaskSummary* first = nullptr;
   for (size_t g = 0; g < known.size(); ++g) {
@@ -83,13 +83,13 @@ Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known
 // taught the cost model (a tile of ssdlite320's channels, taken as it was for fewer, was predicted
 // to take 49 us and took 565).
 void take_transferred(const ModelTasks& model, size_t group, const search::SearchTask& task,
-                      const Knowledge& knowledge, KnownSchedule& known) {
+                      const ScheduleSources& sources, ChosenSchedule& known) {
   const compute::Dag& dag = model.dag(group);
   const search::TransferResult found =
-      search::transfer(task, dag, knowledge.pool, {.device = model.device()});
+      search::transfer(task, dag, sources.pool, {.device = model.device()});
   for (const search::Transferred& best : found.candidates) {
     if (!best.point) continue;
-    if (knowledge.failed.contains({task.key, schedule::to_string(best.steps)})) continue;
+    if (sources.failed.contains({task.key, schedule::to_string(best.steps)})) continue;
     if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
       return;
     known.steps = best.steps;
@@ -102,16 +102,16 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
 
 // One query, however many tasks ask. A store that knows better has a record of its own that is
 // right.
-Status ask_what_failed(const ModelTasks& model, Knowledge& knowledge) {
-  if (!knowledge.store || knowledge.asked_failed) return ok_status();
-  knowledge.asked_failed = true;
+Status load_failures(const ModelTasks& model, ScheduleSources& sources) {
+  if (!sources.store || sources.failures_loaded) return ok_status();
+  sources.failures_loaded = true;
   FailedSchedules once;
   const db::Filter filter = {.device = model.device(), .failed_only = true};
-  return db::for_each_record(*knowledge.store, filter, [&](trial::Record&& record) {
+  return db::for_each_record(*sources.store, filter, [&](trial::Record&& record) {
     if (record.outcome == trial::Outcome::kCompile) return ok_status();  // it is found out again
     const bool wrong = record.outcome == trial::Outcome::kWrongAnswer;
     std::pair key(record.task, std::move(record.steps));
-    if (wrong || !once.insert(key).second) knowledge.failed.insert(std::move(key));
+    if (wrong || !once.insert(key).second) sources.failed.insert(std::move(key));
     return ok_status();
   });
 }
@@ -122,9 +122,9 @@ bool is_own(const ModelTasks& model, const trial::Record& record) {
          model.own.contains(record.task);
 }
 
-Status learn_choices(const ModelTasks& model, Knowledge& knowledge) {
-  if (!knowledge.store) return ok_status();
-  HONE_ASSIGN_OR_RETURN(knowledge.choices, stored_choices(model, *knowledge.store));
+Status load_choices(const ModelTasks& model, ScheduleSources& sources) {
+  if (!sources.store) return ok_status();
+  HONE_ASSIGN_OR_RETURN(sources.choices, stored_choices(model, *sources.store));
   return ok_status();
 }
 
@@ -145,7 +145,7 @@ bool excludes(const CompileOptions& options, const std::string& model) {
                     model) > 0;
 }
 
-Result<std::set<uint64_t>> forgotten_tasks(Session& session, const CompileOptions& options) {
+Result<std::set<uint64_t>> excluded_tasks(Session& session, const CompileOptions& options) {
   std::set<uint64_t> tasks;
   if (options.records.exclude_models.empty() || !options.records.use_db) return tasks;
   const auto forget = [&](const std::vector<trial::Record>& records) {
@@ -164,51 +164,51 @@ Result<std::set<uint64_t>> forgotten_tasks(Session& session, const CompileOption
   return tasks;
 }
 
-Result<Knowledge> learn(const ModelTasks& model, const CompileOptions& options) {
-  Knowledge knowledge;
-  if (!options.records.use_db) return knowledge;
-  knowledge.store = model.session->store();
-  HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
+Result<ScheduleSources> load_sources(const ModelTasks& model, const CompileOptions& options) {
+  ScheduleSources sources;
+  if (!options.records.use_db) return sources;
+  sources.store = model.session->store();
+  HONE_RETURN_IF_ERROR(load_choices(model, sources));
   HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record>* const shipped, model.session->shipped());
-  knowledge.shipped = *shipped;
-  std::erase_if(knowledge.shipped,
-                [&](const trial::Record& record) { return model.forgotten.contains(record.task); });
+  sources.shipped = *shipped;
+  std::erase_if(sources.shipped,
+                [&](const trial::Record& record) { return model.excluded.contains(record.task); });
   std::stable_sort(
-      knowledge.shipped.begin(), knowledge.shipped.end(),
+      sources.shipped.begin(), sources.shipped.end(),
       [](const trial::Record& a, const trial::Record& b) { return a.centre < b.centre; });
-  if (std::any_of(knowledge.shipped.begin(), knowledge.shipped.end(),
+  if (std::any_of(sources.shipped.begin(), sources.shipped.end(),
                   [&](const trial::Record& record) { return is_own(model, record); }))
-    HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
-  return knowledge;
+    HONE_RETURN_IF_ERROR(load_failures(model, sources));
+  return sources;
 }
 
-Status learn_again(const ModelTasks& model, Knowledge& knowledge) {
-  HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
-  if (!knowledge.asked_failed) return ok_status();
-  knowledge.asked_failed = false;
-  FailedSchedules before = std::exchange(knowledge.failed, {});
-  const Status status = ask_what_failed(model, knowledge);
-  if (!status.ok()) knowledge.failed = std::move(before);
+Status reload_sources(const ModelTasks& model, ScheduleSources& sources) {
+  HONE_RETURN_IF_ERROR(load_choices(model, sources));
+  if (!sources.failures_loaded) return ok_status();
+  sources.failures_loaded = false;
+  FailedSchedules before = std::exchange(sources.failed, {});
+  const Status status = load_failures(model, sources);
+  if (!status.ok()) sources.failed = std::move(before);
   return status;
 }
 
-Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
-                         Knowledge& knowledge) {
-  if (options.records.transfer == "off" || knowledge.asked_others) return ok_status();
-  knowledge.asked_others = true;
-  search::TransferPool& pool = knowledge.pool;
-  if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
-  pool.exclude_tasks(model.forgotten);
-  HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
-  for (const trial::Record& record : knowledge.shipped) {
-    if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
+Status load_other_tasks(const ModelTasks& model, const CompileOptions& options,
+                        ScheduleSources& sources) {
+  if (options.records.transfer == "off" || sources.others_loaded) return ok_status();
+  sources.others_loaded = true;
+  search::TransferPool& pool = sources.pool;
+  if (sources.store) HONE_RETURN_IF_ERROR(pool.add_store(*sources.store));
+  pool.exclude_tasks(model.excluded);
+  HONE_RETURN_IF_ERROR(load_failures(model, sources));
+  for (const trial::Record& record : sources.shipped) {
+    if (!sources.failed.contains({record.task, record.steps})) pool.add(record);
   }
   keep_kind(pool, model.target().kind());
   if (options.records.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
   return ok_status();
 }
 
-void KnownSchedule::describe(TaskSummary& summary) const {
+void ChosenSchedule::describe(TaskSummary& summary) const {
   summary.source = source;
   summary.from = from;
   summary.seconds = seconds;
@@ -216,52 +216,53 @@ void KnownSchedule::describe(TaskSummary& summary) const {
   summary.steps = schedule::to_string(steps);
 }
 
-std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag, const trial::Record& record,
-                                           std::string_view source) {
-  std::optional<KnownSchedule> known;
+std::optional<ChosenSchedule> applicable_schedule(const compute::Dag& dag,
+                                                  const trial::Record& record,
+                                                  std::string_view source) {
+  std::optional<ChosenSchedule> known;
   Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
   if (!steps.ok() || !schedule::replay(dag, *steps).ok()) return known;
   known = {.steps = *std::move(steps), .source = std::string(source), .from = record.model};
-  known->seconds = record.quiet_seconds();
+  known->seconds = record.undisturbed_seconds();
   return known;
 }
 
-Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
-                                                     const Knowledge& knowledge,
-                                                     const std::string& algorithm, int* stale) {
+Result<std::optional<ChosenSchedule>> stored_schedule(const ModelTasks& model, size_t group,
+                                                      const ScheduleSources& sources,
+                                                      const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
   const auto first_that_applies = [&](std::span<const trial::Record> records,
                                       std::string_view source) {
-    std::optional<KnownSchedule> known;
+    std::optional<ChosenSchedule> known;
     for (const trial::Record& record : records) {
-      const auto chosen = knowledge.choices.find({key, record.steps});
-      if (algorithm.empty() && chosen != knowledge.choices.end())
-        known = if_it_applies(model.dag(group), chosen->second, source);
-      if (!known) known = if_it_applies(model.dag(group), record, source);
+      const auto chosen = sources.choices.find({key, record.steps});
+      if (algorithm.empty() && chosen != sources.choices.end())
+        known = applicable_schedule(model.dag(group), chosen->second, source);
+      if (!known) known = applicable_schedule(model.dag(group), record, source);
       if (known) break;
       if (stale != nullptr) ++*stale;
     }
     return known;
   };
-  if (knowledge.store) {
+  if (sources.store) {
     HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> own,
-                          best_stored(model, *knowledge.store, key, algorithm));
-    if (std::optional<KnownSchedule> known = first_that_applies(own, "stored")) return known;
+                          best_stored(model, *sources.store, key, algorithm));
+    if (std::optional<ChosenSchedule> known = first_that_applies(own, "stored")) return known;
   }
   std::vector<trial::Record> shipped;
-  for (const trial::Record& record : knowledge.shipped) {
+  for (const trial::Record& record : sources.shipped) {
     if (record.task == key && is_own(model, record) && query.takes(record) &&
-        !knowledge.failed.contains({key, record.steps}))
+        !sources.failed.contains({key, record.steps}))
       shipped.push_back(record);
   }
   return first_that_applies(shipped, "shipped");
 }
 
-Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
-                                          const Knowledge& knowledge,
-                                          const CompileOptions& options) {
-  KnownSchedule known;
+Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
+                                           const ScheduleSources& sources,
+                                           const CompileOptions& options) {
+  ChosenSchedule known;
   const Result<space::Space>& made = model.task(group).space(unmeasured_accuracy(model, group));
   HONE_RETURN_IF_ERROR(made.status());
   const space::Space& space = *made;
@@ -271,28 +272,28 @@ Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
   known.predicted_seconds = predicted.seconds;
   known.untuned = space.size() > 1;
-  if (!knowledge.pool.empty()) take_transferred(model, group, task, knowledge, known);
+  if (!sources.pool.empty()) take_transferred(model, group, task, sources, known);
   return known;
 }
 
-Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, Knowledge& knowledge,
-                                                     const CompileOptions& options) {
+Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, ScheduleSources& sources,
+                                                      const CompileOptions& options) {
   const size_t count = model.tasks.groups.size();
-  std::vector<KnownSchedule> known(count);
+  std::vector<ChosenSchedule> known(count);
   std::vector<size_t> others;
   for (size_t g = 0; g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                          stored_schedule(model, g, knowledge, "", &model.summaries[g].stale));
+    HONE_ASSIGN_OR_RETURN(std::optional<ChosenSchedule> stored,
+                          stored_schedule(model, g, sources, "", &model.summaries[g].stale));
     if (stored)
       known[g] = *std::move(stored);
     else
       others.push_back(g);
   }
-  if (!others.empty()) HONE_RETURN_IF_ERROR(learn_from_others(model, options, knowledge));
+  if (!others.empty()) HONE_RETURN_IF_ERROR(load_other_tasks(model, options, sources));
   std::vector<Status> statuses(count);
   model.session->pool().parallel_for(std::ssize(others), [&](int64_t i) {
     const size_t g = others[static_cast<size_t>(i)];
-    Result<KnownSchedule> found = unmeasured_schedule(model, g, knowledge, options);
+    Result<ChosenSchedule> found = unmeasured_schedule(model, g, sources, options);
     statuses[g] = found.status();
     if (found.ok()) known[g] = *std::move(found);
   });
