@@ -49,13 +49,14 @@ class Extractor {
       groups.join = [&](const std::vector<int>& first, const std::vector<int>& second) {
         std::vector<int> both = first;
         both.insert(both.end(), second.begin(), second.end());
-        const Result<Emitted> joined = emit(both), a = emit(first), b = emit(second);
+        const Result<Emitted>&joined = emit_once(both), &a = emit_once(first),
+              &b = emit_once(second);
         return joined.ok() && a.ok() && b.ok() && options.join(joined->dag, a->dag, b->dag);
       };
     }
     for (const std::vector<int>& group : fuse(graph_, groups)) {
       if (makes_nothing(group)) continue;
-      Result<Emitted> made = emit(group);
+      Result<Emitted>& made = emit_once(group);
       HONE_RETURN_IF_ERROR(unsupported.add(made.status()));
       if (!made.ok()) continue;
       Emitted& emitted = *made;
@@ -75,6 +76,12 @@ class Extractor {
   }
 
  private:
+  // Returns what a group of nodes computes. Groups that may be joined are asked for several times.
+  Result<Emitted>& emit_once(const std::vector<int>& group) {
+    const auto made = emitted_.find(group);
+    return made != emitted_.end() ? made->second
+                                  : emitted_.emplace(group, emit(group)).first->second;
+  }
   Result<Emitted> emit(const std::vector<int>& group) {
     Result<Emitted> emitted = EmitContext(graph_, group, non_negative_).run();
     if (!emitted.ok()) return emitted;
@@ -199,6 +206,7 @@ class Extractor {
   TaskList list_;
   std::map<ValueId, int> constant_of_value_;
   std::map<uint64_t, int> constant_of_hash_, group_of_key_;
+  std::map<std::vector<int>, Result<Emitted>> emitted_;
   std::map<ValueId, bool> finite_;  // constants that were looked at
 };
 
