@@ -10,6 +10,7 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/base/input_file.h"
+#include "hone/base/options.h"
 #include "hone/base/printable.h"
 #include "hone/db/line_check.h"
 #include "hone/db/record_fields.h"
@@ -75,7 +76,10 @@ const char* read_parsed(const Json& json, const Parse& parse, const char* expect
   return nullptr;
 }
 const char* read(const Json& json, uint64_t& to) {
-  return read_parsed(json, parse_key, "16 hexadecimal digits", to);
+  const Result<uint64_t> key = parse_key(json.is_string() ? json.get<std::string>() : "");
+  if (!key.ok()) return "16 hexadecimal digits";
+  to = *key;
+  return nullptr;
 }
 const char* read(const Json& json, trial::Outcome& to) {
   return read_parsed(json, trial::parse_outcome, "an outcome such as ok", to);

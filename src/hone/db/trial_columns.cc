@@ -1,9 +1,9 @@
 #include "hone/db/trial_columns.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "hone/base/hash.h"
+#include "hone/base/options.h"
 #include "hone/db/record_fields.h"
 #include "hone/trial/record_numbers.h"
 
@@ -62,9 +62,9 @@ Parameter to_parameter(const std::vector<double>& values) {
 
 // Each of these returns false if the column has no value of the field's type.
 bool read(const Row& row, int column, uint64_t& to) {
-  const std::optional<uint64_t> key = parse_key(row.text(column));
-  to = key.value_or(0);
-  return key.has_value();
+  const Result<uint64_t> key = parse_key(row.text(column));
+  to = key.ok() ? *key : 0;
+  return key.ok();
 }
 bool read(const Row& row, int column, trial::Outcome& to) {
   const std::optional<trial::Outcome> outcome = trial::parse_outcome(row.text(column));
@@ -163,14 +163,6 @@ std::vector<Parameter> trial_parameters(const trial::Record& record, int64_t tas
       parameters.push_back(to_parameter(field));
   });
   return parameters;
-}
-
-std::optional<uint64_t> parse_key(std::string_view text) {
-  uint64_t value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != 16 || end.ec != std::errc() || end.ptr != text.data() + text.size())
-    return std::nullopt;
-  return value;
 }
 
 }  // namespace hone::db

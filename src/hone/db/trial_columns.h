@@ -34,7 +34,4 @@ namespace hone::db {
 [[nodiscard]] std::vector<Parameter> trial_parameters(const trial::Record& record, int64_t task,
                                                       int64_t device);
 
-// Parses what hash_hex printed.
-[[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);
-
 }  // namespace hone::db
