@@ -173,7 +173,7 @@ class Library(Case):
         np.save(self.folder / "x.npy", x)
         np.save(self.folder / "shape.npy", np.array([3, -1]))
         library = self.folder / "reshape.so"
-        self.refuse("bind it with --bind shape=FILE.npy", "compile", model, "-o", library, "--no-db")
+        self.refuse("bind it (ModelOptions::bind, --bind shape=FILE.npy)", "compile", model, "-o", library, "--no-db")
         self.refuse("expected i64 [2]", "compile", model, "-o", library, "--no-db", "--bind", f"shape={self.folder / 'x.npy'}")
         self.refuse("'size', which is no input", "compile", model, "-o", library, "--no-db", "--bind", f"size={self.folder / 'x.npy'}")
         inputs = ["--input", f"x={self.folder / 'x.npy'}"]

@@ -236,7 +236,7 @@ class Publishing(FileCase):
             for write in self.write_all(device):
                 write()
                 self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
-        self.refuse("--header", "compile", self.model, "-o", "/dev/null", "--header", "--no-db")
+        self.refuse("no header", "compile", self.model, "-o", "/dev/null", "--header", "--no-db")
 
     def test_full_devices_are_errors(self):
         for command, option in (("compile", "-o"), ("tune", "-o"), ("show", "--dot")):

@@ -159,7 +159,7 @@ class Values(Bounded):
         """It needs two of the values at a time."""
         path = self.large_values(4096)
         for command in (("run",), ("bench", "--repeat", "1")):
-            line = self.refuse_bounded("than the 64.00 MiB that --max-memory allows", command, path)
+            line = self.refuse_bounded("than the 64.00 MiB that are allowed (TargetOptions::max_memory, --max-memory)", command, path)
             self.assertIn("between kernels", line)
             self.succeed(*command_on(command, path, "--max-memory", "256M"))
 

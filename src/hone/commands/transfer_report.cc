@@ -390,7 +390,7 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
   HONE_RETURN_IF_ERROR(
       machine_of(options.compile).find_measurable(options.compile.target.device).status());
   if (excludes(options.compile, graph.name)) {
-    return invalid("--exclude-model {}: the report needs the records of the model that it is about",
+    return invalid("records of model {} are excluded, but the report is about it and needs them",
                    graph.name);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options.compile));

@@ -43,7 +43,7 @@ void expect_refused(const std::string& sql, const std::string& expected) {
   EXPECT_TRUE(bytes_of(path) == before);
 }
 
-constexpr const char* kAdvice = "; set it aside and use another --db";
+constexpr const char* kAdvice = "; set it aside and use another database";
 
 TEST(hostile_file, definitions_that_are_not_ours_are_refused) {
   const auto none_of_ours = [](const char* what) {

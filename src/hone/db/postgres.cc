@@ -102,7 +102,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
   PQconninfoOption* parsed = PQconninfoParse(text.c_str(), &message);
   if (parsed == nullptr) {
     PQfreemem(message);  // it repeats the URI and with it the password
-    return invalid("--db: found no proper URI, expected postgres://user@host:port/database");
+    return invalid(
+        "the database: found no proper URI, expected postgres://user@host:port/database");
   }
   PQconninfoFree(parsed);
   // Later ones win: the URI over the defaults. A server that cannot be reached any more is given up
@@ -162,9 +163,10 @@ Status PostgresConnection::failure(const PGresult* result) const {
                                              : PQerrorMessage(handle_));
   if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
   if (state == "55P03") {
-    return error(Code::kIo,
-                 "database {} is locked by another process; wait for it to end or use another --db",
-                 name_);
+    return error(
+        Code::kIo,
+        "database {} is locked by another process; wait for it to end or use another database",
+        name_);
   }
   if (state.starts_with("23") || state.starts_with("22"))
     return invalid("database {} refuses the record: {}", name_, detail);

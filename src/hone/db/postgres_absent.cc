@@ -3,8 +3,9 @@
 namespace hone::db {
 
 Result<std::unique_ptr<Database>> open_postgres_database(std::string_view, const StoreOptions&) {
-  return error(Code::kUnsupported,
-               "--db: this hone was built without PostgreSQL (libpq-dev), expected a file name");
+  return error(
+      Code::kUnsupported,
+      "the database: this hone was built without PostgreSQL (libpq-dev), expected a file name");
 }
 
 }  // namespace hone::db

@@ -42,7 +42,7 @@ Result<std::unique_ptr<PostgresConnection>> open_postgres(std::string_view uri,
   if (version > kPostgresVersion) {
     return error(
         Code::kUnsupported,
-        "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
+        "database {} has format version {}, this hone knows up to {}; use a newer hone or another database",
         db->name(), version, kPostgresVersion);
   }
   if (version == 0 && (options.read_only || !options.create))

@@ -16,12 +16,13 @@ Result<std::string> default_path() {
   if (home != nullptr && home[0] != '\0') return std::string(home) + "/.local/share/hone/hone.db";
   return error(
       Code::kNotFound,
-      "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
+      "no place for the database: neither XDG_DATA_HOME nor HOME is set, and no file is named for it "
+      "(RecordOptions::db, --db FILE)");
 }
 
 Result<std::string> store_path(std::string_view where, const StoreOptions& options) {
   HONE_RETURN_IF_ERROR(check_address(where));
-  if (is_server(where)) return invalid("--db: found a server, expected a file name");
+  if (is_server(where)) return invalid("the database: found a server, expected a file name");
   if (!where.empty()) return std::string(where);
   HONE_ASSIGN_OR_RETURN(std::string path, default_path());
   if (!options.read_only && options.create) {

@@ -105,7 +105,7 @@ Result<std::optional<trial::Roofline>> load(Database& db, const std::string& dev
   if (all.seconds != 0) found->fork_join.push_back(all);
   const Status status = trial::check(*found);
   if (!status.ok())
-    return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db",
+    return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another database",
                  db.name(), status.message());
   return found;
 }

@@ -21,9 +21,10 @@ Status sqlite_error(int extended_code, const std::string& path, std::string_view
     case SQLITE_LOCKED:
       return error(
           Code::kIo,
-          "database {} is locked by another process; wait for it to end or use another --db", path);
+          "database {} is locked by another process; wait for it to end or use another database",
+          path);
     case SQLITE_CORRUPT:
-      return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db",
+      return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another database",
                    path, detail);
     case SQLITE_NOTADB: return error(Code::kInvalid, "{} is not a hone database", path);
     case SQLITE_READONLY: return error(Code::kIo, "database {} is read-only", path);

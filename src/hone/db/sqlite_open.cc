@@ -105,13 +105,14 @@ Status check_identity(const Connection& db, const Identity& id) {
     return invalid("{} is not a hone database but one of another program", db.path());
   }
   if (id.version < 0) {
-    return invalid("database {} is corrupt (format version {}); set it aside and use another --db",
-                   db.path(), id.version);
+    return invalid(
+        "database {} is corrupt (format version {}); set it aside and use another database",
+        db.path(), id.version);
   }
   if (id.version > kSchemaVersion) {
     return error(
         Code::kUnsupported,
-        "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
+        "database {} has format version {}, this hone knows up to {}; use a newer hone or another database",
         db.path(), id.version, kSchemaVersion);
   }
   return ok_status();

@@ -62,7 +62,7 @@ Status check_schema(Connection& db, int version) {
   HONE_ASSIGN_OR_RETURN(const Definitions expected, definitions_of_version(version));
   HONE_ASSIGN_OR_RETURN(const Definitions found, definitions_of(db));
   const auto refuse = [&](std::string_view what) {
-    return invalid("database {} {}; set it aside and use another --db", db.path(), what);
+    return invalid("database {} {}; set it aside and use another database", db.path(), what);
   };
   for (const auto& [key, sql] : found) {
     const auto& [kind, name] = key;

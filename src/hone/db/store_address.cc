@@ -131,7 +131,9 @@ Status check_address(std::string_view where) {
   if (is_plain_path(where)) return ok_status();
   const std::string lower = lower_case(trimmed(where));
   if (lower == ":memory:")
-    return invalid("found ':memory:', which would keep nothing, expected a file name, or --no-db");
+    return invalid(
+        "found ':memory:', which would keep nothing, expected a file name or no "
+        "database (RecordOptions::use_db, --no-db)");
   if (lower.starts_with("file:"))
     return invalid("found an address with file:, expected a file name (./file:..., if it is one)");
   if (has_server_scheme(lower) || has_keywords(lower) || lower.find("://") != std::string::npos ||

@@ -95,7 +95,7 @@ TEST(store_failure, a_newer_version_is_refused_and_left_as_it_is) {
   EXPECT_EQ(open_message(path),
             fmt::format(
                 "database {} has format version {}, this hone knows up to {}; use a newer hone or "
-                "another --db",
+                "another database",
                 path, kSchemaVersion + 1, kSchemaVersion));
   EXPECT_EQ(read_file(path), before);
 }
@@ -133,7 +133,7 @@ TEST(store_failure, a_field_that_makes_no_sense_is_corruption) {
   EXPECT_EQ(
       records.status().message(),
       fmt::format(
-          "database {} is corrupt (trial 1 has task key 'zzz'); set it aside and use another --db",
+          "database {} is corrupt (trial 1 has task key 'zzz'); set it aside and use another database",
           path));
 }
 
@@ -148,10 +148,11 @@ TEST(store_failure, locked_by_another_process) {
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
   const auto refused = (*store)->add(std::vector{sample_record(1, 1e-3)});
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().message(),
-            fmt::format(
-                "database {} is locked by another process; wait for it to end or use another --db",
-                path));
+  EXPECT_EQ(
+      refused.status().message(),
+      fmt::format(
+          "database {} is locked by another process; wait for it to end or use another database",
+          path));
   EXPECT_EQ((*store)->query({})->size(), 1U) << "readers do not wait for writers";
   ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
   EXPECT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok())
@@ -169,10 +170,11 @@ TEST(store_failure, exclusively_locked_on_opening) {
       sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM trial",
                    nullptr, nullptr, nullptr),
       SQLITE_OK);
-  EXPECT_EQ(open_message(path, {.busy_timeout_ms = 20}),
-            fmt::format(
-                "database {} is locked by another process; wait for it to end or use another --db",
-                path));
+  EXPECT_EQ(
+      open_message(path, {.busy_timeout_ms = 20}),
+      fmt::format(
+          "database {} is locked by another process; wait for it to end or use another database",
+          path));
   sqlite3_close(other);
 }
 

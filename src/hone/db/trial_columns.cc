@@ -89,8 +89,9 @@ bool read(const Row& row, int column, std::vector<double>& to) {
 }
 
 Status bad_record(const std::string& store, int64_t id, std::string_view why) {
-  return error(Code::kIo, "database {} is corrupt (trial {}{}); set it aside and use another --db",
-               store, id, why);
+  return error(Code::kIo,
+               "database {} is corrupt (trial {}{}); set it aside and use another database", store,
+               id, why);
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ class Importer {
       text += fmt::format("{} '{}'", i > 0 ? "," : "", names[i]);
       options += fmt::format(" --bind {}=FILE.npy", names[i]);
     }
-    return {status.code(), fmt::format("{}; it comes from {}: bind {} with{}", status.message(),
-                                       text, names.size() == 1 ? "it" : "them", options)};
+    return {status.code(),
+            fmt::format("{}; it comes from {}: bind {} (ModelOptions::bind,{})", status.message(),
+                        text, names.size() == 1 ? "it" : "them", options)};
   }
 
   Status check_model(const onnx::ModelProto& model) {

@@ -141,7 +141,7 @@ TEST(import_onnx, wants_shapes_for_open_inputs) {
   TestModel model;
   model.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
   expect_error(import_status(model.bytes()), Code::kInvalid,
-               "open shape [batch, 3]: give it with --shape x=");
+               "open shape [batch, 3]: give its shape (ModelOptions::shapes, --shape x=");
   ImportOptions options;
   options.shapes["x"] = {2, 3};
   EXPECT_TRUE(import_status(model.bytes(), options).ok());
@@ -192,11 +192,12 @@ TEST(import_onnx, names_the_inputs_that_decide_a_shape) {
   ImportOptions options;
   options.unbound = &unbound;
   expect_error(import_status(model.bytes(), options), Code::kUnsupported,
-               "bind them with --bind columns=FILE.npy --bind rows=FILE.npy");
+               "bind them (ModelOptions::bind, --bind columns=FILE.npy --bind rows=FILE.npy)");
   EXPECT_EQ(unbound, (std::vector<std::string>{"columns", "rows"}));
   options.bind["rows"] = ints({3});
-  expect_error(import_status(model.bytes(), options), Code::kUnsupported,
-               "it comes from the input 'columns': bind it with --bind columns=FILE.npy");
+  expect_error(
+      import_status(model.bytes(), options), Code::kUnsupported,
+      "it comes from the input 'columns': bind it (ModelOptions::bind, --bind columns=FILE.npy)");
 
   const Folder folder;
   const std::string path = folder.write("m.onnx", model.bytes());

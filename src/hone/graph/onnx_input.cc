@@ -81,8 +81,9 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
     return DeclaredInput{*dtype, given->second, declared.shape.empty() ? -1 : declared.shape[0]};
   }
   if (declared.open()) {
-    return invalid("{}: input '{}' has the open shape [{}]: give it with --shape {}=dims", file,
-                   name, declared.to_text(), name);
+    return invalid(
+        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, --shape {}=dims)",
+        file, name, declared.to_text(), name);
   }
   if (!declared.fits(declared.shape)) {
     return invalid("{}: input '{}' has the shape {}, which is too large", file, name,

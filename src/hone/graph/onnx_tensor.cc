@@ -55,7 +55,8 @@ Result<std::string> external_path(const onnx::TensorProto& from, const std::stri
   const auto [end, rest] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
   if (end == root.end() && rest != path.end()) return path.string();
   return refuse(fmt::format(
-      " is a link to {}, outside of the model's folder; if you trust it: --allow-linked-data",
+      " is a link to {}, outside of the model's folder; if you trust it, allow linked data "
+      "(ModelOptions::linked_data, --allow-linked-data)",
       path.string()));
 }
 

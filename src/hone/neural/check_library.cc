@@ -35,7 +35,7 @@ Status compare(const std::string& name, const std::vector<float>& expected,
   if (error <= kTolerance * std::max(largest, 1e-3F)) return ok_status();
   return hone::error(Code::kInternal,
                      "compiled, the net's {} differs by {:.2g} of {:.2g} from what it computes: a "
-                     "bug of Hone's compiler; use another --cost",
+                     "bug of Hone's compiler; use another cost model",
                      name, error, largest);
 }
 

@@ -161,7 +161,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
   }
   return error(Code::kUnsupported,
                "the model needs {} of memory ({} of weights, {} between kernels, {} of code), more "
-               "than the {} that --max-memory allows",
+               "than the {} that are allowed (TargetOptions::max_memory, --max-memory)",
                mebibytes(memory.total()), mebibytes(memory.weights), mebibytes(memory.working),
                mebibytes(memory.code), mebibytes(options.target.max_memory));
 }

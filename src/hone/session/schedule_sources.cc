@@ -72,7 +72,7 @@ Status check_tuned(const ModelTasks& model, std::span<const ChosenSchedule> know
   return error(
       Code::kNotFound,
       "{} of {} kernels have no record of their own{}, the first is {} ({}): tune the model, or "
-      "leave --require-tuned out",
+      "allow others (RecordOptions::require_tuned, --require-tuned)",
       missing, known.size(),
       stale > 0 ? fmt::format(" that still applies ({} had one of another version)", stale) : "",
       first->name, first->kernel_class);

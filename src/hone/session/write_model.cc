@@ -96,7 +96,7 @@ Status check_output(const std::string& path, const CompileOptions& options) {
     return invalid("output {} is a folder, expected a file", path);
   if (is_stream(path)) {
     if (options.library.header)
-      return invalid("--header: output {} is no file, so that none can lie beside it", path);
+      return invalid("output {} is no file, so that no header can lie beside it", path);
     if (::access(path.c_str(), W_OK) == 0) return ok_status();
     return error(Code::kIo, "output {}: {}", path, errno_text(errno));
   }
@@ -117,8 +117,8 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
                    const CompileOptions& options) {
   FileRoles files;
   for (const std::string& file : read) files.read("the model", file);
-  files.written("--output", output);
-  if (options.library.header) files.written("--header", header_path(output));
+  files.written("the output", output);
+  if (options.library.header) files.written("the header", header_path(output));
   return files.check();
 }
 
