@@ -12,12 +12,13 @@ Status SketchBuilder::add_step(schedule::Step step) {
   return ok_status();
 }
 
-int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
-                                std::vector<int64_t> options, int64_t extent, bool scales) {
+DecisionId SketchBuilder::add_decision(const std::string& stage, std::string_view role,
+                                       DecisionKind kind, std::vector<int64_t> options,
+                                       int64_t extent, bool scales) {
   HONE_ASSERT(!options.empty(), "a decision has options");
   decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
                        stage.size() + 1, extent, scales});
-  return static_cast<int>(decisions.size()) - 1;
+  return DecisionId(decisions.size() - 1);
 }
 
 const schedule::StageInfoPtr& SketchBuilder::info(const std::string& stage) const {
@@ -35,13 +36,13 @@ int nearest_option(const Decision& decision, int64_t value) {
   return best;
 }
 
-void MutableChoice::set_at_least(int decision, int64_t value) {
+void MutableChoice::set_at_least(DecisionId decision, int64_t value) {
   const std::span<const int64_t> all = options(decision);
   const auto found = std::lower_bound(all.begin(), all.end() - 1, value);
   set_index(decision, static_cast<int>(found - all.begin()));
 }
 
-void MutableChoice::shorten(int decision, int64_t whole) {
+void MutableChoice::shorten(DecisionId decision, int64_t whole) {
   const int before = index(decision);
   set_at_least(decision, whole);
   set_index(decision, std::min(before, index(decision)));
@@ -137,6 +138,12 @@ std::string fuse_loops(const std::string& stage, const std::vector<std::string>&
     fused += loops[i];
   }
   return fused;
+}
+
+std::vector<std::string> names_of(std::span<const compute::Axis> axes) {
+  std::vector<std::string> names;
+  for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
+  return names;
 }
 
 std::string quotient(const std::string& axis, int64_t divisor) {

@@ -12,49 +12,69 @@ namespace hone::space {
 // Returns the index of the option closest to `value`.
 [[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
 
-// Reads the values that a point chose, by decision. Where a task leaves no choice, the decision is
-// -1 and its value 1.
+// A decision of a sketch, as SketchBuilder::add_decision() returns it. By default it is one that
+// the task does not leave open: its value is 1, and setting it has no effect.
+class DecisionId {
+ public:
+  DecisionId() = default;
+  explicit DecisionId(size_t number) : number_(static_cast<int>(number)) {}
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+  [[nodiscard]] size_t number() const { return static_cast<size_t>(number_); }
+
+ private:
+  int number_ = -1;
+};
+
+// Reads the values that a point chose, by decision.
 class Choice {
  public:
   Choice(const std::vector<Decision>& decisions, const std::vector<int>& indices)
       : decisions_(decisions), indices_(indices) {}
-  [[nodiscard]] int64_t operator[](int decision) const {
-    return decision < 0 ? 1 : options(decision)[static_cast<size_t>(indices_[at(decision)])];
+  [[nodiscard]] int64_t operator[](DecisionId decision) const {
+    return options(
+        decision)[decision.is_open() ? static_cast<size_t>(indices_[decision.number()]) : 0];
   }
-  [[nodiscard]] std::span<const int64_t> options(int decision) const {
-    return decision < 0 ? std::span<const int64_t>(kOne) : decisions_[at(decision)].options;
+  // Returns the value of a switch or a place, which is 0 where there is no choice.
+  [[nodiscard]] int64_t or_zero(DecisionId decision) const {
+    return decision.is_open() ? (*this)[decision] : 0;
+  }
+  [[nodiscard]] std::span<const int64_t> options(DecisionId decision) const {
+    return decision.is_open() ? decisions_[decision.number()].options
+                              : std::span<const int64_t>(kOne);
   }
 
  protected:
   static constexpr int64_t kOne[] = {1};
-  [[nodiscard]] static size_t at(int decision) { return static_cast<size_t>(decision); }
   const std::vector<Decision>& decisions_;
   const std::vector<int>& indices_;
 };
 
-// A point under construction. Setting decision -1 has no effect.
+// A point under construction.
 class MutableChoice : public Choice {
  public:
   MutableChoice(const std::vector<Decision>& decisions, std::vector<int>& indices)
       : Choice(decisions, indices), changed_(indices) {}
   // Returns the chosen index of each decision, for callers that save and restore a choice.
   [[nodiscard]] std::vector<int>& indices() { return changed_; }
-  [[nodiscard]] int index(int decision) const { return decision < 0 ? 0 : changed_[at(decision)]; }
-  void set_index(int decision, int index) {
-    if (decision >= 0) changed_[at(decision)] = index;
+  [[nodiscard]] int index(DecisionId decision) const {
+    return decision.is_open() ? changed_[decision.number()] : 0;
   }
-  void set_last(int decision) {
+  void set_index(DecisionId decision, int index) {
+    if (decision.is_open()) changed_[decision.number()] = index;
+  }
+  void set_last(DecisionId decision) {
     set_index(decision, static_cast<int>(options(decision).size()) - 1);
   }
   // Chooses the option closest to `value`.
-  void set(int decision, int64_t value) {
-    if (decision >= 0) set_index(decision, nearest_option(decisions_[at(decision)], value));
+  void set(DecisionId decision, int64_t value) {
+    if (decision.is_open())
+      set_index(decision, nearest_option(decisions_[decision.number()], value));
   }
   // Chooses the first option that is at least `value`, or the last one if all are less. The options
   // must ascend.
-  void set_at_least(int decision, int64_t value);
+  void set_at_least(DecisionId decision, int64_t value);
   // Replaces a tile that covers all `whole` points of an axis by the smallest option that does.
-  void shorten(int decision, int64_t whole);
+  void shorten(DecisionId decision, int64_t whole);
 
  private:
   std::vector<int>& changed_;
@@ -84,11 +104,11 @@ struct SketchBuilder {
   // Returns the target of a rule for CPUs.
   [[nodiscard]] const target::Cpu& cpu() const { return target.cpu(); }
   [[nodiscard]] Status add_step(schedule::Step step);
-  // Adds a decision and returns its number. A tile divides an axis of `extent` points, and grows
-  // with the axis if it `scales`; `extent` is 0 for other decisions.
-  [[nodiscard]] int add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
-                                 std::vector<int64_t> options, int64_t extent = 0,
-                                 bool scales = false);
+  // Adds a decision. A tile divides an axis of `extent` points, and grows with the axis if it
+  // `scales`; `extent` is 0 for other decisions.
+  [[nodiscard]] DecisionId add_decision(const std::string& stage, std::string_view role,
+                                        DecisionKind kind, std::vector<int64_t> options,
+                                        int64_t extent = 0, bool scales = false);
   [[nodiscard]] const schedule::StageInfoPtr& info(const std::string& stage) const;
 };
 
@@ -98,6 +118,8 @@ struct SketchBuilder {
 // loop stays as it is.
 [[nodiscard]] std::string fuse_loops(const std::string& stage,
                                      const std::vector<std::string>& loops, schedule::Steps& steps);
+// Returns the names of axes.
+[[nodiscard]] std::vector<std::string> names_of(std::span<const compute::Axis> axes);
 // Return the texts of a layout's digits: "oc/32", "oc%16", "oc/16%2".
 [[nodiscard]] std::string quotient(const std::string& axis, int64_t divisor);
 [[nodiscard]] std::string remainder(const std::string& axis, int64_t modulus);

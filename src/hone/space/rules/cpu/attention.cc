@@ -53,11 +53,11 @@ class AttentionGroup : public Group {
   int64_t queries = 1, keys = 1;  // keys: whose scores are there at a time
   int64_t blocks_outside = 1, l2_bytes = 1 << 20;
   int cores = 1;
-  std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
+  LoopNest rows[kParts];  // loops of a stage along rows
   std::shared_ptr<Contraction> scores, sums;
   std::optional<Panels> key_panels, value_panels;
-  int d_block = -1, d_blocks = -1;  // queries at a time, how often in a tile of the kernel
-  int d_keys = -1, d_values = -1;   // 1: in panels
+  DecisionId d_block, d_blocks;  // queries at a time, how often in a tile of the kernel
+  DecisionId d_keys, d_values;   // 1: in panels
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (choice[d_blocks] > 1 && choice[d_blocks] * choice[d_block] >= 2 * queries) return false;
@@ -114,33 +114,26 @@ class AttentionGroup : public Group {
     if (split_root) lengths = {blocks, block};
     steps.push_back(schedule::Split{root, query, lengths,
                                     leaves ? schedule::Tail::kTest : schedule::Tail::kMask});
-    std::vector<std::string> tiles = outer;
-    tiles.push_back(query + ".0");
-    std::vector<std::string> order = tiles;
-    order.push_back(query + ".1");
-    if (split_root) order.push_back(query + ".2");
-    order.push_back(lane);
-    steps.push_back(schedule::Reorder{root, order});
-    const std::string tile = fuse_loops(root, tiles, steps);
-    steps.push_back(schedule::Parallel{root, tile});
-    steps.push_back(schedule::Vectorize{root, lane});
+    LoopNest loops{.outer = outer, .parallel = outer.size() + 1, .vector = lane};
+    loops.outer.insert(loops.outer.end(), {query + ".0", query + ".1"});
+    if (split_root) loops.outer.push_back(query + ".2");
+    const std::string tile = append_nest(root, loops, steps);
     // Where panels lie, and the loop that all other stages are inside of.
     std::string around = root, panel_loop = tile, loop = split_root ? query + ".1" : tile;
     if (!joined.empty()) {
       steps.push_back(schedule::ComputeAt{joined, root, tile});
       around = joined, panel_loop = loop = "t";
-      std::vector<std::string> loops = outer;
-      loops.emplace_back("t");
+      loops = {.outer = outer, .vector = lane};
+      loops.outer.emplace_back("t");
       if (blocks > 1) {
         steps.push_back(schedule::Split{
             joined, query, {block}, leaves ? schedule::Tail::kPeel : schedule::Tail::kMask});
         loop = query + ".0";
-        loops.insert(loops.end(), {loop, query + ".1", lane});
+        loops.outer.insert(loops.outer.end(), {loop, query + ".1"});
       } else {
-        loops.insert(loops.end(), {query, lane});
+        loops.outer.push_back(query);
       }
-      steps.push_back(schedule::Reorder{joined, std::move(loops)});
-      steps.push_back(schedule::Vectorize{joined, lane});
+      append_nest(joined, loops, steps);
     }
     for (size_t part = kResult; part-- > 0;) {
       if (part == kScores) continue;  // inside of kMasked
@@ -150,8 +143,7 @@ class AttentionGroup : public Group {
       } else if (part == kMasked) {
         scores->append_steps(choice, steps);
       } else {
-        if (rows[part].size() > 1) steps.push_back(schedule::Reorder{stage[part], rows[part]});
-        steps.push_back(schedule::Vectorize{stage[part], rows[part].back()});
+        append_nest(stage[part], rows[part], steps);
       }
     }
     const auto width = [&](const Contraction& product) { return product.tile_of(choice).width(); };
@@ -187,7 +179,8 @@ class AttentionGroup : public Group {
     if (body_of(*less, choice) > body_of(*more, choice)) std::swap(less, more);
     for (const Contraction* product : {more, less}) {
       for (const auto role : {TileDecisions::kUnroll, TileDecisions::kColumn}) {
-        const int decision = product->decisions[role], index = choice.index(decision);
+        const DecisionId decision = product->decisions[role];
+        const int index = choice.index(decision);
         if (index == 0) continue;
         choice.set_index(decision, index - 1);
         if (role == TileDecisions::kColumn) shrink(decision, block, choice);
@@ -197,7 +190,7 @@ class AttentionGroup : public Group {
     return false;
   }
   // Takes the next option that divides a number, as the first one does: 1.
-  static void shrink(int decision, int64_t number, MutableChoice& choice) {
+  static void shrink(DecisionId decision, int64_t number, MutableChoice& choice) {
     while (number % choice[decision] != 0) choice.set_index(decision, choice.index(decision) - 1);
   }
   // Along the lanes, of what is computed at a time.
@@ -364,14 +357,14 @@ bool tile_keys(SketchBuilder& builder, size_t tiling, AttentionGroup& group,
 
 // The loops of a stage along rows, with the last axis that the result has not as the vectorized
 // one; none if the result has all.
-std::vector<std::string> loops_of_rows(const StageInfo& info, const StageInfo& result) {
-  std::vector<std::string> loops;
-  for (const compute::Axis& axis : info.axes) loops.push_back(axis.var->name);
-  const auto along = std::find_if(loops.rbegin(), loops.rend(),
+LoopNest loops_of_rows(const StageInfo& info, const StageInfo& result) {
+  std::vector<std::string> names = names_of(info.axes);
+  const auto along = std::find_if(names.rbegin(), names.rend(),
                                   [&](const std::string& name) { return !has_axis(result, name); });
-  if (along == loops.rend()) return {};
-  std::rotate(along.base() - 1, along.base(), loops.end());
-  return loops;
+  if (along == names.rend()) return {};
+  const std::string vector = *along;
+  names.erase(along.base() - 1);
+  return {.outer = std::move(names), .vector = vector};
 }
 
 }  // namespace
@@ -405,7 +398,7 @@ Fit add_attention(SketchBuilder& builder, size_t tiling) {
   }
   for (const Part part : {kMost, kWeights, kTotal}) {
     group->rows[part] = loops_of_rows(info(part), info(kResult));
-    if (group->rows[part].empty()) return Fit::kNone;
+    if (group->rows[part].vector.empty()) return Fit::kNone;
   }
   const int64_t most_usual = group->has_rest ? std::max<int64_t>(64, group->queries / 4) : 64;
   group->d_block = builder.add_decision(group->stage[kResult], "block", DecisionKind::kTile,

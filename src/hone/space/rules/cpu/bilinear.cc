@@ -18,7 +18,7 @@ struct BlockAxis {
   std::string name;
   int64_t outputs = 1;  // results per tile; 1: the axis is not transformed
   int64_t tiles = 1;
-  int decision = -1;  // tiles in a block; -1: one
+  DecisionId decision;  // tiles in a block; one if there is no choice
 };
 
 class BilinearGroup : public Group {
@@ -26,7 +26,7 @@ class BilinearGroup : public Group {
   std::string epilogue, conv, channel;  // stages, and E's axis of the output channels
   std::vector<BlockAxis> blocks;        // E's other axes in order
   std::shared_ptr<Contraction> product;
-  int d_channels = -1, d_shares = -1;
+  DecisionId d_channels, d_shares;
   int64_t lanes = 8, channels = 1, inputs = 1, points = 1, l2_bytes = 1 << 20;
   int cores = 1;
   size_t point_axes = 1;
@@ -92,9 +92,8 @@ class BilinearGroup : public Group {
 // A small stage of straight code: every loop unrolled, the last axis in vector lanes.
 void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes,
                      Steps& steps) {
-  for (size_t a = 0; a + 1 < axes.size(); ++a)
-    steps.emplace_back(schedule::Unroll{stage, axes[a].var->name});
-  steps.emplace_back(schedule::Vectorize{stage, axes.back().var->name});
+  append_body(stage, names_of(std::span(axes).first(axes.size() - 1)), axes.back().var->name,
+              steps);
 }
 
 void BilinearGroup::set_default(MutableChoice& choice) const {
@@ -104,7 +103,7 @@ void BilinearGroup::set_default(MutableChoice& choice) const {
   for (const BlockAxis& block : blocks) choice.set(block.decision, 1);
   // Blocks grow, the innermost axis first, while they stay in the cache and leave work for all.
   for (size_t b = blocks.size(); b-- > 0;) {
-    const int decision = blocks[b].decision;
+    const DecisionId decision = blocks[b].decision;
     for (int o = 1; o < std::ssize(choice.options(decision)); ++o) {
       const int before = choice.index(decision);
       choice.set_index(decision, o);
@@ -122,8 +121,8 @@ void BilinearGroup::set_default(MutableChoice& choice) const {
 // The register tile that wastes least of a block.
 void BilinearGroup::set_default_tile(MutableChoice& choice) const {
   const TileDecisions& of = product->decisions;
-  const int vectors_at = of[TileDecisions::kVectors], column_at = of[TileDecisions::kColumn],
-            row_at = of[TileDecisions::kRow];
+  const DecisionId vectors_at = of[TileDecisions::kVectors], column_at = of[TileDecisions::kColumn],
+                   row_at = of[TileDecisions::kRow];
   const auto columns = block_of(choice, product->roles.column);
   const auto rows = block_of(choice, product->roles.row);
   double best = INFINITY;
@@ -154,33 +153,25 @@ std::string BilinearGroup::append_epilogue(const Choice& choice, Steps& steps) c
   std::vector<int64_t> lengths = {shared, choice[d_channels], tile.vectors, tile.lanes};
   if (pairs) lengths.insert(lengths.end() - 1, channel_places);
   steps.emplace_back(schedule::Split{epilogue, channel, lengths, Tail::kPad});
-  const std::string lane = channel + (pairs ? ".5" : ".4");
-  std::vector<std::string> outer = {channel + ".0"}, tiles, places;
+  LoopNest loops{.outer = {channel + ".0"}, .vector = channel + (pairs ? ".5" : ".4")};
+  std::vector<std::string> tiles;
   for (const BlockAxis& axis : blocks) {
     const int64_t length = choice[axis.decision];
     if (axis.outputs > 1) {
       steps.emplace_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
-      places.push_back(axis.name + ".2");
+      loops.unrolled.push_back(axis.name + ".2");
     } else {
       steps.emplace_back(schedule::Split{epilogue, axis.name, {length}, Tail::kMask});
     }
-    outer.push_back(axis.name + ".0");
+    loops.outer.push_back(axis.name + ".0");
     tiles.push_back(axis.name + ".1");
   }
-  if (pairs) places.push_back(channel + ".4");
-  std::vector<std::string> order = outer;
-  order.push_back(channel + ".1");
-  order.insert(order.end(), tiles.begin(), tiles.end());
-  order.push_back(channel + ".2");
-  order.push_back(channel + ".3");
-  order.insert(order.end(), places.begin(), places.end());
-  order.push_back(lane);
-  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
-  const std::string fused = fuse_loops(epilogue, outer, steps);
-  steps.emplace_back(schedule::Parallel{epilogue, fused});
-  for (const std::string& place : places) steps.emplace_back(schedule::Unroll{epilogue, place});
-  steps.emplace_back(schedule::Vectorize{epilogue, lane});
-  return fused;
+  if (pairs) loops.unrolled.push_back(channel + ".4");
+  loops.parallel = loops.outer.size();
+  loops.outer.push_back(channel + ".1");
+  loops.outer.insert(loops.outer.end(), tiles.begin(), tiles.end());
+  loops.outer.insert(loops.outer.end(), {channel + ".2", channel + ".3"});
+  return append_nest(epilogue, loops, steps);
 }
 
 void BilinearGroup::append_back(Steps& steps) const {
@@ -197,15 +188,11 @@ void BilinearGroup::append_data(const std::string& block, Steps& steps) const {
   const std::string stage = conv + ".v", in = data.back().var->name;
   steps.emplace_back(schedule::ComputeAt{stage, epilogue, block});
   steps.emplace_back(schedule::Split{stage, in, {lanes}, Tail::kMask});
-  std::vector<std::string> order;
-  for (size_t a = point_axes; a + 1 < data.size(); ++a) order.push_back(data[a].var->name);
-  order.push_back(in + ".0");
-  for (size_t a = 0; a < point_axes; ++a) order.push_back(data[a].var->name);
-  order.push_back(in + ".1");
-  steps.emplace_back(schedule::Reorder{stage, order});
-  for (size_t a = 0; a < point_axes; ++a)
-    steps.emplace_back(schedule::Unroll{stage, data[a].var->name});
-  steps.emplace_back(schedule::Vectorize{stage, in + ".1"});
+  LoopNest loops{.outer = names_of(std::span(data).subspan(point_axes)),
+                 .unrolled = names_of(std::span(data).first(point_axes)),
+                 .vector = in + ".1"};
+  loops.outer.back() = in + ".0";
+  append_nest(stage, loops, steps);
   if (first_data.empty()) return;
   steps.emplace_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
   steps.emplace_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
@@ -215,29 +202,25 @@ void BilinearGroup::append_data(const std::string& block, Steps& steps) const {
 void BilinearGroup::append_weights(Steps& steps) const {
   const std::string stage = conv + ".u";
   steps.emplace_back(schedule::Split{stage, weight_channel, {lanes}, Tail::kMask});
-  std::vector<std::string> order = {weight_channel + ".0"};
+  LoopNest loops{.outer = {weight_channel + ".0"},
+                 .parallel = 1,
+                 .unrolled = names_of(std::span(weights).first(point_axes)),
+                 .vector = weight_channel + ".1"};
   for (size_t a = point_axes; a < weights.size(); ++a) {
-    if (weights[a].var->name != weight_channel) order.push_back(weights[a].var->name);
+    if (weights[a].var->name != weight_channel) loops.outer.push_back(weights[a].var->name);
   }
-  const std::string outermost = order[0], inner = order.back();
-  for (size_t a = 0; a < point_axes; ++a) order.push_back(weights[a].var->name);
-  order.push_back(weight_channel + ".1");
-  steps.emplace_back(schedule::Reorder{stage, order});
-  steps.emplace_back(schedule::Parallel{stage, order[0]});
-  for (size_t a = 0; a < point_axes; ++a)
-    steps.emplace_back(schedule::Unroll{stage, weights[a].var->name});
-  steps.emplace_back(schedule::Vectorize{stage, weight_channel + ".1"});
+  append_nest(stage, loops, steps);
   if (first_weights.empty()) return;
   std::vector<compute::Axis> axes = first_weights;
   const auto at = std::find_if(axes.begin(), axes.end(), [&](const compute::Axis& axis) {
     return axis.var->name == weight_channel;
   });
   std::rotate(at, at + 1, axes.end());
-  std::vector<std::string> names;
-  for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
+  const std::vector<std::string> names = names_of(axes);
   // Halves of all that is summed lie apart.
   const bool whole = channel_places > 1;
-  steps.emplace_back(schedule::ComputeAt{stage + "1", stage, whole ? outermost : inner});
+  steps.emplace_back(
+      schedule::ComputeAt{stage + "1", stage, whole ? loops.outer.front() : loops.outer.back()});
   steps.emplace_back(
       schedule::SetScope{stage + "1", whole ? ir::Scope::kThread : ir::Scope::kRegister});
   steps.emplace_back(schedule::Reorder{stage + "1", names});
@@ -280,7 +263,7 @@ std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::Stage
   for (int a = 0; a < e.num_spatial(); ++a) {
     if (a == vector) continue;
     const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
-    BlockAxis block{axis.var->name, 1, axis.extent, -1};
+    BlockAxis block{axis.var->name, 1, axis.extent, {}};
     bool tiled = false;
     for (const Bilinear::Tiled& own : tiled_axes) {
       if (own.axis != names[static_cast<size_t>(a)]) continue;

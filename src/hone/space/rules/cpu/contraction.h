@@ -96,10 +96,10 @@ class Contraction : public Group, public Tiling {
   // Returns the number of terms of the sum's longest axis that are added up at a time.
   [[nodiscard]] int64_t terms(const Choice& choice) const;
 
-  // Appends the steps of E's loops. Returns the names of the loops around and in the register tile,
-  // without the parallel ones, and sets `parallel` to the name of the parallel loop.
-  [[nodiscard]] TileNest::Names append_epilogue(const TileNest& nest, schedule::Steps& steps,
-                                                std::string& parallel) const;
+  // Appends the steps of E's loops. Returns the loop around the register tile, and sets `parallel`
+  // to the parallel loop.
+  [[nodiscard]] std::string append_epilogue(const TileNest& nest, schedule::Steps& steps,
+                                            std::string& parallel) const;
   // Appends the steps that make R the sum of its blocks, inside the loop `parallel`. Returns the
   // loop in which a block's sum is computed.
   [[nodiscard]] std::string append_sums(const TileNest& nest, const std::string& parallel,

@@ -15,24 +15,6 @@ std::string Contraction::rows_loop() const {
   return fused + axes[roles.row].var->name + ".0";
 }
 
-namespace {
-
-// The loops of a register tile, the vectorized one last.
-void append_tile(const std::string& stage, const std::vector<std::string>& loops, Steps& steps) {
-  for (size_t i = 0; i + 1 < loops.size(); ++i)
-    steps.emplace_back(schedule::Unroll{stage, loops[i]});
-  steps.emplace_back(schedule::Vectorize{stage, loops.back()});
-}
-
-// The last two of a stage's loops become one, also in their list.
-void join_last_two(const std::string& stage, std::vector<std::string>& loops, Steps& steps) {
-  const std::string last = loops.back();
-  loops.pop_back();
-  loops.back() = fuse_loops(stage, {loops.back(), last}, steps);
-}
-
-}  // namespace
-
 void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   const int64_t place = or_zero(choice, kPanels);
   const std::string& last = reduce.back().var->name;
@@ -41,9 +23,7 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   if (sums) steps.emplace_back(schedule::RFactor{reduction, last, terms(choice)});
   const TileNest nest = this->nest(choice);
   std::string parallel;
-  const TileNest::Names loops = append_epilogue(nest, steps, parallel);
-  const bool in_tile = loops.outer.empty();  // the parallel loop is the one around the tile
-  std::string innermost = in_tile ? parallel : loops.outer.back();
+  std::string innermost = append_epilogue(nest, steps, parallel);
   if (sums) innermost = append_sums(nest, parallel, steps);
   const std::string sum = sums ? reduction + ".rf" : reduction;
   steps.emplace_back(schedule::ComputeAt{sum, sums ? reduction : epilogue, innermost});
@@ -55,34 +35,21 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   if (!packed.empty()) steps.emplace_back(schedule::Layout{packed, packed_layout(choice)});
 }
 
-TileNest::Names Contraction::append_epilogue(const TileNest& nest, Steps& steps,
-                                             std::string& parallel) const {
-  std::vector<std::string> names;
-  for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
-  TileNest::Names loops = nest.split(epilogue, names, steps);
-  std::vector<std::string> order = loops.outer;
-  order.insert(order.end(), loops.tile.begin(), loops.tile.end());
-  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
-  if (nest.tile().joined > 1) join_last_two(epilogue, loops.tile, steps);
-  if (!nested) {
-    const auto end = loops.outer.begin() + static_cast<std::ptrdiff_t>(loops.parallel);
-    parallel = fuse_loops(epilogue, {loops.outer.begin(), end}, steps);
-    loops.outer.erase(loops.outer.begin(), end);
-    steps.emplace_back(schedule::Parallel{epilogue, parallel});
-  }
-  append_tile(epilogue, loops.tile, steps);
-  return loops;
+std::string Contraction::append_epilogue(const TileNest& nest, Steps& steps,
+                                         std::string& parallel) const {
+  LoopNest loops = nest.split(epilogue, names_of(axes), steps);
+  if (nested) loops.parallel = 0;
+  parallel = append_nest(epilogue, loops, steps);
+  return loops.parallel == loops.outer.size() ? parallel : loops.outer.back();
 }
 
 std::string Contraction::append_sums(const TileNest& nest, const std::string& parallel,
                                      Steps& steps) const {
   steps.emplace_back(schedule::ComputeAt{reduction, epilogue, parallel});
-  const TileNest::Names loops = nest.split(reduction, reduction_names, steps);
-  std::vector<std::string> order = {reduce.back().var->name + "o"};
-  order.insert(order.end(), loops.outer.begin(), loops.outer.end());
-  order.insert(order.end(), loops.tile.begin(), loops.tile.end());
-  steps.emplace_back(schedule::Reorder{reduction, std::move(order)});
-  append_tile(reduction, loops.tile, steps);
+  LoopNest loops = nest.split(reduction, reduction_names, steps);
+  loops.outer.insert(loops.outer.begin(), reduce.back().var->name + "o");
+  loops.parallel = 0;
+  append_nest(reduction, loops, steps);
   return loops.outer.back();
 }
 
@@ -131,18 +98,20 @@ void Contraction::append_reduction(const Choice& choice, const std::string& sum,
   size_t along_sum = 0;
   std::vector<std::string> loops = reduction_loops(choice, along_sum);
   steps.emplace_back(schedule::Reorder{sum, loops});
-  if (tile.joined > 1) join_last_two(sum, loops, steps);
+  if (tile.joined > 1) {
+    const std::string last = loops.back();
+    loops.pop_back();
+    loops.back() = fuse_loops(sum, {loops.back(), last}, steps);
+  }
   if (vectors_outside(choice)) steps.emplace_back(schedule::Unroll{sum, loops[0]});
   if (const int64_t ahead = or_zero(choice, kAhead); ahead > 0)
     steps.emplace_back(schedule::Prefetch{sum, streamed, unroll > 1 ? last + ".0" : last, ahead});
   if (unroll > 1) steps.emplace_back(schedule::Unroll{sum, last + ".1"});
-  if (taps_unrolled(choice)) {
-    for (size_t i = 0; i + 1 < reduce.size(); ++i)
-      steps.emplace_back(schedule::Unroll{sum, reduce[i].var->name});
-  }
-  for (size_t i = along_sum; i + 1 < loops.size(); ++i)
-    steps.emplace_back(schedule::Unroll{sum, loops[i]});
-  steps.emplace_back(schedule::Vectorize{sum, loops.back()});
+  std::vector<std::string> unrolled;
+  if (taps_unrolled(choice)) unrolled = names_of(std::span(reduce).first(reduce.size() - 1));
+  const auto tile_loops = loops.begin() + static_cast<std::ptrdiff_t>(along_sum);
+  unrolled.insert(unrolled.end(), tile_loops, loops.end() - 1);
+  append_body(sum, unrolled, loops.back(), steps);
 }
 
 std::vector<std::string> Contraction::packed_layout(const Choice& choice) const {

@@ -34,7 +34,7 @@ class Dot : public Group {
   bool pad_column = false;                   // only the packed operand moves with the column
   int registers = 16;
   int64_t lanes = 8;
-  int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_order = -1, d_parallel = -1;
+  DecisionId d_lanes, d_vectors, d_column, d_row, d_order, d_parallel;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     const int64_t columns = choice[d_column], rows = choice[d_row], vectors = choice[d_vectors];
@@ -45,7 +45,7 @@ class Dot : public Group {
   void set_default(MutableChoice& choice) const override;
   // Two loops of tiles, one of which runs once or stays innermost, have no order.
   void canonicalise(MutableChoice& choice) const override {
-    if (d_order < 0) return;
+    if (!d_order.is_open()) return;
     if (peels(choice) || choice[d_row] >= axes[row].extent ||
         choice[d_column] >= axes[column].extent)
       choice.set_index(d_order, 0);
@@ -132,7 +132,7 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
     inner.push_back(name + ".1");
   }
   // A loop that is peeled stays by itself, and innermost.
-  if (d_order >= 0 && choice[d_order] == 1 && !peel) std::reverse(tiled.begin(), tiled.end());
+  if (choice.or_zero(d_order) == 1 && !peel) std::reverse(tiled.begin(), tiled.end());
   outer.insert(outer.end(), tiled.begin(), tiled.end());
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
@@ -154,12 +154,7 @@ void Dot::append_steps(const Choice& choice, Steps& steps) const {
 
   steps.emplace_back(schedule::ComputeAt{reduction, epilogue, holder});
   steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
-  std::vector<std::string> order = reduction_names;
-  order.push_back(lane);
-  steps.emplace_back(schedule::Reorder{reduction, order});
-  for (const std::string& name : reduction_names)
-    steps.emplace_back(schedule::Unroll{reduction, name});
-  steps.emplace_back(schedule::Vectorize{reduction, lane});
+  append_nest(reduction, {.outer = {}, .unrolled = reduction_names, .vector = lane}, steps);
 
   steps.emplace_back(schedule::ComputeAt{part, epilogue, holder});
   steps.emplace_back(schedule::SetScope{part, ir::Scope::kRegister});
@@ -171,18 +166,10 @@ void Dot::append_steps(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Layout{part, std::move(dims)});
   steps.emplace_back(schedule::Split{part, lane, {v}, Tail::kMask});
   steps.emplace_back(schedule::Split{part, sum, {1}, Tail::kPeel});
-  order.clear();
-  for (const compute::Axis& tap : taps) order.push_back(tap.var->name);
-  order.push_back(sum + ".0");
-  order.push_back(sum + ".1");
-  const size_t reduce_loops = order.size();
-  order.push_back(lane + ".0");
-  order.insert(order.end(), reduction_names.begin(), reduction_names.end());
-  order.push_back(lane + ".1");
-  steps.emplace_back(schedule::Reorder{part, order});
-  for (size_t i = reduce_loops - 1; i + 1 < order.size(); ++i)
-    steps.emplace_back(schedule::Unroll{part, order[i]});
-  steps.emplace_back(schedule::Vectorize{part, order.back()});
+  LoopNest loops{.outer = names_of(taps), .unrolled = reduction_names, .vector = lane + ".1"};
+  loops.outer.push_back(sum + ".0");
+  loops.unrolled.insert(loops.unrolled.begin(), {sum + ".1", lane + ".0"});
+  append_nest(part, loops, steps);
   if (!packed.empty()) append_layout(choice, steps);
 }
 

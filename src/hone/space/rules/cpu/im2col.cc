@@ -33,7 +33,7 @@ class Im2colGroup : public Group {
   std::string column;              // the axis of the register tile's columns
   std::vector<std::string> sums;   // its reduce axes, the longest last
   int64_t longest = 1;             // extent of that
-  int d_place = -1;                // 0: a phase of its own, 1: inside E's parallel loop
+  DecisionId d_place;              // 0: a phase of its own, 1: inside E's parallel loop
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (!product->legal(choice)) return false;
@@ -68,27 +68,29 @@ class Im2colGroup : public Group {
     steps.emplace_back(schedule::Split{stage, column, {columns}, schedule::Tail::kMask});
     std::vector<std::string> parallel = outer;
     parallel.push_back(panel);
-    std::vector<std::string> order = parallel, dims = outer;
+    LoopNest loops{.outer = parallel};
+    std::vector<std::string> dims = outer;
     dims.push_back(columns > 1 ? quotient(column, columns) : column);
     for (size_t i = 0; i + 1 < sums.size(); ++i) {
-      order.push_back(sums[i]);
+      loops.outer.push_back(sums[i]);
       dims.push_back(sums[i]);
     }
     const std::string within = remainder(column, columns);
     if (along_sum) {
       steps.emplace_back(schedule::Split{stage, last, {product->lanes}, schedule::Tail::kMask});
-      order.insert(order.end(), {last + ".0", place, last + ".1"});
+      loops.outer.push_back(last + ".0");
+      loops.unrolled = {place};
+      loops.vector = last + ".1";
       dims.push_back(quotient(last, product->lanes));
       if (columns > 1) dims.push_back(within);
       dims.push_back(remainder(last, product->lanes));
     } else {
-      order.insert(order.end(), {last, place});
+      loops.outer.push_back(last);
+      loops.vector = place;
       dims.push_back(last);
       if (columns > 1) dims.push_back(within);
     }
-    steps.emplace_back(schedule::Reorder{stage, order});
-    if (along_sum) steps.emplace_back(schedule::Unroll{stage, place});
-    steps.emplace_back(schedule::Vectorize{stage, order.back()});
+    append_nest(stage, loops, steps);
     if (!inside) steps.emplace_back(schedule::Parallel{stage, fuse_loops(stage, parallel, steps)});
     steps.emplace_back(schedule::Layout{stage, std::move(dims)});
   }

@@ -8,6 +8,7 @@
 //   E: parallel parts and rows:  elements, vectorized
 #include <algorithm>
 
+#include "hone/space/rules/cpu/loop_nest.h"
 #include "hone/space/rules/cpu/rows.h"
 #include "hone/space/rules/cpu/rules.h"
 
@@ -27,12 +28,12 @@ class LongRows : public RowParts {
  public:
   struct Reduction {
     std::string stage;
-    std::vector<std::string> rows;   // spatial axes
-    std::vector<std::string> along;  // reduce axes, the contiguous one last
-    std::string cut;                 // the longest of them
-    int64_t length = 1;              // of that
-    int64_t count = 1;               // of rows
-    int64_t elements = 1;            // all told
+    std::vector<std::string> rows;  // spatial axes
+    LoopNest along;                 // reduce axes, the contiguous one along the lanes
+    std::string cut;                // the longest of them
+    int64_t length = 1;             // of that
+    int64_t count = 1;              // of rows
+    int64_t elements = 1;           // all told
   };
   std::vector<Reduction> reductions;
   std::string root;
@@ -45,13 +46,9 @@ class LongRows : public RowParts {
     const int64_t length = reductions.back().length, part = part_of(length, choice[d_parts]);
     const auto tail = length % part == 0 ? schedule::Tail::kMask : schedule::Tail::kTest;
     steps.push_back(schedule::Split{root, elements, {part}, tail});
-    std::vector<std::string> tiles = {elements + ".0"};
-    tiles.insert(tiles.end(), root_rows.begin(), root_rows.end());
-    std::vector<std::string> order = tiles;
-    order.push_back(elements + ".1");
-    steps.push_back(schedule::Reorder{root, order});
-    steps.push_back(schedule::Parallel{root, fuse_loops(root, tiles, steps)});
-    steps.push_back(schedule::Vectorize{root, order.back()});
+    LoopNest loops{.outer = root_rows, .parallel = root_rows.size() + 1, .vector = elements + ".1"};
+    loops.outer.insert(loops.outer.begin(), elements + ".0");
+    append_nest(root, loops, steps);
   }
 
  private:
@@ -69,8 +66,7 @@ class LongRows : public RowParts {
     const std::string tile = fuse_loops(partial, tiles, steps);
     steps.push_back(schedule::Parallel{partial, tile});
     steps.push_back(schedule::ComputeAt{sum, partial, tile});
-    if (r.along.size() > 1) steps.push_back(schedule::Reorder{sum, r.along});
-    steps.push_back(schedule::Vectorize{sum, r.along.back()});
+    append_nest(sum, r.along, steps);
   }
 };
 
@@ -81,10 +77,8 @@ std::optional<LongRows::Reduction> long_reduction(const StageInfo& info, int cor
   if (contiguous < 0 || !info.stage.outputs[0].merge || info.stage.until) return std::nullopt;
   LongRows::Reduction made;
   made.stage = info.stage.name;
-  for (const compute::Axis& axis : info.stage.axes) {
-    made.rows.push_back(axis.var->name);
-    made.count *= axis.extent;
-  }
+  made.rows = names_of(info.stage.axes);
+  for (const compute::Axis& axis : info.stage.axes) made.count *= axis.extent;
   made.elements = made.count;
   for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a) {
     const compute::Axis& axis = info.axes[a];
@@ -93,9 +87,9 @@ std::optional<LongRows::Reduction> long_reduction(const StageInfo& info, int cor
       made.cut = axis.var->name;
       made.length = axis.extent;
     }
-    if (static_cast<int>(a) != contiguous) made.along.push_back(axis.var->name);
+    if (static_cast<int>(a) != contiguous) made.along.outer.push_back(axis.var->name);
   }
-  made.along.push_back(info.axes[static_cast<size_t>(contiguous)].var->name);
+  made.along.vector = info.axes[static_cast<size_t>(contiguous)].var->name;
   if (made.count > kRowsPerCore * cores) return std::nullopt;
   return made;
 }

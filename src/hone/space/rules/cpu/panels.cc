@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/space/rules/cpu/loop_nest.h"
+
 namespace hone::space {
 
 using schedule::StageInfo;
@@ -62,17 +64,14 @@ void Panels::append_phase(int64_t width, Steps& steps) const {
 
 void Panels::append_order(int64_t width, Steps& steps) const {
   steps.emplace_back(schedule::Split{stage_, channels_, {width}, schedule::Tail::kMask});
-  std::vector<std::string> order = outer_, dims = outer_;
-  order.push_back(channels_ + ".0");
+  LoopNest loops{.outer = outer_, .vector = channels_ + ".1"};
+  loops.outer.push_back(channels_ + ".0");
+  loops.outer.insert(loops.outer.end(), along_.begin(), along_.end());
+  append_nest(stage_, loops, steps);
+  std::vector<std::string> dims = outer_;
   dims.push_back(quotient(channels_, width));
-  for (const std::string& axis : along_) {
-    order.push_back(axis);
-    dims.push_back(axis);
-  }
-  order.push_back(channels_ + ".1");
+  dims.insert(dims.end(), along_.begin(), along_.end());
   dims.push_back(remainder(channels_, width));
-  steps.emplace_back(schedule::Reorder{stage_, std::move(order)});
-  steps.emplace_back(schedule::Vectorize{stage_, channels_ + ".1"});
   steps.emplace_back(schedule::Layout{stage_, std::move(dims)});
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hone/space/rules/cpu/loop_nest.h"
 #include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
@@ -17,8 +18,8 @@ class Pointwise : public Group {
   std::vector<compute::Axis> axes;
   std::vector<int64_t> vector_axes;  // candidates: unit stride in the output, then in the input
   int64_t lanes = 8;
-  int d_axis = -1, d_width = -1, d_parallel = -1;
-  int d_blocks_outside = -1, d_tile = -1, d_piece = -1;  // -1: there is no choice
+  DecisionId d_axis, d_width, d_parallel;
+  DecisionId d_blocks_outside, d_tile, d_piece;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (in_pieces(choice)) return choice[d_piece] % choice[d_width] == 0;
@@ -35,7 +36,8 @@ class Pointwise : public Group {
     choice.set(d_width, lanes);
     choice.set_last(d_parallel);
     choice.set_index(d_piece, 1);
-    if (d_tile < 0 || axes[vector_axes[0]].extent < lanes || axes[vector_axes[1]].extent < lanes)
+    if (!d_tile.is_open() || axes[vector_axes[0]].extent < lanes ||
+        axes[vector_axes[1]].extent < lanes)
       return;
     const std::vector<int> untiled = choice.indices();
     choice.set_index(d_axis, 1);
@@ -71,26 +73,21 @@ class Pointwise : public Group {
     const int64_t vector = choice[d_axis];
     const std::string& vec = axes[vector].var->name;
     if (in_pieces(choice)) return append_pieces(choice, steps);
-    const bool blocks_outside = d_blocks_outside >= 0 && choice[d_blocks_outside] == 1;
+    const bool blocks_outside = choice.or_zero(d_blocks_outside) == 1;
     // A loop in parallel is never peeled.
     const auto tail = blocks_outside ? schedule::Tail::kMask : schedule::Tail::kPeel;
     steps.push_back(schedule::Split{stage, vec, {choice[d_width]}, tail});
     std::vector<std::string> outer = names_of_others({vector});
     outer.insert(blocks_outside ? outer.begin() : outer.end(), vec + ".0");
-    std::vector<std::string> order = outer;
-    order.push_back(vec + ".1");
-    steps.push_back(schedule::Reorder{stage, order});
     const size_t depth = std::min<size_t>(outer.size(), static_cast<size_t>(choice[d_parallel]));
-    outer.resize(std::max<size_t>(depth, 1));
-    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
-    steps.push_back(schedule::Vectorize{stage, vec + ".1"});
+    append_nest(stage,
+                {.outer = outer, .parallel = std::max<size_t>(depth, 1), .vector = vec + ".1"},
+                steps);
   }
 
  private:
-  [[nodiscard]] bool tiled(const Choice& choice) const { return d_tile >= 0 && choice[d_tile] > 1; }
-  [[nodiscard]] bool in_pieces(const Choice& choice) const {
-    return d_piece >= 0 && choice[d_piece] > 0;
-  }
+  [[nodiscard]] bool tiled(const Choice& choice) const { return choice[d_tile] > 1; }
+  [[nodiscard]] bool in_pieces(const Choice& choice) const { return choice.or_zero(d_piece) > 0; }
 
   [[nodiscard]] std::vector<std::string> names_of_others(
       std::initializer_list<int64_t> chosen) const {
@@ -107,13 +104,10 @@ class Pointwise : public Group {
     const std::string& vec = axes[vector].var->name;
     steps.push_back(
         schedule::Split{stage, vec, {choice[d_piece] / width, width}, schedule::Tail::kMask});
-    std::vector<std::string> outer = names_of_others({vector});
-    outer.push_back(vec + ".0");
-    std::vector<std::string> order = outer;
-    order.insert(order.end(), {vec + ".1", vec + ".2"});
-    steps.push_back(schedule::Reorder{stage, order});
-    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
-    steps.push_back(schedule::Vectorize{stage, vec + ".2"});
+    LoopNest loops{.outer = names_of_others({vector}), .vector = vec + ".2"};
+    loops.parallel = loops.outer.size() + 1;
+    loops.outer.insert(loops.outer.end(), {vec + ".0", vec + ".1"});
+    append_nest(stage, loops, steps);
   }
 
   // The two axes of the tiles, that of the outer loop over them first.
@@ -127,33 +121,28 @@ class Pointwise : public Group {
   }
   void append_tiles(const Choice& choice, schedule::Steps& steps) const {
     const auto [first, second] = tile_axes(choice);
-    std::vector<std::string> order = names_of_others({first, second});
-    const size_t parallel = parallel_tile_loops(choice);
+    LoopNest loops{.outer = names_of_others({first, second})};
+    loops.parallel = parallel_tile_loops(choice);
+    const bool fuses = loops.parallel > loops.outer.size();
     for (const int64_t axis : {first, second}) {
       const std::string& name = axes[axis].var->name;
-      const bool fused = axis == first && parallel > order.size();
+      const bool fused = axis == first && fuses;
       const bool even = axes[axis].extent % lanes == 0;
       const auto in_parallel = even ? schedule::Tail::kMask : schedule::Tail::kTest;
       steps.push_back(
           schedule::Split{stage, name, {lanes}, fused ? in_parallel : schedule::Tail::kPeel});
     }
-    for (const int64_t axis : {first, second}) order.push_back(axes[axis].var->name + ".0");
-    const std::vector<std::string> outer(order.begin(),
-                                         order.begin() + static_cast<std::ptrdiff_t>(parallel));
-    const std::string unrolled = axes[vector_axes[0]].var->name + ".1";
-    const std::string vector = axes[choice[d_axis]].var->name + ".1";
-    order.insert(order.end(), {unrolled, vector});
-    steps.push_back(schedule::Reorder{stage, order});
-    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
-    steps.push_back(schedule::Unroll{stage, unrolled});
-    steps.push_back(schedule::Vectorize{stage, vector});
+    for (const int64_t axis : {first, second}) loops.outer.push_back(axes[axis].var->name + ".0");
+    loops.unrolled = {axes[vector_axes[0]].var->name + ".1"};
+    loops.vector = axes[choice[d_axis]].var->name + ".1";
+    append_nest(stage, loops, steps);
   }
   // How many loops that run more than once the parallel one is made of; `blocks`: that of blocks
   // is one of them.
   [[nodiscard]] int parallel_loops(const Choice& choice, bool blocks) const {
     int64_t depth = choice[d_parallel];
     int loops = 0;
-    if (d_blocks_outside >= 0 && choice[d_blocks_outside] == 1) {
+    if (choice.or_zero(d_blocks_outside) == 1) {
       loops += blocks ? 1 : 0;
       --depth;
     }
@@ -263,8 +252,7 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
 void add_extern(SketchBuilder& builder, const std::string& stage) {
   auto group = std::make_shared<Extern>();
   group->stage = stage;
-  for (const compute::Axis& axis : builder.info(stage)->stage.axes)
-    group->axes.push_back(axis.var->name);
+  group->axes = names_of(builder.info(stage)->stage.axes);
   builder.groups.push_back(std::move(group));
 }
 

@@ -11,6 +11,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/ir/linear.h"
+#include "hone/space/rules/cpu/loop_nest.h"
 #include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
@@ -38,7 +39,7 @@ class Rows : public Group {
  public:
   struct Inner {
     std::string stage;
-    std::vector<std::string> loops;  // in order, the vectorized one last; empty: a scalar
+    LoopNest loops;  // none of a scalar
     std::vector<std::string> axes;
     bool keeps_one = false;  // element for each column
   };
@@ -54,8 +55,8 @@ class Rows : public Group {
   int64_t result_bytes = 0;
   int64_t near_bytes = INT64_MAX;  // of results that are computed more slowly than they are moved
   int cores = 1;
-  int d_vectors = -1, d_tail = -1;  // of a block of columns; how the last block is run
-  int d_rows = -1;                  // at once
+  DecisionId d_vectors, d_tail;  // of a block of columns; how the last block is run
+  DecisionId d_rows;             // at once
 
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
   void set_default(MutableChoice& choice) const override {
@@ -80,30 +81,29 @@ class Rows : public Group {
 
   void append_steps(const Choice& choice, Steps& steps) const override {
     const int64_t at_once = choice[d_rows];
-    std::vector<std::string> parallel = outer, inside = row;
+    LoopNest loops{.outer = outer, .parallel = outer.size() + (column.empty() ? 0 : 1)};
     std::string several;  // the axis of the rows at once
     if (!column.empty()) {
-      const bool tests = d_tail >= 0 && choice[d_tail] == 1 && has_rest(choice);
+      const bool tests = choice.or_zero(d_tail) == 1 && has_rest(choice);
       const auto tail = tests ? schedule::Tail::kTest : schedule::Tail::kMask;
       steps.push_back(schedule::Split{root, column, {choice[d_vectors] * lanes}, tail});
-      parallel.push_back(column + ".0");
-      inside.push_back(column + ".1");
+      loops.outer.push_back(column + ".0");
+      loops.vector = column + ".1";
     } else if (at_once > 1) {
       const size_t axis = axis_of(at_once);
       several = outer[axis];
       const bool whole = extents[axis] % at_once == 0;
       steps.push_back(schedule::Split{
           root, several, {at_once}, whole ? schedule::Tail::kMask : schedule::Tail::kTest});
-      parallel[axis] += ".0";
-      inside.insert(inside.empty() ? inside.end() : inside.end() - 1, several + ".1");
+      loops.outer[axis] += ".0";
+      loops.unrolled = {several + ".1"};
     }
-    std::vector<std::string> order = parallel;
-    order.insert(order.end(), inside.begin(), inside.end());
-    if (order.size() > 1) steps.push_back(schedule::Reorder{root, order});
-    const std::string fused = fuse_loops(root, parallel, steps);
-    steps.push_back(schedule::Parallel{root, fused});
-    if (!several.empty()) steps.push_back(schedule::Unroll{root, several + ".1"});
-    if (!column.empty() || !row.empty()) steps.push_back(schedule::Vectorize{root, order.back()});
+    loops.outer.insert(loops.outer.end(), row.begin(), row.end());
+    if (column.empty() && !row.empty()) {
+      loops.vector = row.back();
+      loops.outer.pop_back();
+    }
+    const std::string fused = append_nest(root, loops, steps);
     for (size_t i = inner.size(); i-- > 0;) append_inner(inner[i], several, fused, steps);
   }
 
@@ -141,15 +141,12 @@ class Rows : public Group {
     steps.push_back(schedule::ComputeAt{stage.stage, root, fused});
     // A vector or a few, which stay in registers.
     if (stage.keeps_one) steps.push_back(schedule::SetScope{stage.stage, ir::Scope::kStack});
-    const bool unrolls = contains(stage.axes, several);
-    std::vector<std::string> loops = stage.loops;
-    if (unrolls && !loops.empty()) {
-      loops.erase(std::find(loops.begin(), loops.end(), several));
-      loops.insert(loops.end() - 1, several);
+    LoopNest loops = stage.loops;
+    if (contains(stage.axes, several)) {
+      std::erase(loops.outer, several);
+      loops.unrolled = {several};
     }
-    if (loops.size() > 1) steps.push_back(schedule::Reorder{stage.stage, loops});
-    if (unrolls) steps.push_back(schedule::Unroll{stage.stage, several});
-    if (!loops.empty()) steps.push_back(schedule::Vectorize{stage.stage, loops.back()});
+    append_nest(stage.stage, loops, steps);
   }
 };
 
@@ -243,18 +240,15 @@ std::string lane_axis(const StageInfo& info, const Rows& group) {
 }
 
 Rows::Inner inner_of(const StageInfo& info, const Rows& group) {
-  Rows::Inner inner{info.stage.name, {}, {}};
-  for (const compute::Axis& axis : info.stage.axes) inner.axes.push_back(axis.var->name);
+  Rows::Inner inner{info.stage.name, {}, names_of(info.stage.axes)};
   inner.keeps_one =
       !group.column.empty() && is_reduction(info) &&
       std::none_of(inner.axes.begin(), inner.axes.end(),
                    [&](const std::string& name) { return contains(group.row, name); });
-  const std::string lanes = lane_axis(info, group);
-  if (lanes.empty()) return inner;
-  for (const compute::Axis& axis : info.axes) {
-    if (axis.var->name != lanes) inner.loops.push_back(axis.var->name);
-  }
-  inner.loops.push_back(lanes);
+  inner.loops.vector = lane_axis(info, group);
+  if (inner.loops.vector.empty()) return inner;
+  inner.loops.outer = names_of(info.axes);
+  std::erase(inner.loops.outer, inner.loops.vector);
   return inner;
 }
 

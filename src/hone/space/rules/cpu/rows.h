@@ -21,7 +21,7 @@ class RowParts : public Group {
  public:
   int64_t rows = 1;
   int cores = 1;
-  int d_parts = -1;
+  DecisionId d_parts;
 
   void decide(SketchBuilder& builder, const std::string& stage, const std::vector<int64_t>& parts) {
     d_parts = builder.add_decision(stage, "row_parts", DecisionKind::kParallel, parts);

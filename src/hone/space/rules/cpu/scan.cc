@@ -133,10 +133,10 @@ class Scan : public Group {
   int64_t blocks = 1;              // points of the others
   int64_t lanes = 1;               // 1: the axis is not contiguous
   int cores = 1;
-  int d_points = -1;  // vectors or rows, unrolled
-  int d_blocks = -1;  // so many of these in a loop
-  int d_lanes = -1;   // steps in a vector of a row's
-  std::string loop;   // of the body, whose steps these are
+  DecisionId d_points;  // vectors or rows, unrolled
+  DecisionId d_blocks;  // so many of these in a loop
+  DecisionId d_lanes;   // steps in a vector of a row's
+  std::string loop;     // of the body, whose steps these are
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     return choice[d_blocks] == 1 || (choice[d_blocks] - 1) * choice[d_points] * lanes < extent;
@@ -146,7 +146,8 @@ class Scan : public Group {
   void set_default(MutableChoice& choice) const override {
     choice.set_index(d_lanes, 1);
     choice.set_index(d_points, 0);
-    if (d_lanes >= 0 && length >= kLongRow) return;  // its vectors wait for nothing but one sum
+    if (d_lanes.is_open() && length >= kLongRow)
+      return;  // its vectors wait for nothing but one sum
     for (choice.set_last(d_points); choice.index(d_points) > 0;
          choice.set_index(d_points, choice.index(d_points) - 1)) {
       const int64_t points = choice[d_points] * lanes;
@@ -157,7 +158,7 @@ class Scan : public Group {
 
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
     append_points(choice, steps);
-    if (d_lanes >= 0 && choice[d_lanes] > 1) steps.push_back(schedule::Vectorize{stage, loop});
+    if (choice[d_lanes] > 1) steps.push_back(schedule::Vectorize{stage, loop});
   }
 
  private:
@@ -169,7 +170,7 @@ class Scan : public Group {
     }
     std::vector<std::string> order = outer;
     std::vector<int64_t> lengths = {choice[d_points]};
-    if (d_blocks >= 0) lengths.insert(lengths.begin(), choice[d_blocks]);
+    if (d_blocks.is_open()) lengths.insert(lengths.begin(), choice[d_blocks]);
     if (lanes > 1) lengths.push_back(lanes);
     steps.push_back(schedule::Split{stage, axis, lengths, Tail::kMask});
     order.push_back(axis + ".0");
@@ -180,7 +181,7 @@ class Scan : public Group {
     steps.push_back(schedule::Reorder{stage, std::move(all)});
     steps.push_back(schedule::Parallel{stage, fuse_loops(stage, order, steps)});
     steps.push_back(schedule::Sink{stage, inner[0]});
-    steps.push_back(schedule::Unroll{stage, inner[d_blocks >= 0 ? 1 : 0]});
+    steps.push_back(schedule::Unroll{stage, inner[d_blocks.is_open() ? 1 : 0]});
     if (lanes > 1) steps.push_back(schedule::Vectorize{stage, inner.back()});
   }
 };
@@ -214,10 +215,8 @@ Fit add_scan_parts(SketchBuilder& builder, const Task&) {
   group->loop = body.steps();
   group->length = body.length();
   group->cores = builder.cpu().cores;
-  for (const compute::Axis& axis : what.axes) {
-    group->axes.push_back(axis.var->name);
-    group->rows *= axis.extent;
-  }
+  group->axes = names_of(what.axes);
+  for (const compute::Axis& axis : what.axes) group->rows *= axis.extent;
   const std::vector<int64_t> parts = row_parts(group->length);
   if (parts.empty() || group->rows >= group->cores || group->rows * group->length < kLeastScan)
     return Fit::kNone;
@@ -250,8 +249,8 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
     group->axis = what.axes[chosen].var->name;
     group->extent = what.axes[chosen].extent;
   }
+  group->axes = names_of(what.axes);
   for (int a = 0; a < std::ssize(what.axes); ++a) {
-    group->axes.push_back(what.axes[a].var->name);
     if (a == chosen) continue;
     group->outer.push_back(what.axes[a].var->name);
     group->blocks *= what.axes[a].extent;

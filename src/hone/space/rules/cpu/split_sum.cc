@@ -43,7 +43,7 @@ class SplitSum : public Group {
   int vector = -1;                           // E's axis along the lanes
   int64_t lanes = 8;
   std::shared_ptr<const Group> part;
-  int d_parts = -1, d_merge = -1;
+  DecisionId d_parts, d_merge;
 
   [[nodiscard]] bool legal(const Choice& choice) const override { return part->legal(choice); }
   void set_default(MutableChoice& choice) const override {
@@ -64,34 +64,22 @@ class SplitSum : public Group {
     const std::string& vec = axes[vector].var->name;
     steps.push_back(
         schedule::Split{epilogue, vec, {choice[d_merge], lanes}, schedule::Tail::kMask});
-    std::vector<std::string> outer, order;
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (static_cast<int>(a) != vector) outer.push_back(axes[a].var->name);
-    }
-    outer.push_back(vec + ".0");
-    order = outer;
-    order.push_back(vec + ".1");
-    order.push_back(vec + ".2");
-    steps.push_back(schedule::Reorder{epilogue, order});
-    const std::string fused = fuse_loops(epilogue, outer, steps);
-    steps.push_back(schedule::Parallel{epilogue, fused});
-    steps.push_back(schedule::Unroll{epilogue, vec + ".1"});
-    steps.push_back(schedule::Vectorize{epilogue, vec + ".2"});
+    LoopNest loops{.outer = names_of(axes),
+                   .parallel = axes.size(),
+                   .unrolled = {vec + ".1"},
+                   .vector = vec + ".2"};
+    loops.outer.erase(loops.outer.begin() + vector);
+    loops.outer.push_back(vec + ".0");
+    const std::string fused = append_nest(epilogue, loops, steps);
 
     steps.push_back(schedule::ComputeAt{reduction, epilogue, fused});
     steps.push_back(schedule::SetScope{reduction, ir::Scope::kRegister});
     const std::string& rvec = reduction_names[vector];
     steps.push_back(schedule::Split{reduction, rvec, {lanes}, schedule::Tail::kMask});
-    order = {cut.name + "o"};
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (static_cast<int>(a) != vector) order.push_back(reduction_names[a]);
-    }
-    order.push_back(rvec + ".0");
-    order.push_back(rvec + ".1");
-    steps.push_back(schedule::Reorder{reduction, order});
-    for (size_t i = 1; i + 1 < order.size(); ++i)
-      steps.push_back(schedule::Unroll{reduction, order[i]});
-    steps.push_back(schedule::Vectorize{reduction, order.back()});
+    loops = {.outer = {cut.name + "o"}, .unrolled = reduction_names, .vector = rvec + ".1"};
+    loops.unrolled.erase(loops.unrolled.begin() + vector);
+    loops.unrolled.push_back(rvec + ".0");
+    append_nest(reduction, loops, steps);
   }
 };
 

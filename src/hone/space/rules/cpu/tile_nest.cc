@@ -51,8 +51,8 @@ const TileNest::Order& loop_order(int64_t order, int64_t place) {
 
 void TileDecisions::add(SketchBuilder& builder, const std::string& stage, Role role,
                         std::vector<int64_t> options, int64_t extent, bool scales) {
-  indices_[role] = builder.add_decision(stage, kNames[role].name, kNames[role].kind,
-                                        std::move(options), extent, scales);
+  decisions_[role] = builder.add_decision(stage, kNames[role].name, kNames[role].kind,
+                                          std::move(options), extent, scales);
 }
 
 RegisterTile Tiling::tile_of(const Choice& choice) const {
@@ -148,14 +148,14 @@ TileNest::Repeating TileNest::Repeating::with(Role by, Role instead_of) const {
   return other;
 }
 
-TileNest::Names TileNest::split(const std::string& stage, const std::vector<std::string>& axes,
-                                schedule::Steps& steps) const {
+LoopNest TileNest::split(const std::string& stage, const std::vector<std::string>& axes,
+                         schedule::Steps& steps) const {
   const auto name = [&](int axis, std::string_view suffix = "") {
     return axes[static_cast<size_t>(axis)] + std::string(suffix);
   };
   const Roles& roles = tiling_.roles;
-  Names names;
-  if (tile_.joined > 1) {
+  LoopNest names{.outer = {}, .joined = tile_.joined > 1};
+  if (names.joined) {
     steps.emplace_back(Split{stage, name(roles.groups), {tile_.joined}, Tail::kMask});
   } else {
     steps.emplace_back(
@@ -164,7 +164,7 @@ TileNest::Names TileNest::split(const std::string& stage, const std::vector<std:
   if (roles.row >= 0) {
     const int64_t block = tiling_.value(choice_, kBlock);
     steps.emplace_back(Split{stage, name(roles.row), {block, tile_.rows}, Tail::kMask});
-    names.tile.push_back(name(roles.row, ".2"));
+    names.unrolled.push_back(name(roles.row, ".2"));
   }
   if (roles.column >= 0) {
     std::string column = name(roles.column);
@@ -173,11 +173,10 @@ TileNest::Names TileNest::split(const std::string& stage, const std::vector<std:
       column += ".1";
     }
     steps.emplace_back(Split{stage, column, {tile_.columns}, column_tail()});
-    names.tile.push_back(column + ".1");
+    names.unrolled.push_back(column + ".1");
   }
-  const bool joins = tile_.joined > 1;
-  names.tile.push_back(name(joins ? roles.groups : roles.vector, ".1"));
-  names.tile.push_back(name(roles.vector, joins ? "" : ".2"));
+  names.unrolled.push_back(name(names.joined ? roles.groups : roles.vector, ".1"));
+  names.vector = name(roles.vector, names.joined ? "" : ".2");
   for (const int axis : roles.outer) {
     const bool is_group = axis == roles.groups;
     if (!is_group) names.outer.push_back(name(axis));

@@ -7,8 +7,7 @@
 
 #include <array>
 
-#include "hone/schedule/step.h"
-#include "hone/space/sketch.h"
+#include "hone/space/rules/cpu/loop_nest.h"
 
 namespace hone::space {
 
@@ -44,18 +43,16 @@ class TileDecisions {
     kPackedBlocks,  // blocks of vectors * lanes channels packed side by side
     kRoles
   };
-  TileDecisions() { indices_.fill(-1); }
   // Adds the decision of a role. The arguments are those of SketchBuilder::add_decision.
   void add(SketchBuilder& builder, const std::string& stage, Role role,
            std::vector<int64_t> options, int64_t extent = 0, bool scales = false);
   // Makes a decision that the caller has added that of a role.
-  void share(Role role, int decision) { indices_[role] = decision; }
-  [[nodiscard]] bool has(Role role) const { return indices_[role] >= 0; }
-  // Returns the number of a role's decision, for Choice; -1 if there is no choice.
-  [[nodiscard]] int operator[](Role role) const { return indices_[role]; }
+  void share(Role role, DecisionId decision) { decisions_[role] = decision; }
+  [[nodiscard]] bool has(Role role) const { return decisions_[role].is_open(); }
+  [[nodiscard]] DecisionId operator[](Role role) const { return decisions_[role]; }
 
  private:
-  std::array<int, kRoles> indices_;
+  std::array<DecisionId, kRoles> decisions_;
 };
 
 // The axes of E by what the nest does with them; -1: there is none.
@@ -95,7 +92,7 @@ struct Tiling {
   }
   // Returns the value of a switch or a place, which is 0 where there is no choice.
   [[nodiscard]] int64_t or_zero(const Choice& choice, TileDecisions::Role role) const {
-    return has(role) ? value(choice, role) : 0;
+    return choice.or_zero(decisions[role]);
   }
   [[nodiscard]] RegisterTile tile_of(const Choice& choice) const;
   // Returns the extent of an axis; 1 for axis -1.
@@ -154,15 +151,10 @@ class TileNest {
   };
   [[nodiscard]] Repeating repeating() const;
 
-  // The names of a stage's loops around the register tile and in it, the outermost first. Threads
-  // may share the first `parallel` of the outer ones.
-  struct Names {
-    std::vector<std::string> outer, tile;
-    size_t parallel = 0;
-  };
-  // Appends the splits of the axes of E, or of a stage that has them under these names.
-  Names split(const std::string& stage, const std::vector<std::string>& axes,
-              schedule::Steps& steps) const;
+  // Appends the splits of the axes of E, or of a stage that has them under these names. Returns the
+  // loops around the register tile and in it.
+  LoopNest split(const std::string& stage, const std::vector<std::string>& axes,
+                 schedule::Steps& steps) const;
 
  private:
   // Returns whether a role is the loop over groups and stays among the outermost axes.

@@ -68,7 +68,7 @@ int64_t GpuContraction::points_in_chunk(const std::string& axis, const Choice& c
   for (const BlockAxis& row : rows) {
     if (row.in_sum == axis) return tile(row, choice);
   }
-  const auto inside = d_taps < 0 ? 0 : static_cast<size_t>(choice[d_taps]);
+  const auto inside = static_cast<size_t>(choice.or_zero(d_taps));
   for (size_t i = taps.size() - inside; i < taps.size(); ++i) {
     if (taps[i].var->name == axis) return taps[i].extent;
   }
@@ -139,13 +139,13 @@ double GpuContraction::estimate(const Choice& choice) const {
 void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
   std::vector<int> indices(decisions.size(), 0);
   MutableChoice choice(decisions, indices);
-  for (const int d : {d_chunk, d_taps}) {
-    if (d >= 0) order.push_back(d);
+  for (const DecisionId d : {d_chunk, d_taps}) {
+    if (d.is_open()) order.push_back(d);
   }
-  std::vector<int> tiles;
+  std::vector<DecisionId> tiles;
   for (const BlockAxis& axis : rows) tiles.insert(tiles.end(), {axis.d_threads, axis.d_registers});
-  for (const int d : {column.d_threads, d_vector, d_blocks}) tiles.push_back(d);
-  std::erase(tiles, -1);
+  for (const DecisionId d : {column.d_threads, d_vector, d_blocks}) tiles.push_back(d);
+  std::erase_if(tiles, [](DecisionId d) { return !d.is_open(); });
   choice.set(d_chunk, 8);
   for (const OperandCopy& copy : copies) choice.set_index(copy.d_shared, 0);
   double best = INFINITY;
@@ -165,9 +165,9 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
   indices = found;
   order.insert(order.end(), tiles.begin(), tiles.end());
   for (const OperandCopy& copy : copies) {
-    if (copy.d_shared >= 0) order.push_back(copy.d_shared);
+    if (copy.d_shared.is_open()) order.push_back(copy.d_shared);
   }
-  for (const int d : order) usual.push_back(choice[d]);
+  for (const DecisionId d : order) usual.push_back(choice[d]);
 }
 
 void GpuContraction::set_default(MutableChoice& choice) const {
@@ -257,7 +257,7 @@ void GpuContraction::append_sum(const Choice& choice, const std::string& block,
   tile.insert(tile.end(), {c + ".0", c + ".2"});
   const std::string& k = sum.var->name;
   steps.emplace_back(schedule::Split{r, k, {choice[d_chunk]}, schedule::Tail::kPeel});
-  const size_t outside = taps.size() - (d_taps < 0 ? 0 : static_cast<size_t>(choice[d_taps]));
+  const size_t outside = taps.size() - static_cast<size_t>(choice.or_zero(d_taps));
   for (size_t i = 0; i < outside; ++i) loops.push_back(taps[i].var->name);
   loops.push_back(k + ".0");
   loops.insert(loops.end(), threads.begin(), threads.end());

@@ -12,7 +12,7 @@ struct BlockAxis {
   std::string name, in_sum;  // names of the axis in E and in R
   int64_t extent = 1;
   bool is_read = false;  // some operand that moves with it has no copy and must not be padded
-  int d_threads = -1, d_registers = -1;
+  DecisionId d_threads, d_registers;
 };
 
 // The stage that copies one of R's operands ahead of each chunk of the sum.
@@ -24,7 +24,7 @@ struct OperandCopy {
   // Elements that threads copy at once if the tile and the source allow it; 1: it cannot.
   int64_t vector = 1;
   int64_t source_row = 1;  // extent of the contiguous axis
-  int d_shared = -1;       // 0: threads read the operand from global memory instead
+  DecisionId d_shared;     // 0: threads read the operand from global memory instead
 };
 
 // for blocks, in parallel:
@@ -38,15 +38,15 @@ class GpuContraction : public Group {
   std::vector<std::pair<std::string, std::string>> outer;  // untiled axes: names in E and in R
   std::vector<BlockAxis> rows;                             // outermost first; none, one or two
   BlockAxis column;                                        // the contiguous axis of the result
-  int d_vector = -1, d_blocks = -1;  // column's registers: vectors of neighbours, in blocks
-  std::vector<compute::Axis> taps;   // R's reduce axes but one, outermost first
-  compute::Axis sum;                 // the longest one, which is cut into chunks
+  DecisionId d_vector, d_blocks;    // column's registers: vectors of neighbours, in blocks
+  std::vector<compute::Axis> taps;  // R's reduce axes but one, outermost first
+  compute::Axis sum;                // the longest one, which is cut into chunks
   std::vector<OperandCopy> copies;
-  int d_chunk = -1, d_taps = -1;  // length of a chunk; how many of the last taps are in it, too
+  DecisionId d_chunk, d_taps;  // length of a chunk; how many of the last taps are in it, too
   int64_t outer_points = 1;
   target::Gpu gpu;
   std::vector<int64_t> usual;  // values of all decisions of the default point, in `order`
-  std::vector<int> order;
+  std::vector<DecisionId> order;
 
   [[nodiscard]] bool legal(const Choice& choice) const override;
   void set_default(MutableChoice& choice) const override;
@@ -66,7 +66,7 @@ class GpuContraction : public Group {
   // Returns how many points of one of R's axes a chunk of a block has.
   [[nodiscard]] int64_t points_in_chunk(const std::string& axis, const Choice& choice) const;
   [[nodiscard]] bool is_shared(const OperandCopy& copy, const Choice& choice) const {
-    return copy.d_shared < 0 || choice[copy.d_shared] == 1;
+    return choice[copy.d_shared] == 1;
   }
   [[nodiscard]] schedule::Tail tail_of(const BlockAxis& axis, const Choice& choice) const;
   void append_epilogue(const Choice& choice, schedule::Steps& steps, std::string& block) const;

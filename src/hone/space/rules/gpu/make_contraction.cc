@@ -179,7 +179,7 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
                         int64_t extent) {
     return options.size() > 1
                ? builder.add_decision(stage, role, kind, std::move(options), extent, true)
-               : -1;
+               : DecisionId();
   };
   for (size_t i = 0; i < group.rows.size(); ++i) {
     BlockAxis& axis = group.rows[i];

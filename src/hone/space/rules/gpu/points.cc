@@ -31,7 +31,7 @@ class Points : public Group {
   std::string lane;               // R's name of the innermost axis
   int64_t points = 1, innermost = 1;
   int64_t sms = 1;
-  int d_threads = -1, d_vector = -1, d_points = -1;
+  DecisionId d_threads, d_vector, d_points;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     return innermost % choice[d_vector] == 0;
@@ -171,7 +171,7 @@ std::string name_in(const schedule::StageInfo& e, const schedule::StageInfo& r, 
 void describe_sum(const SketchBuilder& builder, const schedule::StageInfo& e,
                   const std::vector<size_t>& axes, Points& group) {
   const schedule::StageInfo& r = *builder.info(group.reduction);
-  for (const compute::Axis& axis : r.stage.reduce) group.sums.push_back(axis.var->name);
+  group.sums = names_of(r.stage.reduce);
   if (!axes.empty()) group.lane = name_in(e, r, axes.back());
 }
 

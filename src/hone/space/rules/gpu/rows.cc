@@ -39,7 +39,7 @@ class GpuRows : public Group {
   std::vector<Sum> sums;
   int64_t length = 1;  // of the longest row
   int64_t sms = 1, most_threads = 1024;
-  int d_rows = -1, d_threads = -1;
+  DecisionId d_rows, d_threads;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     return choice[d_rows] * choice[d_threads] <= most_threads;
