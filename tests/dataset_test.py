@@ -53,7 +53,7 @@ def check_fewer_tasks(folder, db, split):
     train("combined", "same.model", 2)
     assert (folder / "few.model").read_text() == (folder / "same.model").read_text()
     error = train("combined", "no.model", 1000, code=2)
-    assert "--tasks: 1000 are wanted, but there are" in error, error
+    assert "1000 tasks are wanted, but there are" in error, error
     assert "--tasks" in train("combined", "no.model", 0, code=2)
     assert "--tasks" in train("small", "no.onnx", "all", code=2)
     assert not (folder / "no.model").exists()

@@ -33,7 +33,7 @@ bool held_out_device(const Dataset& dataset, int threads, const SplitOptions& op
 Status check_held_out(std::span<const Dataset> datasets, const SplitOptions& options) {
   const bool named = options.by == SplitBy::kModel || options.by == SplitBy::kDevice;
   if (named == options.held_out.empty()) {
-    return invalid("--hold-out: a split by {} {}", split_by_name(options.by),
+    return invalid("what is held out: a split by {} {}", split_by_name(options.by),
                    named ? "needs a name" : "takes none: tasks or schedules are drawn");
   }
   std::set<std::string> known;
@@ -46,8 +46,8 @@ Status check_held_out(std::span<const Dataset> datasets, const SplitOptions& opt
   }
   for (const std::string& name : options.held_out) {
     if (!known.contains(name))
-      return invalid("--hold-out: the data has no {} '{}', but {}", split_by_name(options.by), name,
-                     fmt::join(known, ", "));
+      return invalid("what is held out: the data has no {} '{}', but {}", split_by_name(options.by),
+                     name, fmt::join(known, ", "));
   }
   return ok_status();
 }

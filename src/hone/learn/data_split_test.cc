@@ -256,7 +256,7 @@ TEST(keep_tasks, fewer_are_among_more_on_all_devices) {
   Dataset dataset = make_dataset("d");
   Dataset* const one[] = {&dataset};
   const Status status = keep_tasks(one, 21, 1);
-  EXPECT_EQ(status.message(), "--tasks: 21 are wanted, but there are 20 to train on");
+  EXPECT_EQ(status.message(), "21 tasks are wanted, but there are 20 to train on");
   EXPECT_EQ(dataset.keys().size(), 20U);
 }
 

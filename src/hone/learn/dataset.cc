@@ -179,7 +179,7 @@ Status keep_tasks(std::span<Dataset* const> parts, int count, uint64_t seed) {
       drawn.emplace(hash_combine(seed, task.key), task.key);
   }
   if (std::ssize(drawn) < count)
-    return invalid("--tasks: {} are wanted, but there are {} to train on", count, drawn.size());
+    return invalid("{} tasks are wanted, but there are {} to train on", count, drawn.size());
   drawn.erase(std::next(drawn.begin(), count), drawn.end());
   for (Dataset* part : parts) {
     std::erase_if(part->tasks, [&](const TaskTrials& task) {

@@ -230,7 +230,7 @@ Result<Evaluation> means(const AllSums& sums) {
   for (const auto& [count, draws] : sums.fewer) {
     evaluation.by_schedules.push_back(mean_of_draws(count, draws));
     if (evaluation.by_schedules.back().score.tasks == 0) {
-      return invalid("--schedules: no task has {} schedules to judge by, but {} at most",
+      return invalid("no task has {} schedules to judge by, but {} at most",
                      sums.fewer.rbegin()->first, sums.most);
     }
   }

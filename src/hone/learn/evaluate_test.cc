@@ -356,7 +356,7 @@ TEST(evaluate, says_when_there_is_too_little_to_judge_by) {
   const std::vector<int> counts = {5, 13};
   EXPECT_EQ(
       evaluate(dataset, database.target(), Nonsense(), {.schedules = counts}).status().message(),
-      "--schedules: no task has 13 schedules to judge by, but 12 at most");
+      "no task has 13 schedules to judge by, but 12 at most");
   for (TaskTrials& task : dataset.tasks) task.trials.resize(7);
   EXPECT_EQ(evaluate(dataset, database.target(), Nonsense()).status().message(),
             "no task has 8 measured schedules to judge by, but 7 at most");
