@@ -4,7 +4,7 @@
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
-#include "hone/graph/reference.h"
+#include "hone/graph/reference_testing.h"
 
 #include "fuzz.h"
 #include "model_bytes.h"

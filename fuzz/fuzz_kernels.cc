@@ -1,6 +1,6 @@
 // A seed: the kernels of random tasks (random_task.h), by every sketch of the space and some of its
 // points, for this machine with all that it can do or limited to AVX2, between guard pages
-// (backend/cpu/guarded_run.h), compute what the naive program does in the interpreter; NaN,
+// (backend/cpu/guarded_run_testing.h), compute what the naive program does in the interpreter; NaN,
 // infinite and denormal operands are among the data. Threads change nothing: a sum that is split
 // over tiles has as many parts as its schedule says.
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "hone/backend/cpu/guarded_run.h"
+#include "hone/backend/cpu/guarded_run_testing.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"
 #include "hone/ir/printer.h"

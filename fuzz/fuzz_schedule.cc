@@ -8,7 +8,7 @@
 #include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
-#include "hone/schedule/random_schedule.h"
+#include "hone/schedule/random_schedule_testing.h"
 #include "hone/target/target.h"
 
 #include "fuzz.h"

@@ -20,7 +20,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/registry.h"
 #include "hone/db/copy.h"
-#include "hone/db/forwarding_store.h"
+#include "hone/db/forwarding_store_testing.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/search/tune_tasks.h"

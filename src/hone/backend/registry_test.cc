@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/backend/interpreted_testing.h"
 
 namespace hone::backend {

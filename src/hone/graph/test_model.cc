@@ -7,7 +7,7 @@
 
 #include "hone/graph/evaluate.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/graph/reference.h"
+#include "hone/graph/reference_testing.h"
 
 namespace hone::graph {
 

@@ -6,7 +6,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
 #include "hone/cost/registry.h"
-#include "hone/db/forwarding_store.h"
+#include "hone/db/forwarding_store_testing.h"
 #include "hone/db/registry.h"
 #include "hone/learn/evaluate.h"
 #include "hone/learn/net_rows.h"

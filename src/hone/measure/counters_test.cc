@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "hone/measure/software_events.h"
+#include "hone/measure/software_events_testing.h"
 
 namespace hone::measure {
 namespace {

@@ -12,13 +12,13 @@
 
 #include "hone/backend/registry.h"
 #include "hone/measure/candidate.h"
-#include "hone/measure/child_processes.h"
+#include "hone/measure/child_processes_testing.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/null_runner.h"
 #include "hone/measure/protocol.h"
 #include "hone/measure/runner_testing.h"
 #include "hone/measure/self_test.h"
-#include "hone/measure/software_events.h"
+#include "hone/measure/software_events_testing.h"
 #include "hone/measure/sweep.h"
 #include "hone/measure/wire.h"
 

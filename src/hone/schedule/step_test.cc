@@ -1,7 +1,7 @@
 #include "hone/schedule/step.h"
 
 #include "hone/compute/dag_testing.h"
-#include "hone/schedule/random_schedule.h"
+#include "hone/schedule/random_schedule_testing.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::schedule {

@@ -18,7 +18,7 @@
 
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
-#include "hone/measure/child_processes.h"
+#include "hone/measure/child_processes_testing.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/test_job.h"
 #include "hone/measure/worker.h"

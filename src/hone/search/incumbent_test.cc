@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "hone/search/noisy_runner.h"
+#include "hone/search/noisy_runner_testing.h"
 
 namespace hone::search {
 namespace {

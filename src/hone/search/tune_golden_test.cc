@@ -6,7 +6,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/search/noisy_runner.h"
+#include "hone/search/noisy_runner_testing.h"
 #include "hone/search/policy.h"
 #include "hone/search/tune_tasks_testing.h"
 

@@ -7,7 +7,7 @@
 
 #include "hone/base/file.h"
 #include "hone/cost/registry.h"
-#include "hone/db/forwarding_store.h"
+#include "hone/db/forwarding_store_testing.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
 #include "hone/graph/test_model.h"

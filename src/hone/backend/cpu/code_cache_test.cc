@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/ir/parser.h"
 #include "hone/ir/printer.h"
 #include "hone/runtime/kernel_abi.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "hone/backend/cpu/compiler.h"
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/runtime/kernel_abi.h"
 #include "hone/target/target.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/ir/interpreter.h"
 #include "hone/target/target.h"

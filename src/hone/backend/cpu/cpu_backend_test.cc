@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/backend/cpu/code_cache.h"
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/backend/registry.h"
 #include "hone/ir/parser.h"
 #include "hone/target/target.h"

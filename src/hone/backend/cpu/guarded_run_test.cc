@@ -1,7 +1,6 @@
-#include "hone/backend/cpu/guarded_run.h"
-
 #include <gtest/gtest.h>
 
+#include "hone/backend/cpu/guarded_run_testing.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/target/target.h"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/backend/cpu/inner_loop_testing.h"
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/ir/pass_testing.h"
 #include "hone/target/target.h"
 

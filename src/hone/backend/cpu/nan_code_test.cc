@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "hone/backend/cpu/guarded_run.h"
+#include "hone/backend/cpu/guarded_run_testing.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/interpreter.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "hone/backend/cpu/guarded_run.h"
+#include "hone/backend/cpu/guarded_run_testing.h"
 #include "hone/backend/cpu/test_support.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"

@@ -1,5 +1,5 @@
-// search/noisy_runner.h - for tests: a machine that exists only as numbers, with the noise of a
-// real one: jitter, heavy-tailed interruptions, bursts in which everything is slow, and a slow
+// search/noisy_runner_testing.h - for tests: a machine that exists only as numbers, with the noise
+// of a real one: jitter, heavy-tailed interruptions, bursts in which everything is slow, and a slow
 // drift of 30%. The timing, duels and statistics are the real ones.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "hone/schedule/random_schedule.h"
+#include "hone/schedule/random_schedule_testing.h"
 
 #include "hone/compute/dag_testing.h"
 

@@ -1,5 +1,5 @@
-// graph/reference.h - runs a whole model by the naive programs of its tasks and the interpreter, in
-// the arena of its memory plan. It is the oracle for small graphs.
+// graph/reference_testing.h - runs a whole model by the naive programs of its tasks and the
+// interpreter, in the arena of its memory plan. It is the oracle for small graphs.
 #pragma once
 
 #include "hone/graph/memory_plan.h"

@@ -1,4 +1,4 @@
-#include "hone/backend/cpu/sample_programs.h"
+#include "hone/backend/cpu/sample_programs_testing.h"
 
 namespace hone::backend::cpu {
 namespace {

@@ -1,4 +1,5 @@
-// schedule/random_schedule.h - random small tasks, and random legal schedules of them, for fuzzing.
+// schedule/random_schedule_testing.h - random small tasks, and random legal schedules of them, for
+// fuzzing.
 #pragma once
 
 #include "hone/base/rng.h"

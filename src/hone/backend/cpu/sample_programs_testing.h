@@ -1,4 +1,4 @@
-// backend/cpu/sample_programs.h - programs that the tests and benchmarks of this
+// backend/cpu/sample_programs_testing.h - programs that the tests and benchmarks of this
 // folder share. Not part of the library.
 #pragma once
 

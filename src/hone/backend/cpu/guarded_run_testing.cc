@@ -1,4 +1,4 @@
-#include "hone/backend/cpu/guarded_run.h"
+#include "hone/backend/cpu/guarded_run_testing.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

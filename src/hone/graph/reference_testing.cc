@@ -1,4 +1,4 @@
-#include "hone/graph/reference.h"
+#include "hone/graph/reference_testing.h"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// measure/software_events.h - a plan of events that need no hardware, for tests of code that reads
-// counters: CPU time, which a test may treat as slots, and page faults.
+// measure/software_events_testing.h - a plan of events that need no hardware, for tests of code
+// that reads counters: CPU time, which a test may treat as slots, and page faults.
 #pragma once
 
 #include <linux/perf_event.h>

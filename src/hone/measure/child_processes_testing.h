@@ -1,4 +1,4 @@
-// measure/child_processes.h - finds the workers of a process, for tests.
+// measure/child_processes_testing.h - finds the workers of a process, for tests.
 #pragma once
 
 #include <sys/types.h>

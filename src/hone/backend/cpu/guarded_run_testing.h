@@ -1,8 +1,8 @@
-// backend/cpu/guarded_run.h - runs machine code of tests in a child process in which every buffer
-// lies between pages that fault, once adjacent to the page before it and once to the page behind
-// it, and in which buffers that are only read are write-protected. A load or store of one byte
-// outside a buffer is then an error that names the buffer; a crash or an endless loop is an error,
-// too.
+// backend/cpu/guarded_run_testing.h - runs machine code of tests in a child process in which every
+// buffer lies between pages that fault, once adjacent to the page before it and once to the page
+// behind it, and in which buffers that are only read are write-protected. A load or store of one
+// byte outside a buffer is then an error that names the buffer; a crash or an endless loop is an
+// error, too.
 //
 // The runs also differ in the order of tiles: all at once, one by one from the last to the first,
 // and by a pool of threads. Their outputs must be equal bit for bit.

@@ -1,5 +1,5 @@
-// db/forwarding_store.h - a store that forwards everything to another one, for tests whose stores
-// count, fail or change something.
+// db/forwarding_store_testing.h - a store that forwards everything to another one, for tests whose
+// stores count, fail or change something.
 #pragma once
 
 #include <string>
