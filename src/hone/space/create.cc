@@ -83,7 +83,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   };
   HONE_RETURN_IF_ERROR(apply(is_gpu ? gpu_task_rules() : cpu_task_rules(), task.whole));
   if (!task.covered) {
-    HONE_RETURN_IF_ERROR(simplify(task));
+    HONE_RETURN_IF_ERROR(simplify(task, is_gpu));
     HONE_RETURN_IF_ERROR(apply(is_gpu ? gpu_stage_rules() : cpu_stage_rules(), task.stages));
   }
   space.sketches_ = std::move(best);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/space/rules/rows.h"
+
 namespace hone::space {
 namespace {
 
@@ -76,9 +78,12 @@ std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
   return names.size() == static_cast<size_t>(r.num_spatial()) ? std::optional(names) : std::nullopt;
 }
 
-Status simplify(Task& task) {
+Status simplify(Task& task, bool keeps_functions) {
   SketchBuilder& builder = task.stages;
-  HONE_RETURN_IF_ERROR(inline_stages(builder, [](const compute::Stage&) { return true; }));
+  HONE_RETURN_IF_ERROR(inline_stages(builder, [&](const compute::Stage& stage) {
+    return !keeps_functions || !is_expensive(stage) ||
+           builder.state.readers(stage.outputs[0].buffer).size() <= 1;
+  }));
   // A reduction that writes an output directly gets an accumulator.
   std::vector<std::string> reductions;
   for (const schedule::StageState& stage : builder.state.stages) {

@@ -7,8 +7,9 @@
 namespace hone::space {
 
 // Simplifies Task::stages, and names Task::reduction and Task::epilogue if it is one reduction with
-// its epilogue.
-[[nodiscard]] Status simplify(Task& task);
+// its epilogue. If it `keeps_functions`, values that are expensive and read by several stages are
+// computed once, in a stage of their own.
+[[nodiscard]] Status simplify(Task& task, bool keeps_functions = false);
 
 // A stage that other stages are computed inside of, and the reduction that is; "" if there is none.
 struct Root {

@@ -93,5 +93,16 @@ TEST(gpu_contraction, blocks_keep_to_the_limits_of_the_device) {
   }
 }
 
+// Scores and results in tiles, maxima and sums in rows, weights in a phase that computes them once.
+TEST(gpu_contraction, attention_is_products_and_rows) {
+  expect_points(attention(2, 33, 97, 16), 3, 1e-5, small_gpu(), 2);
+  const std::string steps = default_steps(attention(2, 33, 97, 16), small_gpu());
+  size_t tiles = 0, rows = 0;
+  for (size_t at = 0; (at = steps.find(", fragment)", at + 1)) != std::string::npos;) ++tiles;
+  for (size_t at = 0; (at = steps.find(", strided)", at + 1)) != std::string::npos;) ++rows;
+  EXPECT_EQ(tiles, 2) << steps;
+  EXPECT_GE(rows, 2) << steps;
+}
+
 }  // namespace
 }  // namespace hone::space

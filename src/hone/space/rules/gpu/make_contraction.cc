@@ -230,6 +230,35 @@ bool reuses(const GpuContraction& group, const StageInfo& r) {
           }));
 }
 
+int64_t points_of(const StageInfo& info) {
+  int64_t points = 1;
+  for (const compute::Axis& axis : info.axes) points *= axis.extent;
+  return points;
+}
+
+// Returns the roots of a task such that each reduction of one result is computed inside of another
+// stage: of several that one stage reads, that with most terms is, and the others get a copy.
+std::vector<Root> roots_with_sums(SketchBuilder& builder) {
+  std::vector<Root> roots = roots_of(builder.state);
+  for (Root& root : roots) {
+    const schedule::StageInfoPtr info = builder.info(root.stage);
+    const compute::Stage& stage = info->stage;
+    if (stage.reduce.empty() || stage.outputs.size() != 1 || stage.where || info->constant)
+      continue;
+    const schedule::StageList readers = builder.state.readers(stage.outputs[0].buffer);
+    const auto rival = std::find_if(roots.begin(), roots.end(), [&](const Root& other) {
+      return !other.reduction.empty() && readers.size() == 1 &&
+             other.stage == builder.state.stages[static_cast<size_t>(readers[0])].name();
+    });
+    std::string left = root.stage;
+    if (rival != roots.end() && points_of(*builder.info(rival->reduction)) < points_of(*info))
+      std::swap(left, rival->reduction);
+    root.stage = left;
+    if (builder.add_step(schedule::CacheWrite{left}).ok()) root.reduction = left + ".acc";
+  }
+  return roots;
+}
+
 }  // namespace
 
 bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
@@ -277,17 +306,18 @@ bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
 
 Fit add_tiles(SketchBuilder& builder, const Task&) {
   bool any = false, many = false;
-  for (const auto& [stage, reduction] : roots_of(builder.state)) {
+  for (const auto& [stage, reduction] : roots_with_sums(builder)) {
+    if (reduction.empty()) {
+      add_stage_points(builder, stage, "");
+      continue;
+    }
     int64_t terms = 1;
-    if (!reduction.empty()) {
-      for (const compute::Axis& axis : builder.info(reduction)->stage.reduce) terms *= axis.extent;
-    }
-    if (!reduction.empty() && add_contraction_tiles(builder, stage, reduction)) {
-      any = true;
-      many |= terms >= kManyTerms;
-    } else {
-      add_stage_points(builder, stage, reduction);
-    }
+    for (const compute::Axis& axis : builder.info(reduction)->stage.reduce) terms *= axis.extent;
+    const bool found = add_contraction_tiles(builder, stage, reduction) ||
+                       add_stage_rows(builder, stage, reduction);
+    any |= found;
+    many |= found && terms >= kManyTerms;
+    if (!found) add_stage_points(builder, stage, reduction);
   }
   if (!any) return Fit::kNone;
   return many ? Fit::kBest : Fit::kPossible;

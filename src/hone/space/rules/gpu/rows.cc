@@ -133,28 +133,27 @@ bool has_axis(const StageInfo& info, const std::string& name) {
                      [&](const compute::Axis& axis) { return axis.var->name == name; });
 }
 
-// Whether all stages but the last, a pointwise one, are reductions that can be divided.
-bool applies(const schedule::State& state) {
-  for (const schedule::StageState& stage : state.stages) {
-    const compute::Stage& what = stage.info->stage;
-    const bool last = &stage == &state.stages.back();
-    if (what.is_extern() || what.where || what.until || stage.info->constant ||
-        what.outputs.size() != 1 || what.reduce.empty() != last ||
-        state.is_param(what.outputs[0].buffer) != last || (!last && !what.outputs[0].merge))
-      return false;
-  }
-  return state.stages.size() > 1;
+bool is_divisible(const StageInfo& info) {
+  const compute::Stage& what = info.stage;
+  return !what.is_extern() && !what.where && !what.until && !info.constant &&
+         what.outputs.size() == 1 && !what.reduce.empty() && what.outputs[0].merge;
 }
 
-void find_axes(const schedule::State& state, GpuRows& group) {
-  const StageInfo& root = *state.stages.back().info;
+bool is_pointwise(const StageInfo& info) {
+  return !info.stage.is_extern() && !info.stage.where && !info.constant &&
+         info.stage.outputs.size() == 1 && info.stage.reduce.empty();
+}
+
+using Infos = std::vector<schedule::StageInfoPtr>;
+
+void find_axes(const StageInfo& root, const Infos& reductions, GpuRows& group) {
   const int unit = unit_stride_axis(root);
   for (int a = 0; a < root.num_spatial(); ++a) {
     const compute::Axis& axis = root.axes[static_cast<size_t>(a)];
     const std::string& name = axis.var->name;
     const bool shared =
-        std::all_of(state.stages.begin(), state.stages.end() - 1,
-                    [&](const schedule::StageState& stage) { return has_axis(*stage.info, name); });
+        std::all_of(reductions.begin(), reductions.end(),
+                    [&](const schedule::StageInfoPtr& info) { return has_axis(*info, name); });
     (shared ? group.outer : group.row).push_back(name);
     if (!shared) continue;
     group.rows *= axis.extent;
@@ -214,51 +213,82 @@ std::vector<int64_t> powers_of_2(int64_t most) {
   return options;
 }
 
-}  // namespace
+// How the reductions of a task suit rows of blocks; the group is null if they are none.
+struct Rows {
+  std::shared_ptr<GpuRows> group;
+  bool has_products = false;
+  // Other ways have too few results to keep the device busy, or threads that read elements far
+  // apart.
+  bool is_good = false;
+};
 
-Fit add_block_rows(SketchBuilder& builder, const Task&) {
-  if (!copy_out(builder).ok() ||
-      !inline_stages(builder, [](const compute::Stage&) { return true; }).ok() ||
-      !applies(builder.state))
-    return Fit::kNone;
-  const target::Gpu& gpu = builder.target.gpu();
-  const StageInfo& root = *builder.state.stages.back().info;
-  auto group = std::make_shared<GpuRows>();
-  group->epilogue = root.stage.name;
-  group->sms = gpu.sms;
-  group->most_threads = gpu.threads_per_block;
-  find_axes(builder.state, *group);
-  if (group->outer.empty()) return Fit::kNone;
-  int products = 0, contiguous = 0;
-  for (size_t s = 0; s + 1 < builder.state.stages.size(); ++s) {
-    const StageInfo& info = *builder.state.stages[s].info;
-    const bool is_row =
-        std::all_of(info.stage.axes.begin(), info.stage.axes.end(), [&](const compute::Axis& axis) {
-          return std::count(group->outer.begin(), group->outer.end(), axis.var->name) > 0;
+Rows make_rows(const target::Gpu& gpu, const StageInfo& root, const Infos& reductions) {
+  const bool fits = is_pointwise(root) && !reductions.empty() &&
+                    std::all_of(reductions.begin(), reductions.end(),
+                                [](const auto& info) { return is_divisible(*info); });
+  if (!fits) return {};
+  Rows rows{std::make_shared<GpuRows>()};
+  GpuRows& group = *rows.group;
+  group.epilogue = root.stage.name;
+  group.sms = gpu.sms;
+  group.most_threads = gpu.threads_per_block;
+  find_axes(root, reductions, group);
+  if (group.outer.empty()) return {};
+  bool contiguous = false;
+  for (const schedule::StageInfoPtr& info : reductions) {
+    const bool is_row = std::all_of(
+        info->stage.axes.begin(), info->stage.axes.end(), [&](const compute::Axis& axis) {
+          return std::count(group.outer.begin(), group.outer.end(), axis.var->name) > 0;
         });
-    if (!is_row) return Fit::kNone;  // a block would keep more than one result of each row
-    group->sums.push_back(sum_of(info));
-    group->length = std::max(group->length, group->sums.back().extent);
-    products += moving_operands(info) > 1 ? 1 : 0;
-    contiguous += group->sums.back().is_contiguous ? 1 : 0;
+    if (!is_row) return {};  // a block would keep more than one result of each row
+    group.sums.push_back(sum_of(*info));
+    group.length = std::max(group.length, group.sums.back().extent);
+    rows.has_products |= moving_operands(*info) > 1;
+    contiguous |= group.sums.back().is_contiguous;
   }
+  // Tiles read an element of an operand once for many results, which parts of sums do not.
+  const bool reuses = rows.has_products && reuses_largest(*reductions[0]);
+  const int64_t few = gpu.sms * kPointsPerSm / (reuses ? kReused : 1);
+  rows.is_good =
+      group.length >= kLeastTerms && (group.rows < few || (!rows.has_products && contiguous));
+  return rows;
+}
+
+void add_group(SketchBuilder& builder, std::shared_ptr<GpuRows> group) {
   const std::string& stage = group->epilogue;
   group->d_rows = builder.add_decision(stage, "rows", DecisionKind::kTile,
                                        powers_of_2(std::min<int64_t>(32, group->last)));
-  group->d_threads = builder.add_decision(
-      stage, "threads", DecisionKind::kParallel,
-      powers_of_2(std::min<int64_t>(gpu.threads_per_block, 2 * group->length)));
-  if (products > 0 && group->sums.size() > 1) return Fit::kNone;
-  const bool is_long = group->length >= kLeastTerms;
-  // Tiles read an element of an operand once for many results, which parts of sums do not.
-  const bool reuses = products > 0 && reuses_largest(*builder.state.stages[0].info);
-  const int64_t few = gpu.sms * kPointsPerSm / (reuses ? kReused : 1);
-  const bool is_few = group->rows < few;
-  const size_t reductions = group->sums.size();
+  group->d_threads =
+      builder.add_decision(stage, "threads", DecisionKind::kParallel,
+                           powers_of_2(std::min<int64_t>(group->most_threads, 2 * group->length)));
   builder.groups.push_back(std::move(group));
-  if (products == 0 && reductions > 1) return Fit::kWhole;
-  if (is_long && (is_few || (products == 0 && contiguous > 0))) return Fit::kBest;
-  return Fit::kPossible;
+}
+
+}  // namespace
+
+bool add_stage_rows(SketchBuilder& builder, const std::string& epilogue,
+                    const std::string& reduction) {
+  Rows rows = make_rows(builder.target.gpu(), *builder.info(epilogue), {builder.info(reduction)});
+  if (!rows.is_good) return false;
+  add_group(builder, std::move(rows.group));
+  return true;
+}
+
+Fit add_block_rows(SketchBuilder& builder, const Task&) {
+  if (!copy_out(builder).ok() ||
+      !inline_stages(builder, [](const compute::Stage&) { return true; }).ok())
+    return Fit::kNone;
+  Infos reductions;
+  for (const schedule::StageState& stage : builder.state.stages) {
+    const bool last = &stage == &builder.state.stages.back();
+    if (builder.state.is_param(stage.buffer()) != last) return Fit::kNone;
+    if (!last) reductions.push_back(stage.info);
+  }
+  Rows rows = make_rows(builder.target.gpu(), *builder.state.stages.back().info, reductions);
+  if (!rows.group || (rows.has_products && reductions.size() > 1)) return Fit::kNone;
+  add_group(builder, std::move(rows.group));
+  if (!rows.has_products && reductions.size() > 1) return Fit::kWhole;
+  return rows.is_good ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -20,13 +20,17 @@ namespace hone::space {
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
 // Adds each stage by itself, or R with E, with reductions of reused operands in tiles of blocks,
-// threads and registers.
+// threads and registers, and others in rows.
 [[nodiscard]] Fit add_tiles(SketchBuilder& builder, const Task& task);
 
 // Adds R with E in such tiles; returns false if they have no reuse, after which the builder may
 // have steps that change nothing.
 [[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
                                          const std::string& reduction);
+// Adds R with E as rows that a block's threads divide, and returns true, if that suits them better
+// than points.
+[[nodiscard]] bool add_stage_rows(SketchBuilder& builder, const std::string& epilogue,
+                                  const std::string& reduction);
 // Adds a group for a stage of a sketch, of any kind, and for the reduction that is computed inside
 // of it, if there is one.
 void add_stage_points(SketchBuilder& builder, const std::string& stage,
