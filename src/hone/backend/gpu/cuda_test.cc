@@ -92,6 +92,26 @@ TEST_F(Cuda, an_executable_has_code_of_one_architecture_and_what_is_known_of_it)
   EXPECT_EQ(notes.kernels[0].stack_bytes, 0) << "the sums are in registers";
 }
 
+TEST_F(Cuda, newer_gpus_run_code_of_an_older_architecture_by_its_ptx) {
+  target::Target sm_80 = sm_90a();
+  sm_80.gpu().arch = "sm_80";
+  sm_80.gpu().capability = 80;
+  const Executable made = backend::compile(ir::testing::parsed(kTiles), sm_80).value();
+  const std::string& code = made.code.str();
+  runtime::DeviceProperties device;
+  device.kind = runtime::DeviceKind::kCuda;
+  runtime::CodeImage image;
+  char message[256];
+  device.capability = 86;
+  ASSERT_TRUE(runtime::code_choose(code.data(), device, image, message)) << message;
+  EXPECT_EQ(image.format, runtime::CodeFormat::kCubin);
+  device.capability = 120;
+  ASSERT_TRUE(runtime::code_choose(code.data(), device, image, message)) << message;
+  EXPECT_EQ(image.format, runtime::CodeFormat::kPtx);
+  EXPECT_NE(std::string(static_cast<const char*>(image.data)).find(".target sm_80"),
+            std::string::npos);
+}
+
 TEST_F(Cuda, inspection_shows_the_kernel_and_counts_its_instructions) {
   const ir::Program program = ir::testing::parsed(kTiles);
   const Executable made = backend::compile(program, sm_90a()).value();

@@ -74,11 +74,11 @@ class GpuBackend final : public Backend {
     for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
     const double printed = thread_seconds();
     CodeNotes notes = {param_notes(program), {}};
-    HONE_ASSIGN_OR_RETURN(const DeviceCode image, make_image(source, gpu, notes));
+    HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images, make_images(source, gpu, notes));
     Executable made;
     made.kind = target::Kind::kGpu;
-    made.code_bytes = std::ssize(image.data);
-    made.code = with_notes(encode_device_code({&image, 1}), notes);
+    made.code_bytes = std::ssize(images[0].data);
+    made.code = with_notes(encode_device_code(images), notes);
     made.content =
         hash_combine(hash_combine(identity.first, identity.second), hash_string(gpu.arch));
     made.cost = packing.cost;
@@ -112,13 +112,14 @@ class GpuBackend final : public Backend {
   }
 
  private:
-  static Result<DeviceCode> make_image(const Source& source, const target::Gpu& gpu,
-                                       CodeNotes& notes) {
+  // The code for the device. Newer architectures run PTX, but for that of one architecture alone.
+  static Result<std::vector<DeviceCode>> make_images(const Source& source, const target::Gpu& gpu,
+                                                     CodeNotes& notes) {
     DeviceCode image;
     if (gpu.api == target::GpuApi::kOpenCl) {
       image.options = "-cl-std=CL1.2";
       image.data = source.text;
-      return image;
+      return std::vector<DeviceCode>{std::move(image)};
     }
     HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda(source.text, gpu.arch));
     for (const KernelNote& note : cubin.kernels) {
@@ -131,7 +132,12 @@ class GpuBackend final : public Backend {
     image.capability = gpu.capability;
     image.specific = gpu.arch.ends_with('a');
     image.data = std::move(cubin.data);
-    return image;
+    std::vector<DeviceCode> images = {std::move(image)};
+    if (images[0].specific || cubin.ptx.empty()) return images;
+    images.push_back({.format = runtime::CodeFormat::kPtx,
+                      .capability = gpu.capability,
+                      .data = std::move(cubin.ptx)});
+    return images;
   }
 
   // The entry points in the order of the phases.

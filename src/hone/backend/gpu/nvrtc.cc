@@ -23,6 +23,8 @@ struct Nvrtc {
   int (*log)(Program, char*) = nullptr;
   int (*cubin_size)(Program, size_t*) = nullptr;
   int (*cubin)(Program, char*) = nullptr;
+  int (*ptx_size)(Program, size_t*) = nullptr;
+  int (*ptx)(Program, char*) = nullptr;
   const char* (*error_text)(int) = nullptr;
   std::string problem;  // the reason why there is none
 };
@@ -87,6 +89,8 @@ Nvrtc open_nvrtc() {
   find(out.log, "nvrtcGetProgramLog");
   find(out.cubin_size, "nvrtcGetCUBINSize");
   find(out.cubin, "nvrtcGetCUBIN");
+  find(out.ptx_size, "nvrtcGetPTXSize");
+  find(out.ptx, "nvrtcGetPTX");
   find(out.error_text, "nvrtcGetErrorString");
   return out;
 }
@@ -122,6 +126,11 @@ Result<Cubin> compile_program(const Nvrtc& library, Nvrtc::Program program,
   out.data.resize(size);
   if (library.cubin(program, out.data.data()) != 0)
     return error(Code::kInternal, "CUDA's compiler lost the code that it made");
+  if (library.ptx_size(program, &size) == 0 && size > 0) {
+    out.ptx.resize(size);
+    if (library.ptx(program, out.ptx.data()) != 0) out.ptx.clear();
+    while (out.ptx.ends_with('\0')) out.ptx.pop_back();
+  }
   out.kernels = read_ptxas_log(log);
   return out;
 }

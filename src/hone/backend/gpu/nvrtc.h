@@ -14,6 +14,7 @@ namespace hone::backend::gpu {
 
 struct Cubin {
   std::string data;
+  std::string ptx;  // what the code was made of, which drivers compile for newer architectures
   std::vector<KernelNote> kernels;
 };
 
