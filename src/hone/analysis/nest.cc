@@ -141,6 +141,9 @@ class NestBuilder {
   Nest build(int s) {
     Nest nest;
     nest.stage = nest.root = s;
+    leaves_.clear();
+    steps_.clear();
+    parts_ = false;
     while (state_.stages[nest.root].compute.kind == AttachKind::kAt)
       nest.root = state_.stages[nest.root].compute.stage;
     for (const auto& [stage, loop] : schedule::enclosing_loops(state_, state_.stages[s].compute)) {
@@ -165,14 +168,46 @@ class NestBuilder {
   }
 
  private:
-  void add_loop(Nest& nest, int s, int leaf) const {
+  void add_loop(Nest& nest, int s, int leaf) {
     const schedule::Loop& loop = state_.stages[s].loops[leaf];
     const auto add = [&](int index) {
       nest.loops.push_back(
           {s, index, bounds_.stages[s].loops[index].extent, loop.annotation, loop.reduce});
     };
-    if (loop.digits.empty()) return add(leaf);
-    for (const int digit : loop.digits) add(digit);
+    const auto add_whole = [&](int index) {
+      add(index);
+      leaves_.push_back(leaf);
+      steps_.push_back(1);
+    };
+    for (const int digit : loop.digits) add_whole(digit);
+    if (!loop.digits.empty()) return;
+    if (loop.parent < 0 || state_.stages[s].loops[loop.parent].digits.empty())
+      return add_whole(leaf);
+    // A part of a fused loop that was split: it counts through some of the digits, or through a
+    // part of each. Where the lengths do not divide each other, the part is rounded up.
+    parts_ = true;
+    const int64_t low = loop.stride, high = low * bounds_.stages[s].loops[leaf].extent;
+    for (const int digit : state_.stages[s].loops[loop.parent].digits) {
+      const schedule::LoopBounds& of = bounds_.stages[s].loops[digit];
+      const int64_t from = std::max(low, of.digit_stride);
+      const int64_t to = std::min(high, of.digit_stride * of.extent);
+      if (to <= from) continue;
+      add(digit);
+      nest.loops.back().extent = (to + from - 1) / from;
+      leaves_.push_back(leaf);
+      steps_.push_back(from / of.digit_stride);
+    }
+  }
+  // Several parts of one digit move by its coefficient, each in steps of its own.
+  void move_parts(const Nest& nest, Moves& moves) {
+    if (!parts_) return;
+    for (size_t d = 0; d < moves.size(); ++d) {
+      const std::span<int64_t> row = moves[d];
+      const std::vector<int64_t> whole(row.begin(), row.end());
+      for (size_t i = 0; i < row.size(); ++i)
+        row[i] =
+            steps_[i] * whole[static_cast<size_t>(place(nest.loops[i].stage, nest.loops[i].loop))];
+    }
   }
   // Returns the position of a loop in the nest that is being built; -1 if it is not in it.
   [[nodiscard]] int& place(int stage, int loop) {
@@ -245,6 +280,7 @@ class NestBuilder {
         add_terms(axes[a].own, rows[d].coef[a], logical[d]);
       }
     }
+    move_parts(nest, logical);
     int writer = -1;
     for (size_t w = 0; w < state_.stages.size(); ++w) {
       if (state_.stages[w].buffer() == buffer) writer = static_cast<int>(w);
@@ -294,6 +330,8 @@ class NestBuilder {
       add(bounds_.stages[s].axes[a].min);
       add(bounds_.stages[s].axes[a].own);
     }
+    for (size_t i = 0; parts_ && i < tested.size(); ++i)
+      tested[i] = tested[static_cast<size_t>(place(nest.loops[i].stage, nest.loops[i].loop))];
     return tested;
   }
 
@@ -301,7 +339,7 @@ class NestBuilder {
   void drop_outer(const Nest& nest, const schedule::StageState& writer, Moves& rows) {
     visible_.look_from(writer.store);
     for (size_t i = 0; i < nest.loops.size(); ++i) {
-      if (!visible_.sees(nest.loops[i].stage, nest.loops[i].loop)) continue;
+      if (!visible_.sees(nest.loops[i].stage, leaves_[i])) continue;
       for (size_t d = 0; d < rows.size(); ++d) rows[d][i] = 0;
     }
   }
@@ -377,6 +415,11 @@ class NestBuilder {
   std::vector<size_t> first_loop_;  // per stage, in places_
   std::vector<int> places_;
   std::vector<bool> taken_;
+  // Of the nest that is built: per loop, the leaf that it belongs to and how far one iteration
+  // moves the digit that it is a part of; whether some loop is only a part of its digit.
+  std::vector<int> leaves_;
+  std::vector<int64_t> steps_;
+  bool parts_ = false;
 };
 
 }  // namespace
