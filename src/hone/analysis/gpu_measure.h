@@ -13,33 +13,33 @@ namespace hone::analysis {
 // The time from one launch to the next one of the same stream.
 inline constexpr double kLaunchSeconds = 2.5e-6;
 
-// What one block does in one stage.
+// The work of one block in one stage.
 struct GpuStageMeasure {
   int stage = -1;
-  double threads = 1;          // that the loops over threads give work to
-  double passes = 1;           // times that a thread runs the unrolled loops of its body
+  double threads = 1;          // threads that get work
+  double passes = 1;           // passes of a thread through the unrolled loops of its body
   double arithmetic = 0;       // instructions of one thread
   double global_requests = 0;  // load and store instructions of one warp to global memory
   double global_sectors = 0;   // pieces of 32 bytes that these touch
   double shared_requests = 0;  // load and store instructions of one warp to shared memory
-  double shared_cycles = 0;    // that these take, with conflicts between banks
-  double l2_bytes = 0;         // moved between L2 and the SM
-  double unique_bytes = 0;     // of global memory that all blocks together touch
+  double shared_cycles = 0;    // their cycles, with conflicts between banks
+  double l2_bytes = 0;         // bytes that move between L2 and the SM
+  double unique_bytes = 0;     // bytes of global memory that all blocks together touch
 };
 
 // A stage that is computed at root, with everything that is computed inside it.
 struct GpuRootMeasure {
   int stage = -1;
   double blocks = 1;
-  double threads = 1;          // of a block
-  double registers = 0;        // of a thread
-  double shared_bytes = 0;     // of a block
-  double resident_blocks = 1;  // on one SM; 0 if a block does not fit
+  double threads = 1;          // threads per block
+  double registers = 0;        // registers per thread
+  double shared_bytes = 0;     // shared memory per block
+  double resident_blocks = 1;  // blocks that fit on one SM at a time; 0 if one is too large
   std::vector<GpuStageMeasure> stages;
   // Cycles of one SM per block by each limit alone, and of one block from its start to its end.
   double arithmetic_cycles = 0, memory_cycles = 0, l2_cycles = 0, latency_cycles = 0;
-  double l2_bytes = 0, memory_bytes = 0;  // of all blocks, from L2 and from memory
-  // Returns the rounds in which the multiprocessor that has most blocks runs them, and its blocks.
+  double l2_bytes = 0, memory_bytes = 0;  // traffic of all blocks with L2 and with memory
+  // Returns the blocks of the SM that has most of them, and in how many rounds it runs them.
   [[nodiscard]] double busiest_blocks(const target::Gpu& gpu) const;
   [[nodiscard]] double rounds(const target::Gpu& gpu) const;
   [[nodiscard]] double memory_seconds(const target::Gpu& gpu) const;
