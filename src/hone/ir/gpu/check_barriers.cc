@@ -135,10 +135,11 @@ class Checker {
       const StmtNode& loop = *graph_.nodes()[enter].loop;
       now.emplace_back(loop.var, constant(loop.min->int_value + iteration));
     }
-    for (BlockAccess later : accesses_[place.node]) {
+    for (const BlockAccess& later : accesses_[place.node]) {
       if (later.buffer != access.buffer) continue;
-      for (Expr& e : later.index) e = e ? substitute(e, now) : e;
-      const Meeting met = meeting(access, values, later);
+      BlockAccess known = later;
+      for (Expr& e : known.index) e = e ? substitute(e, now) : e;
+      const Meeting met = meeting(access, values, known);
       if (met == Meeting::kNever) continue;
       if (!place.waited)
         return invalid("{} comes before {} was waited for", name_of(later), name_of(access));

@@ -25,9 +25,10 @@ bool equal(const Pending& a, const Pending& b) {
          equal(a.access, b.access);
 }
 
-// Beyond so many groups and iterations, all are taken for one.
+// Beyond so many groups and iterations, all are taken for one. Only asynchronous accesses outlast
+// the barriers of several iterations.
 constexpr int kMaxCommits = 16;
-constexpr int kMaxCarried = 8;
+constexpr int kMaxCarried = 2, kMaxCarriedAsync = 8;
 
 using State = std::vector<Pending>;
 
@@ -65,7 +66,7 @@ State entered(State state, const StmtNode& loop) {
 State carried_over(const State& state, const StmtNode& loop, const VarPtr& unknown) {
   State made;
   for (Pending p : state) {
-    const bool far = ++p.carried > kMaxCarried;
+    const bool far = ++p.carried > (p.access.async ? kMaxCarriedAsync : kMaxCarried);
     const auto now = std::find_if(p.now.begin(), p.now.end(),
                                   [&](const auto& pair) { return pair.first == loop.var; });
     if (now != p.now.end()) {

@@ -15,7 +15,7 @@ inline target::Target small_gpu() {
   return {.name = "small", .part = gpu};
 }
 
-// Expects the program of a candidate to compute what the naive program does.
+// Expects the program of a candidate to compute what the naive program does, without races.
 inline void expect_candidate(const Candidate& candidate, double tolerance) {
   SCOPED_TRACE(schedule::to_string(candidate.steps));
   Result<ir::Program> program = schedule::lower_raw(candidate.state, candidate.bounds);
@@ -25,6 +25,9 @@ inline void expect_candidate(const Candidate& candidate, double tolerance) {
   SCOPED_TRACE(ir::print(*program));
   schedule::expect_close(schedule::outputs_of(compute::naive_program(*candidate.dag), 1),
                          schedule::outputs_of(*program, 1), tolerance);
+  std::vector<Tensor> args = schedule::integer_arguments(*program, 1);
+  const Status ran = ir::run(*program, args, {.check_races = true});
+  EXPECT_TRUE(ran.ok()) << ran.message();
 }
 
 // Runs the default point of each sketch, and random points of the space. A sketch whose default
