@@ -14,6 +14,7 @@ using schedule::StageInfo;
 
 constexpr int64_t kMostRowThreads = 32, kMostColumnThreads = 128, kMostChunk = 32;
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kColumnStep = 8;  // threads along columns, unless they are a power of 2
 constexpr int64_t kManyTerms = 16;  // with fewer a thread computes its points alone as well
 
 bool moves_in_sum(const StageInfo& r, const compute::Access& read) {
@@ -190,8 +191,12 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
         tile(role + ".registers", DecisionKind::kUnroll, lengths(axis.extent, 8), axis.extent);
   }
   BlockAxis& column = group.column;
-  column.d_threads = tile("column.threads", DecisionKind::kTile,
-                          lengths(column.extent, kMostColumnThreads), column.extent);
+  // Threads of a row of odd length read what lies across the borders of memory's sectors.
+  std::vector<int64_t> threads = lengths(column.extent, kMostColumnThreads);
+  std::erase_if(threads, [&](int64_t n) {
+    return (n & (n - 1)) != 0 && n % kColumnStep != 0 && n != column.extent;
+  });
+  column.d_threads = tile("column.threads", DecisionKind::kTile, threads, column.extent);
   std::vector<int64_t> vectors = {1};
   const int64_t most = kVectorBytes / dtype_bytes(e.stage.outputs[0].buffer->dtype);
   for (int64_t v = 2; v <= most && column.extent % v == 0; v *= 2) vectors.push_back(v);
