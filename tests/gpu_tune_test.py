@@ -25,6 +25,11 @@ class TuningForGpus(Case):
         self.succeed("run", library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
         self.assertLess(relative_error(np.load(self.folder / "y.npy"), reference(model, {"x": x})["y"]), 1e-4)
 
+    def test_a_network_is_verified_task_by_task(self):
+        report = self.succeed_json("verify", self.save(small_network()), "--device", "opencl-pocl", "--no-db")
+        self.assertEqual((report["divergences"], report["missing"]), ([], []))
+        self.assertEqual(report["compared"], report["tasks"])
+
 
 if __name__ == "__main__":
     main()

@@ -49,6 +49,16 @@ TEST(Session, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) 
   EXPECT_NE(message({.adapt = "head"}).find("gbdt"), std::string::npos);  // trees do not adapt
 }
 
+TEST(Session, cost_models_that_know_cpus_only_are_refused_for_gpus) {
+  CompileOptions options = without_store();
+  options.target.device = "opencl-generic";
+  EXPECT_EQ(Session::open(options).value()->cost()->name(), "analytic");
+  EXPECT_EQ(Session::open(options, {.guide = "combined"}).status().message(),
+            "cost model 'combined' knows CPUs only, expected analytic for device opencl-generic");
+  options.advanced.cost = "gbdt";
+  EXPECT_FALSE(Session::open(options).ok());
+}
+
 TEST(Session, a_store_is_made_only_for_who_writes_to_it) {
   const TempDir folder = TempDir::create().value();
   CompileOptions options;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
 
 namespace hone {
@@ -9,6 +10,13 @@ namespace hone {
 Result<StepRun> StepRun::create(const Assembly& assembly, int threads) {
   StepRun run(assembly, threads);
   HONE_ASSIGN_OR_RETURN(run.kernels_, machine::load_kernels(assembly.spec));
+  run.places_ = artifact::kernel_places(assembly.spec);
+  for (const backend::Executable& executable : assembly.spec.executables) {
+    backend::LoadedPtr& program = run.programs_.emplace_back();
+    if (executable.kind == target::Kind::kGpu) {
+      HONE_ASSIGN_OR_RETURN(program, backend::load(executable));
+    }
+  }
   return run;
 }
 
@@ -40,6 +48,7 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
   }
   for (size_t s = 0; s < spec.steps.size(); ++s) {
     const artifact::ArtifactStep& step = spec.steps[s];
+    const artifact::KernelPlace& place = places_[static_cast<size_t>(step.kernel)];
     std::vector<void*> args;
     for (const artifact::ArtifactArgument& argument : step.arguments) {
       const auto i = static_cast<size_t>(argument.index);
@@ -48,9 +57,16 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
       if (argument.kind == artifact::ArgumentKind::kOutput) base = outputs_[i].data();
       if (argument.kind == artifact::ArgumentKind::kWeight) base = spec.weights[i].data;
       args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
+      // A device gets copies. Constants that only prepared others have no memory in a run.
+      const bool is_there = argument.kind != artifact::ArgumentKind::kArena ||
+                            argument.offset + argument.bytes <= spec.arena_bytes;
+      if (place.entry != nullptr && !is_there) args.back() = nullptr;
     }
     const hone_kernel kernel = kernels_.functions[static_cast<size_t>(step.kernel)];
-    const auto run_kernel = [&](void* scratch, int64_t first, int64_t end, int thread) {
+    const auto run_kernel = [&](void* scratch, int64_t first, int64_t end, int thread) -> Status {
+      if (place.entry != nullptr)
+        return programs_[static_cast<size_t>(place.executable)]->run(*place.entry, args.data(),
+                                                                     scratch, first, end, thread);
       const int code = kernel(args.data(), scratch, first, end, thread);
       return code == 0
                  ? ok_status()

@@ -28,6 +28,8 @@ class StepRun {
   const Assembly* assembly_;  // must outlive this
   int threads_;
   machine::LoadedKernels kernels_;
+  std::vector<artifact::KernelPlace> places_;  // each kernel's
+  std::vector<backend::LoadedPtr> programs_;   // code for a device, by executable; null for others
   std::vector<Tensor> inputs_, outputs_;
   Tensor arena_;
 };

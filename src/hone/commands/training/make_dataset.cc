@@ -189,6 +189,7 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
   if (options.devices.empty()) return invalid("no device is named, expected one or more");
   HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
+  HONE_RETURN_IF_ERROR(check_has_features(target));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
