@@ -87,6 +87,14 @@ static bool runs_here(const Session& session) {
   return target.cpu().triple == machine::local().target().cpu().triple;
 }
 
+// Returns the seconds until a library is ready to run: a driver of OpenCL compiles its kernels.
+static double loading_seconds(const target::Target& target, double kernels) {
+  constexpr double kOpenClKernelSeconds = 1;
+  const bool compiles =
+      target.kind() == target::Kind::kGpu && target.gpu().api == target::GpuApi::kOpenCl;
+  return compiles ? kOpenClKernelSeconds * kernels : 0;
+}
+
 Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts& parts,
                               const CompileOptions& options) {
   Clock& clock = real_clock();
@@ -112,7 +120,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     const double kernel =
         library.assembly_seconds * parts.model.session->pool().threads() / kernels * kKernelShare;
     const int64_t weight_bytes = constant_bytes(parts.model.tasks);
-    const double predicted = check_->predicted_seconds(kernel, weight_bytes);
+    const double predicted = check_->predicted_seconds(kernel, weight_bytes) +
+                             loading_seconds(parts.model.target(), kernels);
     double most = policy_.most_seconds;
     if (policy_.when == CheckPolicy::When::kIfCheap) {
       most = kCheapShare * (start - policy_.start);
