@@ -4,7 +4,7 @@ import ctypes
 import numpy as np
 
 DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
-          10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
+          10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64, 16: np.uint16}  # NumPy has no bfloat16: its bits
 
 
 def aligned(array):

@@ -13,6 +13,8 @@ packages=(
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   ocl-icd-libopencl1 pocl-opencl-icd
   postgresql-15
+  # to make the portable archive
+  patchelf zstd
   # to check the sources
   clang-format
 )

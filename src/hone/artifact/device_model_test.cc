@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hone/artifact/device_testing.h"
+#include "hone/base/file_testing.h"
 #include "hone/model.h"
 #include "hone/runtime/device/device_testing.h"
 #include "hone/runtime/hone_model.h"
@@ -123,7 +124,9 @@ class OnDevice : public ::testing::TestWithParam<std::pair<DeviceKind, bool>> {
   }
   static DeviceKind kind() { return GetParam().first; }
   static bool host() { return GetParam().second; }
-  static ArtifactSpec spec() { return device_spec(kind(), host(), read_file(HONE_TEST_KERNELS)); }
+  static ArtifactSpec spec() {
+    return device_spec(kind(), host(), read_file(test_file(HONE_TEST_KERNELS)));
+  }
 };
 
 const auto kind_name = [](const auto& param) {
@@ -327,7 +330,8 @@ class CudaArrays : public ::testing::Test {
 
 TEST_F(CudaArrays, are_used_where_they_are) {
   using runtime::testing::Buffer;
-  const Library library(device_spec(DeviceKind::kCuda, false, read_file(HONE_TEST_KERNELS)));
+  const Library library(
+      device_spec(DeviceKind::kCuda, false, read_file(test_file(HONE_TEST_KERNELS))));
   hone_model* model = nullptr;
   ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
   Buffer x(*device_, 4096), y(*device_, 4096), others(*device_, 2 * 4096 + 64);
@@ -352,7 +356,8 @@ TEST_F(CudaArrays, are_used_where_they_are) {
 
 TEST_F(CudaArrays, run_in_the_stream_of_a_caller_with_steps_of_the_host) {
   using runtime::testing::Buffer;
-  const Library library(device_spec(DeviceKind::kCuda, true, read_file(HONE_TEST_KERNELS)));
+  const Library library(
+      device_spec(DeviceKind::kCuda, true, read_file(test_file(HONE_TEST_KERNELS))));
   hone_model* model = nullptr;
   ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
   Buffer x(*device_, 4096), y(*device_, 4096), found(*device_, 4096);
@@ -379,7 +384,7 @@ TEST(device_models, that_cannot_start_say_why) {
     options.size = sizeof options;
     return library.create_error(options);
   };
-  const std::string kernels = read_file(HONE_TEST_KERNELS);
+  const std::string kernels = read_file(test_file(HONE_TEST_KERNELS));
   ArtifactSpec spec = device_spec(DeviceKind::kOpenCl, false, kernels);
   spec.device_name = "no such device";
   EXPECT_NE(create_error(spec).find("is named 'no such device'"), std::string::npos)
@@ -403,8 +408,9 @@ TEST(device_models, that_cannot_start_say_why) {
 }
 
 TEST(device_models, for_the_host_are_linked_without_devices) {
-  const Library host(filter_spec(read_file(HONE_TEST_KERNELS)));
-  const Library device(device_spec(DeviceKind::kOpenCl, false, read_file(HONE_TEST_KERNELS)));
+  const Library host(filter_spec(read_file(test_file(HONE_TEST_KERNELS))));
+  const Library device(
+      device_spec(DeviceKind::kOpenCl, false, read_file(test_file(HONE_TEST_KERNELS))));
   EXPECT_EQ(host.bytes().find("libOpenCL.so.1"), std::string::npos);
   EXPECT_NE(device.bytes().find("libOpenCL.so.1"), std::string::npos);
   hone_model* model = nullptr;

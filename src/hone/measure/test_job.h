@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hone/base/file_testing.h"
 #include "hone/measure/job.h"
 
 namespace hone::measure {
@@ -15,7 +16,7 @@ inline constexpr int64_t kTestTiles = 4, kTestFloats = kTestTiles * 256;
 
 inline const std::string& test_object() {
   static const std::string bytes = [] {
-    std::ifstream file(HONE_TEST_KERNELS, std::ios::binary);
+    std::ifstream file(test_file(HONE_TEST_KERNELS), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }();
   return bytes;

@@ -1,0 +1,139 @@
+"""Checks and measures a device in parts, within a number of seconds.
+
+Each part runs as a process of its own with a time limit. It writes PART.json and PART.csv after each row, so what it had when it was stopped
+is there. A second run skips parts that are done and rows that are there. A part that cannot run says why in its result.
+"""
+import argparse
+import contextlib
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import parts
+
+# Seconds of a whole run of 480; `rest` gets what is left.
+LIMITS = {"machine": 15, "tests": 60, "sanitizer": 40, "products": 85, "memory": 55, "models": 110, "tuning": 60, "compiled": 60, "rest": 600}
+FEWEST_SECONDS = 3  # of a part: with less it is not started
+
+
+class Result:
+    """The result of a part in a folder, written whole after each change."""
+
+    def __init__(self, folder, part):
+        self.json, self.csv = folder / f"{part}.json", folder / f"{part}.csv"
+        self.data = {"part": part, "status": "started", "reason": "", "seconds": 0, "rows": []}
+        if self.json.exists():
+            self.data = json.loads(self.json.read_text())
+        self.earlier, self.begin = self.data["seconds"], time.monotonic()
+
+    def has(self, name):
+        return any(row["name"] == name for row in self.data["rows"])
+
+    def add(self, name, **columns):
+        self.data["rows"].append({"name": name, **columns})
+        self.save("started")
+
+    def save(self, status, reason=""):
+        self.data |= {"status": status, "reason": " ".join(reason.split())[:500], "seconds": round(self.earlier + time.monotonic() - self.begin, 1)}
+        self._replace(self.json, json.dumps(self.data, indent=1) + "\n")
+        columns = list(dict.fromkeys(key for row in self.data["rows"] for key in row))
+        if columns:
+            temporary = self.csv.with_suffix(".tmp")
+            with temporary.open("w", newline="") as file:
+                writer = csv.DictWriter(file, columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(self.data["rows"])
+            temporary.replace(self.csv)
+
+    @staticmethod
+    def _replace(path, text):
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(text)
+        temporary.replace(path)
+
+
+def run_part(options):
+    """In the process of the part."""
+    result = Result(options.out, options.part)
+    try:
+        parts.PARTS[options.part](result, parts.Setting(options.device, options.out, options.small, time.monotonic() + options.seconds))
+    except parts.CannotRun as reason:
+        result.save("skipped", str(reason))
+    except subprocess.TimeoutExpired as late:
+        result.save("partial", f"its time was over in {Path(late.cmd[0]).name} {' '.join(late.cmd[1:3])}")
+    except Exception as problem:  # noqa: BLE001: whatever it is, the other parts run
+        result.save("failed", f"{type(problem).__name__}: {problem}")
+        raise
+    else:
+        failed = [row["name"] for row in result.data["rows"] if row.get("problem")]
+        result.save("done", f"{len(failed)} rows have a problem: {', '.join(failed)}" if failed else "")
+
+
+def start_part(part, options, seconds):
+    """Runs the part in a process; stops it and its children when its time is over."""
+    command = [sys.executable, __file__, "--device", options.device, "--out", options.out, "--seconds", str(seconds), "--part", part]
+    child = subprocess.Popen([*map(str, command), *(["--small"] if options.small else [])], start_new_session=True)
+    try:
+        problem = "failed", f"its process ended with code {child.wait(seconds + 2)}"
+    except subprocess.TimeoutExpired:
+        problem = "partial", f"its {seconds:.0f} s were over"
+    with contextlib.suppress(ProcessLookupError):  # whatever is left of it
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    result = Result(options.out, part)
+    if result.data["status"] == "started":
+        result.save(*problem)
+
+
+def pack(folder, archive):
+    """All results as one file: lent machines give back few files."""
+    if archive is None:
+        return
+    temporary = archive.with_suffix(".tmp")
+    with tarfile.open(temporary, "w:gz") as tar:
+        for path in sorted(folder.iterdir()):
+            if path.suffix in (".json", ".csv"):
+                tar.add(path, path.name)
+    temporary.replace(archive)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="device_check.sh", description="Check and measure a device.")
+    parser.add_argument("--device", default="cuda", help="a name of hone devices")
+    parser.add_argument("--seconds", type=float, default=480, help="time of all parts together")
+    parser.add_argument("--out", type=Path, default=Path("device_check"), help="folder of the results; a run goes on with what is there")
+    parser.add_argument("--pack", type=Path, help="also write all results as one .tar.gz after each part")
+    parser.add_argument("--only", nargs="+", choices=list(parts.PARTS), help="only these parts")
+    parser.add_argument("--small", action="store_true", help="few rows and small shapes: a test of this script")
+    parser.add_argument("--part", choices=list(parts.PARTS), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where hone looks for NVRTC
+    if options.part:
+        run_part(options)
+        return
+    end = time.monotonic() + options.seconds
+    bad = False
+    for part in options.only or parts.PARTS:
+        left = end - time.monotonic()
+        result = Result(options.out, part)
+        if result.data["status"] not in ("done", "skipped"):
+            if left < FEWEST_SECONDS:
+                result.save("partial", "no time was left")
+            else:
+                start_part(part, options, min(left - 2, max(FEWEST_SECONDS, LIMITS[part] * options.seconds / 480)))
+            pack(options.out, options.pack)
+        data = Result(options.out, part).data
+        bad |= data["status"] == "failed" or any(row.get("problem") for row in data["rows"])
+        print(f"{part:10} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""The parts of device_check.py: each is part(result, setting), and adds rows to the result."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TESTS = {"hone_device_test": "runtime", "hone_device_model_test": "artifact", "hone_gpu_code_test": "backend", "hone_measure_device_test": "measure"}
+# Tests by the names of their device; those that need files of the repository are left out.
+FILTERS = {"cuda": "*uda*:*lost_gpu*-*goldens*:*documentation*:*without_a_driver*", "opencl": "*pencl*:*OpenCl*:device_worker.*-*goldens*:*lost_gpu*"}
+
+
+class CannotRun(Exception):
+    """The reason why a part does not run here, in one line."""
+
+
+@dataclass
+class Setting:
+    device: str  # its name for hone
+    out: Path
+    small: bool
+    end: float  # on the clock of time.monotonic()
+
+    @property
+    def kind(self):
+        return "cuda" if self.device.startswith("cuda") else "opencl"
+
+    @property
+    def left(self):
+        return max(self.end - time.monotonic(), 1)
+
+    def folder(self, name):
+        path = self.out / "files" / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def program(bundled, built):
+    """A file of the portable archive, or of the build folder."""
+    for path in (ROOT / bundled, ROOT / "build" / "release" / built):
+        if path.exists():
+            return path
+    raise CannotRun(f"there is no {bundled}")
+
+
+def run(setting, *command, limit=None, **options):
+    """A CompletedProcess; a command that takes longer than the part has is an error."""
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=min(limit or setting.left, setting.left), **options)
+
+
+def hone(setting, *arguments, limit=None):
+    """What the command prints as JSON."""
+    path = os.environ.get("HONE") or program("bin/hone", "tools/hone/hone")
+    done = run(setting, path, *arguments, "--json", limit=limit)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"hone ended with code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def described(setting):
+    """What hone says of the device."""
+    for device in hone(setting, "devices"):
+        if device["name"] == setting.device and "missing" not in device:
+            return device
+    done = run(setting, os.environ.get("HONE") or program("bin/hone", "tools/hone/hone"), "devices")
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if setting.device in line]
+    raise CannotRun(lines[-1].strip() if lines else f"hone devices lists no '{setting.device}'")
+
+
+def torch_or_none(setting):
+    """PyTorch with a GPU, and why not."""
+    if setting.kind != "cuda":
+        return None, "PyTorch runs on CUDA only"
+    try:
+        import torch
+    except ImportError as missing:
+        return None, f"no PyTorch: {missing}"
+    return (torch, "") if torch.cuda.is_available() else (None, "PyTorch finds no GPU")
+
+
+def machine(result, setting):
+    """The device as hone and its driver describe it, and the versions of what measures."""
+    for name, command in {"driver": ["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.sm,clocks.max.sm,clocks.mem,temperature.gpu,power.draw",
+                                     "--format=csv,noheader"],
+                          "system": ["uname", "-a"], "processors": ["nproc"]}.items():
+        if not result.has(name) and shutil.which(command[0]):
+            result.add(name, value=run(setting, *command).stdout.strip())
+    torch, reason = torch_or_none(setting)
+    if not result.has("torch"):
+        result.add("torch", value=f"{torch.__version__}, {torch.cuda.get_device_name()}" if torch else reason)
+    if not result.has("hone"):
+        result.add("hone", value=json.dumps(described(setting)))
+
+
+def test_command(name, setting):
+    return [program(f"tests/{name}", f"src/hone/{TESTS[name]}/{name}"), f"--gtest_filter={FILTERS[setting.kind]}"]
+
+
+def tests(result, setting):
+    """GoogleTest programs; a row each."""
+    for name in list(TESTS)[:1] if setting.small else TESTS:
+        if not result.has(name):
+            begin = time.monotonic()
+            done = run(setting, *test_command(name, setting))
+            count = {word: int(found[1]) if (found := re.search(rf"\[ +{word} +\] (\d+) test", done.stdout)) else 0 for word in ("PASSED", "SKIPPED", "FAILED")}
+            problem = "" if done.returncode == 0 and count["PASSED"] > 0 else " ".join(re.findall(r"\[ +FAILED +\] (\S+)", done.stdout)) or f"code {done.returncode}"
+            if problem:
+                (setting.folder("tests") / f"{name}.txt").write_text(done.stdout + done.stderr)
+            result.add(name, passed=count["PASSED"], skipped=count["SKIPPED"], failed=count["FAILED"], seconds=round(time.monotonic() - begin, 1), problem=problem)
+
+
+def sanitizer(result, setting):
+    """The smallest tests under compute-sanitizer's tools."""
+    if setting.kind != "cuda":
+        raise CannotRun("compute-sanitizer is of CUDA only")
+    sanitizers = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if sanitizers is None:
+        raise CannotRun("there is no compute-sanitizer")
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        for name in ("hone_device_model_test", "hone_device_test"):
+            if not result.has(f"{tool} {name}"):
+                # Refusals are tested by errors, which the sanitizer would report.
+                command = test_command(name, setting)
+                command[-1] += ":*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*"
+                done = run(setting, sanitizers, "--tool", tool, "--error-exitcode", "9", *command)
+                summary = re.findall(r"=+ (.*SUMMARY.*)", done.stdout + done.stderr)
+                result.add(f"{tool} {name}", summary=summary[-1] if summary else "", problem="" if done.returncode == 0 else f"code {done.returncode}")
+
+
+def tuning(result, setting):
+    """A whole model tuned from nothing: seconds until the library is on disk, and how fast candidates are compiled and measured."""
+    import networks
+
+    for name in ("small",) if setting.small else ("resnet18", "bert_base_s128"):
+        if result.has(name):
+            continue
+        model = networks.model_file(name, setting)
+        budget = max(2, min(120, int(setting.left / 2 - 5)))
+        begin = time.monotonic()
+        try:
+            report = hone(setting, "tune", model, "-o", setting.folder("tuning") / f"{name}.so", "--device", setting.device, "--budget", f"{budget}s",
+                          "--db", setting.folder("tuning") / f"{name}.db", "--no-check")
+        except RuntimeError as problem:
+            result.add(name, problem=str(problem))
+            continue
+        seconds = time.monotonic() - begin
+        result.add(name, budget_seconds=budget, seconds=round(seconds, 1), trials=report["trials"], trials_per_second=round(report["trials"] / seconds, 1))
+
+
+def rest(result, setting):
+    """A data set with the seconds that are left."""
+    import networks
+
+    if not result.has("data set"):
+        model = networks.model_file("small" if setting.small else "resnet18", setting)
+        db = setting.folder("rest") / "data.db"
+        budget = max(2, int(setting.left - 8))
+        try:
+            hone(setting, "dataset", "make", model, "--db", db, "--device", setting.device, "--budget", f"{budget}s")
+        except RuntimeError as problem:
+            raise CannotRun(str(problem)) from problem
+        result.add("data set", budget_seconds=budget, bytes=db.stat().st_size)
+
+
+def products(result, setting):
+    import operators
+
+    operators.measure(result, setting, operators.PRODUCTS)
+
+
+def memory(result, setting):
+    import operators
+
+    operators.measure(result, setting, operators.MEMORY)
+
+
+def models(result, setting):
+    import networks
+
+    networks.measure(result, setting, compiled=False)
+
+
+def compiled(result, setting):
+    import networks
+
+    networks.measure(result, setting, compiled=True)
+
+
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "models")]
+PARTS = {part.__name__: part for part in (machine, tests, sanitizer, products, memory, models, tuning, compiled, rest)}
