@@ -154,6 +154,39 @@ constexpr Function kFunctions[] = {
     {"round_bfloat",
      "FUNCTION float round_bfloat(float x) { return float_of_bfloat(bfloat_of_float(x)); }\n",
      kSame, "float_of_bfloat bfloat_of_float"},
+    // Copies from global to shared memory that are there when they have been waited for. Zeros are
+    // written where there is nothing to copy, whose address may be any.
+    {"copy_async_4", kNone,
+     "FUNCTION void copy_async_4(void* to, const void* from, bool there) {\n"
+     "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" : : "
+     "\"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(there ? 4 : 0) : "
+     "\"memory\");\n"
+     "}\n",
+     ""},
+    {"copy_async_8", kNone,
+     "FUNCTION void copy_async_8(void* to, const void* from, bool there) {\n"
+     "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" : : "
+     "\"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(there ? 8 : 0) : "
+     "\"memory\");\n"
+     "}\n",
+     ""},
+    {"copy_async_16", kNone,
+     "FUNCTION void copy_async_16(void* to, const void* from, bool there) {\n"
+     "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" : : "
+     "\"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(there ? 16 : 0) : "
+     "\"memory\");\n"
+     "}\n",
+     ""},
+    {"commit_copies", kNone,
+     "FUNCTION void commit_copies() { asm volatile(\"cp.async.commit_group;\" : : : "
+     "\"memory\"); }\n",
+     ""},
+    // At most `newest` groups are still under way.
+    {"wait_copies", kNone,
+     "template <int newest> FUNCTION void wait_copies() {\n"
+     "  asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(newest) : \"memory\");\n"
+     "}\n",
+     ""},
 };
 
 std::vector<std::string_view> words(std::string_view text) {

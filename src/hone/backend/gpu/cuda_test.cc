@@ -8,6 +8,7 @@
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/registry.h"
 #include "hone/ir/pass_testing.h"
+#include "hone/ir/passes/pipeline.h"
 #include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 #include "hone/runtime/device/code.h"
@@ -41,6 +42,27 @@ TEST_F(Cuda, random_programs_are_compiled) {
     add(ir::random_gpu_program(seed));
   }
   expect_compiled();
+}
+
+// Returns a kernel that is written by hand (ir/passes/gpu/sketches), with its barriers.
+ir::Program sketch(const std::string& name) {
+  const Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  const Result<ir::Program> made = ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(*text));
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return *made;
+}
+
+TEST_F(Cuda, asynchronous_stores_become_asynchronous_copies) {
+  add(sketch("simt_product"));
+  ASSERT_EQ(added_, 1);
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Cubin cubin = expect_compiled({arch});
+    const CubinInstructions found = count_instructions(cubin.data, "k0_0").value();
+    EXPECT_GE(found.async_copy, 4) << arch;
+    EXPECT_EQ(found.global_load, 0) << arch << ": all operands are copied";
+    EXPECT_EQ(found.local, 0) << arch;
+  }
 }
 
 const char* const kTiles = R"(program tiles {

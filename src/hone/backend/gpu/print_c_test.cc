@@ -156,6 +156,42 @@ TEST(print_c, fragments_are_arrays_of_a_thread) {
   EXPECT_TRUE(has(text, "Y[i + u * 4] = s[3 - i];")) << text;
 }
 
+TEST(print_c, asynchronous_stores_are_copies_in_cuda_and_stores_in_opencl) {
+  const ir::Program program = parsed(R"(program p {
+  input X: f32[4, 66]
+  input H: f16[4, 64]
+  output Y: f32[4, 64]
+  phase {
+    parallel b in 0..4 {
+      alloc shared s: f32[64] { alloc shared h: f16[64] { alloc shared u: f32[64] {
+        thread t in 0..16 {
+          vectorized v in 0..4 { async s[t * 4 + v] = X[b, t * 4 + v] }
+          vectorized v in 0..4 { async h[t * 4 + v] = select(b < 3, H[b, t * 4 + v], f16(0)) }
+          vectorized v in 0..2 { async u[t * 2 + v] = select(t + v < 9, X[b, t * 2 + v], 0.0) }
+          async h[t] = H[b, t]
+        }
+        commit
+        wait 0
+        barrier
+        thread t in 0..16 { for i in 0..4 { Y[b, i * 16 + t] = s[i * 16 + t] + f32(h[t]) + u[t] } }
+      } } }
+    }
+  }
+}
+)");
+  const std::string cuda = text_of(program, Dialect::kCuda);
+  // A row of X begins at a multiple of 8 bytes.
+  EXPECT_TRUE(has(cuda, "copy_async_8(&s[t * 4 + v], &X[b * 66 + t * 4 + v], true);")) << cuda;
+  EXPECT_TRUE(has(cuda, "copy_async_8(&h[t * 4], &H[b * 64 + t * 4], b < 3);")) << cuda;
+  EXPECT_TRUE(has(cuda, "copy_async_4(&u[t * 2 + v], &X[b * 66 + t * 2 + v], t + v < 9);")) << cuda;
+  EXPECT_TRUE(has(cuda, "h[t] = H[b * 64 + t];")) << "two bytes are too few: " << cuda;
+  EXPECT_TRUE(has(cuda, "commit_copies();\n  wait_copies<0>();\n  __sync")) << cuda;
+  EXPECT_FALSE(has(cuda, "copy_async_16"));
+  const std::string opencl = text_of(program);
+  EXPECT_TRUE(has(opencl, "h[t] = H[b * 64 + t];")) << opencl;
+  EXPECT_FALSE(has(opencl, "copies"));
+}
+
 TEST(print_c, the_program_is_verified) {
   const Result<Source> source =
       print_c(of_phase(kXandY, "thread t in 0..64 { barrier  Y[t] = X[t] }"), Dialect::kOpenCl);

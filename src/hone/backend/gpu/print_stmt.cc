@@ -43,10 +43,15 @@ void StmtPrinter::statement(const StmtNode& s, bool last) {
     case StmtKind::kStore: return vectors_.store(s);
     case StmtKind::kAlloc: return alloc(s, last);
     case StmtKind::kBarrier: return barrier(s);
-    // A hint, and copies that are there when they have been made.
-    case StmtKind::kPrefetch:
+    case StmtKind::kPrefetch: return;  // a hint
     case StmtKind::kCommit:
-    case StmtKind::kWait: return;
+      if (context_.is_cuda())
+        out_.line(fmt::format("{}();", context_.functions.use("commit_copies")));
+      return;
+    case StmtKind::kWait:
+      if (context_.is_cuda())
+        out_.line(fmt::format("{}<{}>();", context_.functions.use("wait_copies"), s.count));
+      return;
     default: HONE_ASSERT(false, "a statement that block_shape() refuses");
   }
 }

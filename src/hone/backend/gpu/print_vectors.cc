@@ -40,7 +40,7 @@ Expr added_to_itself(const StmtNode& s) {
 const StmtNode* only_store(const StmtNode& loop) {
   if (loop.body.size() != 1 || loop.body[0]->kind != StmtKind::kStore) return nullptr;
   const StmtNode& store = *loop.body[0];
-  bool independent = !store.async;
+  bool independent = true;
   const auto check = [&](const Expr& e) {
     ir::visit(e, [&](const Expr& n) {
       if (n->op == Op::kLoad && n->buffer == store.buffer && !equal(n->args, store.indices))
@@ -52,9 +52,50 @@ const StmtNode* only_store(const StmtNode& loop) {
   return independent ? &store : nullptr;
 }
 
+// What an asynchronous store copies: an element, or zero if the guard does not hold. The guard is
+// null if there is none.
+struct AsyncSource {
+  Expr load, guard;
+};
+AsyncSource source_of(const StmtNode& s) {
+  return s.value->op == Op::kSelect ? AsyncSource{s.value->args[1], s.value->args[0]}
+                                    : AsyncSource{s.value, nullptr};
+}
+
 }  // namespace
 
+bool VectorPrinter::is_async(const StmtNode& s, int64_t bytes) const {
+  const Expr load = source_of(s).load;
+  return s.async && context_.is_cuda() && (bytes == 4 || bytes == 8 || bytes == 16) &&
+         load->op == Op::kLoad && load->type == s.buffer->dtype && memory_.is_param(*load->buffer);
+}
+
+void VectorPrinter::async_copy(const StmtNode& s, int64_t bytes) {
+  const AsyncSource source = source_of(s);
+  const std::string_view name = context_.functions.use(fmt::format("copy_async_{}", bytes));
+  out_.line(fmt::format("{}(&{}, &{}, {});", name, exprs_.element(s.buffer, s.indices),
+                        exprs_.element(source.load->buffer, source.load->args),
+                        source.guard ? exprs_.print(source.guard) : "true"));
+}
+
+// Lanes that are one aligned vector on both sides, under one condition, are one copy.
+bool VectorPrinter::async_chunks(const Lanes& lanes) {
+  const StmtNode& store = *lanes.store;
+  const int64_t bytes = dtype_bytes(store.buffer->dtype) * lanes.count;
+  const AsyncSource source = source_of(store);
+  if (!is_async(store, bytes) || (source.guard && ir::uses(source.guard, lanes.loop->var.get())) ||
+      !is_vector(store.buffer, store.indices, lanes) ||
+      !is_vector(source.load->buffer, source.load->args, lanes))
+    return false;
+  chunks(lanes, [&](const Expr& first) {
+    async_copy(*ir::substitute(lanes.loop->body[0], {{lanes.loop->var, first}}), bytes);
+  });
+  return true;
+}
+
 void VectorPrinter::store(const StmtNode& s) {
+  const int64_t bytes = dtype_bytes(s.buffer->dtype);
+  if (is_async(s, bytes)) return async_copy(s, bytes);
   const std::string place = exprs_.element(s.buffer, s.indices);
   if (const Expr added = added_to_itself(s))
     return out_.line(fmt::format("{} += {};", place, exprs_.print(added)));
@@ -140,6 +181,8 @@ bool VectorPrinter::loop(const StmtNode& s) {
   for (const int count : {16, 8, 4, 2}) {
     Lanes lanes = {&s, store, count, {}};
     if (s.extent->int_value % count != 0) continue;
+    if (async_chunks(lanes)) return true;
+    if (is_async(*store, dtype_bytes(store->buffer->dtype))) continue;  // element by element
     if (count > 4) {
       if (copy(lanes)) return true;
       continue;

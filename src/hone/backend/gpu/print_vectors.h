@@ -40,6 +40,10 @@ class VectorPrinter {
   // Returns whether `count` lanes of an access are one aligned vector.
   [[nodiscard]] bool is_vector(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices,
                                const Lanes& lanes) const;
+  // Returns whether the copy of this many bytes that a store makes is an asynchronous one.
+  [[nodiscard]] bool is_async(const ir::StmtNode& s, int64_t bytes) const;
+  void async_copy(const ir::StmtNode& s, int64_t bytes);
+  bool async_chunks(const Lanes& lanes);
   void chunk(Lanes& lanes, const ir::Expr& first);
   bool copy(const Lanes& lanes);
   void chunks(const Lanes& lanes, const auto& print_chunk);
