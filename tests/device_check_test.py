@@ -38,6 +38,13 @@ class Bundle(Case):
         return self.call(self.bundle / "scripts" / "device_check.sh", "--device", "opencl-pocl", "--small", "--seconds", "400", "--out", self.out, *options,
                          env=environment)
 
+    def test_without_a_driver_each_part_says_so(self):
+        environment = os.environ | {"PYTHON": sys.executable, "LD_LIBRARY_PATH": "", "CUDA_VISIBLE_DEVICES": ""}
+        self.call(self.bundle / "scripts" / "device_check.sh", "--out", self.out, "--only", "machine", "tests", "products", "models", "tuning", env=environment)
+        for part in ("machine", "tests", "products", "models", "tuning"):
+            self.assertEqual(self.result(part)["status"], "skipped", part)
+            self.assertIn("there is no device cuda", self.result(part)["reason"])
+
     def result(self, part):
         return json.loads((self.out / f"{part}.json").read_text())
 

@@ -121,5 +121,6 @@ def measure(result, setting, compiled):
             try:
                 columns = (measure_compiled if compiled else measure_eager)(setting, name, batch, torch)
             except RuntimeError as problem:
-                columns = {"problem": str(problem)}
+                parts.row_failed(result, row, problem)
+                continue
             result.add(row, **columns, rival=reason or ("torch.compile" if compiled else "PyTorch eager"))

@@ -149,7 +149,8 @@ def measure(result, setting, operators):
             try:
                 columns = measure_row(setting, operator, tuned, torch)
             except RuntimeError as problem:
-                columns = {"problem": str(problem)}
+                parts.row_failed(result, name, problem)
+                continue
             if rate and "bytes_per_second" in columns:
                 columns |= {"copy_bytes_per_second": rate, "share_of_copy": columns["bytes_per_second"] / rate}
             result.add(name, **columns, rival=reason or "PyTorch eager")

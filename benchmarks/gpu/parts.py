@@ -19,6 +19,17 @@ class CannotRun(Exception):
     """The reason why a part does not run here, in one line."""
 
 
+class LostDevice(Exception):
+    """After some errors the driver fails whatever the process asks for: another process goes on."""
+
+
+def row_failed(result, name, problem):
+    """Adds the row. Problems of hone's process are of the row alone."""
+    result.add(name, problem=" ".join(str(problem).split())[:300])
+    if "CUDA" in str(problem) and not str(problem).startswith("hone: "):
+        raise LostDevice(str(problem))
+
+
 @dataclass
 class Setting:
     device: str  # its name for hone
@@ -63,13 +74,13 @@ def hone(setting, *arguments, limit=None):
 
 
 def described(setting):
-    """What hone says of the device."""
+    """What hone says of the device, if it is here."""
     for device in hone(setting, "devices"):
-        if device["name"] == setting.device and "missing" not in device:
+        if device["name"] == setting.device:
+            if "missing" in device:
+                raise CannotRun(device["missing"])
             return device
-    done = run(setting, os.environ.get("HONE") or program("bin/hone", "tools/hone/hone"), "devices")
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if setting.device in line]
-    raise CannotRun(lines[-1].strip() if lines else f"hone devices lists no '{setting.device}'")
+    raise CannotRun(f"hone knows no device {setting.device}")
 
 
 def torch_or_none(setting):
@@ -103,12 +114,13 @@ def test_command(name, setting):
 
 def tests(result, setting):
     """GoogleTest programs; a row each."""
+    described(setting)
     for name in list(TESTS)[:1] if setting.small else TESTS:
         if not result.has(name):
             begin = time.monotonic()
             done = run(setting, *test_command(name, setting))
             count = {word: int(found[1]) if (found := re.search(rf"\[ +{word} +\] (\d+) test", done.stdout)) else 0 for word in ("PASSED", "SKIPPED", "FAILED")}
-            problem = "" if done.returncode == 0 and count["PASSED"] > 0 else " ".join(re.findall(r"\[ +FAILED +\] (\S+)", done.stdout)) or f"code {done.returncode}"
+            problem = "" if done.returncode == 0 and count["PASSED"] > 0 else " ".join(re.findall(r"\[ +FAILED +\] (\S+)", done.stdout)) or f"none passed, code {done.returncode}"
             if problem:
                 (setting.folder("tests") / f"{name}.txt").write_text(done.stdout + done.stderr)
             result.add(name, passed=count["PASSED"], skipped=count["SKIPPED"], failed=count["FAILED"], seconds=round(time.monotonic() - begin, 1), problem=problem)
@@ -118,6 +130,7 @@ def sanitizer(result, setting):
     """The smallest tests under compute-sanitizer's tools."""
     if setting.kind != "cuda":
         raise CannotRun("compute-sanitizer is of CUDA only")
+    described(setting)
     sanitizers = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
     if sanitizers is None:
         raise CannotRun("there is no compute-sanitizer")
@@ -136,6 +149,7 @@ def tuning(result, setting):
     """A whole model tuned from nothing: seconds until the library is on disk, and how fast candidates are compiled and measured."""
     import networks
 
+    described(setting)
     for name in ("small",) if setting.small else ("resnet18", "bert_base_s128"):
         if result.has(name):
             continue
@@ -146,7 +160,7 @@ def tuning(result, setting):
             report = hone(setting, "tune", model, "-o", setting.folder("tuning") / f"{name}.so", "--device", setting.device, "--budget", f"{budget}s",
                           "--db", setting.folder("tuning") / f"{name}.db", "--no-check")
         except RuntimeError as problem:
-            result.add(name, problem=str(problem))
+            row_failed(result, name, problem)
             continue
         seconds = time.monotonic() - begin
         result.add(name, budget_seconds=budget, seconds=round(seconds, 1), trials=report["trials"], trials_per_second=round(report["trials"] / seconds, 1))
