@@ -23,7 +23,7 @@ trap 'rm -rf "$scratch"' EXIT
 known_devices() {
   "$hone" devices --json | python3 -c '
 import json, sys
-bytes_of = {device["name"]: device["vector_bytes"] for device in json.load(sys.stdin)}
+bytes_of = {device["name"]: device["vector_bytes"] for device in json.load(sys.stdin) if "vector_bytes" in device}
 print("host host-avx2" if bytes_of["host"] > bytes_of["host-avx2"] else "host")'
 }
 
