@@ -18,26 +18,33 @@ bool is_thread_loop(const StmtNode& s) {
   return s.kind == StmtKind::kFor && ir::is_thread_loop(s.for_kind);
 }
 // Returns why there is no code for a statement; null if there is.
-const char* missing_code(const StmtNode& s) {
+const char* missing_code(const StmtNode& s, Dialect dialect) {
   switch (s.kind) {
     case StmtKind::kExtern: return "there is no code for functions";
-    case StmtKind::kMatrix: return "there is no code for matrix instructions yet";
+    case StmtKind::kMatrix:
+      if (dialect == Dialect::kCuda) break;
+      return "there is no code for matrix instructions in OpenCL C";
     case StmtKind::kBoxCopy:
     case StmtKind::kArrive:
     case StmtKind::kAwait: return "there is no code for signals yet";
     case StmtKind::kRoles: return "there is no code for roles of warps yet";
     default: break;
   }
-  if (s.kind != StmtKind::kFor || s.for_kind != ForKind::kWarp) return nullptr;
+  if (s.kind != StmtKind::kFor || s.for_kind != ForKind::kWarp || dialect == Dialect::kCuda)
+    return nullptr;
   const bool lanes_only = std::all_of(s.body.begin(), s.body.end(), [](const Stmt& child) {
     return child->kind == StmtKind::kBarrier ||
            (child->kind == StmtKind::kFor && ir::is_thread_loop(child->for_kind));
   });
-  return lanes_only ? nullptr : "there is no code for what a warp does together yet";
+  return lanes_only ? nullptr : "there is no code for what a warp does together in OpenCL C";
 }
 
 // Finds the number of loops over threads around the first access of a buffer, from `depth` on.
 bool find_depth(const StmtNode& s, const ir::Buffer* b, size_t depth, size_t& found) {
+  // What lanes give to a matrix instruction is theirs.
+  const bool in_box = std::any_of(s.boxes.begin(), s.boxes.end(),
+                                  [&](const ir::Box& box) { return box.buffer.get() == b; });
+  if (in_box) return found = depth + 1, true;
   bool accesses = s.kind == StmtKind::kStore && s.buffer.get() == b;
   ir::for_each_expr(s, [&](const ir::Expr& e) {
     ir::visit(e, [&](const ir::Expr& n) { accesses = accesses || n->buffer.get() == b; });
@@ -50,14 +57,9 @@ bool find_depth(const StmtNode& s, const ir::Buffer* b, size_t depth, size_t& fo
 
 class Analysis {
  public:
-  Result<BlockShape> run(const ir::Phase& phase) && {
-    ir::for_each_stmt(*phase.body, [&](const StmtNode& s) {
-      if (const char* missing = missing_code(s); missing != nullptr && status_.ok())
-        status_ = {Code::kUnsupported, missing};
-    });
-    HONE_RETURN_IF_ERROR(status_);
-    shape_.threads = threads_of(*phase.body);
-    statement(*phase.body);
+  Result<BlockShape> run(const StmtNode& body) && {
+    shape_.threads = threads_of(body);
+    statement(body);
     HONE_RETURN_IF_ERROR(status_);
     return std::move(shape_);
   }
@@ -121,6 +123,15 @@ int64_t shared_size(const ir::Buffer& buffer) {
   return (std::max<int64_t>(buffer.bytes(), 1) + 15) / 16 * 16;
 }
 
-Result<BlockShape> block_shape(const ir::Phase& phase) { return Analysis().run(phase); }
+Status check_statements(const StmtNode& body, Dialect dialect) {
+  Status status;
+  ir::for_each_stmt(body, [&](const StmtNode& s) {
+    if (const char* missing = missing_code(s, dialect); missing != nullptr && status.ok())
+      status = {Code::kUnsupported, missing};
+  });
+  return status;
+}
+
+Result<BlockShape> block_shape(const StmtNode& body) { return Analysis().run(body); }
 
 }  // namespace hone::backend::gpu

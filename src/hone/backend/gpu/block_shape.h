@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "hone/backend/gpu/dialect.h"
 #include "hone/base/status.h"
 #include "hone/ir/stmt.h"
 
@@ -18,9 +19,11 @@ struct BlockShape {
   int64_t private_bytes = 0;                  // arrays of a thread that live at the same time
 };
 
-// Looks at a phase of a program that ir::verify() accepts. It is an error if the phase has a
-// statement that there is no code for.
-[[nodiscard]] Result<BlockShape> block_shape(const ir::Phase& phase);
+// Returns an error if the body of a phase, which ir::verify() accepts, has a statement that there
+// is no code for.
+[[nodiscard]] Status check_statements(const ir::StmtNode& body, Dialect dialect);
+// Looks at the body of a phase whose statements have code, after spread_over_lanes() for CUDA.
+[[nodiscard]] Result<BlockShape> block_shape(const ir::StmtNode& body);
 
 // Returns how many threads the loops over threads in a statement span; 1 if there are none.
 [[nodiscard]] int64_t threads_of(const ir::StmtNode& s);

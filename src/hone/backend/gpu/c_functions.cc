@@ -187,6 +187,96 @@ constexpr Function kFunctions[] = {
      "  asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(newest) : \"memory\");\n"
      "}\n",
      ""},
+    // What the four lanes that have a row of a matrix exchange.
+    {"quad_sum", kNone,
+     "FUNCTION float quad_sum(float x) {\n"
+     "  const uint quad = 15u << (threadIdx.x & 28);\n"
+     "  const float y = __shfl_xor_sync(quad, x, 1);\n"
+     "  x = x + y;\n"
+     "  const float z = __shfl_xor_sync(quad, x, 2);\n"
+     "  return x + z;\n"
+     "}\n",
+     ""},
+    {"quad_max", kNone,
+     "FUNCTION float quad_max(float x) {\n"
+     "  const uint quad = 15u << (threadIdx.x & 28);\n"
+     "  const float y = __shfl_xor_sync(quad, x, 1);\n"
+     "  x = x > y ? x : y;\n"
+     "  const float z = __shfl_xor_sync(quad, x, 2);\n"
+     "  return x > z ? x : z;\n"
+     "}\n",
+     ""},
+    {"quad_min", kNone,
+     "FUNCTION float quad_min(float x) {\n"
+     "  const uint quad = 15u << (threadIdx.x & 28);\n"
+     "  const float y = __shfl_xor_sync(quad, x, 1);\n"
+     "  x = x < y ? x : y;\n"
+     "  const float z = __shfl_xor_sync(quad, x, 2);\n"
+     "  return x < z ? x : z;\n"
+     "}\n",
+     ""},
+    // Matrix instructions and their operands (print_matrix.h).
+    {"load_matrix_2", kNone,
+     "FUNCTION void load_matrix_2(uint (&to)[2], const ushort* from) {\n"
+     "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\" : "
+     "\"=r\"(to[0]), \"=r\"(to[1]) : \"r\"((uint)__cvta_generic_to_shared(from)) : \"memory\");\n"
+     "}\n",
+     ""},
+    {"load_matrix_2_transposed", kNone,
+     "FUNCTION void load_matrix_2_transposed(uint (&to)[2], const ushort* from) {\n"
+     "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];\" : "
+     "\"=r\"(to[0]), \"=r\"(to[1]) : \"r\"((uint)__cvta_generic_to_shared(from)) : \"memory\");\n"
+     "}\n",
+     ""},
+    {"load_matrix_4", kNone,
+     "FUNCTION void load_matrix_4(uint (&to)[4], const ushort* from) {\n"
+     "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\" : "
+     "\"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3]) : \"r\"((uint)__cvta_generic_to_shared(from)) : \"memory\");\n"
+     "}\n",
+     ""},
+    {"load_matrix_4_transposed", kNone,
+     "FUNCTION void load_matrix_4_transposed(uint (&to)[4], const ushort* from) {\n"
+     "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\" : "
+     "\"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3]) : \"r\"((uint)__cvta_generic_to_shared(from)) : \"memory\");\n"
+     "}\n",
+     ""},
+    {"tf32_of_float", kNone,
+     "FUNCTION uint tf32_of_float(float x) {\n"
+     "  uint y;\n"
+     "  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));\n"
+     "  return y;\n"
+     "}\n",
+     ""},
+    {"two_halves", kNone,
+     "FUNCTION uint two_halves(ushort low, ushort high) { return (uint)low | (uint)high << 16; }\n",
+     ""},
+    {"matrix_f16", kNone,
+     "FUNCTION void matrix_f16(float& d0, float& d1, float& d2, float& d3, const uint (&a)[4], "
+     "uint b0, uint b1) {\n"
+     "  asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+     "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\" : \"+f\"(d0), \"+f\"(d1), "
+     "\"+f\"(d2), \"+f\"(d3) : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), "
+     "\"r\"(b0), \"r\"(b1));\n"
+     "}\n",
+     ""},
+    {"matrix_bf16", kNone,
+     "FUNCTION void matrix_bf16(float& d0, float& d1, float& d2, float& d3, const uint (&a)[4], "
+     "uint b0, uint b1) {\n"
+     "  asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+     "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\" : \"+f\"(d0), \"+f\"(d1), "
+     "\"+f\"(d2), \"+f\"(d3) : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), "
+     "\"r\"(b0), \"r\"(b1));\n"
+     "}\n",
+     ""},
+    {"matrix_tf32", kNone,
+     "FUNCTION void matrix_tf32(float& d0, float& d1, float& d2, float& d3, const uint (&a)[4], "
+     "uint b0, uint b1) {\n"
+     "  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+     "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\" : \"+f\"(d0), \"+f\"(d1), "
+     "\"+f\"(d2), \"+f\"(d3) : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), "
+     "\"r\"(b0), \"r\"(b1));\n"
+     "}\n",
+     ""},
 };
 
 std::vector<std::string_view> words(std::string_view text) {

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "hone/backend/gpu/cubin.h"
 #include "hone/backend/gpu/kernel_runner_testing.h"
 #include "hone/backend/gpu/nvrtc.h"
 #include "hone/backend/results_testing.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
+#include "hone/ir/visit.h"
 
 namespace hone::backend::gpu::testing {
 
@@ -95,6 +97,12 @@ class CudaTest : public ::testing::Test {
     ASSERT_TRUE(kernels.ok()) << kernels.status().message();
     ++added_;
     kernels_ += kernels->size();
+    for (const Kernel& kernel : *kernels) {
+      const bool matrices =
+          ir::any_stmt(*program.phases[kernel.phase].body,
+                       [](const ir::StmtNode& s) { return s.kind == ir::StmtKind::kMatrix; });
+      if (matrices) with_matrices_.push_back(kernel.symbol);
+    }
   }
   // Returns what was made for the last architecture.
   Cubin expect_compiled(const std::vector<std::string>& architectures = {"sm_80", "sm_90a"}) {
@@ -107,6 +115,8 @@ class CudaTest : public ::testing::Test {
           cubin->data.starts_with("\x7f"
                                   "ELF"));
       EXPECT_EQ(cubin->kernels.size(), kernels_);
+      for (const std::string& symbol : with_matrices_)
+        EXPECT_GT(count_instructions(cubin->data, symbol).value().matrix, 0) << symbol;
       last = *std::move(cubin);
     }
     return last;
@@ -116,6 +126,7 @@ class CudaTest : public ::testing::Test {
  private:
   SourcePrinter printer_ = SourcePrinter(Dialect::kCuda);
   size_t kernels_ = 0;
+  std::vector<std::string> with_matrices_;  // kernels that must have matrix instructions
 };
 
 }  // namespace hone::backend::gpu::testing

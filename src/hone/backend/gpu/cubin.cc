@@ -59,7 +59,9 @@ void count(uint64_t instruction, CubinInstructions& out) {
     case 0x108: ++out.arithmetic; break;    // MUFU: exponentials, roots, sines
     case 0x181: ++out.global_load; break;   // LDG
     case 0x186: ++out.global_store; break;  // STG
-    case 0x03b:                             // LDSM: a matrix
+    case 0x03b:
+      ++out.load_matrix;  // LDSM, a load, too
+      [[fallthrough]];
     case 0x184: ++out.shared_load; break;   // LDS
     case 0x188: ++out.shared_store; break;  // STS
     case 0x183:                             // LDL

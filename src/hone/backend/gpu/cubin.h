@@ -18,7 +18,8 @@ struct CubinInstructions {
   int arithmetic = 0;  // other operations on floats, and functions
   int global_load = 0, global_store = 0;
   int shared_load = 0, shared_store = 0;
-  int local = 0;  // loads and stores of arrays of a thread, and of registers that ran out
+  int load_matrix = 0;  // those of the loads from shared memory that are ldmatrix
+  int local = 0;        // loads and stores of arrays of a thread, and of registers that ran out
   int async_copy = 0;
   int barrier = 0;
   int64_t bytes = 0;  // size of the kernel's code

@@ -44,10 +44,13 @@ TEST_F(Cuda, random_programs_are_compiled) {
   expect_compiled();
 }
 
-// Returns a kernel that is written by hand (ir/passes/gpu/sketches), with its barriers.
-ir::Program sketch(const std::string& name) {
-  const Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
+// Returns a kernel that is written by hand (ir/passes/gpu/sketches), with its barriers. Elements of
+// half precision become those of another type.
+ir::Program sketch(const std::string& name, const std::string& type = "f16") {
+  Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
   EXPECT_TRUE(text.ok()) << text.status().message();
+  for (size_t at = text->find("f16"); at != std::string::npos; at = text->find("f16", at + 4))
+    text->replace(at, 3, type);
   const Result<ir::Program> made = ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(*text));
   EXPECT_TRUE(made.ok()) << made.status().message();
   return *made;
@@ -62,6 +65,38 @@ TEST_F(Cuda, asynchronous_stores_become_asynchronous_copies) {
     EXPECT_GE(found.async_copy, 4) << arch;
     EXPECT_EQ(found.global_load, 0) << arch << ": all operands are copied";
     EXPECT_EQ(found.local, 0) << arch;
+  }
+}
+
+// What instructions a matrix product must have, on both architectures.
+struct Expected {
+  const char* name;
+  const char* type;
+  int matrix;        // matrix instructions
+  bool from_shared;  // operands come by ldmatrix
+  bool copies;       // operands come to shared memory by copies of 4 bytes or more
+};
+TEST_F(Cuda, matrix_statements_become_matrix_instructions) {
+  const Expected expected[] = {
+      {"matrix_product", "f16", 16, true, true},   {"matrix_product", "bf16", 16, true, true},
+      {"matrix_product", "f32", 32, false, true},  {"flash_attention", "f16", 4, true, false},
+      {"flash_attention", "bf16", 4, true, false}, {"flash_attention", "f32", 8, false, true}};
+  for (const Expected& e : expected) add(sketch(e.name, e.type));
+  ASSERT_EQ(added_, 6);
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Cubin cubin = expect_compiled({arch});
+    ASSERT_FALSE(cubin.data.empty());
+    for (size_t i = 0; i < std::size(expected); ++i) {
+      SCOPED_TRACE(fmt::format("{} of {} for {}", expected[i].name, expected[i].type, arch));
+      const CubinInstructions found =
+          count_instructions(cubin.data, fmt::format("k{}_0", i)).value();
+      // Loops with a known number of iterations may be unrolled.
+      EXPECT_GE(found.matrix, expected[i].matrix);
+      EXPECT_EQ(found.matrix % expected[i].matrix, 0);
+      EXPECT_EQ(found.load_matrix > 0, expected[i].from_shared);
+      EXPECT_EQ(found.async_copy > 0, expected[i].copies);
+      EXPECT_EQ(found.local, 0) << "fragments are in registers";
+    }
   }
 }
 
@@ -185,6 +220,15 @@ extern "C" __global__ void matrix(float* y, unsigned a, unsigned b) {
                : "r"(a), "r"(b), "r"(a), "r"(b), "r"(a), "r"(b));
   y[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
 }
+extern "C" __global__ void load_matrix(const float* x, unsigned* y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  unsigned a;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+               : "=r"(a) : "r"((unsigned)__cvta_generic_to_shared(&s[threadIdx.x * 4 % 64])));
+  y[threadIdx.x] = a;
+}
 extern "C" __global__ void copies(const float4* x, float* y) {
   __shared__ float4 s[32];
   const unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
@@ -214,6 +258,8 @@ extern "C" __global__ void copies(const float4* x, float* y) {
     EXPECT_GT(of("local").local, 1);
     EXPECT_EQ(of("matrix").matrix, 1);
     EXPECT_EQ(of("copies").async_copy, 1);
+    EXPECT_EQ(of("load_matrix").load_matrix, 1);
+    EXPECT_EQ(of("load_matrix").shared_load, 1);
     EXPECT_LT(of("one_fma").all, of("one_fma").bytes / 16) << "what does nothing is not counted";
     EXPECT_EQ(count_instructions(cubin->data, "none").status().message(),
               "the cubin has no section .text.none");

@@ -7,6 +7,7 @@
 
 #include "hone/backend/gpu/block_shape.h"
 #include "hone/backend/gpu/print_stmt.h"
+#include "hone/backend/gpu/warp_lanes.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/scalar.h"
 #include "hone/ir/verifier.h"
@@ -39,6 +40,7 @@ Uses uses_of(const ir::StmtNode& body) {
       uses.used.insert(s.buffer.get());
       uses.written.insert(s.buffer.get());
     }
+    for (const ir::Box& box : s.boxes) uses.used.insert(box.buffer.get());
     ir::for_each_expr(s, [&](const ir::Expr& e) {
       ir::visit(e, [&](const ir::Expr& n) {
         if (n->op == ir::Op::kLoad) uses.used.insert(n->buffer.get());
@@ -94,7 +96,12 @@ class KernelPrinter {
 
   Result<Kernel> print(size_t phase, std::string& text) {
     const ir::Phase& p = program_.phases[phase];
-    HONE_ASSIGN_OR_RETURN(shape_, block_shape(p));
+    HONE_RETURN_IF_ERROR(check_statements(*p.body, context_.dialect));
+    ir::Stmt body = p.body;
+    if (context_.is_cuda()) {
+      HONE_ASSIGN_OR_RETURN(body, spread_over_lanes(p.body));
+    }
+    HONE_ASSIGN_OR_RETURN(shape_, block_shape(*body));
     HONE_RETURN_IF_ERROR(check_sizes());
     kernel_ = {fmt::format("{}_{}", options_.symbol_prefix, phase),
                phase,
@@ -103,10 +110,10 @@ class KernelPrinter {
                shape_.shared_bytes,
                0,
                shape_.private_bytes};
-    const Uses uses = uses_of(*p.body);
+    const Uses uses = uses_of(*body);
     signature(uses);
     shared_arrays();
-    StmtPrinter(context_, memory_, shape_, out_).phase(*p.body);
+    StmtPrinter(context_, memory_, shape_, out_).phase(*body);
     out_.close();
     HONE_RETURN_IF_ERROR(context_.status);
     text = std::move(out_).take();

@@ -130,7 +130,7 @@ TEST(print_c, what_cannot_be_printed_is_one_error) {
                               "alloc fragment d: f32[16, 8] { alloc shared a: f32[16, 8] {\n"
                               "thread t in 0..32 { a[t // 8, t % 8] = X[t] }\n"
                               "matrix d[0 : 16, 0 : 8] += a[0 : 16, 0 : 8] * a[0 : 8, 0 : 8] } }"),
-                     "there is no code for matrix instructions yet");
+                     "there is no code for matrix instructions in OpenCL C");
   expect_unsupported(of_phase(kXandY, "alloc stack s: f32[70000] { s[0] = X[0]  Y[0] = s[0] }"),
                      "each of 1 threads has arrays of 280000 bytes, expected 262144 at most");
   expect_unsupported(

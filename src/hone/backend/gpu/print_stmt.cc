@@ -52,7 +52,12 @@ void StmtPrinter::statement(const StmtNode& s, bool last) {
       if (context_.is_cuda())
         out_.line(fmt::format("{}<{}>();", context_.functions.use("wait_copies"), s.count));
       return;
-    default: HONE_ASSERT(false, "a statement that block_shape() refuses");
+    case StmtKind::kMatrix: return matrices_.print(s);
+    case StmtKind::kExtern: {  // an exchange between lanes (warp_lanes.h)
+      const std::string place = exprs_.element(s.buffers[0], {});
+      return out_.line(fmt::format("{} = {}({});", place, context_.functions.use(s.name), place));
+    }
+    default: HONE_ASSERT(false, "a statement that check_statements() refuses");
   }
 }
 

@@ -8,6 +8,7 @@
 #include "hone/backend/gpu/block_shape.h"
 #include "hone/backend/gpu/code_writer.h"
 #include "hone/backend/gpu/print_expr.h"
+#include "hone/backend/gpu/print_matrix.h"
 #include "hone/backend/gpu/print_vectors.h"
 
 namespace hone::backend::gpu {
@@ -20,7 +21,8 @@ class StmtPrinter {
         shape_(shape),
         out_(out),
         exprs_(context, memory),
-        vectors_(context, memory, exprs_, out) {}
+        vectors_(context, memory, exprs_, out),
+        matrices_(context, memory, exprs_, out) {}
   // Prints the body of a phase; a parallel loop around it is the grid.
   void phase(const ir::StmtNode& body);
 
@@ -46,6 +48,7 @@ class StmtPrinter {
   CodeWriter& out_;
   ExprPrinter exprs_;
   VectorPrinter vectors_;
+  MatrixPrinter matrices_;
   bool all_warps_ = false;  // inside a loop over all warps of the block
   int64_t span_ = 0;  // threads of an iteration of the loop over threads around; 0 outside of them
 };

@@ -72,6 +72,13 @@ TEST(sketches, a_product_on_cores_with_two_stages) {
   EXPECT_EQ(expect_all_barriers_needed(made.program), 2);
 }
 
+TEST(sketches, a_product_by_matrix_instructions_of_warps) {
+  const SketchRun made = run_sketch("matrix_product");
+  ASSERT_FALSE(made.args.empty());
+  expect_product(made.args);
+  EXPECT_EQ(expect_all_barriers_needed(made.program), 2);
+}
+
 TEST(sketches, attention_with_a_running_softmax) {
   const SketchRun made = run_sketch("flash_attention");
   ASSERT_FALSE(made.args.empty());
