@@ -120,6 +120,25 @@ TEST(c_interface, refuses_options_that_it_does_not_know) {
   api.destroy(model);
 }
 
+// A caller may set all fields one by one.
+TEST(c_interface, reads_only_fields_of_the_options) {
+  const Api api;
+  hone_model* model = nullptr;
+  hone_model_options options;
+  std::memset(&options, 0xAB, sizeof options);
+  options.size = sizeof options;
+  options.num_threads = 1;
+  options.spin_ns = 0;
+  options.parallel_for = nullptr;
+  options.pool = nullptr;
+  options.device = 0;
+  EXPECT_NE(api.create_with(&model, &options), 0);
+  EXPECT_STREQ(api.last_error(nullptr), "the options are those of a later version");
+  options.reserved = 0;
+  ASSERT_EQ(api.create_with(&model, &options), 0) << api.last_error(nullptr);
+  api.destroy(model);
+}
+
 std::vector<float> outputs_of(const Api& api, hone_model* model) {
   const std::vector<float> x = testing::filter_input(4);
   std::vector<float> y(2 * kLength);

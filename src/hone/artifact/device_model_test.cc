@@ -98,7 +98,7 @@ class Library {
 // Runs on host arrays and compares; the arrays lie at an address that is not aligned.
 void expect_right(const Library& library, hone_model* model, float seed, bool host) {
   const std::vector<float> x = filter_input(seed);
-  std::vector<float> y(kLength + 1), found(kLength + 1);
+  std::vector<float> y(kLength + 1), found(kLength + 1, -7.5F);
   const void* inputs[] = {x.data()};
   void* outputs[] = {y.data() + 1, found.data() + 1};
   ASSERT_EQ(library.run(model, inputs, outputs), 0) << library.last_error(model);
@@ -111,7 +111,9 @@ void expect_right(const Library& library, hone_model* model, float seed, bool ho
   ASSERT_EQ(library.output_shape(model, 1, &rank, &shape), 0);
   EXPECT_EQ(rank, 1);
   ASSERT_EQ(shape[0], std::ssize(positive));
-  EXPECT_EQ(std::vector<float>(&found[1], &found[1] + shape[0]), positive);
+  const auto end = found.begin() + 1 + shape[0];
+  EXPECT_EQ(std::vector<float>(found.begin() + 1, end), positive);
+  EXPECT_EQ(std::count(end, found.end(), -7.5F), found.end() - end) << "the rest is the caller's";
 }
 
 class OnDevice : public ::testing::TestWithParam<std::pair<DeviceKind, bool>> {
@@ -354,6 +356,84 @@ TEST_F(CudaArrays, are_used_where_they_are) {
   library.destroy(model);
 }
 
+// Each thread has its own stream of that handle.
+TEST_F(CudaArrays, runs_in_streams_of_one_handle_follow_each_other) {
+  using runtime::testing::Buffer;
+  const Library library(device_spec(DeviceKind::kCuda, false, ""));
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  void* stream = reinterpret_cast<void*>(uintptr_t{2});  // CU_STREAM_PER_THREAD
+  Buffer x(*device_, 4096), y(*device_, 4096), others(*device_, 2 * 4096);
+  const std::vector<float> first = filter_input(1), second = filter_input(2);
+  ASSERT_TRUE(runtime::testing::put(*device_, x, first));
+  ASSERT_TRUE(runtime::testing::put(*device_, others, second));
+  const auto run = [&](uint64_t from, uint64_t to) {
+    const void* inputs[] = {reinterpret_cast<void*>(from)};
+    void* outputs[] = {reinterpret_cast<void*>(to)};
+    EXPECT_EQ(library.run_device(model, inputs, outputs, stream), 0) << library.last_error(model);
+  };
+  run(x.get().handle, y.get().handle);
+  std::thread([&] {
+    run(others.get().handle, others.get().handle + 4096);
+    EXPECT_TRUE(runtime::device_use_stream(*device_, stream));
+    EXPECT_TRUE(runtime::device_synchronize(*device_));
+    runtime::device_use_own_stream(*device_);
+  }).join();
+  EXPECT_EQ(runtime::testing::take<float>(*device_, y, kLength), device_output(first));
+  EXPECT_EQ(runtime::testing::take<float>(*device_, others, kLength, 4096), device_output(second));
+  library.destroy(model);
+}
+
+TEST_F(CudaArrays, that_were_freed_are_refused) {
+  using runtime::testing::Buffer;
+  const Library library(device_spec(DeviceKind::kCuda, false, ""));
+  hone_model* model = nullptr;
+  ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+  const Buffer y(*device_, 4096);
+  auto x = std::make_unique<Buffer>(*device_, 4096);
+  ASSERT_TRUE(runtime::testing::put(*device_, *x, filter_input(0)));
+  const void* inputs[] = {reinterpret_cast<void*>(x->get().handle)};
+  void* outputs[] = {reinterpret_cast<void*>(y.get().handle)};
+  ASSERT_EQ(library.run_device(model, inputs, outputs, nullptr), 0) << library.last_error(model);
+  ASSERT_TRUE(runtime::device_use_stream(*device_, nullptr));
+  ASSERT_TRUE(runtime::device_synchronize(*device_));
+  runtime::device_use_own_stream(*device_);
+  x.reset();
+  EXPECT_NE(library.run_device(model, inputs, outputs, nullptr), 0);
+  EXPECT_EQ(std::string(library.last_error(model)).find("input 'x': the pointer is to"), 0U);
+  library.destroy(model);
+}
+
+// A run with a step of the host is done when the call returns, also the copies to arrays that are
+// not aligned, and also if all shapes are known.
+TEST_F(CudaArrays, hold_the_results_of_a_run_with_a_step_of_the_host) {
+  using runtime::testing::Buffer;
+  ArtifactSpec spec = device_spec(DeviceKind::kCuda, true, read_file(test_file(HONE_TEST_KERNELS)));
+  for (const bool varying : {true, false}) {
+    if (!varying) {
+      spec.outputs.pop_back();
+      spec.steps.pop_back();
+    }
+    const Library library(spec);
+    hone_model* model = nullptr;
+    ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
+    Buffer x(*device_, 4096), y(*device_, 4096), found(*device_, 4096);
+    const std::vector<float> values = filter_input(6);
+    ASSERT_TRUE(runtime::testing::put(*device_, x, values));
+    const void* inputs[] = {reinterpret_cast<void*>(x.get().handle)};
+    void* outputs[] = {reinterpret_cast<char*>(y.get().handle) + 4,
+                       reinterpret_cast<char*>(found.get().handle) + 4};
+    ASSERT_EQ(library.run_device(model, inputs, outputs, nullptr), 0) << library.last_error(model);
+    // This stream does not wait for the default one.
+    EXPECT_EQ(runtime::testing::take<float>(*device_, y, kLength, 4), device_output(values));
+    const std::vector<float> positive = positives(values);
+    if (varying) {
+      EXPECT_EQ(runtime::testing::take<float>(*device_, found, positive.size(), 4), positive);
+    }
+    library.destroy(model);
+  }
+}
+
 TEST_F(CudaArrays, run_in_the_stream_of_a_caller_with_steps_of_the_host) {
   using runtime::testing::Buffer;
   const Library library(
@@ -375,6 +455,16 @@ TEST_F(CudaArrays, run_in_the_stream_of_a_caller_with_steps_of_the_host) {
   ASSERT_EQ(library.output_shape(model, 1, &rank, &shape), 0);
   EXPECT_EQ(shape[0], std::ssize(positive));
   library.destroy(model);
+}
+
+TEST(device_models, say_that_there_is_no_driver) {
+  const std::string missing = no_device(DeviceKind::kCuda);
+  if (missing.empty()) GTEST_SKIP() << "there is a device";
+  const Library library(device_spec(DeviceKind::kCuda, false, ""));
+  hone_model_options options = {};
+  options.size = sizeof options;
+  for (options.device = 0; options.device < 3; ++options.device)
+    EXPECT_EQ(library.create_error(options), missing);
 }
 
 TEST(device_models, that_cannot_start_say_why) {

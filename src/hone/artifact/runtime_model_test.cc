@@ -313,6 +313,12 @@ TEST(model, starts_with_zeroed_regions) {
   }
 }
 
+TEST(model, refuses_a_kernel_without_code) {
+  Fixture fixture(nullptr);
+  EXPECT_EQ(fixture.create(1), nullptr);
+  EXPECT_STREQ(fixture.message, "damaged model: a kernel has no code");
+}
+
 TEST(model, refuses_bad_images) {
   Fixture fixture(add_one);
   EXPECT_EQ(fixture.create(-1), nullptr);

@@ -22,6 +22,10 @@ namespace {
 
 constexpr size_t kOldestOptions = offsetof(hone_model_options, device);  // those of version 2
 
+// No padding at the end: fields of later versions follow at once.
+static_assert(sizeof(hone_model_options) ==
+              offsetof(hone_model_options, reserved) + sizeof hone_model_options::reserved);
+
 thread_local char create_error[kErrorBytes];
 
 Model* unwrap(const hone_model* model) {
@@ -89,6 +93,7 @@ int hone_model_create_with(hone_model** out, const hone_model_options* given) {
   // A program of an earlier version has a shorter struct.
   hone_model_options known = {};
   __builtin_memcpy(&known, given, given->size < sizeof known ? given->size : sizeof known);
+  if (known.reserved != 0) return fail_to_create("the options are those of a later version");
   return create(out, {.num_threads = known.num_threads,
                       .spin_ns = known.spin_ns == 0  ? -1
                                  : known.spin_ns < 0 ? 0

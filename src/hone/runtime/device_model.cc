@@ -68,24 +68,27 @@ int find_device(const PlanHeader& plan, int wanted, char* message) {
   char first_why[kErrorBytes] = "";
   const char* name = plan_string(plan, plan.device_name);
   const int count = device_count(plan.device, why);
-  if (wanted < 0 || wanted > (count == 0 ? 1 : count)) {
+  if (count == 0) {
+    say(message, "%s", why);
+    return -1;
+  }
+  if (wanted < 0 || wanted > count) {
     say(message, "there is no device %d, but %d, from 1 on", wanted, count);
     return -1;
   }
   for (int i = 0; i < count; ++i) {
     DeviceProperties found;
     if (wanted > 0 && i + 1 != wanted) continue;
-    if (!device_describe(plan.device, i, found, why)) break;
-    if (wanted == 0 && strstr(found.name, name) == nullptr &&
-        strstr(found.platform, name) == nullptr)
-      continue;
-    if (runs_code(plan, found, why)) return i;
+    if (device_describe(plan.device, i, found, why)) {
+      if (wanted == 0 && strstr(found.name, name) == nullptr &&
+          strstr(found.platform, name) == nullptr)
+        continue;
+      if (runs_code(plan, found, why)) return i;
+    }
     if (first_why[0] == '\0') snprintf(first_why, sizeof first_why, "%s", why);
   }
   if (first_why[0] != '\0')
     say(message, "%s", first_why);
-  else if (why[0] != '\0')
-    say(message, "%s", why);
   else
     say(message, "none of the %d devices here is named '%s'", count, name);
   return -1;
@@ -184,6 +187,7 @@ void leave_device(DeviceModel& self) {
 }
 
 void destroy(DeviceModel* self) {
+  const FloatMode mode;
   if (self->device != nullptr && self->process == getpid()) leave_device(*self);
   device_close(self->device);
   free_segments(self->segments);
@@ -199,6 +203,7 @@ void destroy(DeviceModel* self) {
 }
 
 bool choose(DeviceModel& self, const int32_t* steps, int32_t count) {
+  const FloatMode mode;
   Segments segments;
   if (!cut_segments(*self.model->plan, steps, count, segments)) return false;
   release_graphs(self);
@@ -364,16 +369,22 @@ void bind_arrays(DeviceModel& self, const DeviceArgument* arrays) {
   }
 }
 
-// Goes on in the stream. If it is another one than that of the last run, that run must be done
-// first: they share the memory.
-bool enter_stream(DeviceModel& self, bool callers, void* stream) {
-  const bool same = callers == self.last_is_callers && stream == self.last_stream;
-  if (!same && !device_wait(*self.device, self.last)) return false;
-  self.last_is_callers = callers;
-  self.last_stream = stream;
-  if (callers) return device_use_stream(*self.device, stream);
+// Goes on in the model's own stream, when the last run in a stream of a caller is done: the runs
+// share the memory.
+bool enter_own_stream(DeviceModel& self) {
+  if (self.last_is_callers && !device_wait(*self.device, self.last)) return false;
+  self.last_is_callers = false;
   device_use_own_stream(*self.device);
   return true;
+}
+
+// Goes on in a stream of the caller, which waits for the last run. A handle does not tell whether
+// that one was in the same stream: a handle is used again for another stream, and one of them
+// stands for a stream of each thread.
+bool enter_stream(DeviceModel& self, void* stream) {
+  self.last_is_callers = true;
+  self.last_stream = stream;
+  return device_use_stream(*self.device, stream) && device_wait_in_stream(*self.device, self.last);
 }
 
 // Times are measured by events if the model asks for a profile.
@@ -398,28 +409,45 @@ bool read_times(DeviceModel& self) {
   return true;
 }
 
-// Fetches the shapes that depend on the data. Returns whether there are any.
-bool fetch_shapes(DeviceModel& self, bool& failed) {
+bool has_varying_shapes(const PlanHeader& plan) {
+  for (uint32_t i = 0; i < plan.num_outputs; ++i)
+    if (plan_output(plan, static_cast<int>(i)).actual_shape >= 0) return true;
+  return false;
+}
+
+// Fetches the shapes that depend on the data, and waits for them.
+bool fetch_shapes(DeviceModel& self) {
   const PlanHeader& plan = *self.model->plan;
-  bool any = false;
+  if (!has_varying_shapes(plan)) return true;
   for (uint32_t i = 0; i < plan.num_outputs; ++i) {
     const PlanTensor& output = plan_output(plan, static_cast<int>(i));
-    if (output.actual_shape < 0) continue;
-    any = true;
-    failed = failed || !device_download(*self.device, self.model->arena + output.actual_shape,
-                                        self.arena, output.actual_shape, 8 * output.rank);
+    if (output.actual_shape >= 0 &&
+        !device_download(*self.device, self.model->arena + output.actual_shape, self.arena,
+                         output.actual_shape, 8 * output.rank))
+      return false;
   }
-  return any;
+  return device_synchronize(*self.device);
+}
+
+// Returns the bytes of an output whose shape was fetched: what is behind them was never written.
+int64_t actual_bytes(const DeviceModel& self, int output) {
+  const PlanTensor& tensor = plan_output(*self.model->plan, output);
+  if (tensor.actual_shape < 0 || tensor.bytes == 0) return tensor.bytes;
+  const int64_t* most = plan_table<int64_t>(*self.model->plan, tensor.shape);
+  const int64_t* actual = model_output_shape(*self.model, output);
+  int64_t bytes = tensor.bytes;
+  for (int32_t d = 0; d < tensor.rank; ++d) bytes /= most[d] > 0 ? most[d] : 1;
+  for (int32_t d = 0; d < tensor.rank; ++d)
+    bytes *= actual[d] < 0 || actual[d] > most[d] ? most[d] : actual[d];
+  return bytes;
 }
 
 // The part of a run that is the same wherever the arrays are.
-int run_bound(DeviceModel& self, bool wait) {
+int run_bound(DeviceModel& self) {
   if (!prepare_events(self)) return model_fail(*self.model, "out of memory");
   const int result = run_segments(self);
   if (result != 0) return result;
-  bool failed = false;
-  if (fetch_shapes(self, failed) || self.events != nullptr) wait = true;
-  if (failed || (wait && !device_synchronize(*self.device))) return fail(self);
+  if (!fetch_shapes(self)) return fail(self);
   return self.events == nullptr || read_times(self) ? 0 : fail(self);
 }
 
@@ -440,17 +468,17 @@ int settled(DeviceModel& self, int result) {
 
 int run_with_copies(DeviceModel& self, const void* const* inputs, void* const* outputs) {
   const PlanHeader& plan = *self.model->plan;
-  if (!enter_stream(self, false, nullptr)) return fail(self);
+  if (!enter_own_stream(self)) return fail(self);
   bind_arrays(self, self.own_arrays);
   const int num_inputs = static_cast<int>(plan.num_inputs);
   for (int i = 0; i < num_inputs; ++i)
     if (!device_upload(*self.device, self.arrays, self.own_arrays[i].offset, inputs[i],
                        tensor_at(plan, i).bytes))
       return fail(self);
-  if (run_bound(self, false) != 0) return 1;
-  for (int i = num_inputs; i < num_tensors(plan); ++i)
-    if (!device_download(*self.device, outputs[i - num_inputs], self.arrays,
-                         self.own_arrays[i].offset, tensor_at(plan, i).bytes))
+  if (run_bound(self) != 0) return 1;
+  for (int i = 0; i < num_tensors(plan) - num_inputs; ++i)
+    if (!device_download(*self.device, outputs[i], self.arrays,
+                         self.own_arrays[num_inputs + i].offset, actual_bytes(self, i)))
       return fail(self);
   return device_synchronize(*self.device) ? 0 : fail(self);
 }
@@ -467,8 +495,7 @@ bool place_array(DeviceModel& self, int tensor, const void* pointer, DeviceArgum
   const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
   out = self.own_arrays[tensor];
   if (what.bytes == 0) return true;
-  const bool known = self.bound[tensor].buffer == address;
-  if (!known && !device_check_pointer(*self.device, pointer)) {
+  if (!device_check_pointer(*self.device, pointer)) {
     say(self.model->error, "%s '%s': %s",
         tensor < static_cast<int>(self.model->plan->num_inputs) ? "input" : "output",
         plan_string(*self.model->plan, what.name), device_error(*self.device));
@@ -481,7 +508,8 @@ bool place_array(DeviceModel& self, int tensor, const void* pointer, DeviceArgum
 // Copies the arrays that are not aligned to the model's own memory, or from there.
 bool copy_arrays(DeviceModel& self, const void* const* arrays, int first, int count, bool to_own) {
   for (int i = 0; i < count; ++i) {
-    const int64_t bytes = tensor_at(*self.model->plan, first + i).bytes;
+    const int64_t bytes =
+        to_own ? tensor_at(*self.model->plan, first + i).bytes : actual_bytes(self, i);
     if (self.bound[first + i].buffer != self.arrays.handle || bytes == 0) continue;
     const DeviceBuffer given = {reinterpret_cast<uintptr_t>(arrays[i]), bytes};
     const int64_t own = self.own_arrays[first + i].offset;
@@ -492,16 +520,24 @@ bool copy_arrays(DeviceModel& self, const void* const* arrays, int first, int co
   return true;
 }
 
+// Returns whether the caller of a run in its stream finds all done.
+bool must_wait(const DeviceModel& self) {
+  for (int32_t i = 0; i < self.segments.count; ++i)
+    if (!self.segments.list[i].on_device) return true;
+  return has_varying_shapes(*self.model->plan);
+}
+
 int run_in_stream(DeviceModel& self, const void* const* inputs, void* const* outputs,
                   void* stream) {
   const int num_inputs = static_cast<int>(self.model->plan->num_inputs);
   const int num_outputs = static_cast<int>(self.model->plan->num_outputs);
-  if (!enter_stream(self, true, stream)) return fail(self);
+  if (!enter_stream(self, stream)) return fail(self);
   bind_arrays(self, self.given);
   if (!copy_arrays(self, inputs, 0, num_inputs, true)) return fail(self);
-  if (run_bound(self, false) != 0) return 1;
+  if (run_bound(self) != 0) return 1;
   const bool ended = copy_arrays(self, outputs, num_inputs, num_outputs, false) &&
-                     device_record(*self.device, self.last);
+                     device_record(*self.device, self.last) &&
+                     (!must_wait(self) || device_synchronize(*self.device));
   return ended ? 0 : fail(self);
 }
 

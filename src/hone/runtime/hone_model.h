@@ -37,6 +37,7 @@ typedef struct hone_model_options {
   /* For a model that was compiled for a GPU: which one of its kind, counted from 1 in the order of
    * CUDA or, GPUs first, of OpenCL; 0 = the first that its code runs on. Since version 3. */
   int device;
+  int reserved; /* 0 */
 } hone_model_options;
 
 int hone_model_create_with(hone_model** out, const hone_model_options* options);
@@ -58,8 +59,8 @@ int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank
 int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs);
 /* The same, for a model of CUDA, on arrays in the memory of its device (others are refused), in a
  * CUstream or cudaStream_t, where null is the default stream. Returns when the work is in the
- * stream, unless a step runs on the host or a shape depends on the data: then when it is done. An
- * object whose stream changes waits for the last run first. Since version 3, as the next two. */
+ * stream, unless a step runs on the host or a shape depends on the data: then when it is done. Runs
+ * of one object follow each other, also in several streams. Since version 3, as the next two. */
 int hone_model_run_device(hone_model* model, const void* const* inputs, void* const* outputs,
                           void* stream);
 /* The name of the device; "" for a model of CPUs. */

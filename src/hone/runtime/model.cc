@@ -156,6 +156,10 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    if (!runs_on_device(plan, step) && model.image.kernels[step.kernel] == nullptr) {
+      say(message, "damaged model: a kernel has no code");
+      return false;
+    }
     model.phases[i] = {model.image.kernels[step.kernel],
                        model.arguments + step.first_argument,
                        step.num_tiles,

@@ -17,8 +17,9 @@ struct DeviceRunner;
 struct ModelImage {
   const void* plan = nullptr;  // 8-byte aligned
   uint64_t plan_bytes = 0;
-  const hone_kernel* kernels = nullptr;  // PlanHeader::num_kernels of them; null on a device
-  const void* weights = nullptr;         // PlanHeader::weight_bytes, 64-byte aligned
+  // PlanHeader::num_kernels of them, where those that run on a device are null.
+  const hone_kernel* kernels = nullptr;
+  const void* weights = nullptr;  // PlanHeader::weight_bytes, 64-byte aligned
   // Runs what the plan puts on a device (runtime/device_model.h). It is passed in, so that the
   // library of a model for CPUs is linked without it.
   const DeviceRunner* devices = nullptr;

@@ -364,6 +364,14 @@ bool wait(Device& device, const DeviceEvent& event) {
                    "running kernels");
 }
 
+bool wait_in_stream(Device& device, const DeviceEvent& event) {
+  CudaDevice& cuda = opened(device);
+  const Current current(cuda);
+  return succeeded(
+      device, cuda.api.stream_wait_event(cuda.stream, reinterpret_cast<Event>(event.handle), 0),
+      "waiting for another stream");
+}
+
 void release_event(Device& device, const DeviceEvent& event) {
   CudaDevice& cuda = opened(device);
   const Current current(cuda);
@@ -431,11 +439,12 @@ bool check_pointer(Device& device, const void* pointer) {
 
 }  // namespace
 
-const Driver kCudaDriver = {count_devices, describe,  open_device,  close_device,  allocate,
-                            free_buffer,   upload,    download,     copy,          zero,
-                            synchronize,   load,      unload,       find_function, release_function,
-                            launch,        record,    elapsed,      wait,          release_event,
-                            begin_graph,   end_graph, launch_graph, release_graph, use_stream,
-                            check_pointer};
+const Driver kCudaDriver = {
+    count_devices,  describe,     open_device,  close_device,  allocate,
+    free_buffer,    upload,       download,     copy,          zero,
+    synchronize,    load,         unload,       find_function, release_function,
+    launch,         record,       elapsed,      wait,          release_event,
+    begin_graph,    end_graph,    launch_graph, release_graph, use_stream,
+    wait_in_stream, check_pointer};
 
 }  // namespace hone::runtime

@@ -102,6 +102,7 @@ struct Api {
   FunctionOf<Result(Event*, unsigned)> create_event;
   FunctionOf<Result(Event, Stream)> record_event;
   FunctionOf<Result(Event)> wait_event;
+  FunctionOf<Result(Stream, Event, unsigned)> stream_wait_event;
   FunctionOf<Result(float*, Event, Event)> elapsed;
   FunctionOf<Result(Event)> destroy_event;
   FunctionOf<Result(Module*, const void*, unsigned, JitOption*, void**)> load_module;

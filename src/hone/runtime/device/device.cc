@@ -207,6 +207,11 @@ bool device_wait(Device& device, const DeviceEvent& event) {
   return event.handle == 0 || device.driver->wait(device, event);
 }
 
+bool device_wait_in_stream(Device& device, const DeviceEvent& event) {
+  if (device.driver->wait_in_stream == nullptr) return needs_cuda(device, "the stream of a caller");
+  return event.handle == 0 || device.driver->wait_in_stream(device, event);
+}
+
 void device_release(Device& device, DeviceEvent& event) {
   if (event.handle != 0) device.driver->release_event(device, event);
   event = {};

@@ -104,6 +104,8 @@ struct DeviceEvent {
 [[nodiscard]] bool device_elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to,
                                   double& seconds);
 [[nodiscard]] bool device_wait(Device& device, const DeviceEvent& event);
+// CUDA only. Later work in the stream runs after the event, which may be in another stream.
+[[nodiscard]] bool device_wait_in_stream(Device& device, const DeviceEvent& event);
 void device_release(Device& device, DeviceEvent& event);
 
 // CUDA only. What is put into the stream between begin and end is not run but recorded as a graph,

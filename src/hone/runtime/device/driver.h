@@ -41,6 +41,7 @@ struct Driver {
   bool (*launch_graph)(Device& device, const DeviceGraph& graph);
   void (*release_graph)(Device& device, const DeviceGraph& graph);
   void (*use_stream)(Device& device, bool own, void* stream);
+  bool (*wait_in_stream)(Device& device, const DeviceEvent& event);
   bool (*check_pointer)(Device& device, const void* pointer);
 };
 

@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hone/runtime/device/cuda_api.h"
@@ -24,11 +26,13 @@ using Clock = std::chrono::steady_clock;
 // The types that the interface only names.
 struct ContextTag {};
 struct StreamTag {
-  std::vector<Work> work;
+  std::deque<Work> work;
+  int64_t begun = 0, put = 0;  // of all work so far
   GraphTag* recorded = nullptr;
 };
 struct EventTag {
   StreamTag* stream = nullptr;
+  int64_t place = 0;  // of the work that records it
   Clock::time_point time;
 };
 struct FunctionTag {
@@ -55,6 +59,8 @@ constexpr int64_t kElements = 1000;  // of the kernels but add
 std::recursive_mutex mutex;  // one call at a time
 ContextTag context;
 StreamTag default_stream;
+std::map<std::thread::id, StreamTag> thread_streams;
+std::vector<Stream> unused_streams;  // destroyed; the next that are made get their handles
 std::map<Pointer, size_t> allocations;
 thread_local std::vector<Context> current;
 int graph_launches = 0;
@@ -87,18 +93,31 @@ const std::map<std::string, FunctionTag> kKernels = {
                     floats(b[2])[i] = w[0] * p[i] + w[1] * p[i + 1] + w[2] * p[i + 2];
                 }}}};
 
-StreamTag& stream_of(Stream stream) { return stream == nullptr ? default_stream : *stream; }
-
-void run_all(StreamTag& stream) {
-  std::vector<Work> work;
-  work.swap(stream.work);
-  for (const Work& one : work) one();
+StreamTag& stream_of(Stream stream) {
+  constexpr uintptr_t kPerThread = 2;
+  if (reinterpret_cast<uintptr_t>(stream) == kPerThread)
+    return thread_streams[std::this_thread::get_id()];
+  return stream == nullptr ? default_stream : *stream;
 }
+
+// Runs the work of a stream up to this place in it.
+void run_until(StreamTag& stream, int64_t place) {
+  while (stream.begun < place) {
+    const Work work = std::move(stream.work.front());
+    stream.work.pop_front();
+    ++stream.begun;
+    work();
+  }
+}
+
+void run_all(StreamTag& stream) { run_until(stream, stream.put); }
 
 // Puts work into a stream, or into the graph that it records.
 Result put(Stream stream, Work work) {
   StreamTag& into = stream_of(stream);
-  (into.recorded != nullptr ? into.recorded->work : into.work).push_back(std::move(work));
+  if (into.recorded != nullptr) return into.recorded->work.push_back(std::move(work)), kSuccess;
+  into.work.push_back(std::move(work));
+  ++into.put;
   return kSuccess;
 }
 
@@ -208,7 +227,10 @@ Result cuPointerGetAttribute(void* out, PointerAttribute which, Pointer pointer)
 
 Result cuStreamCreate(Stream* out, unsigned) {
   ENTER;
-  return *out = new StreamTag, kSuccess;
+  if (unused_streams.empty()) return *out = new StreamTag, kSuccess;
+  *out = unused_streams.back();
+  unused_streams.pop_back();
+  return kSuccess;
 }
 Result cuStreamSynchronize(Stream stream) {
   ENTER;
@@ -217,8 +239,7 @@ Result cuStreamSynchronize(Stream stream) {
 }
 Result cuStreamDestroy_v2(Stream stream) {
   ENTER;
-  run_all(*stream);
-  return delete stream, kSuccess;
+  return unused_streams.push_back(stream), kSuccess;  // its work still runs
 }
 Result cuEventCreate(Event* out, unsigned) {
   ENTER;
@@ -226,12 +247,19 @@ Result cuEventCreate(Event* out, unsigned) {
 }
 Result cuEventRecord(Event event, Stream stream) {
   ENTER;
+  put(stream, [=] { event->time = Clock::now(); });
   event->stream = &stream_of(stream);
-  return put(stream, [=] { event->time = Clock::now(); });
+  event->place = event->stream->put;
+  return kSuccess;
+}
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  ENTER;
+  if (event->stream == nullptr) return kSuccess;
+  return put(stream, [from = event->stream, place = event->place] { run_until(*from, place); });
 }
 Result cuEventSynchronize(Event event) {
   ENTER;
-  if (event->stream != nullptr) run_all(*event->stream);
+  if (event->stream != nullptr) run_until(*event->stream, event->place);
   return kSuccess;
 }
 Result cuEventElapsedTime(float* milliseconds, Event from, Event to) {
@@ -241,7 +269,7 @@ Result cuEventElapsedTime(float* milliseconds, Event from, Event to) {
 }
 Result cuEventDestroy_v2(Event event) {
   ENTER;
-  if (event->stream != nullptr) run_all(*event->stream);
+  if (event->stream != nullptr) run_until(*event->stream, event->place);
   return delete event, kSuccess;
 }
 
