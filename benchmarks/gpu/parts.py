@@ -154,7 +154,7 @@ def tuning(result, setting):
         if result.has(name):
             continue
         model = networks.model_file(name, setting)
-        budget = max(2, min(120, int(setting.left / 2 - 5)))
+        budget = 15 if setting.small else max(2, min(120, int(setting.left / 2 - 5)))
         begin = time.monotonic()
         try:
             report = hone(setting, "tune", model, "-o", setting.folder("tuning") / f"{name}.so", "--device", setting.device, "--budget", f"{budget}s",
