@@ -236,9 +236,10 @@ TEST(warp_lanes, lanes_compute_what_the_warp_does) {
 std::string error_of(const std::string& statements) {
   const ir::Program program = ir::testing::parsed(
       "program p {\n  input X: f32[64, 64]\n  output Y: f32[64, 64]\n  phase {\n"
-      "alloc fragment d: f32[2, 16, 16] { alloc fragment r: f32[2, 16] {\n"
+      "alloc fragment d: f32[2, 16, 16] { alloc fragment r: f32[2, 16] { alloc fragment e: "
+      "f32[2, 12] {\n"
       "warp w in 0..2 {" +
-      statements + "} } } } }\n");
+      statements + "} } } } } }\n");
   EXPECT_TRUE(ir::verify(program).ok()) << ir::verify(program).message();
   return spread_over_lanes(program.phases[0].body).status().message();
 }
@@ -253,6 +254,8 @@ TEST(warp_lanes, what_has_no_code_is_an_error) {
   EXPECT_EQ(error_of("for i in 0..12 { r[w, i] = 0.0 }"),
             "there is no code for the loop i over elements of a warp, which is none over whole "
             "tiles of rows or columns");
+  EXPECT_EQ(error_of("for i in 0..12 { e[w, i] = 0.0 }"),
+            "there is no code for e, whose rows or columns in a warp are no multiple of 8");
   EXPECT_EQ(error_of("for i in 0..16 { for j in 0..16 { r[w, i] = r[w, i] * d[w, i, j] } }"),
             "there is no code for the store of r in the loop j, which is no sum, maximum or "
             "minimum of rows");

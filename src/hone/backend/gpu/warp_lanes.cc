@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "hone/backend/gpu/matrix_layout.h"
+#include "hone/backend/gpu/warp_fragments.h"
 #include "hone/ir/gpu/matrix_box.h"
 #include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/linear.h"
@@ -29,71 +30,6 @@ bool is_loop(const StmtNode& s, ForKind kind) {
   return s.kind == StmtKind::kFor && s.for_kind == kind;
 }
 
-// A fragment that the lanes of warps have together.
-struct Fragment {
-  BufferPtr spread;     // its form with a dimension of lanes
-  size_t owned = 0;     // leading dimensions that say which warp's an element is
-  bool rows = false;    // it has rows
-  bool matrix = false;  // it has rows and columns
-  // The dimensions in the fragment itself.
-  [[nodiscard]] size_t row(size_t rank) const { return rank - (matrix ? 2 : 1); }
-};
-using Fragments = std::map<const Buffer*, Fragment>;  // looked up only
-
-// Returns the fragment's form, without its buffer if it has none.
-Fragment spread_fragment(const Buffer& b, size_t owned) {
-  Fragment f = {nullptr, owned, b.shape.size() > owned, b.shape.size() > owned + 1};
-  std::vector<int64_t> shape = b.shape;
-  const size_t rank = shape.size();
-  if (f.rows) {
-    int64_t& m = shape[f.row(rank)];
-    if (m % kTileRows != 0) return f;
-    m /= kTileRows;
-  }
-  if (f.matrix) {
-    int64_t& n = shape[rank - 1];
-    if (n % kTileColumns != 0) return f;
-    n = n / kTileColumns * kOwnColumns;
-  }
-  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(owned), ir::kWarpThreads);
-  f.spread = ir::make_buffer(b.name, b.dtype, std::move(shape), Scope::kFragment);
-  return f;
-}
-
-// Calls f(buffer, indices) for each access of a statement and below.
-template <typename F>
-void for_each_access(const StmtNode& statement, const F& f) {
-  ir::for_each_stmt(statement, [&](const StmtNode& s) {
-    if (s.kind == StmtKind::kStore) f(s.buffer, s.indices);
-    for (const ir::Box& box : s.boxes) f(box.buffer, box.indices);
-    ir::for_each_expr(s, [&](const Expr& e) {
-      ir::visit(e, [&](const Expr& n) {
-        if (n->op == Op::kLoad) f(n->buffer, n->args);
-      });
-    });
-  });
-}
-
-// Finds the fragments that warps access outside of loops over lanes.
-void find_fragments(const StmtNode& s, size_t loops, bool warp, Fragments& found) {
-  const auto note = [&](const BufferPtr& b) {
-    if (warp && b && b->scope == Scope::kFragment && !found.contains(b.get()))
-      found.emplace(b.get(), spread_fragment(*b, loops));
-  };
-  if (s.kind == StmtKind::kStore) note(s.buffer);
-  for (const ir::Box& box : s.boxes) note(box.buffer);
-  ir::for_each_expr(s, [&](const Expr& e) {
-    ir::visit(e, [&](const Expr& n) {
-      if (n->op == Op::kLoad) note(n->buffer);
-    });
-  });
-  if (s.kind == StmtKind::kFor && ir::is_thread_loop(s.for_kind)) {
-    ++loops;
-    warp = s.for_kind == ForKind::kWarp;
-  }
-  for (const Stmt& child : s.body) find_fragments(*child, loops, warp, found);
-}
-
 // Returns whether lanes cannot do a statement each by itself.
 bool is_together(const StmtNode& s) {
   return ir::any_stmt(s, [](const StmtNode& n) {
@@ -114,32 +50,24 @@ bool same_indices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
                     [](const Expr& x, const Expr& y) { return ir::equal(x, y); });
 }
 
-int64_t count_loads(const StmtNode& s, const Buffer* buffer) {
+int64_t count_accesses(const StmtNode& s, const Buffer* buffer) {
   int64_t count = 0;
-  ir::for_each_stmt(s, [&](const StmtNode& n) {
-    ir::for_each_expr(n, [&](const Expr& e) {
-      ir::visit(e,
-                [&](const Expr& l) { count += l->op == Op::kLoad && l->buffer.get() == buffer; });
-    });
-  });
+  for_each_access(
+      s, [&](const BufferPtr& b, const std::vector<Expr>&) { count += b.get() == buffer; });
   return count;
 }
 
 // Returns whether one loop nest of a warp stores memory that another of its iterations may access.
 bool has_hazard(const StmtNode& nest) {
   bool hazard = false;
-  std::map<const Buffer*, const StmtNode*> stores;
+  std::map<const Buffer*, const StmtNode*> stores;  // looked up only
   ir::for_each_stmt(nest, [&](const StmtNode& s) {
     if (s.kind != StmtKind::kStore || !in_memory(*s.buffer)) return;
     if (!stores.emplace(s.buffer.get(), &s).second) hazard = true;
   });
-  ir::for_each_stmt(nest, [&](const StmtNode& s) {
-    ir::for_each_expr(s, [&](const Expr& e) {
-      ir::visit(e, [&](const Expr& n) {
-        const auto store = n->op == Op::kLoad ? stores.find(n->buffer.get()) : stores.end();
-        if (store != stores.end() && !same_indices(n->args, store->second->indices)) hazard = true;
-      });
-    });
+  for_each_access(nest, [&](const BufferPtr& buffer, const std::vector<Expr>& indices) {
+    const auto store = stores.find(buffer.get());
+    if (store != stores.end() && !same_indices(indices, store->second->indices)) hazard = true;
   });
   return hazard;
 }
@@ -171,11 +99,12 @@ double neutral(Op op) {
 class Spreader {
  public:
   Result<Stmt> run(const Stmt& phase) && {
-    find_fragments(*phase, 0, false, fragments_);
-    for (const auto& [buffer, f] : fragments_) {
-      if (!f.spread)
-        fail("{}, which has rows and columns of a warp that are no multiples of 8", buffer->name);
-    }
+    fragments_ = find_fragments(*phase);
+    ir::for_each_stmt(*phase, [&](const StmtNode& s) {
+      const Fragment* f = s.kind == StmtKind::kAlloc ? fragment(s.buffer) : nullptr;
+      if (f != nullptr && !f->spread)
+        fail("{}, whose rows or columns in a warp are no multiple of 8", s.buffer->name);
+    });
     if (!status_.ok()) return status_;
     Stmt made = of_block(phase);
     if (!status_.ok()) return status_;
@@ -404,7 +333,7 @@ class Spreader {
                std::any_of(s.indices.begin(), s.indices.end(),
                            [&](const Expr& i) { return ir::uses(i, n.var.get()); });
       });
-      if (!r || !f->rows || uses_inner || count_loads(loop, s.buffer.get()) != 1) {
+      if (!r || !f->rows || uses_inner || count_accesses(loop, s.buffer.get()) != 2) {
         fail("the store of {} in the loop {}, which is no sum, maximum or minimum of rows",
              s.buffer->name, loop.var->name);
         return;
