@@ -278,6 +278,20 @@ TEST_P(OnDevice, a_failed_run_leaves_the_arrays_alone) {
   library.destroy(model);
 }
 
+TEST_P(OnDevice, a_step_with_other_arguments_than_its_kernel_is_refused) {
+  ArtifactSpec wrong = spec();
+  wrong.steps[0].arguments.pop_back();
+  const Library library(wrong);
+  hone_model_options options = {};
+  options.size = sizeof options;
+  const std::string error = library.create_error(options);
+  if (kind() == DeviceKind::kCuda && graph_launches() < 0 && error.empty())
+    GTEST_SKIP() << "drivers of CUDA before 12.4 do not know a kernel's parameters";
+  EXPECT_EQ(error, kind() == DeviceKind::kOpenCl
+                       ? "a kernel has 7 parameters, expected 5 for its 2 arguments"
+                       : "a kernel has 4 parameters, expected 3 for its 2 arguments");
+}
+
 class OnDeviceAlone : public OnDevice {};
 
 INSTANTIATE_TEST_SUITE_P(kinds, OnDeviceAlone,
@@ -492,8 +506,8 @@ TEST(device_models, that_cannot_start_say_why) {
   EXPECT_NE(create_error(spec).find("kernel pad has blocks of 1048576 threads"), std::string::npos)
       << create_error(spec);
   spec = device_spec(DeviceKind::kOpenCl, false, kernels);
-  spec.arena_bytes = int64_t{1} << 50;
-  EXPECT_NE(create_error(spec).find("no buffers of 1125899906842624 bytes"), std::string::npos)
+  spec.arena_bytes = int64_t{1} << 45;
+  EXPECT_NE(create_error(spec).find("no buffers of 35184372088832 bytes"), std::string::npos)
       << create_error(spec);
 }
 

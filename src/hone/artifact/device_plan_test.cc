@@ -78,6 +78,25 @@ TEST(device_plan, is_checked_whole) {
   expect_refused([&](PlanHeader& p) { module(p).code += 8; }, "this is no code for devices");
 }
 
+TEST(device_plan, steps_of_the_device_have_few_arguments) {
+  ArtifactSpec spec = testing::device_spec(DeviceKind::kCuda, true, "");
+  const auto add_arguments = [&](ArtifactStep& step) {
+    while (step.arguments.size() <= runtime::kMaxDeviceArguments)
+      step.arguments.push_back(step.arguments[0]);
+  };
+  add_arguments(spec.steps[1]);
+  Result<std::string> plan = encode_plan(spec);
+  ASSERT_TRUE(plan.ok()) << "the step is the host's: " << plan.status().message();
+  const PlanHeader& header = header_of(*plan);
+  const_cast<runtime::PlanStep*>(plan_table<runtime::PlanStep>(header, header.steps))[1].kernel = 0;
+  EXPECT_STREQ(check(*plan), "a step of the plan is out of range");
+  add_arguments(spec.steps[0]);
+  plan = encode_plan(spec);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().message(),
+            "step scale has 129 arguments, on a device at most 128 are possible");
+}
+
 TEST(device_plan, needs_the_bytes_that_steps_of_the_host_touch) {
   ArtifactSpec spec = testing::device_spec(DeviceKind::kOpenCl, true, "");
   spec.steps[1].arguments[0].bytes = -1;

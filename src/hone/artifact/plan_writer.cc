@@ -6,6 +6,7 @@
 #include "hone/base/round_up.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/device/code.h"
+#include "hone/runtime/device/device.h"
 
 namespace hone::artifact {
 namespace {
@@ -71,6 +72,10 @@ Status check_step(const ArtifactSpec& spec, const ArtifactStep& step,
   if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= spec.kernel_symbols.size())
     return invalid("step {} has kernel {}, but there are {}", step.name, step.kernel,
                    spec.kernel_symbols.size());
+  if (places[static_cast<size_t>(step.kernel)].entry != nullptr &&
+      step.arguments.size() > static_cast<size_t>(runtime::kMaxDeviceArguments))
+    return invalid("step {} has {} arguments, on a device at most {} are possible", step.name,
+                   step.arguments.size(), runtime::kMaxDeviceArguments);
   const bool needs_bytes = works_on_copies(spec, step, places);
   for (const ArtifactArgument& argument : step.arguments) {
     if (needs_bytes && argument.bytes < 0)

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -332,8 +333,13 @@ TEST(model, refuses_bad_images) {
 TEST(model, without_memory_says_so) {
   Fixture fixture(add_one);
   auto* header = reinterpret_cast<PlanHeader*>(fixture.plan().data());
-  header->arena_bytes = int64_t{1} << 60;
+  header->arena_bytes = int64_t{3} << 44;
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit less = {std::min<rlim_t>(rlim_t{1} << 45, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &less), 0);
   EXPECT_EQ(fixture.create(1), nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_NE(std::strstr(fixture.message, "bytes of memory"), nullptr) << fixture.message;
 }
 

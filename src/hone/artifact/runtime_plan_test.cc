@@ -86,6 +86,17 @@ TEST(plan, fields_out_of_range_are_refused) {
   const char* bad_table = "a table of the plan is out of range";
   const char* bad_step = "a step of the plan is out of range";
   expect_refused([](PlanHeader& p) { p.arena_bytes = -1; }, "the plan has a negative size");
+  const char* too_large = "the plan needs more memory than any machine has";
+  constexpr int64_t kMost = int64_t{1} << 46;
+  expect_refused([](PlanHeader& p) { p.arena_bytes = kMost + 1; }, too_large);
+  expect_refused([](PlanHeader& p) { p.scratch_bytes = INT64_MAX; }, too_large);
+  expect_refused([](PlanHeader& p) { p.arena_bytes = p.weight_bytes = kMost / 2; }, too_large);
+  expect_refused(
+      [](PlanHeader& p) {
+        const_cast<PlanTensor*>(plan_table<PlanTensor>(p, p.tensors))[1].bytes = INT64_MAX;
+      },
+      too_large);
+  expect_refused([&](PlanHeader& p) { step(p).num_tiles = kMost + 1; }, bad_step);
   expect_refused([](PlanHeader& p) { p.steps = p.total_bytes; }, bad_table);
   expect_refused([](PlanHeader& p) { p.steps += 4; }, bad_table);
   expect_refused([](PlanHeader& p) { p.num_steps = 0xffffffff; }, bad_table);

@@ -81,16 +81,16 @@ std::optional<Trouble> DeviceCandidate::prepare(const Job& job, const WorkerOper
   if (!host.ok()) return trouble(Outcome::kLoad, host.status());
   if (const int returned = host->prepare(pool); returned != 0)
     return Trouble{Outcome::kWrongAnswer, fmt::format("a prepare kernel returned {}", returned)};
-  for (size_t i = 0, own = 0; i < job.arguments.size(); ++i) {
+  Status uploaded = ok_status();
+  for (size_t i = 0, own = 0; i < job.arguments.size() && uploaded.ok(); ++i) {
     const Argument& a = job.arguments[i];
     if (a.operand >= 0) continue;
     const size_t piece = own++;
-    if (a.role != ir::Role::kPacked) continue;
-    const Status uploaded = memory.upload(piece, host->argument(i), a.bytes);
-    if (!uploaded.ok()) return trouble(Outcome::kLoad, uploaded);
+    if (a.role == ir::Role::kPacked) uploaded = memory.upload(piece, host->argument(i), a.bytes);
   }
-  // The host's memory is the next candidate's.
-  return trouble(Outcome::kLoad, device_status(device_, runtime::device_synchronize(device_)));
+  // The host's memory is the next candidate's, also after a failure.
+  const Status done = device_status(device_, runtime::device_synchronize(device_));
+  return trouble(Outcome::kLoad, uploaded.ok() ? done : uploaded);
 }
 
 std::optional<Trouble> DeviceCandidate::load(const Job& job, const WorkerOperands* operands,

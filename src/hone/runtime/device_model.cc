@@ -112,6 +112,13 @@ bool load_kernels(DeviceModel& self) {
                          kernel.threads, kernel.shared_bytes, self.functions[i]))
       return false;
   }
+  for (uint32_t i = 0; i < plan.num_steps; ++i) {
+    const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    if (runs_on_device(plan, step) &&
+        !device_check_arguments(*self.device, self.functions[step.kernel],
+                                static_cast<int>(step.num_arguments)))
+      return false;
+  }
   return true;
 }
 

@@ -3,10 +3,16 @@
 #include <string.h>
 
 #include "hone/runtime/device/code.h"
+#include "hone/runtime/device/device.h"
 #include "hone/runtime/pool.h"
 
 namespace hone::runtime {
 namespace {
+
+// The most bytes of memory, and the most tiles of a step: more than any machine has, and so few
+// that sums and products with the number of threads do not overflow.
+constexpr int64_t kMostBytes = int64_t{1} << 46;
+constexpr int64_t kMostTiles = int64_t{1} << 46;
 
 // True if `count` elements of `size` bytes lie at `offset`, 8-byte aligned, inside the block.
 bool table_fits(uint64_t total, uint64_t offset, uint64_t count, uint64_t size) {
@@ -55,7 +61,10 @@ bool argument_fits(const PlanHeader& plan, const PlanArgument& argument) {
 
 bool step_fits(const PlanHeader& plan, const PlanStep& step) {
   return string_fits(plan, step.name) && string_fits(plan, step.kernel_class) &&
-         step.kernel < plan.num_kernels && step.num_tiles >= 0 && step.max_threads >= 0 &&
+         step.kernel < plan.num_kernels && step.num_tiles >= 0 && step.num_tiles <= kMostTiles &&
+         step.max_threads >= 0 &&
+         (!runs_on_device(plan, step) ||
+          step.num_arguments <= static_cast<uint32_t>(kMaxDeviceArguments)) &&
          step.first_argument <= plan.num_arguments &&
          step.num_arguments <= plan.num_arguments - step.first_argument;
 }
@@ -84,6 +93,17 @@ const char* check_device(const PlanHeader& plan) {
       return wrong;
   }
   return nullptr;
+}
+
+bool memory_fits(const PlanHeader& plan) {
+  int64_t left = kMostBytes;
+  const auto take = [&](int64_t bytes) {
+    left -= bytes <= left ? bytes : left + 1;
+    return left >= 0;
+  };
+  bool fits = take(plan.arena_bytes) && take(plan.scratch_bytes) && take(plan.weight_bytes);
+  for (int i = 0; fits && i < num_tensors(plan); ++i) fits = take(tensor_at(plan, i).bytes);
+  return fits;
 }
 
 // Those that run together have units, no others.
@@ -125,6 +145,7 @@ const char* plan_check(const void* block, uint64_t bytes) {
   for (uint64_t i = 0; i < num_tensors; ++i)
     if (!tensor_fits(plan, plan_table<PlanTensor>(plan, plan.tensors)[i]))
       return "an input or output of the plan is out of range";
+  if (!memory_fits(plan)) return "the plan needs more memory than any machine has";
   for (uint32_t i = 0; i < plan.num_steps; ++i)
     if (!step_fits(plan, plan_table<PlanStep>(plan, plan.steps)[i]))
       return "a step of the plan is out of range";

@@ -271,6 +271,17 @@ void unload(Device& device, const DeviceModule& module) {
   cuda.api.unload_module(static_cast<Module>(module.handle));
 }
 
+// Returns the number of parameters that the code has; -1 if the driver cannot say (before 12.4).
+int count_parameters(const Api& api, Function function) {
+  if (api.parameter_info == nullptr) return -1;
+  int count = 0;
+  size_t offset = 0, bytes = 0;
+  while (count <= kMaxDeviceArguments + 1 &&
+         api.parameter_info(function, static_cast<size_t>(count), &offset, &bytes) == kSuccess)
+    ++count;
+  return count;
+}
+
 bool find_function(Device& device, const DeviceModule& module, const char* name,
                    DeviceFunction& inout) {
   CudaDevice& cuda = opened(device);
@@ -283,6 +294,7 @@ bool find_function(Device& device, const DeviceModule& module, const char* name,
     return cuda.api.function_attribute(&value, which, function) == kSuccess ? value : 0;
   };
   const int most = attribute(kFunctionMaxThreads);
+  inout.num_parameters = count_parameters(cuda.api, function);
   inout.registers = attribute(kFunctionRegisters);
   inout.local_bytes = attribute(kFunctionLocalBytes);
   if (inout.threads > most)

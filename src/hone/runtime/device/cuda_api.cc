@@ -54,6 +54,7 @@ const char* find_functions(void* library, Api& api) {
   find("cuGraphLaunch", api.launch_graph);
   find("cuGraphDestroy", api.destroy_graph);
   find("cuGraphExecDestroy", api.destroy_graph_exec);
+  (void)find_symbol(library, "cuFuncGetParamInfo", api.parameter_info);
   return missing;
 }
 

@@ -110,6 +110,7 @@ struct Api {
   FunctionOf<Result(Function*, Module, const char*)> function;
   FunctionOf<Result(int*, FunctionAttribute, Function)> function_attribute;
   FunctionOf<Result(Function, FunctionAttribute, int)> set_function_attribute;
+  FunctionOf<Result(Function, size_t, size_t*, size_t*)> parameter_info;  // null before CUDA 12.4
   FunctionOf<Result(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                     Stream, void**, void**)>
       launch;

@@ -153,6 +153,15 @@ TEST_F(CudaDevice, wrong_code_is_refused) {
   EXPECT_NE(error().find("has blocks of 4096 threads"), std::string::npos) << error();
 }
 
+TEST_F(CudaDevice, a_wrong_number_of_arguments_is_refused) {
+  if (add_.num_parameters < 0) GTEST_SKIP() << "the driver does not know the parameters";
+  EXPECT_EQ(add_.num_parameters, 4);
+  Buffer buffer(*device_, 1024);
+  const DeviceArgument two[] = {buffer.at(), buffer.at()};
+  EXPECT_FALSE(device_launch(*device_, add_, 1, two, 2));
+  EXPECT_EQ(error(), "a kernel has 4 parameters, expected 3 for its 2 arguments");
+}
+
 TEST_F(CudaDevice, says_when_memory_is_short) {
   DeviceBuffer buffer;
   EXPECT_FALSE(device_allocate(*device_, device_properties(*device_).memory_bytes, buffer));

@@ -183,11 +183,23 @@ void device_release(Device& device, DeviceFunction& function) {
   function = {};
 }
 
-bool device_launch(Device& device, const DeviceFunction& function, int64_t blocks,
-                   const DeviceArgument* arguments, int num_arguments, int64_t first_tile) {
+bool device_check_arguments(Device& device, const DeviceFunction& function, int num_arguments) {
   if (num_arguments > kMaxDeviceArguments)
     return fail_device(device, "a kernel has %d arguments, at most %d are possible", num_arguments,
                        kMaxDeviceArguments);
+  const int each = device.properties.kind == DeviceKind::kOpenCl ? 2 : 1;
+  const int expected = each * num_arguments + 1;
+  if (function.num_parameters < 0 || function.num_parameters == expected) return true;
+  return fail_device(device, "a kernel has %d parameters, expected %d for its %d arguments",
+                     function.num_parameters, expected, num_arguments);
+}
+
+bool device_launch(Device& device, const DeviceFunction& function, int64_t blocks,
+                   const DeviceArgument* arguments, int num_arguments, int64_t first_tile) {
+  if (!device_check_arguments(device, function, num_arguments)) return false;
+  if (blocks > INT64_MAX / function.threads)
+    return fail_device(device, "%lld blocks of %d threads are too many for a launch",
+                       static_cast<long long>(blocks), function.threads);
   return blocks <= 0 ||
          device.driver->launch(device, function, blocks, arguments, num_arguments, first_tile);
 }

@@ -73,7 +73,7 @@ struct DeviceFunction {
   void* handle = nullptr;
   int threads = 1;           // threads of a block
   int64_t shared_bytes = 0;  // shared memory that a launch asks for, beside what the code declares
-  int num_parameters = 0;    // parameters of the code; 0 where the driver does not say
+  int num_parameters = -1;   // parameters of the code; -1 where the driver does not say
   int registers = 0;         // registers of a thread, and bytes that did not fit into them; 0 where
   int64_t local_bytes = 0;   // the driver does not say
 };
@@ -84,6 +84,10 @@ void device_unload(Device& device, DeviceModule& module);
 [[nodiscard]] bool device_function(Device& device, const DeviceModule& module, const char* name,
                                    int threads, int64_t shared_bytes, DeviceFunction& out);
 void device_release(Device& device, DeviceFunction& function);
+
+// Checks that the code of a kernel has the parameters for so many arguments.
+[[nodiscard]] bool device_check_arguments(Device& device, const DeviceFunction& function,
+                                          int num_arguments);
 
 struct DeviceArgument {
   uint64_t buffer = 0;  // DeviceBuffer::handle

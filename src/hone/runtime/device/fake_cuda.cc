@@ -301,6 +301,12 @@ Result cuFuncSetAttribute(Function, FunctionAttribute, int) {
   ENTER;
   return kSuccess;
 }
+Result cuFuncGetParamInfo(Function function, size_t index, size_t* offset, size_t* bytes) {
+  ENTER;
+  if (index >= static_cast<size_t>(function->num_parameters)) return kInvalidValue;
+  *bytes = sizeof(Pointer);
+  return *offset = index * sizeof(Pointer), kSuccess;
+}
 Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned threads,
                       unsigned, unsigned, unsigned, Stream stream, void** parameters, void**) {
   ENTER;

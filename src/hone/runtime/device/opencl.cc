@@ -332,12 +332,6 @@ void release_function(Device& device, const DeviceFunction& function) {
 bool set_arguments(OpenClDevice& cl, const DeviceFunction& function,
                    const DeviceArgument* arguments, int num_arguments, int64_t first_tile) {
   const auto kernel = static_cast<Kernel>(function.handle);
-  const int given = 2 * num_arguments + 1;
-  if (function.num_parameters != given)
-    return fail_device(cl,
-                       "a kernel has %d parameters, expected %d: a buffer and its offset for "
-                       "each of %d arguments, then the first tile",
-                       function.num_parameters, given, num_arguments);
   UInt place = 0;
   Int code = kSuccess;
   for (int i = 0; i < num_arguments && code == kSuccess; ++i) {

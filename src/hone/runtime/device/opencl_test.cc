@@ -225,6 +225,9 @@ TEST_F(OpenClDevice, wrong_kernels_are_refused) {
   const DeviceArgument one[] = {buffer.at()};
   EXPECT_FALSE(device_launch(*device_, add, 1, one, 1));
   EXPECT_NE(error().find("has 7 parameters, expected 3"), std::string::npos) << error();
+  const DeviceArgument three[] = {buffer.at(), buffer.at(), buffer.at()};
+  EXPECT_FALSE(device_launch(*device_, add, (int64_t{1} << 58) + 1, three, 3));
+  EXPECT_EQ(error(), "288230376151711745 blocks of 64 threads are too many for a launch");
   device_release(*device_, add);
 }
 
