@@ -162,6 +162,7 @@ Result<Source> Reporter::named_source(const std::string& name,
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store,
                           db::open_store(name, {.read_only = true, .create = false}));
     HONE_RETURN_IF_ERROR(source.pool.add_store(*store));
+    keep_kind(source.pool, model_.target().kind());
     source.pool.exclude_tasks(model_.own);
     source.pool.exclude_tasks(model_.excluded);
   }

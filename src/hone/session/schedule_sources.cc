@@ -40,26 +40,6 @@ Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
   return ok_status();
 }
 
-// Removes what was measured on another kind of device: schedules of GPUs give loops to threads,
-// those of CPUs do not.
-void keep_kind(search::TransferPool& pool, target::Kind kind) {
-  std::map<std::string, bool> of_kind;  // by device
-  const auto is_kept = [&](const trial::Record& record) {
-    const auto [device, is_new] = of_kind.try_emplace(record.device);
-    if (is_new) {
-      const bool is_gpu = target::gpu_of_key(record.device).has_value();
-      device->second = is_gpu == (kind == target::Kind::kGpu);
-    }
-    return device->second;
-  };
-  if (std::all_of(pool.records().begin(), pool.records().end(), is_kept)) return;
-  search::TransferPool kept;
-  for (const trial::Record& record : pool.records()) {
-    if (is_kept(record)) kept.add(record);
-  }
-  pool = std::move(kept);
-}
-
 Status check_tuned(const ModelTasks& model, std::span<const ChosenSchedule> known) {
   int missing = 0, stale = 0;
   const TaskSummary* first = nullptr;
@@ -190,6 +170,24 @@ Status reload_sources(const ModelTasks& model, ScheduleSources& sources) {
   const Status status = load_failures(model, sources);
   if (!status.ok()) sources.failed = std::move(before);
   return status;
+}
+
+void keep_kind(search::TransferPool& pool, target::Kind kind) {
+  std::map<std::string, bool> of_kind;  // by device
+  const auto is_kept = [&](const trial::Record& record) {
+    const auto [device, is_new] = of_kind.try_emplace(record.device);
+    if (is_new) {
+      const bool is_gpu = target::gpu_of_key(record.device).has_value();
+      device->second = is_gpu == (kind == target::Kind::kGpu);
+    }
+    return device->second;
+  };
+  if (std::all_of(pool.records().begin(), pool.records().end(), is_kept)) return;
+  search::TransferPool kept;
+  for (const trial::Record& record : pool.records()) {
+    if (is_kept(record)) kept.add(record);
+  }
+  pool = std::move(kept);
 }
 
 Status load_other_tasks(const ModelTasks& model, const CompileOptions& options,

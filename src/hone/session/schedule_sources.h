@@ -51,6 +51,10 @@ struct ScheduleSources {
 [[nodiscard]] Status load_other_tasks(const ModelTasks& model, const CompileOptions& options,
                                       ScheduleSources& sources);
 
+// Removes what was measured on another kind of device: schedules of GPUs give loops to threads,
+// those of CPUs do not.
+void keep_kind(search::TransferPool& pool, target::Kind kind);
+
 // Reads the network's choices again, and the failed schedules if they were read before. Tuning may
 // have found that some schedules are wrong.
 [[nodiscard]] Status reload_sources(const ModelTasks& model, ScheduleSources& sources);

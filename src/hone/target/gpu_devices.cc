@@ -26,17 +26,21 @@ void set_if_known(Field& field, Value value) {
   if (value > 0) field = static_cast<Field>(value);
 }
 
-// Returns the newest architecture that is not newer, on the device with the most similar memory.
-Gpu most_like(const runtime::DeviceProperties& p) {
+// Returns the newest architecture that is not newer, on the device with the most similar memory,
+// under the name of the capability.
+Gpu most_like(int capability, int64_t memory_bytes) {
   const Gpu* best = nullptr;
-  const auto distance = [&](const Gpu& gpu) { return std::abs(gpu.memory_bytes - p.memory_bytes); };
+  const auto distance = [&](const Gpu& gpu) { return std::abs(gpu.memory_bytes - memory_bytes); };
   for (const auto& [name, gpu] : gpu_table()) {
-    if (gpu.api != GpuApi::kCuda || gpu.capability > p.capability) continue;
+    if (gpu.api != GpuApi::kCuda || gpu.capability > capability) continue;
     if (best == nullptr || gpu.capability > best->capability ||
         (gpu.capability == best->capability && distance(gpu) < distance(*best)))
       best = &gpu;
   }
-  return *best;
+  Gpu like = *best;
+  if (like.capability != capability) like.arch = fmt::format("sm_{}", capability);
+  like.capability = capability;
+  return like;
 }
 
 std::string lower_case_words(std::string_view text) {
@@ -69,9 +73,7 @@ Result<Gpu> cuda_of(const runtime::DeviceProperties& p) {
   if (p.capability < kOldestCapability)
     return error(Code::kUnsupported, "{} has compute capability {}.{}, expected 8.0 or a newer one",
                  p.name, p.capability / 10, p.capability % 10);
-  Gpu gpu = most_like(p);
-  if (gpu.capability != p.capability) gpu.arch = fmt::format("sm_{}", p.capability);
-  gpu.capability = p.capability;
+  Gpu gpu = most_like(p.capability, p.memory_bytes);
   set_if_known(gpu.shared_bytes_opt_in, p.block_shared_bytes);
   set_if_known(gpu.shared_bytes_per_sm, p.unit_shared_bytes);
   set_if_known(gpu.registers_per_sm, p.unit_registers);
@@ -90,7 +92,8 @@ Result<Gpu> ask_driver(const Gpu& wanted) {
   return gpu_of(properties);
 }
 
-// Returns the device of an architecture with this memory, or else the first of the architecture.
+// Returns the device of an architecture with this memory, or else the first of the architecture; of
+// one that has no row, what gpu_of() makes of its device.
 std::optional<Gpu> of_architecture(std::string_view arch, int64_t gib) {
   std::optional<Gpu> best;
   for (const auto& [name, gpu] : gpu_table()) {
@@ -100,6 +103,9 @@ std::optional<Gpu> of_architecture(std::string_view arch, int64_t gib) {
     best = described_gpu("opencl-generic");
     best->arch = arch;
   }
+  const bool is_cuda = !best && arch.starts_with("sm_");
+  const int capability = is_cuda ? parse_count(arch.substr(3), "") : 0;
+  if (capability >= kOldestCapability) best = most_like(capability, gib * kGi);
   return best;
 }
 

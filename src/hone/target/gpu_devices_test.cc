@@ -139,6 +139,15 @@ TEST(gpu, an_architecture_between_two_has_the_instructions_of_the_older_one) {
   EXPECT_FALSE(orin.bulk_copy);
   EXPECT_EQ(gpu_of(driver_of_a_gpu(103))->arch, "sm_103");
   EXPECT_EQ(gpu_of(driver_of_a_gpu(120))->arch, "sm_120");
+  for (const int capability : {87, 103, 121}) {
+    const Gpu gpu = *gpu_of(driver_of_a_gpu(capability));
+    const Result<Target> found = of_key(device_key(gpu));
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->kind(), Kind::kGpu);
+    EXPECT_EQ(device_key(*found), device_key(gpu));
+    EXPECT_EQ(found->gpu().capability, capability);
+    EXPECT_EQ(found->gpu().matrix.size(), gpu.matrix.size());
+  }
   const Result<Gpu> old = gpu_of(driver_of_a_gpu(75));
   EXPECT_EQ(old.status().code(), Code::kUnsupported);
   EXPECT_EQ(old.status().message(),
