@@ -144,17 +144,18 @@ def check_numpy(folder, db):
     failed = records[0] | {"outcome": "timeout", "message": "no answer", "times": [], "duel": [], "centre": 0, "low": 0, "high": 0,
                            "verified": False, "crowned": False, "seed": "fedcba9876543210"}
     old = records[0] | {"version": "0.1"}
+    gpu = records[0] | {"device": "sm_103-148sm-126M-288G"}
     whole, more = folder / "whole.db", folder / "more.jsonl"
-    more.write_text("".join(json.dumps(record) + "\n" for record in [*records, failed, old]))
+    more.write_text("".join(json.dumps(record) + "\n" for record in [*records, failed, old, gpu]))
     hone("db", "import", more, "--db", whole)
     said = hone("dataset", "export", folder / "data.npz", "--db", whole)
-    assert f"{len(records) + 1} records" in said, said
+    assert f"{len(records) + 2} records" in said, said
     expected = "".join(line + "\n" for line in lines_of(whole).splitlines() if '"version":"0.1"' not in line)
     arrays = dict(np.load(folder / "data.npz"))
     np.savez(folder / "plain.npz", **arrays)
     np.savez_compressed(folder / "packed.npz", **arrays)
     for name in ("data", "plain", "packed"):
-        assert f"{len(records) + 1} records added" in hone("dataset", "import", folder / f"{name}.npz", "--db", folder / f"from_{name}.db")
+        assert f"{len(records) + 2} records added" in hone("dataset", "import", folder / f"{name}.npz", "--db", folder / f"from_{name}.db")
         assert lines_of(folder / f"from_{name}.db") == expected
         assert "0 records added" in hone("dataset", "import", folder / f"{name}.npz", "--db", folder / f"from_{name}.db")
     ends = arrays["record_times_end"]

@@ -112,11 +112,19 @@ Result<MeasuredData> MeasuredStore::load(const std::string& device) {
 Result<std::vector<learn::Dataset>> MeasuredStore::load_all_devices() {
   HONE_ASSIGN_OR_RETURN(db::TrialStore* const store, open());
   std::vector<learn::Dataset> datasets, unusable;
+  std::vector<std::string> gpus;
   for (const std::string& device : contents_.devices) {
+    const Result<target::Target> target = target::of_key(device);
+    if (target.ok() && !check_has_features(*target).ok()) {
+      gpus.push_back(device);
+      continue;
+    }
     HONE_ASSIGN_OR_RETURN(learn::Dataset dataset,
                           learn::load_dataset(*store, device, 2, kScheduleVersion, 0, &contents_));
     (dataset.tasks.empty() ? unusable : datasets).push_back(std::move(dataset));
   }
+  for (const std::string& device : gpus)
+    log_warning("device {} is left out: it is a GPU, and cost models know CPUs only", device);
   if (datasets.empty()) {
     return invalid("{}: no task with two measured schedules of space version {}; it has {}",
                    db::store_name(db_), kScheduleVersion,
