@@ -65,7 +65,7 @@ struct CompileSummary {
   int64_t bytes = 0;   // size of the library
   // The bytes of intermediate tensors while it runs, without the scratch memory of each thread.
   int64_t arena_bytes = 0;
-  int64_t memory_bytes = 0;  // arena, weights, code and scratch memory
+  int64_t memory_bytes = 0;  // arena, weights, code, scratch; arrays on a GPU
   // The number of kernels that a run calls, and the number of groups of them that run one after the
   // other: kernels that do not depend on each other may run together.
   int calls = 0, turns = 0;

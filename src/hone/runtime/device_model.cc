@@ -41,8 +41,6 @@ class DeviceModel {
 
 namespace {
 
-constexpr int64_t kArrayAlignment = 256;  // CUDA's own allocations have at least that
-
 // Makes the error of the device that of the model.
 int fail(DeviceModel& self) {
   snprintf(self.model->error, kErrorBytes, "%s", device_error(*self.device));

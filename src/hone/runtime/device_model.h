@@ -11,6 +11,9 @@ namespace hone::runtime {
 class Model;
 class DeviceModel;  // opaque type
 
+// The alignment of inputs and outputs in its memory there, as CUDA's own allocations have at least.
+constexpr int64_t kArrayAlignment = 256;
+
 // The functions behind one pointer, by which a library that needs them is linked with them.
 struct DeviceRunner {
   // The model's pool, memory and phases are made; `device` is that of ModelOptions. Returns null

@@ -13,6 +13,7 @@
 #include "hone/compute/bytes_moved.h"
 #include "hone/ir/in_place.h"
 #include "hone/runtime/cpu_features.h"
+#include "hone/runtime/device_model.h"
 #include "hone/session/check_arguments.h"
 #include "hone/target/gpu_devices.h"
 
@@ -372,6 +373,13 @@ ModelMemory memory_of(const artifact::ArtifactSpec& spec, int threads) {
   for (const backend::Executable& executable : spec.executables)
     memory.code += std::ssize(executable.code.str());
   memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
+  if (spec.device == runtime::DeviceKind::kNone) return memory;
+  // A device has its own inputs and outputs.
+  for (const auto* tensors : {&spec.inputs, &spec.outputs}) {
+    for (const artifact::ArtifactTensor& tensor : *tensors)
+      memory.working += round_up(num_elements(tensor.shape) * dtype_bytes(tensor.dtype),
+                                 runtime::kArrayAlignment);
+  }
   return memory;
 }
 

@@ -74,6 +74,16 @@ TEST(fit_memory, weights_count_as_kernels_read_them) {
   }
 }
 
+TEST(fit_memory, inputs_and_outputs_count_on_a_device_of_their_own) {
+  artifact::ArtifactSpec spec;
+  spec.inputs = {{.name = "x", .shape = {3}}};
+  spec.outputs = {{.name = "y", .shape = {65}}};
+  spec.arena_bytes = 64;
+  EXPECT_EQ(memory_of(spec, 1).total(), 64);
+  spec.device = runtime::DeviceKind::kOpenCl;
+  EXPECT_EQ(memory_of(spec, 1).total(), 64 + 256 + 512);
+}
+
 TEST(fit_memory, larger_weights_give_way) {
   const TempDir folder = std::move(TempDir::create()).value();
   const std::string library = folder.file("model.so");
