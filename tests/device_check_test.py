@@ -35,7 +35,7 @@ class Bundle(Case):
 
     def check(self, *options):
         environment = {key: value for key, value in os.environ.items() if key != "HONE"} | {"PYTHON": sys.executable}
-        return self.call(self.bundle / "scripts" / "device_check.sh", "--device", "opencl-pocl", "--small", "--seconds", "1200", "--out", self.out, *options,
+        return self.call(self.bundle / "scripts" / "device_check.sh", "--device", "opencl-pocl", "--small", "--seconds", "700", "--out", self.out, *options,
                          env=environment)
 
     def test_without_a_driver_each_part_says_so(self):

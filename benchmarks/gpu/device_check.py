@@ -139,7 +139,8 @@ def main():
             if left < FEWEST_SECONDS:
                 result.save("partial", "no time was left")
             else:
-                run_processes(part, options, min(left - 2, max(FEWEST_SECONDS, LIMITS[part] * options.seconds / 480)))
+                limit = left if options.small else max(FEWEST_SECONDS, LIMITS[part] * options.seconds / 480)
+                run_processes(part, options, min(left - 2, limit))
             pack(options.out, options.pack)
         data = Result(options.out, part).data
         bad |= data["status"] in ("failed", "lost") or any(row.get("problem") for row in data["rows"])
