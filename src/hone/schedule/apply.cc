@@ -299,6 +299,8 @@ bool parse_int(std::string_view text, int64_t& value) {
   return code == std::errc() && end == text.data() + text.size() && value >= 1;
 }
 
+constexpr int64_t kMostPad = 1024;  // elements; the banks of shared memory need far fewer
+
 Status apply_layout(const Layout& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);
@@ -315,8 +317,9 @@ Status apply_layout(const Layout& step, State& state) {
     std::string_view rest = text;
     LayoutDim dim;
     if (const size_t plus = rest.find('+'); plus != std::string_view::npos) {
-      if (!parse_int(rest.substr(plus + 1), dim.pad))
-        return invalid("expected a number of elements after '+', found '{}'", text);
+      if (!parse_int(rest.substr(plus + 1), dim.pad) || dim.pad > kMostPad)
+        return invalid("expected a number of elements after '+', at most {}, found '{}'", kMostPad,
+                       text);
       rest = rest.substr(0, plus);
     }
     const size_t slash = rest.find('/'), percent = rest.find('%');

@@ -19,6 +19,10 @@ class Legality {
   Status check_stage(int s) {
     const StageState& stage = state_.stages[s];
     HONE_RETURN_IF_ERROR(check_loop_kinds(stage));
+    const bool has_pad = std::any_of(stage.layout.begin(), stage.layout.end(),
+                                     [](const LayoutDim& dim) { return dim.pad > 0; });
+    if (has_pad && stage.scope != ir::Scope::kShared)
+      return invalid("{} has padded rows, but is not in shared memory", stage.name());
     if (stage.scope == ir::Scope::kRegister) HONE_RETURN_IF_ERROR(check_registers(s));
     const StageBounds& bounds = bounds_.stages[s];
     const bool padded = std::any_of(bounds.axes.begin(), bounds.axes.end(),

@@ -92,6 +92,7 @@ TEST(legality, says_why_a_step_is_refused) {
       {"layout(conv2d, [n, oh, ow])", "dimension 3 of conv2d is missing"},
       {"layout(conv2d, [n, oh, ow, oc/4, oc%3])", "do not make a whole"},
       {"layout(conv2d, [n, oh, ow, oc+x])", "expected a number of elements after '+'"},
+      {"layout(conv2d, [n, oh, ow, oc+1025])", "after '+', at most 1024, found 'oc+1025'"},
       {"fold(conv2d, oh, 3)", "nothing to fold"},
       {"store_at(conv2d, relu, n)", "conv2d is not computed inside relu"},
       {"rfactor(bias, oc, 2)", "bias has no reduce axis oc"},

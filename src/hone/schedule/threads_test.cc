@@ -59,6 +59,10 @@ TEST(threads, rows_of_shared_memory_may_be_longer_than_what_they_hold) {
   const Result<ir::Program> program = lower_threads(gemm(33, 17, 13), steps);
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_NE(ir::print(*program).find("alloc shared weight.cache: f32[8, 8]"), std::string::npos);
+  EXPECT_NE(
+      refused(gemm(33, 17, 13), "cache_read(weight, matmul)\nlayout(weight.cache, [n, k+3])\n")
+          .find("weight.cache has padded rows, but is not in shared memory"),
+      std::string::npos);
 }
 
 // What is beyond the end of a padded tile is read from shared memory, but not from the task's data.

@@ -53,8 +53,11 @@ class GpuRows : public Group {
         std::none_of(sums.begin(), sums.end(), [](const Sum& sum) { return sum.is_contiguous; });
     int64_t together = apart ? 32 : std::max<int64_t>(1, 128 / choice[d_threads]);
     while (together > 1 && !apart && rows / together < sms) together /= 2;
-    choice.set(d_rows, together);
-    while (!legal(choice)) choice.set_index(d_threads, choice.index(d_threads) - 1);
+    choice.set(d_rows, std::min(together, most_threads));
+    while (!legal(choice)) {
+      const DecisionId fewer = choice.index(d_threads) > 0 ? d_threads : d_rows;
+      choice.set_index(fewer, choice.index(fewer) - 1);
+    }
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {

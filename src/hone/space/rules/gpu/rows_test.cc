@@ -37,6 +37,14 @@ TEST(gpu_rows, sums_of_rows_and_columns) {
   }
 }
 
+// A block of few threads has not even one for each of the rows that it would have together.
+TEST(gpu_rows, blocks_of_few_threads_have_fewer_rows) {
+  target::Target target = small_gpu();
+  target.gpu().threads_per_block = 12;
+  expect_points(global_pool(8, 8, 64), 5, 1e-5, target);
+  expect_points(softmax(1, 64, 64), 5, 1e-5, target);
+}
+
 // Each element is read once for each reduction, and once for the result.
 TEST(gpu_rows, a_block_reads_its_rows_once_for_each_reduction) {
   const compute::Dag dag = softmax(4, 97, 1);
