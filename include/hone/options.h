@@ -39,17 +39,17 @@ struct ModelOptions {
 
 // The machine that the library is to run on, and how.
 struct TargetOptions {
-  // The machine to compile for: "host", or a name that device_names() lists. Only "host" and its
-  // parts can be tuned for.
+  // The machine to compile for: "host", or a name that device_names() lists. Tuning needs a device
+  // that is here: "host", its parts, or a GPU of this machine.
   std::string device = "host";
-  // The number of threads that the library will run on; 0: all cores of the device. It also runs on
-  // other numbers, but its schedules are chosen for this one.
+  // The number of threads that the library will run on; 0: all cores of a CPU. It also runs on
+  // other numbers, but its schedules are chosen for this one. On a GPU 1 of the host works: 0 or 1.
   int threads = 0;
   // How much results may be rounded. "strict": only as the model's own sums are; "default": also as
   // Winograd's convolutions and Strassen's products are; "fast": also weights in bf16.
   std::string accuracy = "default";
-  // The limit of bytes that the library needs when it runs, with its weights; 0: none. Where larger
-  // weights do not fit, kernels use slower algorithms. If nothing fits, that is an error.
+  // The limit of bytes that the library needs in its device's memory, with weights (on a GPU also
+  // inputs and outputs); 0: none. Slower algorithms keep to it; if none does, that is an error.
   int64_t max_memory = 0;
 };
 

@@ -92,8 +92,8 @@ struct TrainOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-// Trains a cost model and writes it: to FILE.model for trees, FILE.onnx for a net. It is an error,
-// before any work is done, if options contradict each other or a library is missing.
+// Trains a cost model and writes it: to FILE.model for trees, FILE.onnx for a net. It is an error
+// if options contradict each other or a library is missing; most are found before any work is done.
 [[nodiscard]] HONE_API Result<TrainSummary> train(const std::string& output,
                                                   const TrainOptions& options);
 // Returns the path of what an interrupted training of the net `output` is continued from.

@@ -47,7 +47,7 @@ Json to_json(const Device& t) {
 
 // A GPU that this machine does not have.
 Json missing(const std::string& name, const Status& status) {
-  return {{"name", name}, {"kind", "GPU"}, {"missing", status.message()}};
+  return {{"name", name}, {"key", nullptr}, {"kind", "GPU"}, {"missing", status.message()}};
 }
 
 Json to_json(const Roofline& roofline) {

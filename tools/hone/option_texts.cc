@@ -18,7 +18,8 @@
 namespace hone::tool {
 
 void add_threads(CLI::App& app, std::string& text) {
-  app.add_option("--threads", text, "Number of threads that the model runs on; 0: all cores")
+  app.add_option("--threads", text,
+                 "Number of threads that the model runs on; 0: all cores of a CPU, 1 for a GPU")
       ->type_name("N")
       ->capture_default_str();
 }
@@ -176,7 +177,8 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   app.add_option(
          "--max-memory", texts.max_memory,
          "Limit of the memory that the library uses when it runs: weights, tensors, code. If\n"
-         "larger weights (Winograd's, Strassen's) do not fit, kernels use other algorithms")
+         "larger weights (Winograd's, Strassen's) do not fit, kernels use other algorithms. For a\n"
+         "GPU, the memory is the GPU's, and inputs and outputs count")
       ->type_name("64M|1G");
   app.add_option("--prefix", texts.prefix, "Prefix of the library's C symbols")
       ->type_name("NAME")

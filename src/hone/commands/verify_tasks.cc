@@ -194,10 +194,9 @@ VerifyReport report_of(const ModelTasks& model, double tolerance) {
 }
 
 // Runs the tasks one by one beside the reference.
-Result<VerifyReport> compare_run(const ModelTasks& model, const Assembly& assembly,
+Result<VerifyReport> compare_run(const ModelTasks& model, StepRun steps,
                                  const std::vector<Tensor>& inputs, const Reference& reference,
                                  VerifyReport report) {
-  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
   Checker checker(model, reference, report);
   checker.check_constants();
   HONE_RETURN_IF_ERROR(checker.run(steps, inputs));
@@ -213,9 +212,11 @@ Result<VerifyReport> verify_tasks(const graph::Graph& imported, const ModelTasks
                                   double tolerance, const std::atomic<bool>* interrupted) {
   const NaiveOptions naive{.threads = machine::local().target().cpu().cores,
                            .interrupted = interrupted};
+  // Before the reference, which takes long: the device may not be here.
+  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
   HONE_ASSIGN_OR_RETURN(const Reference reference, naive_reference(imported, model.graph, inputs,
                                                                    values_in_memory(model), naive));
-  return compare_run(model, assembly, inputs, reference, report_of(model, tolerance));
+  return compare_run(model, std::move(steps), inputs, reference, report_of(model, tolerance));
 }
 
 Result<VerifyReport> verify_tasks(const std::vector<NamedTensor>& reference,
@@ -223,7 +224,8 @@ Result<VerifyReport> verify_tasks(const std::vector<NamedTensor>& reference,
                                   const std::vector<Tensor>& inputs, double tolerance) {
   VerifyReport report = report_of(model, tolerance);
   const Reference given = given_reference(reference, model.graph, values_in_memory(model), report);
-  return compare_run(model, assembly, inputs, given, std::move(report));
+  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
+  return compare_run(model, std::move(steps), inputs, given, std::move(report));
 }
 
 }  // namespace hone

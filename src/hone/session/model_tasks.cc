@@ -213,7 +213,8 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t
   context.target = &model.target();
   context.model = model.cost().get();
   context.accuracy = model.accuracy();
-  if (model.accuracy() == trial::Accuracy::kFast) context.tolerance = kFastTolerance;
+  if (model.accuracy() == trial::Accuracy::kFast && model.target().kind() == target::Kind::kCpu)
+    context.tolerance = kFastTolerance;
   context.device = model.device();
   context.version = kScheduleVersion;
   context.source = model.name;

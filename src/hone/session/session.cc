@@ -48,7 +48,7 @@ Result<std::unique_ptr<db::Store>> open_store(const CompileOptions& options,
 
 }  // namespace
 
-// The threads of the host; on a GPU, the launches of one thread keep it busy.
+// Returns the number of threads of the host; the launches of one keep a GPU busy.
 static int threads_of(const CompileOptions& options, const target::Target& target) {
   if (options.target.threads > 0) return options.target.threads;
   return target.kind() == target::Kind::kCpu ? target.cpu().cores : 1;
@@ -72,6 +72,10 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
                                                const SessionOptions& more) {
   HONE_RETURN_IF_ERROR(check_options(options));
   HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.target.device));
+  if (target.kind() == target::Kind::kGpu && options.target.threads > 1)
+    return invalid(
+        "{} threads are wanted for {}, expected 0 or 1: one thread of the host is enough",
+        options.target.threads, target.name);
   const auto full_name = [&](const std::string& name) {
     return name == cost::kAutoModel ? cost::default_model(target) : name;
   };

@@ -30,6 +30,19 @@ TEST(Session, names_that_stand_for_nothing_are_errors) {
   }
 }
 
+TEST(Session, a_gpu_has_no_threads_of_the_host_to_choose) {
+  CompileOptions options = without_store();
+  options.target.device = "opencl-generic";
+  options.target.threads = 1;
+  EXPECT_EQ(Session::open(options).value()->threads(), 1);
+  options.target.threads = 4;
+  const Status status = Session::open(options).status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_EQ(status.message(),
+            "4 threads are wanted for opencl-generic, expected 0 or 1: one thread of the host is "
+            "enough");
+}
+
 TEST(Session, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) {
   CompileOptions options = without_store();
   options.advanced.cost = "gbdt";
