@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kElements = 64;  // of each buffer (and of each stage)
 
-// Loops over threads that run `{}` for each element.
+// Loops over threads that run a statement for each element, by the innermost of their threads.
 struct Nest {
-  std::string begin, element, end;
+  std::string begin, element, end, thread;
 };
 
 class Generator {
@@ -38,23 +38,26 @@ class Generator {
 
   Nest nest() {
     const std::string a = name("t"), c = name("t"), i = name("n");
-    switch (rng_.below(6)) {
-      case 0: return {fmt::format("thread {} in 0..64 {{ ", a), a, "}"};
+    switch (rng_.below(8)) {
+      case 0: return {fmt::format("thread {} in 0..64 {{ ", a), a, "}", a};
       case 1:
         return {fmt::format("thread {} in 0..8 {{ thread {} in 0..8 {{ ", a, c),
-                fmt::format("{} * 8 + {}", a, c), "} }"};
+                fmt::format("{} * 8 + {}", a, c), "} }", a};
       case 2:
         return {fmt::format("thread {} in 0..32 {{ for {} in 0..2 {{ ", a, i),
-                fmt::format("{} * 32 + {}", i, a), "} }"};
+                fmt::format("{} * 32 + {}", i, a), "} }", a};
       case 3:
         return {fmt::format("thread {} in 0..16 {{ unrolled {} in 0..4 {{ ", a, i),
-                fmt::format("{} * 4 + {}", a, i), "} }"};
+                fmt::format("{} * 4 + {}", a, i), "} }", a};
       case 4:
         return {fmt::format("warp {} in 0..2 {{ lane {} in 0..32 {{ ", a, c),
-                fmt::format("{} * 32 + {}", a, c), "} }"};
-      default:
+                fmt::format("{} * 32 + {}", a, c), "} }", c};
+      case 5:
         return {fmt::format("thread {} in 0..64 {{ ", a),
-                fmt::format("{0} // 16 * 16 + {0} % 16", a), "}"};
+                fmt::format("{0} // 16 * 16 + {0} % 16", a), "}", a};
+      default:
+        return {fmt::format("thread {} in 0..16 {{ vectorized {} in 0..4 {{ ", a, i),
+                fmt::format("{} * 4 + {}", a, i), "} }", a};
     }
   }
 
@@ -87,13 +90,32 @@ class Generator {
     return fmt::format(fmt::runtime(rng_.choice(sources)), any_place(e));
   }
 
+  // What is read, or a choice by the thread or by the element.
+  std::string operand(const Nest& n, std::string_view stored) {
+    const std::string value = read(n.element, stored);
+    if (rng_.chance(0.5)) return value;
+    const auto choice = [&](const std::string& otherwise) {
+      const std::string number = rng_.chance(0.7) ? n.thread : n.element;
+      return fmt::format("select({} < {}, {}, {})", number, rng_.between(1, 12), value, otherwise);
+    };
+    switch (rng_.below(4)) {
+      case 0: return choice("2.0 * " + value);
+      case 1: return fmt::format("({} + {})", choice("0.0"), value);
+      case 2: {
+        const std::string first = choice("0.0");
+        return fmt::format("({} + {})", first, choice("1.0"));
+      }
+      default: return choice(read(n.element, stored));
+    }
+  }
+
   // Stores to each element of `target`, such as "s[{}]".
   std::string store(std::string_view target, std::string_view guard) {
     const Nest n = nest();
     const std::string index = place(n.element);
-    std::string value = read(n.element, target);
+    std::string value = operand(n, target);
     for (int64_t more = rng_.between(0, 2); more > 0; --more)
-      value += (rng_.chance(0.5) ? " + " : " * ") + read(n.element, target);
+      value += (rng_.chance(0.5) ? " + " : " * ") + operand(n, target);
     const std::string element = fmt::format(fmt::runtime(target), index);
     if (rng_.chance(0.3) && target[0] != 'y' && !filling_) value += " - " + element;
     std::string statement = element + " = " + value;

@@ -74,8 +74,11 @@ class Analysis {
     const ir::Buffer& b = *s.buffer;
     int64_t bytes = b.bytes();
     if (b.scope == Scope::kShared) {
-      shape_.shared.push_back(s.buffer);
-      shape_.shared_bytes += shared_size(b);
+      // A pass may have copied the allocation: one is in use at a time.
+      if (std::find(shape_.shared.begin(), shape_.shared.end(), s.buffer) == shape_.shared.end()) {
+        shape_.shared.push_back(s.buffer);
+        shape_.shared_bytes += shared_size(b);
+      }
       bytes = 0;
     } else if (b.scope == Scope::kFragment) {
       bytes /= owners(s);

@@ -80,7 +80,9 @@ std::string known_values(Dialect dialect, const ir::Buffer& buffer, const std::s
 // The tables of known values that the kernels of a program share.
 struct Tables {
   std::string text;
-  std::vector<std::string> names;  // one per param; empty where there is no table
+  // One per param; empty where there is no table. They begin with known_ as no function of the
+  // dialects does, which a table at file scope would declare again.
+  std::vector<std::string> names;
 };
 
 class KernelPrinter {
@@ -125,11 +127,13 @@ class KernelPrinter {
     const bool too_many = !context_.is_cuda() &&
                           shape_.private_bytes * shape_.threads > options_.max_private_group_bytes;
     if (!too_many && shape_.private_bytes <= options_.max_private_bytes) return ok_status();
+    const int64_t of_group =
+        options_.max_private_group_bytes / std::max<int64_t>(shape_.threads, 1);
     return error(Code::kUnsupported,
                  "each of {} threads has arrays of {} bytes, expected {} at most", shape_.threads,
                  shape_.private_bytes,
-                 std::min(options_.max_private_bytes,
-                          options_.max_private_group_bytes / std::max<int64_t>(shape_.threads, 1)));
+                 context_.is_cuda() ? options_.max_private_bytes
+                                    : std::min(options_.max_private_bytes, of_group));
   }
 
   // Memory that an output may share with an input is not restricted to one pointer.
@@ -208,7 +212,7 @@ class KernelPrinter {
   // float S[8][32] as a reference: float (&S)[8][32] = *(float (*)[8][32])(shared_memory + 0);
   static std::string dynamic_array(const std::string& array, const std::string& name,
                                    int64_t offset) {
-    const size_t at = array.find(' ' + name) + 1;
+    const size_t at = array.rfind(' ') + 1;
     const std::string type = array.substr(0, at);
     const std::string extents = array.substr(at + name.size());
     return fmt::format("{}(&{}){} = *({}(*){})(shared_memory + {});", type, name, extents, type,
@@ -250,7 +254,7 @@ Result<std::vector<Kernel>> SourcePrinter::add(const ir::Program& program,
   for (const ir::Param& param : program.params) {
     std::string& name = tables.names.emplace_back();
     if (param.buffer->values.empty()) continue;
-    name = names.fresh(param.buffer->name);
+    name = names.fresh("known_" + param.buffer->name);
     tables.text += known_values(state_->dialect, *param.buffer, name);
   }
   for (const ir::Param& param : program.params) {

@@ -84,6 +84,15 @@ TEST(print_c, names_that_mean_something_in_c_are_changed) {
     EXPECT_TRUE(has(text, name)) << name << "\n" << text;
 }
 
+// A table stands at file scope, where it would declare a function of the dialect again.
+TEST(print_c, names_of_macros_and_tables_clash_with_nothing) {
+  const std::string text = text_of(of_phase(
+      "  constant dot: f32[2] = {1.0, 2.0}\n  input M_PI: f32[4]\n  output FLT_MAX: f32[4]\n",
+      "for i in 0..4 { FLT_MAX[i] = M_PI[i] * dot[i % 2] }"));
+  EXPECT_TRUE(has(text, "__constant float known_dot[2]")) << text;
+  EXPECT_TRUE(has(text, "vFLT_MAX[i] = vM_PI[i] * known_dot[i % 2];")) << text;
+}
+
 TEST(print_c, indices_are_int_where_that_is_proved) {
   const std::string text =
       text_of(of_phase("  input X: f32[4000000000]\n  input N: i64[1]\n  output Y: f32[4]\n",
@@ -115,6 +124,32 @@ TEST(print_c, more_than_48_KiB_of_shared_memory_are_given_by_a_launch_of_cuda) {
   EXPECT_TRUE(has(large->text, "long (&n) = *(long (*))(shared_memory + 76800);")) << large->text;
 }
 
+TEST(print_c, a_reference_to_dynamic_memory_has_the_whole_type) {
+  const Result<Source> source =
+      print_c(of_phase(kXandY,
+                       "alloc shared c: i8[1024, 64] {\n"
+                       "thread t in 0..64 { c[0, t] = i8(X[t]) }\nbarrier\n"
+                       "thread t in 0..64 { Y[t] = f32(c[0, 63 - t]) } }"),
+              Dialect::kCuda);
+  ASSERT_TRUE(source.ok());
+  EXPECT_TRUE(has(source->text,
+                  "signed char (&c)[1024][64] = *(signed char (*)[1024][64])(shared_memory + 0);"))
+      << source->text;
+}
+
+// A pass may copy a loop with the allocation in it.
+TEST(print_c, shared_memory_that_is_allocated_in_several_places_counts_once) {
+  ir::Program program = of_phase(kXandY,
+                                 "alloc shared s: f32[64] { thread t in 0..64 { s[t] = X[t] }\n"
+                                 "barrier  thread t in 0..64 { Y[t] = s[63 - t] }  barrier }");
+  const ir::Stmt body = program.phases[0].body;
+  program.phases[0].body = ir::make_block({body, body});
+  const Result<Source> source = print_c(program, Dialect::kOpenCl);
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  EXPECT_EQ(source->kernels[0].shared_bytes, 256);
+  EXPECT_EQ(source->text.find("__local float s"), source->text.rfind("__local float s"));
+}
+
 TEST(print_c, memory_that_an_output_may_share_with_an_input_is_not_restricted) {
   const std::string text = text_of(of_phase(std::string(kXandY) + "  input Z: f32[64]\n",
                                             "for i in 0..64 { Y[i] = X[i] + Z[63 - i] }"),
@@ -137,6 +172,10 @@ TEST(print_c, what_cannot_be_printed_is_one_error) {
       of_phase(kXandY,
                "thread t in 0..64 { alloc stack s: f32[20000] { s[t] = X[t]  Y[t] = s[t] } }"),
       "each of 64 threads has arrays of 80000 bytes, expected 65536 at most");
+  const ir::Program large = of_phase(
+      kXandY, "thread t in 0..64 { alloc stack s: f32[70000] { s[t] = X[t]  Y[t] = s[t] } }");
+  EXPECT_EQ(print_c(large, Dialect::kCuda).status().message(),
+            "each of 64 threads has arrays of 280000 bytes, expected 262144 at most");
   PrintOptions few;
   few.max_nodes = 5;
   expect_unsupported(of_phase(kXandY, "for i in 0..64 { Y[i] = X[i] + X[i] }"),
@@ -192,6 +231,22 @@ TEST(print_c, asynchronous_stores_are_copies_in_cuda_and_stores_in_opencl) {
   EXPECT_FALSE(has(opencl, "copies"));
 }
 
+// The address of what is not copied is computed, too.
+TEST(print_c, a_source_that_is_undefined_without_its_guard_is_copied_by_a_store) {
+  const auto copied = [](const std::string& index) {
+    const ir::Program program =
+        of_phase(std::string(kXandY) + "  input N: i64[4]\n",
+                 fmt::format("alloc shared s: f32[64] {{\n"
+                             "thread t in 0..64 {{ async s[t] = select(t < 4, X[{}], 0.0) }}\n"
+                             "commit  wait 0  thread t in 0..64 {{ Y[t] = s[t] }} }}",
+                             index));
+    return has(text_of(program, Dialect::kCuda), "copy_async_4(");
+  };
+  EXPECT_TRUE(copied("t // 2"));
+  EXPECT_FALSE(copied("N[t]"));
+  EXPECT_FALSE(copied("5 % (4 - t)"));
+}
+
 TEST(print_c, the_program_is_verified) {
   const Result<Source> source =
       print_c(of_phase(kXandY, "thread t in 0..64 { barrier  Y[t] = X[t] }"), Dialect::kOpenCl);
@@ -225,9 +280,10 @@ TEST(print_c, a_source_of_several_programs) {
   EXPECT_FALSE(printer.add(of_phase(kXandY, "Y[0] = exp(X[0])  extern f(X, Y)")).ok());
   EXPECT_EQ(printer.text(), before);
   ASSERT_TRUE(printer.add(good, prefix("b")).ok());
-  EXPECT_TRUE(has(printer.text(), "__constant float W[2] = {1.0f, 2.0f};")) << printer.text();
-  EXPECT_TRUE(has(printer.text(), "__constant float W_1[2] = {1.0f, 2.0f};")) << printer.text();
-  EXPECT_TRUE(has(printer.text(), "X[i] * W_1[i % 2]")) << printer.text();
+  EXPECT_TRUE(has(printer.text(), "__constant float known_W[2] = {1.0f, 2.0f};")) << printer.text();
+  EXPECT_TRUE(has(printer.text(), "__constant float known_W_1[2] = {1.0f, 2.0f};"))
+      << printer.text();
+  EXPECT_TRUE(has(printer.text(), "X[i] * known_W_1[i % 2]")) << printer.text();
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ bool is_range(const StmtNode& loop) {
 
 }  // namespace
 
-void StmtPrinter::all(const std::vector<Stmt>& body) {
-  for (size_t i = 0; i < body.size(); ++i) statement(*body[i], i + 1 == body.size());
+void StmtPrinter::all(const std::vector<Stmt>& body, bool last) {
+  for (size_t i = 0; i < body.size(); ++i) statement(*body[i], last && i + 1 == body.size());
 }
 
 void StmtPrinter::statement(const StmtNode& s, bool last) {
   switch (s.kind) {
-    case StmtKind::kBlock: return all(s.body);
+    case StmtKind::kBlock: return all(s.body, last);
     case StmtKind::kFor: return loop(s);
     case StmtKind::kIf: {
       out_.open(fmt::format("if ({})", exprs_.print(s.condition)));
@@ -89,7 +89,7 @@ bool StmtPrinter::waits_inside(const StmtNode& s) const {
 
 // Shared memory is declared at the head of the kernel.
 void StmtPrinter::alloc(const StmtNode& s, bool last) {
-  if (s.buffer->scope == ir::Scope::kShared) return all(s.body);
+  if (s.buffer->scope == ir::Scope::kShared) return all(s.body, last);
   if (!last) out_.open("");
   const auto owned = shape_.owned.find(s.buffer.get());
   out_.line(memory_.declare_array(s.buffer, owned == shape_.owned.end() ? 0 : owned->second) + ";");

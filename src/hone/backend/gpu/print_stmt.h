@@ -27,7 +27,8 @@ class StmtPrinter {
   void phase(const ir::StmtNode& body);
 
  private:
-  void all(const std::vector<ir::Stmt>& body);
+  // `last`: no statement follows the body in its braces.
+  void all(const std::vector<ir::Stmt>& body, bool last = true);
   void statement(const ir::StmtNode& s, bool last);
   void alloc(const ir::StmtNode& s, bool last);
   void barrier(const ir::StmtNode& s);

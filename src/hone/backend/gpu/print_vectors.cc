@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/scalar.h"
 
 namespace hone::backend::gpu {
 namespace {
@@ -62,12 +63,25 @@ AsyncSource source_of(const StmtNode& s) {
                                     : AsyncSource{s.value, nullptr};
 }
 
+// Returns whether an index can be computed everywhere. What loads or divides may be undefined where
+// the guard of its access does not hold.
+bool is_always_defined(const Expr& index) {
+  bool defined = true;
+  ir::visit(index, [&](const Expr& e) {
+    const bool divides = ir::is_division(e->op) && !ir::is_const_int(e->args[1]);
+    defined = defined && e->op != Op::kLoad && !divides;
+  });
+  return defined;
+}
+
 }  // namespace
 
 bool VectorPrinter::is_async(const StmtNode& s, int64_t bytes) const {
-  const Expr load = source_of(s).load;
+  const auto [load, guard] = source_of(s);
   return s.async && context_.is_cuda() && (bytes == 4 || bytes == 8 || bytes == 16) &&
-         load->op == Op::kLoad && load->type == s.buffer->dtype && memory_.is_param(*load->buffer);
+         load->op == Op::kLoad && load->type == s.buffer->dtype &&
+         memory_.is_param(*load->buffer) &&
+         (!guard || std::all_of(load->args.begin(), load->args.end(), is_always_defined));
 }
 
 void VectorPrinter::async_copy(const StmtNode& s, int64_t bytes) {
@@ -138,16 +152,25 @@ void VectorPrinter::find_loads(const Expr& e, const Expr& guard, bool may_load,
     for (const Expr& a : e->args) find_loads(a, guard, may_load, lanes);
     return;
   }
+  for (const Expr& index : e->args) find_loads(index, guard, false, lanes);
   const bool fits = dtype_bytes(e->type) * lanes.count <= kVectorBytes;
-  const bool known = std::any_of(lanes.loads.begin(), lanes.loads.end(),
-                                 [&](const VectorLoad& l) { return ir::equal(l.load, e); });
-  if (may_load && fits && !known && is_vector(e->buffer, e->args, lanes))
-    lanes.loads.push_back({e, guard, nullptr});
+  if (!fits || !is_vector(e->buffer, e->args, lanes)) return;
+  if (!may_load) return lanes.by_lane.push_back(e);
+  const auto known = std::find_if(lanes.loads.begin(), lanes.loads.end(),
+                                  [&](const VectorLoad& l) { return ir::equal(l.load, e); });
+  if (known == lanes.loads.end()) return lanes.loads.push_back({e, guard, nullptr});
+  known->guard = known->guard && guard ? ir::make(Op::kOr, {known->guard, guard}) : nullptr;
 }
 
 bool VectorPrinter::plan(Lanes& lanes) const {
   lanes.loads.clear();
+  lanes.by_lane.clear();
   find_loads(lanes.store->value, nullptr, true, lanes);
+  for (const Expr& index : lanes.store->indices) find_loads(index, nullptr, false, lanes);
+  std::erase_if(lanes.loads, [&](const VectorLoad& l) {
+    return l.guard && std::any_of(lanes.by_lane.begin(), lanes.by_lane.end(),
+                                  [&](const Expr& e) { return ir::equal(l.load, e); });
+  });
   lanes.stores_vector = dtype_bytes(lanes.store->buffer->dtype) * lanes.count <= kVectorBytes &&
                         is_vector(lanes.store->buffer, lanes.store->indices, lanes);
   return lanes.stores_vector || !lanes.loads.empty();

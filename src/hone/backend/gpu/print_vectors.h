@@ -21,7 +21,8 @@ class VectorPrinter {
   bool loop(const ir::StmtNode& s);
 
  private:
-  // A load of the loop's body: it reads a vector when `guard` holds, which is null if it always is.
+  // A load of the loop's body: it reads a vector when `guard` holds, which is so wherever the body
+  // has the load; null: always.
   struct VectorLoad {
     ir::Expr load;
     ir::Expr guard;
@@ -32,6 +33,8 @@ class VectorPrinter {
     const ir::StmtNode* store;
     int count;  // lanes of a vector
     std::vector<VectorLoad> loads;
+    // Loads that one lane may need while another does not: no vector under a guard replaces them.
+    std::vector<ir::Expr> by_lane = {};
     bool stores_vector = false;
   };
 

@@ -230,6 +230,68 @@ TEST_F(OpenCl, loops_on_lanes) {
   expect_right();
 }
 
+// Equal loads under several tests: a vector is read if any of them holds.
+TEST_F(OpenCl, loads_of_lanes_under_several_tests) {
+  add(R"(program tests {
+  input X: f32[16]
+  input Z: f32[16]
+  output A: f32[16]
+  output B: f32[16]
+  output C: f32[16]
+  output D: f32[16]
+  output E: f32[16]
+  phase {
+    thread t in 0..4 {
+      vectorized v in 0..4 {
+        A[t * 4 + v] = select(t < 2, X[t * 4 + v], 2.0 * X[t * 4 + v])
+      }
+      vectorized v in 0..4 { B[t * 4 + v] = select(t < 2, X[t * 4 + v], 0.0) + X[t * 4 + v] }
+      vectorized v in 0..4 {
+        C[t * 4 + v] = select(t < 1, X[t * 4 + v], 0.0) + select(t < 3, X[t * 4 + v], 0.5)
+      }
+      vectorized v in 0..4 {
+        D[t * 4 + v] = select(v < 3, X[t * 4 + v], 0.0) + select(t < 2, X[t * 4 + v], 0.0)
+      }
+      vectorized v in 0..4 {
+        E[t * 4 + v] = select(t < 2, Z[t * 4 + v], 0.0) + select(Z[t * 4 + v] < X[t * 4 + v], 1.0,
+                                                               Z[t * 4 + v])
+      }
+    }
+  }
+}
+)");
+  expect_right();
+}
+
+// Allocations of one name in one loop, of which one is the last of shared memory.
+TEST_F(OpenCl, arrays_of_one_name_follow_each_other) {
+  add(R"(program arrays {
+  input X: f32[16]
+  output Y: f32[16]
+  phase {
+    alloc fragment r: f32[16] {
+      thread t in 0..16 { r[t] = X[t] }
+      thread t in 0..16 { Y[t] = r[t] }
+    }
+    alloc shared s: f32[16] {
+      alloc fragment r: f32[16, 2] {
+        thread t in 0..16 { r[t, 0] = X[t] }
+        thread t in 0..16 { s[t] = r[t, 0] }
+      }
+    }
+    barrier
+    alloc shared s: f32[16] {
+      alloc fragment r: f32[16, 2] {
+        thread t in 0..16 { r[t, 1] = X[t] * 2.0 }
+        thread t in 0..16 { Y[t] = Y[t] + r[t, 1] }
+      }
+    }
+  }
+}
+)");
+  expect_right();
+}
+
 // A running sum, a filter, bounds that data decide, values known to the compiler.
 TEST_F(OpenCl, loops_that_are_run_in_order) {
   add(R"(program in_order {
