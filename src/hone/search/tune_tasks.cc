@@ -26,6 +26,13 @@ std::string anchor(const TaskTuner& task) {
   return compute::class_family(compute::kernel_class(*task.task().dag));
 }
 
+// Whether measuring leaves a core for compiling: a device of OpenCL may be all the cores.
+bool leaves_a_core(const TaskContext& context, int cores) {
+  const target::Target& target = *context.target;
+  if (target.kind() == target::Kind::kGpu && target.gpu().is_cpu) return false;
+  return context.threads < cores;
+}
+
 class Loop {
  public:
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
@@ -34,7 +41,7 @@ class Loop {
         host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
         cores_(machine::host_cores(*options.context.target)),
-        overlap_(options.overlap.value_or(options.context.threads < cores_)),
+        overlap_(options.overlap.value_or(leaves_a_core(options.context, cores_))),
         pool_(compile_threads()),
         bounds_(*options.context.target, options.context.threads, options.roofline),
         keeper_(options.store) {

@@ -60,6 +60,7 @@ struct Gpu {
   bool fp16 = false;        // it computes with halves
   bool fp64 = false;        // it computes with doubles
   bool subgroups = false;   // lanes of a warp exchange values (shuffles)
+  bool is_cpu = false;      // it is the cores of a CPU, which OpenCL offers as a device
 };
 
 }  // namespace hone::target

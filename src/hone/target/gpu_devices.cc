@@ -66,6 +66,7 @@ Gpu opencl_of(const runtime::DeviceProperties& p) {
   gpu.fp16 = p.has_half;
   gpu.fp64 = p.has_double;
   gpu.subgroups = p.has_subgroups;
+  gpu.is_cpu = p.is_cpu;
   return gpu;
 }
 

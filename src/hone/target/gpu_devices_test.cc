@@ -170,9 +170,11 @@ TEST(gpu, opencl_s_devices_are_generic_ones_but_for_what_the_driver_says) {
   EXPECT_EQ(arc.shared_bytes, 64 << 10);
   EXPECT_TRUE(arc.fp16 && arc.subgroups && !arc.fp64);
   EXPECT_EQ(device_key(*of_key(device_key(arc))), device_key(arc));
+  EXPECT_FALSE(arc.is_cpu);
   std::strcpy(p.platform, "Portable Computing Language");
   p.is_cpu = true;
   EXPECT_EQ(gpu_of(p)->arch, "opencl-pocl");
+  EXPECT_TRUE(gpu_of(p)->is_cpu && described_gpu("opencl-pocl")->is_cpu);
   EXPECT_EQ(gpu_of(p)->warp, described_gpu("opencl-pocl")->warp);
 }
 

@@ -221,7 +221,7 @@ Gpu opencl_pocl() {
   gpu.memory_bytes = 16 * kGi;
   gpu.ghz = 2.5;
   gpu.fma_per_cycle = 16;
-  gpu.fp64 = true;
+  gpu.fp64 = gpu.is_cpu = true;
   return gpu;
 }
 
