@@ -11,6 +11,7 @@ namespace {
 
 using trial::Outcome;
 
+constexpr int64_t kMostRecorded = 1000;  // runs of a graph
 constexpr double kCoolSeconds = 2;  // most seconds to wait for a device that is slowed down by heat
 
 std::optional<Trouble> trouble(Outcome outcome, const Status& status) {
@@ -21,6 +22,7 @@ std::optional<Trouble> trouble(Outcome outcome, const Status& status) {
 }  // namespace
 
 DeviceCandidate::~DeviceCandidate() {
+  runtime::device_release(device_, graph_);
   for (Kernel& kernel : kernels_) runtime::device_release(device_, kernel.function);
   runtime::device_unload(device_, module_);
 }
@@ -110,6 +112,29 @@ Status DeviceCandidate::start() const {
   return ok_status();
 }
 
+Status DeviceCandidate::record(int64_t runs) {
+  const bool is_cuda = runtime::device_properties(device_).kind == runtime::DeviceKind::kCuda;
+  if (!is_cuda || runs < 2 || runs > kMostRecorded || runs == recorded_) return ok_status();
+  runtime::device_release(device_, graph_);
+  recorded_ = 0;
+  HONE_RETURN_IF_ERROR(device_status(device_, runtime::device_begin_graph(device_)));
+  Status launched = ok_status();
+  for (int64_t i = 0; i < runs && launched.ok(); ++i) launched = start();
+  const Status ended = device_status(device_, runtime::device_end_graph(device_, graph_));
+  HONE_RETURN_IF_ERROR(launched);
+  HONE_RETURN_IF_ERROR(ended);
+  recorded_ = runs;
+  // The first launch brings the graph to the device.
+  return device_status(device_, runtime::device_launch_graph(device_, graph_));
+}
+
+Status DeviceCandidate::start(int64_t runs) const {
+  if (runs == recorded_)
+    return device_status(device_, runtime::device_launch_graph(device_, graph_));
+  for (int64_t i = 0; i < runs; ++i) HONE_RETURN_IF_ERROR(start());
+  return ok_status();
+}
+
 Result<std::unique_ptr<DeviceBench>> DeviceBench::open(runtime::DeviceKind kind,
                                                        const std::string& name) {
   std::string message(runtime::kDeviceErrorBytes, '\0');
@@ -186,15 +211,16 @@ std::optional<Measurement> DeviceBench::check(const Job& job, const DeviceMemory
   return check_outputs(job, *damaged, operands, error);
 }
 
-Result<double> DeviceBench::timed(const DeviceCandidate& candidate, int64_t runs, bool flush) {
+Result<double> DeviceBench::timed(DeviceCandidate& candidate, int64_t runs, bool flush) {
   const auto record = [&](runtime::DeviceEvent& event) {
     return device_status(*device_, runtime::device_record(*device_, event));
   };
   if (flush)
     HONE_RETURN_IF_ERROR(
         device_status(*device_, runtime::device_zero(*device_, flush_, 0, flush_.bytes)));
+  HONE_RETURN_IF_ERROR(candidate.record(runs));
   HONE_RETURN_IF_ERROR(record(begin_));
-  for (int64_t i = 0; i < runs; ++i) HONE_RETURN_IF_ERROR(candidate.start());
+  HONE_RETURN_IF_ERROR(candidate.start(runs));
   HONE_RETURN_IF_ERROR(record(end_));
   double seconds = 0;
   HONE_RETURN_IF_ERROR(
@@ -202,7 +228,7 @@ Result<double> DeviceBench::timed(const DeviceCandidate& candidate, int64_t runs
   return seconds;
 }
 
-double DeviceBench::time(const DeviceCandidate& candidate, int64_t runs, Weights weights) {
+double DeviceBench::time(DeviceCandidate& candidate, int64_t runs, Weights weights) {
   const bool flush = weights != Weights::kWarm;
   double seconds = 0;
   for (int64_t i = 0; i < (flush ? runs : 1) && failure_.ok(); ++i) {
@@ -225,7 +251,7 @@ double DeviceBench::seconds_to_flush() {
   return least;
 }
 
-trial::Timing DeviceBench::time_unthrottled(const Job& job, const DeviceCandidate& candidate,
+trial::Timing DeviceBench::time_unthrottled(const Job& job, DeviceCandidate& candidate,
                                             double between) {
   const auto timer = [&](int64_t runs) { return time(candidate, runs, job.weights); };
   if (clocks_ != nullptr) (void)clocks_->wait(kCoolSeconds);
@@ -240,8 +266,8 @@ Measurement DeviceBench::answer(const Job& job, Trouble trouble) const {
 }
 
 Measurement DeviceBench::measure(const Job& job, const DeviceMemory& memory,
-                                 WorkerOperands* operands, const DeviceCandidate& candidate,
-                                 const DeviceCandidate* rival) {
+                                 WorkerOperands* operands, DeviceCandidate& candidate,
+                                 DeviceCandidate* rival) {
   Measurement m{.id = job.id};
   const bool verify = job.tolerance > 0;
   Status first = candidate.start();
@@ -250,7 +276,7 @@ Measurement DeviceBench::measure(const Job& job, const DeviceMemory& memory,
   if (verify) {
     if (auto bad = check(job, memory, operands, m.error)) return *bad;
   }
-  const auto timer = [&](const DeviceCandidate& which) {
+  const auto timer = [&](DeviceCandidate& which) {
     return [&](int64_t runs) { return time(which, runs, job.weights); };
   };
   const double between = job.weights == Weights::kWarm ? 0 : seconds_to_flush();

@@ -43,6 +43,10 @@ class DeviceCandidate {
                                             runtime::Pool* pool, Arena& host_memory, bool poison);
   // Puts a run into the stream.
   [[nodiscard]] Status start() const;
+  // Records so many runs as a graph of CUDA, which start(runs) then launches: the CPU may need
+  // longer to launch a small kernel than the device to run it.
+  [[nodiscard]] Status record(int64_t runs);
+  [[nodiscard]] Status start(int64_t runs) const;
 
  private:
   struct Kernel {
@@ -60,6 +64,8 @@ class DeviceCandidate {
   runtime::DeviceModule module_;
   std::vector<Kernel> kernels_;
   std::vector<runtime::DeviceArgument> args_;
+  runtime::DeviceGraph graph_;
+  int64_t recorded_ = 0;  // runs that the graph consists of; 0 without one
 };
 
 // Runs jobs one after the other and keeps the device and its memory from one to the next.
@@ -94,16 +100,16 @@ class DeviceBench {
   [[nodiscard]] std::optional<Measurement> check(const Job& job, const DeviceMemory& memory,
                                                  WorkerOperands* operands, double& error);
   // Runs a candidate so often and returns the seconds; infinity after a failure, which is kept.
-  [[nodiscard]] double time(const DeviceCandidate& candidate, int64_t runs, Weights weights);
-  [[nodiscard]] Result<double> timed(const DeviceCandidate& candidate, int64_t runs, bool flush);
+  [[nodiscard]] double time(DeviceCandidate& candidate, int64_t runs, Weights weights);
+  [[nodiscard]] Result<double> timed(DeviceCandidate& candidate, int64_t runs, bool flush);
   [[nodiscard]] double seconds_to_flush();
   // Times a candidate, once more if the device was slowed down meanwhile.
-  [[nodiscard]] trial::Timing time_unthrottled(const Job& job, const DeviceCandidate& candidate,
+  [[nodiscard]] trial::Timing time_unthrottled(const Job& job, DeviceCandidate& candidate,
                                                double between);
   [[nodiscard]] Measurement answer(const Job& job, Trouble trouble) const;
   [[nodiscard]] Measurement measure(const Job& job, const DeviceMemory& memory,
-                                    WorkerOperands* operands, const DeviceCandidate& candidate,
-                                    const DeviceCandidate* rival);
+                                    WorkerOperands* operands, DeviceCandidate& candidate,
+                                    DeviceCandidate* rival);
 
   DevicePtr device_;
   std::unique_ptr<const GpuClocks> clocks_;                   // null if nobody knows

@@ -1,4 +1,5 @@
 // The worker with a device: OpenCL on the CPU by PoCL, and CUDA where there is a GPU.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 
 #include "hone/backend/device_code.h"
 #include "hone/measure/child_processes_testing.h"
+#include "hone/measure/device_candidate.h"
 #include "hone/measure/runner_testing.h"
 #include "hone/runtime/device/device.h"
 
@@ -272,6 +274,34 @@ TEST(device_worker, needs_a_device_for_code_of_a_gpu) {
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.status().message().find("named 'no such device'"), std::string::npos)
       << none.status().message();
+}
+
+// With the fake driver, the graphs that were launched are counted.
+TEST(cuda_bench, times_runs_that_were_recorded) {
+  char message[runtime::kDeviceErrorBytes];
+  if (runtime::device_count(DeviceKind::kCuda, message) == 0)
+    GTEST_SKIP() << "no device: " << message;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(driver, nullptr);
+  const auto launches = reinterpret_cast<int (*)()>(dlsym(driver, "fake_graph_launches"));
+  auto bench = DeviceBench::open(DeviceKind::kCuda, "");
+  ASSERT_TRUE(bench.ok()) << bench.status().message();
+  Job job = device_job("twice", test_operands(), 1, CodeFormat::kPtx, kPtx);
+  for (Argument& argument : job.arguments)
+    argument = {.role = ir::Role::kWorkspace, .bytes = 4096, .operand = -1};
+  job.tolerance = 0;
+  const Measurement warm = (*bench)->run(job, nullptr, nullptr);
+  ASSERT_EQ(warm.outcome, Outcome::kOk) << warm.message;
+  EXPECT_GT(warm.timing.centre, 0);
+  ASSERT_GE(warm.timing.samples.size(), 5U);
+  const auto least = static_cast<int>(warm.timing.samples.size());
+  EXPECT_GE(launches == nullptr ? least : launches(), least);
+  const int before = launches == nullptr ? 0 : launches();
+  job.weights = Weights::kMemory;
+  job.own_cache_bytes = 1 << 20;
+  const Measurement cold = (*bench)->run(job, nullptr, nullptr);
+  ASSERT_EQ(cold.outcome, Outcome::kOk) << cold.message;
+  EXPECT_EQ(launches == nullptr ? 0 : launches(), before) << "its runs are not in a row";
 }
 
 TEST(device_worker, a_lost_gpu_costs_one_candidate) {

@@ -80,6 +80,12 @@ const std::map<std::string, FunctionTag> kKernels = {
         const int64_t i = tile * threads + thread;
         if (i < kElements) floats(b[2])[i] = floats(b[0])[i] * floats(b[1])[i];
       }}},
+    {"twice",
+     {5,
+      [](char* const* b, int64_t tile, int64_t thread, int64_t threads) {
+        const int64_t i = tile * threads + thread;
+        floats(b[1])[i] = 2 * floats(b[0])[i];
+      }}},
     {"pad",
      {3,
       [](char* const* b, int64_t tile, int64_t thread, int64_t threads) {
