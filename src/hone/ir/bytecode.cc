@@ -98,13 +98,17 @@ class Compiler {
 
   Access new_access(const BufferPtr& buffer, bool is_store) {
     const bool async = source_ != nullptr && source_->async;
-    return {find(buffer), {},    statement_,
-            is_store,     async, source_ != nullptr && source_->kind == StmtKind::kBoxCopy,
-            source_};
+    return {find(buffer), {},      statement_,
+            is_store,     async,   source_ != nullptr && source_->kind == StmtKind::kBoxCopy,
+            source_,      is_store};
   }
   int32_t access(const BufferPtr& buffer, const std::vector<Expr>& indices, bool is_store) {
     Access access = new_access(buffer, is_store);
     for (const Expr& i : indices) access.index.push_back(value(i));
+    const bool of_store = source_ != nullptr && source_->kind == StmtKind::kStore;
+    access.of_stored |= of_store && buffer == source_->buffer &&
+                        std::equal(indices.begin(), indices.end(), source_->indices.begin(),
+                                   [](const Expr& a, const Expr& b) { return equal(a, b); });
     out_.accesses.push_back(std::move(access));
     return static_cast<int32_t>(out_.accesses.size()) - 1;
   }
@@ -459,6 +463,7 @@ class Compiler {
                   const std::vector<std::pair<int, int32_t>>& offsets, bool is_store) {
     Access access = new_access(box.buffer, is_store);
     access.index = origin;
+    access.of_stored |= &box == source_->boxes.data();
     for (const auto& [d, offset] : offsets) {
       if (d < 0) continue;
       const int32_t sum = new_temporary();

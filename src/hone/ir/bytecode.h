@@ -73,6 +73,7 @@ struct Access {
   bool async = false;                // belongs to a group that has to be waited for
   bool of_copy = false;              // belongs to a copy of a box, which ends by a signal
   const StmtNode* source = nullptr;  // the statement, which the program keeps alive
+  bool of_stored = false;            // accesses the element that the statement stores
 };
 
 struct ExternCall {

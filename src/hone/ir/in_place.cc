@@ -57,6 +57,13 @@ void collect(const StmtNode& stmt, Uses& uses) {
       uses.read_for[input].insert(output);
     }
   }
+  if (stmt.kind != StmtKind::kStore) collect(stmt.value, nullptr, here, uses);
+  for (size_t b = 0; b < stmt.boxes.size(); ++b) {
+    const Box& box = stmt.boxes[b];
+    for (const Expr& index : box.indices) collect(index, nullptr, here, uses);
+    uses.read.insert(box.buffer.get());
+    if (b == 0) uses.written.insert(box.buffer.get());
+  }
   for (const BufferPtr& buffer : stmt.buffers) uses.opaque.insert(buffer.get());
 }
 

@@ -45,6 +45,16 @@ TEST(in_place, not_an_output_that_is_read_or_stored_to_for_another_reason) {
   EXPECT_EQ(pairs_of("for i in 0..4 {\n y[i] = a[i]\n z[i] = y[i]\n }\n"), "");
 }
 
+TEST(in_place, not_what_boxes_read_or_write) {
+  const auto with = [](std::string_view box) {
+    return pairs_of("alloc shared s: f32[4] {\n alloc signal g: i64[1] arrivals 1 {\n" +
+                    std::string(box) + "\n thread t in 0..4 {\n y[t] = a[t]\n }\n }\n }\n");
+  };
+  EXPECT_EQ(with("copy s[0 : 4] = b[0 : 4], g[0]"), "a>y");
+  EXPECT_EQ(with("copy s[0 : 4] = a[0 : 4], g[0]"), "");
+  EXPECT_EQ(with("copy y[0 : 4] = s[0 : 4], g[0]"), "");
+}
+
 TEST(in_place, not_another_shape_or_type) {
   EXPECT_EQ(pairs_of("for i in 0..4 {\n y[i] = a[i]\n }\n", "f32[5]"), "");
   EXPECT_EQ(pairs_of("for i in 0..4 {\n y[i] = f32(a[i])\n }\n", "i32[4]"), "");

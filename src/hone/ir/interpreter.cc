@@ -489,7 +489,12 @@ Status Machine::execute() {
       case Opcode::kHalt: return ok_status();
       default:
         if (i.code > Opcode::kHalt) {
-          HONE_RETURN_IF_ERROR(gpu_instruction(i, accesses.data(), pc, r));
+          // Copies, as what a call may change is kept in memory, not in a register.
+          const Instruction* place = pc;
+          Cell* registers = r;
+          HONE_RETURN_IF_ERROR(gpu_instruction(i, accesses.data(), place, registers));
+          pc = place;
+          r = registers;
         } else if (!compute(i, r)) {
           return invalid("integer division by zero");
         }

@@ -17,6 +17,7 @@ namespace {
 void collect_buffers(const ir::StmtNode& stmt, std::set<const ir::Buffer*>& buffers) {
   buffers.insert(stmt.buffer.get());
   for (const ir::BufferPtr& buffer : stmt.buffers) buffers.insert(buffer.get());
+  for (const ir::Box& box : stmt.boxes) buffers.insert(box.buffer.get());
   ir::for_each_expr(stmt, [&](const ir::Expr& expr) {
     ir::visit(expr, [&](const ir::Expr& node) { buffers.insert(node->buffer.get()); });
   });

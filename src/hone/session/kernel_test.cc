@@ -4,6 +4,7 @@
 
 #include "hone/backend/interpreted_testing.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/ir/parser.h"
 #include "hone/search/reference.h"
 #include "hone/space/space.h"
 
@@ -65,6 +66,29 @@ TEST(kernel, weights_for_another_device_are_packed_here) {
           << target.name;
     }
   }
+}
+
+TEST(kernel, uses_what_boxes_read) {
+  const Result<ir::Program> program = ir::parse_program(R"(program p {
+  input X: f32[16]
+  input Z: f32[16]
+  output Y: f32[16]
+  phase {
+    alloc shared s: f32[16] {
+      alloc signal g: i64[1] arrivals 1 {
+        roles { warp 1 {
+          copy s[0 : 16] = X[0 : 16], g[0]
+          await g[0], 0
+          thread t in 0..16 { Y[t] = s[t] }
+        } }
+      }
+    }
+  }
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const LoweredPtr lowered = make_lowered(std::make_shared<const ir::Program>(*program));
+  EXPECT_EQ(lowered->used, std::vector<bool>({true, false, true}));
 }
 
 TEST(kernel, a_device_without_a_back_end_is_an_error) {

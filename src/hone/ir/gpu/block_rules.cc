@@ -22,6 +22,7 @@ class Checker {
     for_each_stmt(phase, [&](const StmtNode& s) {
       if (s.kind == StmtKind::kStore) stored_.insert(s.buffer.get());
       if (!s.boxes.empty()) stored_.insert(s.boxes[0].buffer.get());
+      for (const BufferPtr& buffer : s.buffers) stored_.insert(buffer.get());
     });
   }
 

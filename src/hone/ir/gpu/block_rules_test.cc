@@ -99,6 +99,11 @@ TEST(block_rules, threads_of_nests_are_numbered_in_order) {
   EXPECT_EQ(block_threads(*p.phases[0].body), 192);
 }
 
+TEST(block_rules, what_a_function_may_write_decides_nothing_for_the_block) {
+  EXPECT_EQ(error_of("thread t in 0..1 { extern f(N, Y) } if N[0] < 1 { barrier }"),
+            "a condition of a block loads N, which the phase writes");
+}
+
 TEST(block_rules, data_is_accessed_by_threads_only) {
   EXPECT_EQ(error_of("thread t in 0..4 { Y[0, t] = 1.0 } Y[0, 0] = 1.0"),
             "a store of Y outside of loops over threads");

@@ -34,6 +34,12 @@ TEST(check_barriers, names_both_accesses) {
   EXPECT_EQ(with("barrier "), "");
 }
 
+TEST(check_barriers, a_copy_of_a_box_belongs_to_a_role) {
+  EXPECT_EQ(error_of("alloc signal g: i64[1] arrivals 1 { copy s[0 : 64] = X[0 : 1, 0 : 64], g[0] "
+                     "thread t in 0..64 { Y[t] = s[t] } }"),
+            "phase 0: a copy to s outside of roles");
+}
+
 TEST(check_barriers, a_barrier_that_may_not_run_is_none) {
   EXPECT_NE(with("if N[0] < 4 { barrier } "), "");
   EXPECT_NE(with("for i in 0..+N[0] { barrier } "), "");

@@ -44,11 +44,24 @@ RaceDetector::RaceDetector(const Bytecode& code)
     if (tracking_[b] != Tracking::kNone) shadows_[b].resize(code.buffers[b]->num_elements());
   }
   begin_roles(0);
+  known_[kCopies][kCopies] = 1;  // no role knows of the first copy from the beginning
 }
 
 void RaceDetector::begin_phase() {
   ++phase_;
+  begin_block();
+}
+
+// Copies that the last block did not wait for ended with it.
+void RaceDetector::begin_block() {
   ++block_;
+  for (std::vector<Unfinished>& of_role : unfinished_) {
+    for (const Unfinished& u : of_role) {
+      Shadow& shadow = shadows_[u.buffer][u.element];
+      shadow.unfinished_stores = shadow.unfinished_loads = 0;
+    }
+    of_role.clear();
+  }
 }
 
 // The block meets before roles begin and after they have ended, so each knows what all did; only
@@ -147,10 +160,11 @@ bool RaceDetector::ordered(const Stamp& before, const Stamp& now, Tracking track
   if (before.role != now.role) return known_[now.role][before.role] >= before.clock;
   if (before.epoch != now.epoch) return true;
   if (are_threads && before.actor == now.actor) return true;
-  // A warp, or all threads, give each element to one of them in all iterations of a statement.
-  const StmtNode* const statement = code_.accesses[now.access].source;
-  if (!are_threads && before.actor == now.actor &&
-      code_.accesses[before.access].source == statement)
+  // A warp, or all threads, give each element that a statement stores to one of them in all
+  // iterations; that one reads the element's old value, too.
+  const Access &first = code_.accesses[before.access], &second = code_.accesses[now.access];
+  if (!are_threads && before.actor == now.actor && first.source == second.source &&
+      first.of_stored && second.of_stored)
     return true;
   const bool same_warp = before.actor.kind != Actor::kGroup && now.actor.kind != Actor::kGroup &&
                          warp_of(before.actor) == warp_of(now.actor);

@@ -22,7 +22,7 @@ class RaceDetector {
 
   // ---- order ----
   void begin_phase();
-  void begin_block() { ++block_; }
+  void begin_block();
   void set_actor(Actor actor) { actor_ = actor; }
   [[nodiscard]] Actor actor() const { return actor_; }
   void barrier();

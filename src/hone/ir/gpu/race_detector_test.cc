@@ -142,6 +142,36 @@ TEST(race_detector, roles_are_ordered_by_signals) {
             "roles wait for signals that never come: role 0 for empty, role 1 for full");
 }
 
+TEST(race_detector, the_first_copy_has_to_be_awaited) {
+  const auto roles = [](std::string_view wait) {
+    return error_with_shared(fmt::format(
+        "alloc signal full: i64[1] arrivals 1 {{ roles {{ warp 1 {{ copy s[0 : 16] = "
+        "X[0 : 16], full[0] }} warp 1 {{ {} thread t in 0..16 {{ Y[t] = s[t] }} }} }} }}",
+        wait));
+  };
+  EXPECT_NE(roles("").find("race for s at [0]"), std::string::npos);
+  EXPECT_EQ(roles("await full[0], 0"), "");
+}
+
+TEST(race_detector, copies_end_with_their_block) {
+  EXPECT_EQ(
+      error_of("parallel b in 0..4 { alloc shared s: f32[4] { thread t in 0..4 { async s[t] = "
+               "X[t] } commit } }"),
+      "");
+}
+
+// The lane that runs an iteration is the one of the element that is stored, whoever that is.
+TEST(race_detector, iterations_of_a_warp_follow_each_other_for_the_stored_element_alone) {
+  const auto loop = [](std::string_view index) {
+    return error_with_shared(
+        fmt::format("{} barrier warp w in 0..1 {{ for i in 0..8 {{ for j in 0..4 {{ s[j] = s[{}] + "
+                    "X[i] }} }} }}",
+                    kStore, index));
+  };
+  EXPECT_EQ(loop("j"), "");
+  EXPECT_NE(loop("3 - j").find("race for s at"), std::string::npos);
+}
+
 TEST(race_detector, a_role_has_barriers_of_its_own) {
   const auto roles = [](std::string_view between) {
     return error_with_shared(fmt::format(
