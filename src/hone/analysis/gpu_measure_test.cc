@@ -4,6 +4,7 @@
 
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
+#include "hone/space/space.h"
 
 namespace hone::analysis {
 namespace {
@@ -33,11 +34,9 @@ std::string product(bool wide) {
 GpuMeasure measure(const compute::Dag& dag, std::string_view text, const target::Gpu& device) {
   const Result<schedule::Steps> steps = schedule::parse_steps(text);
   EXPECT_TRUE(steps.ok()) << steps.status().message();
-  const Result<schedule::State> state = schedule::replay(dag, *steps);
-  EXPECT_TRUE(state.ok()) << state.status().message();
-  const Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
-  EXPECT_TRUE(bounds.ok()) << bounds.status().message();
-  return measure_gpu(*state, *bounds, device);
+  const Result<space::Candidate> candidate = space::make_candidate(dag, *steps);
+  EXPECT_TRUE(candidate.ok()) << candidate.status().message();
+  return measure_gpu(candidate->state, candidate->bounds, device);
 }
 
 const GpuStageMeasure& heaviest(const GpuRootMeasure& root) {

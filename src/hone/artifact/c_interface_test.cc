@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "hone/artifact/artifact_testing.h"
+#include "hone/artifact/loaded_library_testing.h"
 #include "hone/runtime/hone_model.h"
 
 namespace hone::artifact {
@@ -20,15 +20,9 @@ using testing::Folder;
 using testing::kLength;
 
 // The functions of a freshly linked artifact.
-class Api {
+class Api : public testing::LoadedLibrary {
  public:
-  Api() {
-    const std::string path = folder_.file("filter.so");
-    const Status written =
-        write_shared_library(filter_spec(testing::read_file(HONE_TEST_KERNELS)), path);
-    EXPECT_TRUE(written.ok()) << written.message();
-    library_ = dlopen(path.c_str(), RTLD_NOW);
-    EXPECT_NE(library_, nullptr) << dlerror();
+  Api() : LoadedLibrary(filter_spec(testing::read_file(HONE_TEST_KERNELS))) {
     find("hone_model_create", create);
     find("hone_model_create_with", create_with);
     find("hone_model_destroy", destroy);
@@ -41,9 +35,6 @@ class Api {
     find("hone_model_step_seconds", step_seconds);
     find("hone_abi_version", abi_version);
   }
-  Api(const Api&) = delete;
-  Api& operator=(const Api&) = delete;
-  ~Api() { dlclose(library_); }
 
   decltype(&hone_model_create) create = nullptr;
   decltype(&hone_model_create_with) create_with = nullptr;
@@ -56,15 +47,6 @@ class Api {
   decltype(&hone_model_profile) profile = nullptr;
   decltype(&hone_model_step_seconds) step_seconds = nullptr;
   decltype(&hone_abi_version) abi_version = nullptr;
-
- private:
-  template <typename F>
-  void find(const char* name, F& function) {
-    function = reinterpret_cast<F>(dlsym(library_, name));
-    EXPECT_NE(function, nullptr) << name;
-  }
-  Folder folder_;
-  void* library_ = nullptr;
 };
 
 TEST(c_interface, survives_null_pointers_and_wrong_numbers) {

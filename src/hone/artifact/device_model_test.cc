@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hone/artifact/device_testing.h"
+#include "hone/artifact/loaded_library_testing.h"
 #include "hone/base/file_testing.h"
 #include "hone/model.h"
 #include "hone/runtime/device/device_testing.h"
@@ -33,16 +34,9 @@ int graph_launches() {
 }
 
 // A library of the model above, loaded, and its functions.
-class Library {
+class Library : public LoadedLibrary {
  public:
-  explicit Library(const ArtifactSpec& spec) {
-    const std::string path = folder_.file("model.so");
-    const Status written = write_shared_library(spec, path);
-    EXPECT_TRUE(written.ok()) << written.message();
-    bytes_ = read_file(path);
-    library_ = dlopen(path.c_str(), RTLD_NOW);
-    EXPECT_NE(library_, nullptr) << dlerror();
-    if (library_ == nullptr) return;
+  explicit Library(const ArtifactSpec& spec) : LoadedLibrary(spec) {
     find("hone_model_create", create);
     find("hone_model_create_with", create_with);
     find("hone_model_destroy", destroy);
@@ -56,12 +50,7 @@ class Library {
     find("hone_model_step_seconds", step_seconds);
     find("hone_model_num_threads", num_threads);
   }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (library_ != nullptr) dlclose(library_);
-  }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  [[nodiscard]] std::string bytes() const { return read_file(path()); }
 
   // The model's error for these options, or "".
   std::string create_error(const hone_model_options& options) const {
@@ -83,16 +72,6 @@ class Library {
   decltype(&hone_model_profile) profile = nullptr;
   decltype(&hone_model_step_seconds) step_seconds = nullptr;
   decltype(&hone_model_num_threads) num_threads = nullptr;
-
- private:
-  template <typename F>
-  void find(const char* name, F& function) {
-    function = reinterpret_cast<F>(dlsym(library_, name));
-    EXPECT_NE(function, nullptr) << name;
-  }
-  Folder folder_;
-  std::string bytes_;
-  void* library_ = nullptr;
 };
 
 // Runs on host arrays and compares; the arrays lie at an address that is not aligned.
