@@ -1,6 +1,6 @@
 // A seed: every pass of the lowering keeps a random program, or one like those that it looks for,
 // valid and what it computes; those for GPUs keep a random program of a GPU so, and leave no races.
-// Of all seeds it changes a hundredth or more.
+// Each pass changes the programs of a hundredth of all seeds or more.
 #include <map>
 
 #include "hone/ir/passes/check_pass_testing.h"

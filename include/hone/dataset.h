@@ -138,7 +138,7 @@ struct TaskList {
   }
 };
 
-// Where measurements of a device are chosen, its text is a name of device_names() or a key as
+// Options of choose_representatives(). The device is a name of device_names() or a key as
 // DatasetStatistics has it, and then "/THREADS" or nothing: "host", "host/2".
 struct RepresentativeOptions {
   std::string device = "host";
@@ -151,7 +151,7 @@ struct RepresentativeOptions {
 [[nodiscard]] HONE_API Status write_task_list(const std::string& path, const TaskList& list);
 [[nodiscard]] HONE_API Result<TaskList> read_task_list(const std::string& path);
 
-// What a data set is divided by.
+// The unit by which a data set is divided.
 enum class SplitBy : uint8_t {
   kWithin,  // schedules of each task; near duplicates stay together
   kTask,    // whole tasks
@@ -198,7 +198,7 @@ struct ExportedDataset {
 inline constexpr double kReliableRatio = 1.04;
 inline constexpr int kManySchedules = 500;  // number that a task to judge a model by should have
 
-// What a data set holds and how far its times can be trusted.
+// The content of a data set, and how far its times can be trusted.
 struct DatasetStatistics {
   struct Counts {
     int64_t records = 0, tasks = 0;
@@ -217,8 +217,9 @@ struct DatasetStatistics {
   // of them that have kManySchedules.
   int64_t combinations = 0, with_many = 0;
   int64_t schedules = 0;  // number of schedules in them
-  // What is left out: schedules that cannot be compiled any more, records that others of the same
-  // schedule disagree with, records without a positive time, combinations with one schedule.
+  // Numbers of what is left out: schedules that cannot be compiled any more, records that others of
+  // the same schedule disagree with, records without a positive time, combinations with one
+  // schedule.
   int64_t left_out = 0, outliers = 0, bad_times = 0, single_schedules = 0;
   // Medians over the combinations.
   double median_over_best = 0, worst_over_best = 0;

@@ -54,7 +54,7 @@ struct ScheduleCountScore {
   double network_top1 = 0, network_top5 = 0;
 };
 
-// What the times of another device could be compared with.
+// The tasks and schedules for which the times of another device could be compared.
 struct ReplayCoverage {
   std::string device;                // KEY or KEY/THREADS
   int64_t tasks = 0, all_tasks = 0;  // numbers of tasks with enough schedules of both devices
@@ -75,7 +75,7 @@ struct Evaluation {
 // With fewer schedules, a task says little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
 
-// What a model predicts for the schedules of a task with a number of threads.
+// The predictions of a model for the schedules of a task with a number of threads.
 struct TaskPrediction {
   uint64_t task = 0;  // its key
   std::string kernel_class;

@@ -18,7 +18,7 @@
 
 namespace hone {
 
-// What a model is trained on.
+// The data that a model is trained on.
 struct TrainData {
   std::string db;
   // Devices whose measurements are used, as RepresentativeOptions::device. None may be named twice.

@@ -92,7 +92,7 @@ bool is_private(ir::Scope scope) {
 void measure_access(const Nest& nest, const NestAccess& access, size_t body, const target::Gpu& gpu,
                     double blocks, GpuStageMeasure& out) {
   if (is_private(access.scope)) return;
-  // What the unrolled loops touch is loaded once.
+  // An element that the unrolled loops touch is loaded once.
   const double elements = access.footprint(nest.loops, body);
   const double requests = elements / vector_elements(nest, access) * out.passes;
   const std::vector<int64_t> addresses = lane_addresses(nest, access, gpu.warp);
@@ -211,7 +211,7 @@ double GpuRootMeasure::seconds(const target::Gpu& gpu) const {
   const double throughput =
       busiest_blocks(gpu) * std::max({arithmetic_cycles, memory_cycles, l2_cycles});
   const double latency = rounds(gpu) * latency_cycles;
-  // What hides latency is other warps, so that both add up where there are few of them.
+  // Other warps hide latency, so both times add up where there are few warps.
   const double cycles = std::max(throughput, latency) + 0.2 * std::min(throughput, latency);
   return std::max(cycles / (gpu.ghz * 1e9), memory_seconds(gpu)) + kLaunchSeconds;
 }

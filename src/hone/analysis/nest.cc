@@ -415,8 +415,9 @@ class NestBuilder {
   std::vector<size_t> first_loop_;  // per stage, in places_
   std::vector<int> places_;
   std::vector<bool> taken_;
-  // Of the nest that is built: per loop, the leaf that it belongs to and how far one iteration
-  // moves the digit that it is a part of; whether some loop is only a part of its digit.
+  // The nest that is being built has these per loop: the leaf that it belongs to, and how far one
+  // iteration moves the digit that it is a part of. `parts_` says whether some loop is only a part
+  // of its digit.
   std::vector<int> leaves_;
   std::vector<int64_t> steps_;
   bool parts_ = false;

@@ -101,7 +101,7 @@ struct ArtifactOptions {
 [[nodiscard]] Status write_header(const ArtifactSpec& spec, const std::string& path);
 [[nodiscard]] std::string header_text(const ArtifactSpec& spec);
 
-// Where a kernel runs.
+// The place where a kernel runs.
 struct KernelPlace {
   int executable = -1;                         // -1 on the host
   const backend::EntryPoint* entry = nullptr;  // null on the host

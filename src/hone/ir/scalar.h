@@ -72,7 +72,5 @@ template <typename T>
 }
 [[nodiscard]] inline bool is_compare(Op op) { return op >= Op::kLt && op <= Op::kNe; }
 [[nodiscard]] inline bool is_division(Op op) { return op >= Op::kDiv && op <= Op::kRem; }
-[[nodiscard]] inline bool is_unary(Op op) { return op >= Op::kNeg; }
-[[nodiscard]] inline bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kShr; }
 
 }  // namespace hone::ir

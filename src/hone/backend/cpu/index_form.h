@@ -66,7 +66,6 @@ class IndexSpace {
   [[nodiscard]] IndexForm with_joined_digits(IndexForm form) const;
   // Returns whether the form depends on data of any size, so that sums may wrap.
   [[nodiscard]] bool holds_data(const IndexForm& form) const;
-  [[nodiscard]] bool is_bound(const ir::Var* var) const { return environment_.contains(var); }
 
  private:
   [[nodiscard]] IndexForm compound(ir::Op op, const IndexForm& a, const IndexForm& b);
