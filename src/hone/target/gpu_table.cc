@@ -8,7 +8,8 @@ constexpr int64_t kKi = 1 << 10, kMi = 1 << 20, kGi = 1 << 30;
 // Sources that several devices have in common:
 // - Warps, blocks, registers and shared memory of an SM, and multiply-adds per cycle: NVIDIA, "CUDA
 //   Programming Guide", tables "Technical Specifications per Compute Capability" and "Throughput of
-//   Native Arithmetic Instructions".
+//   Native Arithmetic Instructions". NVIDIA/cccl, libcudacxx/include/cuda/__device/arch_traits.h,
+//   has the same limits as numbers, for each architecture here.
 // - Shapes of matrix instructions: NVIDIA, "PTX ISA", sections "mma" and "wgmma".
 // - Rates of matrix instructions: the dense peak rate of the data sheet / 2 / SMs / clock.
 // - 128 bytes per cycle and SM from shared memory: 32 banks of 4 bytes.
@@ -40,7 +41,8 @@ Gpu cuda(const char* arch, int capability) {
 
 // A100 SXM, 80 GB. NVIDIA, "A100 Tensor Core GPU Architecture" and data sheet: 108 SMs at 1.41 GHz,
 // 312 TFLOP/s in half precision, 156 in tf32, 624 TOP/s, 19.5 TFLOP/s in double precision, 40 MB of
-// L2 that reads 5120 bytes per cycle, 2039 GB/s.
+// L2 that reads 5120 bytes per cycle, 2039 GB/s. The driver keeps about 1 of the 80 GiB, as it does
+// on an H100.
 Gpu sm_80() {
   Gpu gpu = cuda("sm_80", 80);
   gpu.sms = 108;
@@ -97,8 +99,10 @@ Gpu sm_89() {
 }
 
 // H100 SXM. NVIDIA, "H100 Tensor Core GPU Architecture" and data sheet: 132 SMs at 1.83 GHz, 989
-// TFLOP/s in half precision, 494.7 in tf32, 1979 TOP/s, 67 TFLOP/s in double precision, 50 MB of
-// L2, 3.35 TB/s. These are rates of wgmma; mma.sync reaches 63 to 65 % of them (arXiv 2501.12084).
+// TFLOP/s in half precision, 494.7 in tf32, 1979 TOP/s, 50 MB of L2, 3.35 TB/s (5120 bits at 2619
+// MHz). These are rates of wgmma; mma.sync reaches 63 to 65 % of them (arXiv 2501.12084). The data
+// sheet's 67 TFLOP/s in single precision, and in double precision by matrix instructions, are 128
+// multiply-adds per cycle and SM at the highest clock, 1.98 GHz.
 // What L2 reads, 46 bytes per cycle and SM, is the limit in deepseek-ai/DeepGEMM,
 // csrc/jit_kernels/heuristics/sm90.hpp. Clusters of 8 blocks are portable.
 Gpu sm_90a() {
@@ -127,7 +131,8 @@ Gpu sm_90a() {
   return gpu;
 }
 
-// H200 SXM: an H100 with other memory. NVIDIA's data sheet: 141 GB, 4.8 TB/s.
+// H200 SXM: an H100 with other memory. NVIDIA's data sheet: 141 GB, 4.8 TB/s; the rates are the
+// same.
 Gpu h200() {
   Gpu gpu = sm_90a();
   gpu.memory_bandwidth = 4800e9;
@@ -136,9 +141,10 @@ Gpu h200() {
 }
 
 // B200. What its driver says (pytorch/ao, pull request 4002): 148 SMs, 126.5 MB of L2, 178 GiB
-// behind 7680 bits at 3996 MHz. The clock is an estimate. Its fast matrix instructions (tcgen05)
-// keep sums in a memory of their own, which is not described; the rates of mma.sync are an
-// estimate, that of an A100.
+// behind 7680 bits at 3996 MHz. At 1.85 GHz, 4096 multiply-adds per cycle and SM are the 2.25
+// PFLOP/s in half precision of NVIDIA's data sheet. These are rates of tcgen05, whose sums lie in a
+// memory of their own, which is not described; the rates of mma.sync are an estimate, those of an
+// A100, and what L2 reads is that of an H100. Clusters: NVIDIA, "Blackwell Tuning Guide".
 Gpu sm_100() {
   Gpu gpu = cuda("sm_100", 100);
   gpu.sms = 148;
@@ -159,8 +165,8 @@ Gpu sm_100() {
 
 // GeForce RTX 5090. NVIDIA, "RTX Blackwell GPU Architecture": 170 SMs at 2.407 GHz, with sums in
 // single precision 209.5 TFLOP/s, in half precision 419, 104.8 in tf32, 838 TOP/s, 96 MB of L2,
-// 1792 GB/s. The bandwidth of L2 is an estimate. Of a device of capability 12.1,
-// cudaOccupancyMaxPotentialClusterSize says 8.
+// 1792 GB/s. The bandwidth of L2 is an estimate. Clusters: NVIDIA, "Blackwell Tuning Guide", which
+// says 32 blocks on an SM where the Programming Guide, cccl and the driver say 24.
 Gpu sm_120() {
   Gpu gpu = cuda("sm_120", 120);
   gpu.sms = 170;
