@@ -142,6 +142,7 @@ void add_storage(const schedule::State& state, const schedule::Bounds& bounds, i
     for (const int64_t d :
          schedule::storage_shape(s, bounds.stages[static_cast<size_t>(stage)], static_cast<int>(o)))
       elements *= static_cast<double>(d);
+    elements *= static_cast<double>(std::max<int64_t>(s.pipeline_depth, 1));
     const double bytes = elements * dtype_bytes(outputs[o].buffer->dtype);
     if (s.scope == ir::Scope::kShared) root.shared_bytes += bytes;
     if (s.scope == ir::Scope::kFragment) root.registers += bytes / 4 / root.threads;

@@ -6,6 +6,7 @@
 #include "hone/ir/visit.h"
 #include "hone/schedule/im2col.h"
 #include "hone/schedule/online_softmax.h"
+#include "hone/schedule/pipeline.h"
 #include "hone/schedule/stage_rewrite.h"
 #include "hone/schedule/strassen.h"
 #include "hone/schedule/winograd.h"
@@ -461,6 +462,7 @@ struct Apply {
     return annotate(state, s.stage, s.loop, Annotation::kParallel);
   }
   Status operator()(const Bind& s) const { return bind(s, state); }
+  Status operator()(const Pipeline& s) const { return pipeline(s, state); }
   Status operator()(const SetScope& s) const {
     const int index = state.find_stage(s.stage);
     if (index < 0) return invalid("no stage {}", s.stage);

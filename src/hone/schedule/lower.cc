@@ -7,6 +7,7 @@
 #include "hone/ir/visit.h"
 #include "hone/schedule/lower_guards.h"
 #include "hone/schedule/packing_order.h"
+#include "hone/schedule/pipeline.h"
 
 namespace hone::schedule {
 namespace {
@@ -133,8 +134,31 @@ class Lowering {
     const Loop& loop = stage.loops[leaf];
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
-    if (mode != Mode::kInit) add_prefetches(e.s, leaf, body);
-    return {make_loop(e, leaf, std::move(body))};
+    if (mode == Mode::kInit) return {make_loop(e, leaf, std::move(body))};
+    add_prefetches(e.s, leaf, body);
+    return emit_pipeline(e, level, std::move(body));
+  }
+
+  // The loop of a level, around `body`, with the copies that work ahead in it.
+  std::vector<Stmt> emit_pipeline(const Emission& e, int level, std::vector<Stmt> body) {
+    const int leaf = state_.stages[e.s].order[level];
+    PipelinedLoop loop{index_.variable(e.s, leaf), extent_of(e.s, leaf)};
+    const Expr condition = guard_at(e.guards.guards, level + 1);
+    for (size_t p = 0; p < state_.stages.size(); ++p) {
+      const StageState& stage = state_.stages[p];
+      const Place& place = stage.compute;
+      const bool is_here = stage.pipeline_depth > 0 && place.kind == AttachKind::kAt &&
+                           place.stage == e.s && place.loop == leaf;
+      if (!is_here) continue;
+      std::vector<Stmt> copy = emit_stage(static_cast<int>(p));
+      if (condition) copy = {ir::make_if(condition, std::move(copy))};
+      loop.copies.push_back({ir::make_block(std::move(copy)),
+                             index_.physical_buffer(stage.buffer()), stage.pipeline_depth,
+                             stage.transport});
+    }
+    return loop.around(std::move(body), [&](std::vector<Stmt> iteration) {
+      return make_loop(e, leaf, std::move(iteration));
+    });
   }
 
   Stmt make_loop(const Emission& e, int leaf, std::vector<Stmt> body) const {
@@ -244,12 +268,12 @@ class Lowering {
     };
     std::vector<Stmt> all;
     for (size_t p = 0; p < state_.stages.size(); ++p) {
-      if (!is_here(state_.stages[p].compute)) continue;
+      if (!is_here(state_.stages[p].compute) || state_.stages[p].pipeline_depth > 0) continue;
       for (Stmt& stmt : emit_stage(static_cast<int>(p))) all.push_back(std::move(stmt));
     }
     for (Stmt& stmt : body) all.push_back(std::move(stmt));
     for (size_t p = state_.stages.size(); p-- > 0;) {
-      if (!is_here(state_.stages[p].store)) continue;
+      if (!is_here(state_.stages[p].store) || state_.stages[p].pipeline_depth > 0) continue;
       const auto& outputs = state_.stages[p].info->stage.outputs;
       for (size_t o = outputs.size(); o-- > 0;) {
         all = {ir::make_alloc(index_.physical_buffer(outputs[o].buffer), std::move(all))};

@@ -28,6 +28,7 @@ void IndexMap::make_storage(int s, int output) {
   const bool root = stage.compute.kind == AttachKind::kRoot;
   std::vector<int64_t> shape = storage_shape(stage, bounds_.stages[s], output);
   drop_dimensions(s, shape);
+  if (stage.pipeline_depth > 0) shape.insert(shape.begin(), stage.pipeline_depth);
   BufferPtr physical = ir::make_buffer(logical->name, logical->dtype, std::move(shape),
                                        root ? ir::Scope::kGlobal : stage.scope);
   storage_[logical.get()] = {physical, s, output};
@@ -114,11 +115,16 @@ std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
     if (stage.fold_dim == static_cast<int>(d)) index = ir::floormod(index, stage.fold_factor);
     relative.push_back(std::move(index));
   }
+  std::vector<Expr> physical;
+  if (stage.pipeline_depth > 0) {
+    const Expr iteration = ir::variable(vars_[stage.compute.stage][stage.compute.loop]);
+    physical.push_back(ir::floormod(iteration, stage.pipeline_depth));
+  }
   if (stage.layout.empty() || at.output > 0) {
     drop_dimensions(at.stage, relative);
-    return relative;
+    physical.insert(physical.end(), relative.begin(), relative.end());
+    return physical;
   }
-  std::vector<Expr> physical;
   for (const LayoutDim& dim : stage.layout) {
     Expr digit = ir::floordiv(relative[dim.axis], dim.divide);
     physical.push_back(dim.modulo > 0 ? ir::floormod(digit, dim.modulo) : digit);

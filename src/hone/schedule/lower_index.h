@@ -31,7 +31,7 @@ class IndexMap {
   [[nodiscard]] ir::VarMap axis_values(int s) const;
 
   // These return the buffer that stores a logical buffer, and the indices there of an element with
-  // these logical coordinates.
+  // these logical coordinates. The first dimension of what works ahead is the slot of the ring.
   [[nodiscard]] ir::BufferPtr physical_buffer(const ir::BufferPtr& logical) const;
   [[nodiscard]] std::vector<ir::Expr> physical_indices(const ir::BufferPtr& logical,
                                                        const std::vector<ir::Expr>& indices) const;

@@ -79,6 +79,43 @@ bind(weight.cache, n, thread)
                      t.m_threads, t.m, t.n_threads, t.n, t.k, t.m_threads * t.n_threads);
 }
 
+// Returns a schedule of compute::testing::conv2d, but for `add` of a residual, for a GPU: the data
+// is copied to shared memory two channels of a tap at a time; taps and channels may be one loop.
+inline std::string convolution_in_threads(bool taps_in_one_loop = false) {
+  return fmt::format(R"(
+inline(bias)
+im2col(conv2d, data)
+split(relu, ow, [2, 3], pad)
+split(relu, oc, [4, 2])
+reorder(relu, [n, oh, ow.0, oc.0, ow.1, oc.1, ow.2, oc.2])
+fuse(relu, [n, oh, ow.0, oc.0])
+parallel(relu, n@oh@ow.0@oc.0)
+bind(relu, ow.1, thread)
+bind(relu, oc.1, thread)
+unroll(relu, ow.2)
+unroll(relu, oc.2)
+compute_at(conv2d, relu, n@oh@ow.0@oc.0)
+scope(conv2d, fragment)
+layout(conv2d, [ow/3, oc/2, oh, ow%3, oc%2])
+split(conv2d, ow, [3])
+split(conv2d, oc, [2])
+split(conv2d, ic, [2])
+reorder(conv2d, [kh, kw, ic.0, n, oh, ow.0, oc.0, ic.1, ow.1, oc.1])
+{}bind(conv2d, ow.0, thread)
+bind(conv2d, oc.0, thread)
+unroll(conv2d, ow.1)
+unroll(conv2d, oc.1)
+compute_at(data.col, conv2d, {})
+scope(data.col, shared)
+fuse(data.col, [ow, kh, kw, ic])
+split(data.col, ow@kh@kw@ic, [8])
+reorder(data.col, [ow@kh@kw@ic.1, ow@kh@kw@ic.0])
+bind(data.col, ow@kh@kw@ic.1, thread)
+)",
+                     taps_in_one_loop ? "fuse(conv2d, [kh, kw, ic.0])\n" : "",
+                     taps_in_one_loop ? "kh@kw@ic.0" : "ic.0");
+}
+
 // Makes an argument per param. Inputs and constants hold small integers, so that sums are exact in
 // any order.
 inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_t seed) {

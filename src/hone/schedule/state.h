@@ -80,6 +80,8 @@ struct StageState {
   std::vector<LayoutDim> layout;  // empty if dimensions are stored as they are
   int fold_dim = -1;
   int64_t fold_factor = 0;
+  int64_t pipeline_depth = 0;  // slots of the ring in shared memory; 0: it does not work ahead
+  Transport transport = Transport::kAsync;
   std::vector<PrefetchMark> prefetches;
   ir::VarPtr body_lanes;  // loop of the stage's body that is vectorized, or null
   int sunk = -1;  // this leaf and those inside it are moved inside the loops of the stage's body

@@ -43,6 +43,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.buffer), f(step.loop), f(step.distance);
   } else if constexpr (std::is_same_v<T, Bind>) {
     f(step.stage), f(step.loop), f(step.level);
+  } else if constexpr (std::is_same_v<T, Pipeline>) {
+    f(step.stage), f(step.depth), f(step.transport);
   } else {
     f(step.stage), f(step.loop);
   }
@@ -52,10 +54,11 @@ constexpr std::string_view kNames[] = {
     "split",     "fuse",           "reorder",  "compute_at",  "store_at", "fold",
     "inline",    "cache_read",     "im2col",   "cache_write", "scope",    "layout",
     "rfactor",   "online_softmax", "winograd", "strassen",    "narrow",   "sink",
-    "vectorize", "unroll",         "parallel", "prefetch",    "bind"};
+    "vectorize", "unroll",         "parallel", "prefetch",    "bind",     "pipeline"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test"};
 constexpr std::string_view kLevelNames[] = {"thread", "warp", "lane"};
+constexpr std::string_view kTransportNames[] = {"async", "registers"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal,   ir::Scope::kThread, ir::Scope::kStack,
                                  ir::Scope::kRegister, ir::Scope::kShared, ir::Scope::kFragment};
 
@@ -71,6 +74,7 @@ struct Printer {
     if (p == Parts::kStrided) separate(), text += "strided";
   }
   void operator()(ThreadLevel level) { separate(), text += kLevelNames[static_cast<int>(level)]; }
+  void operator()(Transport t) { separate(), text += kTransportNames[static_cast<int>(t)]; }
   void operator()(ir::Scope s) { separate(), text += ir::scope_name(s); }
   void operator()(DType t) { separate(), text += dtype_name(t); }
   template <typename T>
@@ -146,6 +150,12 @@ struct Parser {
     const auto* const found = std::ranges::find(kLevelNames, text);
     if (found == std::end(kLevelNames)) return fail("thread, warp or lane", text);
     level = static_cast<ThreadLevel>(found - kLevelNames);
+  }
+  void operator()(Transport& transport) {
+    const std::string_view text = take();
+    const auto* const found = std::ranges::find(kTransportNames, text);
+    if (found == std::end(kTransportNames)) return fail("async or registers", text);
+    transport = static_cast<Transport>(found - kTransportNames);
   }
   void operator()(ir::Scope& scope) {
     const std::string_view text = take();

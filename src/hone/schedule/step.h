@@ -183,9 +183,24 @@ struct Bind {
   bool operator==(const Bind&) const = default;
 };
 
+// How a copy that works ahead gets to shared memory.
+enum class Transport : uint8_t {
+  kAsync,      // by asynchronous copies, which threads wait for by groups
+  kRegisters,  // it is loaded before the iteration before it is computed, and stored behind that
+};
+// The stage, which a block copies to shared memory in a loop of its reader, works ahead: its buffer
+// becomes a ring of `depth` slots, and iteration i + depth - 1 is copied while i is computed.
+// Through registers the depth is 2.
+struct Pipeline {
+  std::string stage;
+  int64_t depth = 2;
+  Transport transport = Transport::kAsync;
+  bool operator==(const Pipeline&) const = default;
+};
+
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
                           CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Strassen,
-                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind>;
+                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind, Pipeline>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);

@@ -32,7 +32,8 @@ TEST(step, every_kind_prints_and_parses) {
                        Unroll{"relu", "ow.1"},
                        Parallel{"relu", "n@oh"},
                        Prefetch{"conv2d", "weight.cache", "ic", 4},
-                       Bind{"relu", "oc.0", ThreadLevel::kWarp}};
+                       Bind{"relu", "oc.0", ThreadLevel::kWarp},
+                       Pipeline{"data.cache", 3, Transport::kRegisters}};
   EXPECT_EQ(steps.size(), std::variant_size_v<Step>);
   const Result<Steps> parsed = parse_steps(to_string(steps));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
@@ -58,6 +59,7 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
       {"split(a, b, [4], half)", "expected mask, peel, pad or test, found 'half'"},
       {"rfactor(a, k, 4, blocks)", "expected strided, found 'blocks'"},
       {"bind(a, b, block)", "expected thread, warp or lane, found 'block'"},
+      {"pipeline(a, 2, wires)", "expected async or registers, found 'wires'"},
       {"scope(a, shelf)", "expected a scope, found 'shelf'"},
       {"inline(a, b)", "expected no more arguments, found 'b'"},
       {"inline a", "expected name(arguments)"},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/schedule/pipeline.h"
+
 namespace hone::schedule {
 namespace {
 
@@ -25,6 +27,8 @@ class ThreadLegality {
       HONE_RETURN_IF_ERROR(check_loops(state_.stages[s]));
       HONE_RETURN_IF_ERROR(check_place(s));
       if (state_.stages[s].scope == ir::Scope::kFragment) HONE_RETURN_IF_ERROR(check_fragment(s));
+      if (state_.stages[s].pipeline_depth > 0)
+        HONE_RETURN_IF_ERROR(check_pipeline(state_, bounds_, s));
     }
     return ok_status();
   }

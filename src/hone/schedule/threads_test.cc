@@ -83,37 +83,7 @@ TEST(threads, a_shared_copy_of_a_padded_tile_reads_what_exists) {
 TEST(threads, an_epilogue_runs_in_the_tiles_of_its_sum) {
   ConvShape shape;
   shape.h = 7, shape.w = 9, shape.ic = 5, shape.oc = 11, shape.residual = true;
-  expect_threads(conv2d(shape), R"(
-inline(bias)
-inline(add)
-im2col(conv2d, data)
-split(relu, ow, [2, 3], pad)
-split(relu, oc, [4, 2])
-reorder(relu, [n, oh, ow.0, oc.0, ow.1, oc.1, ow.2, oc.2])
-fuse(relu, [n, oh, ow.0, oc.0])
-parallel(relu, n@oh@ow.0@oc.0)
-bind(relu, ow.1, thread)
-bind(relu, oc.1, thread)
-unroll(relu, ow.2)
-unroll(relu, oc.2)
-compute_at(conv2d, relu, n@oh@ow.0@oc.0)
-scope(conv2d, fragment)
-layout(conv2d, [ow/3, oc/2, oh, ow%3, oc%2])
-split(conv2d, ow, [3])
-split(conv2d, oc, [2])
-split(conv2d, ic, [2])
-reorder(conv2d, [kh, kw, ic.0, n, oh, ow.0, oc.0, ic.1, ow.1, oc.1])
-bind(conv2d, ow.0, thread)
-bind(conv2d, oc.0, thread)
-unroll(conv2d, ow.1)
-unroll(conv2d, oc.1)
-compute_at(data.col, conv2d, ic.0)
-scope(data.col, shared)
-fuse(data.col, [ow, kh, kw, ic])
-split(data.col, ow@kh@kw@ic, [8])
-reorder(data.col, [ow@kh@kw@ic.1, ow@kh@kw@ic.0])
-bind(data.col, ow@kh@kw@ic.1, thread)
-)");
+  expect_threads(conv2d(shape), "inline(add)\n" + convolution_in_threads());
 }
 
 TEST(threads, a_thread_has_stages_of_its_own) {

@@ -16,7 +16,7 @@ using schedule::StageState;
 // The order is part of kInputVersion. Narrow is a kind of scope: both say how a result is kept.
 // Im2col is a kind of cache_read: both copy what a stage reads. Sink is a kind of reorder: both say
 // which loop is inside of which. OnlineSoftmax is a kind of rfactor: both sum in parts;
-// Strassen one of winograd: tiles of 1.
+// Strassen one of winograd: tiles of 1. Pipeline is a kind of fold: both make a ring.
 enum class Kind : uint8_t {
   kSplit,
   kFuse,
@@ -65,6 +65,7 @@ Kind kind_of(const schedule::Unroll&) { return Kind::kUnroll; }
 Kind kind_of(const schedule::Parallel&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Bind&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Prefetch&) { return Kind::kPrefetch; }
+Kind kind_of(const schedule::Pipeline&) { return Kind::kFold; }
 
 constexpr size_t kArguments = 14;
 constexpr size_t kTokenSize = kKinds + kNumTags + 1 + kArguments;
@@ -206,6 +207,10 @@ class TokenWriter {
   }
   void write_arguments(const schedule::Fold& step, Arguments& out) const {
     out.count(static_cast<double>(step.factor));
+  }
+  void write_arguments(const schedule::Pipeline& step, Arguments& out) const {
+    out.count(static_cast<double>(step.depth));
+    out.plain(1 + static_cast<double>(step.transport));
   }
   void write_arguments(const schedule::Inline&, Arguments&) const {}
   void write_arguments(const schedule::CacheRead&, Arguments&) const {}

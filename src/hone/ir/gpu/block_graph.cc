@@ -11,6 +11,7 @@ BlockGraph::BlockGraph(const std::vector<Stmt>& body, bool warp) : warp_(warp) {
 
 int BlockGraph::add(BlockNode node, int from) {
   node.loops = loops_;
+  node.conditions = conditions_;
   nodes_.push_back(std::move(node));
   const int made = static_cast<int>(nodes_.size()) - 1;
   nodes_[from].next.push_back(made);
@@ -48,8 +49,10 @@ int BlockGraph::statement(const StmtNode& s, int from) {
   if (s.kind == StmtKind::kWait) return add({.kind = BlockNode::kWait, .statement = &s}, from);
   if (!is_control(s)) return add({.kind = BlockNode::kUnit, .statement = &s}, from);
   if (s.kind == StmtKind::kFor) return loop(s, from);
+  if (s.kind != StmtKind::kIf) return sequence(s.body, from);
+  conditions_.push_back(s.condition);
   const int end = sequence(s.body, from);
-  if (s.kind != StmtKind::kIf) return end;
+  conditions_.pop_back();
   const int after = add({.kind = BlockNode::kPlain}, end);
   nodes_[from].next.push_back(after);
   return after;

@@ -21,6 +21,7 @@ struct BlockNode {
   const StmtNode* loop = nullptr;           // kEnter, kNext, kLeave
   int enter = -1;                           // kNext, kLeave: the node that enters the loop
   std::vector<const StmtNode*> loops = {};  // loops of the block around it, outermost first
+  std::vector<Expr> conditions = {};        // that hold there, as the block took their paths
   std::vector<int> next = {};               // nodes that may follow
 };
 
@@ -40,6 +41,7 @@ class BlockGraph {
 
   std::vector<BlockNode> nodes_;
   std::vector<const StmtNode*> loops_;
+  std::vector<Expr> conditions_;
   bool warp_;
 };
 

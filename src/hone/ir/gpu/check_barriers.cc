@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -9,6 +10,8 @@
 #include "hone/ir/gpu/element_map.h"
 #include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/ranges.h"
+#include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
 namespace hone::ir {
@@ -28,6 +31,24 @@ struct Place {
   int commits = 0;              // groups that were made since
   bool waited = true;           // an asynchronous access has taken place
   auto operator<=>(const Place&) const = default;
+};
+
+// An access whose paths are followed, with the loops around it and, where the conditions around it
+// leave one, their iterations.
+struct Start {
+  const BlockAccess& access;
+  const std::vector<const StmtNode*>& loops;
+  std::vector<std::optional<int64_t>> iterations;
+  Start(const BlockAccess& from, const BlockNode& node) : access(from), loops(node.loops) {
+    Ranges ranges;
+    for (const StmtNode* loop : loops) ranges.bind_loop(loop->var, loop->min, loop->extent);
+    for (const Expr& condition : node.conditions) ranges.assume(condition);
+    for (const StmtNode* loop : loops) {
+      const Interval values = ranges.of(loop->var);
+      const bool known = values.is_point() && is_const_int(loop->min);
+      iterations.push_back(known ? std::optional(values.lo - loop->min->int_value) : std::nullopt);
+    }
+  }
 };
 
 std::string name_of(const BlockAccess& access) {
@@ -63,30 +84,30 @@ class Checker {
  private:
   // Follows all paths from an access to the barriers that end them.
   Status follow(int start, const BlockAccess& access) {
-    const std::vector<const StmtNode*>& loops = graph_.nodes()[start].loops;
+    const Start from(access, graph_.nodes()[start]);
     std::set<Place> seen;
     std::vector<Place> open;
-    const auto go_on = [&](const Place& from) {
-      for (const int next : graph_.nodes()[from.node].next) {
-        Place place = from;
+    const auto go_on = [&](const Place& last) {
+      for (const int next : graph_.nodes()[last.node].next) {
+        Place place = last;
         place.node = next;
         if (seen.insert(place).second) open.push_back(std::move(place));
       }
     };
-    go_on({start, std::vector<int>(loops.size(), 0), {}, 0, !access.async});
+    go_on({start, std::vector<int>(from.loops.size(), 0), {}, 0, !access.async});
     while (!open.empty()) {
       Place place = std::move(open.back());
       open.pop_back();
       const BlockNode& node = graph_.nodes()[place.node];
       if (node.kind == BlockNode::kBarrier && place.waited) continue;
-      if (node.kind == BlockNode::kUnit) HONE_RETURN_IF_ERROR(meets(access, loops, place));
-      if (pass(node, loops, place)) go_on(place);
+      if (node.kind == BlockNode::kUnit) HONE_RETURN_IF_ERROR(meets(from, place));
+      if (pass(node, from, place)) go_on(place);
     }
     return ok_status();
   }
 
   // What a node changes for those that pass it; returns whether they may.
-  static bool pass(const BlockNode& node, const std::vector<const StmtNode*>& loops, Place& place) {
+  static bool pass(const BlockNode& node, const Start& start, Place& place) {
     if (node.kind == BlockNode::kCommit && !place.waited)
       place.commits = std::min(place.commits + 1, kMaxCommits);
     if (node.kind == BlockNode::kWait && place.commits > node.statement->count) {
@@ -100,16 +121,23 @@ class Checker {
       if (may_be_known) place.now[node.enter] = 0;
       return true;
     }
-    if (node.kind == BlockNode::kLeave) place.now.erase(node.enter);
+    if (node.kind == BlockNode::kLeave) {
+      const auto now = place.now.find(node.enter);
+      if (ends && now != place.now.end() && now->second + 1 != node.loop->extent->int_value)
+        return false;
+      place.now.erase(node.enter);
+    }
     if (const auto it = place.now.find(node.enter); it != place.now.end()) {
       if (ends && ++it->second == node.loop->extent->int_value) return false;
       if (!ends || it->second > kMaxOffset) place.now.erase(it);
     }
-    for (size_t i = 0; i < loops.size(); ++i) {
-      if (loops[i] != node.loop) continue;
+    for (size_t i = 0; i < start.loops.size(); ++i) {
+      if (start.loops[i] != node.loop) continue;
       int& offset = place.offsets[i];
       if (offset == kUnknown || offset >= kLeft) continue;
       if (node.kind == BlockNode::kNext) {
+        const int64_t next = start.iterations[i].value_or(0) + offset + 1;
+        if (is_const_int(node.loop->extent) && next >= node.loop->extent->int_value) return false;
         offset = offset < kMaxOffset ? offset + 1 : kUnknown;
       } else {
         offset = ends ? offset + kLeft : kUnknown;
@@ -125,15 +153,27 @@ class Checker {
     return constant(loop.min->int_value + loop.extent->int_value - 1 - (offset - kLeft));
   }
 
-  Status meets(const BlockAccess& access, const std::vector<const StmtNode*>& loops,
-               const Place& place) const {
-    SharedValues values;
-    for (size_t i = 0; i < loops.size(); ++i)
-      values.emplace_back(loops[i]->var, earlier_value(*loops[i], place.offsets[i]));
-    SharedValues now;
+  Status meets(const Start& start, const Place& place) const {
+    const BlockAccess& access = start.access;
+    SharedValues values, now;
+    for (size_t i = 0; i < start.loops.size(); ++i) {
+      const StmtNode& loop = *start.loops[i];
+      const int offset = place.offsets[i];
+      const std::optional<int64_t> at = start.iterations[i];
+      if (!at) {
+        values.emplace_back(loop.var, earlier_value(loop, offset));
+        continue;
+      }
+      values.emplace_back(loop.var, constant(loop.min->int_value + *at));
+      if (offset != kUnknown && offset < kLeft)
+        now.emplace_back(loop.var, constant(loop.min->int_value + *at + offset));
+    }
     for (const auto& [enter, iteration] : place.now) {
       const StmtNode& loop = *graph_.nodes()[enter].loop;
       now.emplace_back(loop.var, constant(loop.min->int_value + iteration));
+    }
+    for (const Expr& condition : graph_.nodes()[place.node].conditions) {
+      if (is_false(simplify(substitute(condition, now), Ranges()))) return ok_status();
     }
     for (const BlockAccess& later : accesses_[place.node]) {
       if (later.buffer != access.buffer) continue;

@@ -95,6 +95,39 @@ TEST(check_barriers, asynchronous_copies_are_waited_for_before_the_barrier) {
       "phase 0: the load of r[k % 2, 63 - u] comes before the store of r[0, t] was waited for");
 }
 
+TEST(check_barriers, paths_take_as_many_iterations_as_their_loops_have) {
+  const auto waits = [](int64_t iterations) {
+    return error_of(fmt::format(
+        "thread t in 0..64 {{ async r[1, t] = X[0, t] }} commit for k in 0..{} {{ wait 1 commit }} "
+        "barrier thread u in 0..64 {{ Y[u] = r[1, 63 - u] }}",
+        iterations));
+  };
+  EXPECT_EQ(waits(3), "");
+  EXPECT_NE(waits(1), "") << "the first wait leaves the group that was made before";
+}
+
+TEST(check_barriers, conditions_of_the_block_tell_the_iteration) {
+  const auto last = [](int64_t end) {
+    return error_of(fmt::format(
+        "for k in 3..5 {{ wait 0 barrier if k < {} {{ thread v in 0..64 {{ async r[0, v] = X[0, v] "
+        "}} }} commit thread u in 0..64 {{ Y[u] = r[k % 2, 63 - u] }} }}",
+        end));
+  };
+  EXPECT_EQ(last(4), "") << "iteration 3 copies and reads r[1], iteration 4 reads r[0]";
+  EXPECT_NE(last(5), "") << "iteration 4 copies what it reads";
+}
+
+TEST(check_barriers, a_slot_is_told_from_another_without_its_remainder) {
+  const auto ring = [](std::string_view stored) {
+    return error_of(
+        fmt::format("for k in 0..3 {{ thread t in 0..64 {{ r[{}, t] = X[0, t] }} barrier "
+                    "thread u in 0..64 {{ Y[u] = r[k, 63 - u] }} }}",
+                    stored));
+  };
+  EXPECT_EQ(ring("(k + 1) % 3"), "");
+  EXPECT_NE(ring("(k + 2) % 3"), "") << "the next store is to what is read";
+}
+
 TEST(check_barriers, warps_are_checked_one_by_one) {
   const auto lanes = [](std::string_view between) {
     return error_of(

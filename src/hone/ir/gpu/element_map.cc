@@ -166,14 +166,36 @@ class Iterations {
   std::vector<Variable> variables_;
 };
 
+// What a form may be that is known up to multiples of a number, as (k + 2) % 4 - k is: the
+// difference of two indices of a dimension with so many elements.
+std::optional<std::set<int64_t>> congruent_values(const Linear& form, int64_t elements) {
+  int64_t modulus = 0;
+  std::optional<Linear> rest = Linear{form.constant, {}};
+  for (const auto& [atom, factor] : form.terms) {
+    const bool is_remainder = atom->op == Op::kFloorMod && is_const_int(atom->args[1]);
+    if (is_remainder) {
+      if (modulus != 0 && modulus != atom->args[1]->int_value) return std::nullopt;
+      modulus = atom->args[1]->int_value;
+    }
+    if (rest) rest = add(*rest, linearize(is_remainder ? atom->args[0] : atom), factor);
+  }
+  if (modulus <= 0 || elements > modulus || !rest) return std::nullopt;
+  for (const auto& [atom, factor] : rest->terms) {
+    if (factor % modulus != 0) return std::nullopt;
+  }
+  const int64_t residue = floor_mod(rest->constant, modulus);
+  return std::set<int64_t>{residue, residue - modulus};
+}
+
 // What a form of shared variables may be: one number, or some if it has remainders only; nothing if
 // that is not known.
-std::optional<std::set<int64_t>> possible_values(const Linear& form) {
+std::optional<std::set<int64_t>> possible_values(const Linear& form, int64_t elements) {
   if (form.is_constant()) return std::set<int64_t>{form.constant};
   std::vector<Linear> numbers;  // that remainders are taken of, without their constants
   int64_t period = 1;
   for (const auto& [atom, factor] : form.terms) {
-    if (atom->op != Op::kFloorMod || !is_const_int(atom->args[1])) return std::nullopt;
+    if (atom->op != Op::kFloorMod || !is_const_int(atom->args[1]))
+      return congruent_values(form, elements);
     const int64_t m = atom->args[1]->int_value;
     if (m <= 0 || m > kMaxResidues) return std::nullopt;
     period = std::lcm(period, m);
@@ -231,7 +253,8 @@ Dimensions dimensions(const BlockAccess& earlier, const SharedValues& values,
     }
     const std::optional<Linear> difference = add(shared[1], shared[0], -1);
     if (mixed || !difference) continue;
-    const std::optional<std::set<int64_t>> possible = possible_values(*difference);
+    const std::optional<std::set<int64_t>> possible =
+        possible_values(*difference, earlier.buffer->shape[d]);
     if (!possible) continue;
     made.earlier.push_back(own[0]);
     made.later.push_back(own[1]);
