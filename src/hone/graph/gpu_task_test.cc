@@ -130,12 +130,28 @@ TEST(gpu_task, scans_sorts_and_recurrences) {
   expect_tasks(lstm.output("y"));
 }
 
-TEST(gpu_task, attention) {
+// Scores of queries and keys, scaled, with what is added to them, and their softmax times values.
+TestModel attention(const Shape& queries, const Shape& keys, const Shape& mask) {
   TestModel model;
-  model.input("q", {2, 7, 8}).input("k", {2, 13, 8}).input("v", {2, 13, 8});
-  model.node("Transpose", {"k"}, {"kt"}, {{"perm", Shape{0, 2, 1}}});
-  model.node("MatMul", {"q", "kt"}, {"s"}).node("Softmax", {"s"}, {"p"}, {{"axis", int64_t{-1}}});
-  expect_tasks(model.node("MatMul", {"p", "v"}, {"y"}).output("y"));
+  model.input("q", queries).input("k", keys).input("v", keys);
+  const std::vector<int64_t> swap = queries.size() == 3 ? Shape{0, 2, 1} : Shape{0, 1, 3, 2};
+  model.node("Transpose", {"k"}, {"kt"}, {{"perm", swap}}).node("MatMul", {"q", "kt"}, {"s"});
+  model.constant("c", weights({1})).node("Mul", {"s", "c"}, {"scaled"});
+  const char* scores = "scaled";
+  if (!mask.empty()) {
+    model.input("mask", mask).node("Add", {"scaled", "mask"}, {"masked"});
+    scores = "masked";
+  }
+  model.node("Softmax", {scores}, {"p"}, {{"axis", int64_t{-1}}});
+  model.node("MatMul", {"p", "v"}, {"y"}).output("y");
+  return model;
+}
+
+TEST(gpu_task, attention) {
+  expect_tasks(attention({2, 7, 8}, {2, 13, 8}, {}), 3);
+  expect_tasks(attention({1, 3, 33, 16}, {1, 3, 17, 16}, {1, 1, 1, 17}), 3);
+  expect_tasks(attention({2, 2, 13, 5}, {2, 2, 31, 5}, {2, 1, 13, 31}), 3);
+  expect_tasks(attention({2, 2, 1, 8}, {2, 2, 31, 8}, {1, 1, 1, 31}), 3);
 }
 
 }  // namespace

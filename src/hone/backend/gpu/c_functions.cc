@@ -367,7 +367,11 @@ bool CFunctions::is_name(std::string_view name) {
       }
     }
   }
-  return name == "vload_half" || name == "vstore_half_rte";
+  return name == "vload_half" || name == "vstore_half_rte" || name == "exp2" || name == "exp2f";
+}
+
+std::string power_of_2_function(Dialect dialect, bool is_double) {
+  return dialect == Dialect::kCuda && !is_double ? "exp2f" : "exp2";
 }
 
 std::string math_function(Dialect dialect, ir::Op op, bool is_double) {

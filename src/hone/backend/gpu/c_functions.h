@@ -31,5 +31,7 @@ class CFunctions {
 // Returns the name of a function of floats in the dialect's library: "exp" or "expf". It is empty
 // if there is none.
 [[nodiscard]] std::string math_function(Dialect dialect, ir::Op op, bool is_double);
+// Returns the name of the function that raises 2 to a power, which costs a fraction of any power.
+[[nodiscard]] std::string power_of_2_function(Dialect dialect, bool is_double);
 
 }  // namespace hone::backend::gpu

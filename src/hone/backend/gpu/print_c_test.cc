@@ -183,6 +183,14 @@ TEST(print_c, what_cannot_be_printed_is_one_error) {
 }
 
 // A loop over threads that runs once gives way to its only index.
+TEST(print_c, powers_of_2_have_a_function_of_their_own) {
+  const ir::Program program =
+      of_phase(kXandY, "for i in 0..64 { Y[i] = pow(2.0, X[i]) + pow(X[i], 2.5) }");
+  const std::string opencl = text_of(program), cuda = text_of(program, Dialect::kCuda);
+  EXPECT_TRUE(has(opencl, "exp2(X[i]) + pow(X[i], 2.5f)")) << opencl;
+  EXPECT_TRUE(has(cuda, "exp2f(X[i]) + powf(X[i], 2.5f)")) << cuda;
+}
+
 TEST(print_c, fragments_are_arrays_of_a_thread) {
   const std::string text = text_of(of_phase(
       kXandY,

@@ -11,6 +11,8 @@
 //
 // Of many keys the scores would not fit: in a second sketch (schedule/online_softmax.h) all this
 // runs over a tile of keys at a time, and running maxima and sums join the tiles.
+#include "hone/space/rules/attention.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +25,6 @@ namespace hone::space {
 namespace {
 
 using schedule::StageInfo;
-using schedule::State;
 using schedule::Steps;
 
 constexpr int64_t kPackedQueries = 32;  // of a tile: an estimate of when copying starts to pay
@@ -32,26 +33,18 @@ constexpr int64_t kLeastBlock = 4;      // queries: a register tile wants some
 constexpr int64_t kMostCode = 480;
 constexpr int64_t kRestCopies = 3;  // without a rest, with one, and its own rest
 
-// The stages in topological order; of keys in tiles, kSums are a tile's.
-enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
-
 // Scores and their weights.
 int64_t score_bytes(int64_t queries, int64_t keys) {
   return 2 * static_cast<int64_t>(sizeof(float)) * queries * keys;
 }
 
-class AttentionGroup : public Group {
+// `keys` are those whose scores are there at a time, and kSums, of keys in tiles, is a tile's. If
+// keys end early, blocks are short, and tails would be much of them.
+class AttentionGroup : public Group, public Attention {
  public:
-  std::string stage[kParts];
-  std::string joined;              // the stage that joins tiles of keys; "": all keys at once
-  std::vector<std::string> outer;  // the result's axes but the queries and the vector lanes
-  std::string query, lane;         // those two
-  // Keys that a whole block of queries does not see are left out. Blocks are short then, and tails
-  // would be much of them.
-  bool ends_early = false;
-  bool has_rest = false;          // the last tile of keys is shorter
-  int64_t queries = 1, keys = 1;  // keys: whose scores are there at a time
-  int64_t blocks_outside = 1, l2_bytes = 1 << 20;
+  std::string joined;     // the stage that joins tiles of keys; "": all keys at once
+  bool has_rest = false;  // the last tile of keys is shorter
+  int64_t l2_bytes = 1 << 20;
   int cores = 1;
   LoopNest rows[kParts];  // loops of a stage along rows
   std::shared_ptr<Contraction> scores, sums;
@@ -242,43 +235,6 @@ class AttentionGroup : public Group {
   }
 };
 
-bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
-
-bool applies(const State& state) {
-  static constexpr bool kReduces[kParts] = {true, false, true, false, true, true, false};
-  static const schedule::StageList kReaders[kParts] = {
-      {kMasked}, {kMost, kWeights}, {kWeights}, {kTotal, kSums}, {kResult}, {kResult}, {}};
-  if (state.stages.size() != kParts) return false;
-  for (size_t i = 0; i < kParts; ++i) {
-    const StageInfo& info = *state.stages[i].info;
-    if (info.stage.is_extern() || info.stage.where || info.constant ||
-        info.stage.outputs.size() != 1 || is_reduction(info) != kReduces[i] ||
-        state.readers(info.stage.outputs[0].buffer) != kReaders[i])
-      return false;
-  }
-  return true;
-}
-
-bool has_axis(const StageInfo& info, const std::string& name) {
-  return axis_named(info, name) >= 0;
-}
-
-// The longest axis of the product with the values along which only the weights move.
-int query_axis(const StageInfo& sums, const StageInfo& weights) {
-  int best = -1;
-  for (int a = 0; a < sums.num_spatial(); ++a) {
-    const auto axis = static_cast<size_t>(a);
-    if (!has_axis(weights, sums.axes[axis].var->name)) continue;
-    const bool still =
-        std::all_of(sums.reads.begin(), sums.reads.end(), [&](const compute::Access& read) {
-          return read.buffer == weights.stage.outputs[0].buffer || !moves(read, a);
-        });
-    if (still && (best < 0 || sums.axes[axis].extent > sums.axes[static_cast<size_t>(best)].extent))
-      best = a;
-  }
-  return best;
-}
-
 // `most_usual`: of a block that leaves a rest.
 std::vector<int64_t> block_options(int64_t queries, int64_t most_usual) {
   std::vector<int64_t> options;
@@ -359,8 +315,9 @@ bool tile_keys(SketchBuilder& builder, size_t tiling, AttentionGroup& group,
 // one; none if the result has all.
 LoopNest loops_of_rows(const StageInfo& info, const StageInfo& result) {
   std::vector<std::string> names = names_of(info.axes);
-  const auto along = std::find_if(names.rbegin(), names.rend(),
-                                  [&](const std::string& name) { return !has_axis(result, name); });
+  const auto along = std::find_if(names.rbegin(), names.rend(), [&](const std::string& name) {
+    return axis_named(result, name) < 0;
+  });
   if (along == names.rend()) return {};
   const std::string vector = *along;
   names.erase(along.base() - 1);
@@ -370,33 +327,18 @@ LoopNest loops_of_rows(const StageInfo& info, const StageInfo& result) {
 }  // namespace
 
 Fit add_attention(SketchBuilder& builder, size_t tiling) {
-  if (!inline_chains(builder).ok() || !applies(builder.state)) return Fit::kNone;
+  const std::optional<Attention> found = find_attention(builder);
+  if (!found) return Fit::kNone;
   auto group = std::make_shared<AttentionGroup>();
-  for (size_t i = 0; i < kParts; ++i) group->stage[i] = builder.state.stages[i].name();
-  const auto info = [&](Part part) -> const StageInfo& {
+  static_cast<Attention&>(*group) = *found;
+  const auto info = [&](AttentionPart part) -> const StageInfo& {
     return *builder.info(group->stage[part]);
   };
-  const StageInfo& result = info(kResult);
-  const int lane = unit_stride_axis(result), query = query_axis(info(kSums), info(kWeights));
-  if (lane < 0 || query < 0) return Fit::kNone;
-  group->lane = result.axes[static_cast<size_t>(lane)].var->name;
-  group->query = info(kSums).axes[static_cast<size_t>(query)].var->name;
-  group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
-  group->keys = info(kSums).stage.reduce[0].extent;
-  group->ends_early = info(kSums).stage.until != nullptr;
   group->cores = builder.cpu().cores;
   if (builder.cpu().caches.size() > 1) group->l2_bytes = builder.cpu().caches[1].bytes;
   ContractionOptions options{.nested = true};
   if (!tile_keys(builder, tiling, *group, options)) return Fit::kNone;
-  if (group->lane == group->query || !has_axis(result, group->query)) return Fit::kNone;
-  for (const compute::Axis& axis : result.stage.axes) {
-    const std::string& name = axis.var->name;
-    if (name == group->lane || name == group->query) continue;
-    if (!has_axis(info(kMasked), name)) return Fit::kNone;
-    group->outer.push_back(name);
-    group->blocks_outside *= axis.extent;
-  }
-  for (const Part part : {kMost, kWeights, kTotal}) {
+  for (const AttentionPart part : {kMost, kWeights, kTotal}) {
     group->rows[part] = loops_of_rows(info(part), info(kResult));
     if (group->rows[part].vector.empty()) return Fit::kNone;
   }

@@ -15,6 +15,20 @@ inline target::Target small_gpu() {
   return {.name = "small", .part = gpu};
 }
 
+// Returns the bytes of all stages of a candidate that lie in shared memory.
+inline int64_t shared_bytes(const Candidate& candidate) {
+  int64_t bytes = 0;
+  for (size_t s = 0; s < candidate.state.stages.size(); ++s) {
+    const schedule::StageState& stage = candidate.state.stages[s];
+    if (stage.scope != ir::Scope::kShared) continue;
+    int64_t elements = dtype_bytes(stage.buffer()->dtype);
+    for (const int64_t d : schedule::storage_shape(stage, candidate.bounds.stages[s]))
+      elements *= d;
+    bytes += elements;
+  }
+  return bytes;
+}
+
 // Expects the program of a candidate to compute what the naive program does, without races.
 inline void expect_candidate(const Candidate& candidate, double tolerance) {
   SCOPED_TRACE(schedule::to_string(candidate.steps));

@@ -6,6 +6,7 @@ namespace {
 bool always(const Task&) { return true; }
 
 constexpr Rule kTaskRules[] = {
+    {"attention", always, add_gpu_attention, true},
     {"block_rows", always, add_block_rows, true},
 };
 

@@ -13,6 +13,8 @@ namespace hone::space {
 // Returns the rules that look at its stages (Task::stages), if no rule takes the task as a whole.
 [[nodiscard]] std::span<const Rule> gpu_stage_rules();
 
+// Adds an attention as one nest, a block for a tile of queries of a head.
+[[nodiscard]] Fit add_gpu_attention(SketchBuilder& builder, const Task& task);
 // Adds the whole task as reductions along rows, which a block's threads divide, and what is
 // computed from them.
 [[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);

@@ -1,0 +1,67 @@
+#include "hone/compute/dag_testing.h"
+#include "hone/space/rules/gpu/gpu_testing.h"
+
+namespace hone::space {
+namespace {
+
+using compute::testing::attention;
+
+constexpr int64_t kOdd[] = {1, 2, 3, 7, 13, 17, 31, 33, 97};
+
+std::string default_steps(const compute::Dag& dag, const target::Target& target) {
+  const Result<Space> space = Space::create(dag, target);
+  EXPECT_TRUE(space.ok()) << space.status().message();
+  return schedule::to_string(space->steps(space->default_point()));
+}
+
+TEST(gpu_attention, odd_extents) {
+  for (const int64_t n : kOdd) {
+    expect_points(attention(2, n, 98 - n, 5), 3, 1e-5, small_gpu(), n > 1 ? 2 : 1);
+    expect_points(attention(2, 13, n, 8), 3, 1e-5, small_gpu(), n > 1 ? 2 : 1);
+    expect_points(attention(3, 7, 31, n), 3, 1e-5, small_gpu(), n > 1 ? 2 : 1);
+  }
+}
+
+TEST(gpu_attention, blocks_keep_to_the_limits_of_the_device) {
+  target::Target target = small_gpu();
+  target.gpu().threads_per_block = 64;
+  target.gpu().shared_bytes = target.gpu().shared_bytes_opt_in = 12 << 10;
+  target.gpu().registers_per_thread = 56;
+  const compute::Dag dag = attention(2, 33, 97, 16);
+  expect_points(dag, 5, 1e-5, target, 2);
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  Rng rng(3);
+  for (int i = 0; i < 40; ++i) {
+    const Result<Candidate> candidate = space->instantiate(space->sample(rng));
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    const std::string steps = schedule::to_string(candidate->steps);
+    if (steps.find("scope(masked, shared)") == std::string::npos) continue;  // several phases
+    EXPECT_LE(shared_bytes(*candidate), 12 << 10) << steps;
+  }
+}
+
+TEST(gpu_attention, keys_that_a_query_does_not_see) {
+  for (const int64_t n : kOdd) {
+    for (const int64_t offset : {int64_t{0}, n / 2})
+      expect_points(attention(2, n, n + 3, 8, offset), 1);
+  }
+}
+
+// Scores stay in shared memory, sums in registers, and nothing between them is stored.
+TEST(gpu_attention, is_one_phase) {
+  const compute::Dag dag = attention(2, 33, 97, 16);
+  const std::string steps = default_steps(dag, small_gpu());
+  EXPECT_NE(steps.find("scope(masked, shared)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(sums, fragment)"), std::string::npos) << steps;
+  const Result<Space> space = Space::create(dag, small_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const Result<Candidate> candidate = space->instantiate(space->default_point());
+  ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+  const Result<ir::Program> program = schedule::lower_raw(candidate->state, candidate->bounds);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_EQ(program->phases.size(), 1);
+}
+
+}  // namespace
+}  // namespace hone::space
