@@ -15,10 +15,11 @@ import tarfile
 import time
 from pathlib import Path
 
+import ahead
 import parts
 
 # Seconds of a whole run of 480; `rest` gets what is left.
-LIMITS = {"machine": 15, "tests": 60, "sanitizer": 40, "products": 85, "memory": 55, "models": 110, "tuning": 60, "compiled": 60, "rest": 600}
+LIMITS = {"machine": 20, "tests": 60, "sanitizer": 40, "products": 85, "memory": 55, "models": 110, "kernels": 40, "tuning": 60, "compiled": 60, "rest": 600}
 FEWEST_SECONDS = 3  # of a part: with less it is not started
 
 
@@ -103,6 +104,12 @@ def run_processes(part, options, seconds):
             return
 
 
+def start_ahead(options):
+    """The processes that make libraries and references while other parts use the GPU."""
+    command = [sys.executable, Path(ahead.__file__), options.device, options.out, options.seconds, int(options.small)]
+    return subprocess.Popen([*map(str, command)], start_new_session=True)
+
+
 def pack(folder, archive):
     """All results as one file: lent machines give back few files."""
     if archive is None:
@@ -131,6 +138,8 @@ def main():
         run_part(options)
         return
     end = time.monotonic() + options.seconds
+    ahead.forget_unfinished(options.out)
+    background = start_ahead(options)
     bad = False
     for part in options.only or parts.PARTS:
         left = end - time.monotonic()
@@ -145,6 +154,9 @@ def main():
         data = Result(options.out, part).data
         bad |= data["status"] in ("failed", "lost") or any(row.get("problem") for row in data["rows"])
         print(f"{part:10} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(background.pid, signal.SIGKILL)
+    background.wait()
     sys.exit(1 if bad else 0)
 
 

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+import ahead
 import parts
 import timing
 
@@ -49,15 +50,16 @@ def reference(model, elements):
 
 def rival(torch, name):
     """The network in PyTorch, on the GPU."""
-    if name in IMAGES:
-        import torchvision
+    with torch.device("cuda"):
+        if name in IMAGES:
+            import torchvision
 
-        network = torchvision.models.get_model(name, weights=None, **IMAGE_OPTIONS.get(name, {}))
-    else:
-        import transformers
+            network = torchvision.models.get_model(name, weights=None, **IMAGE_OPTIONS.get(name, {}))
+        else:
+            import transformers
 
-        network_class, config = TEXTS[name.removesuffix("_opset13")]
-        network = getattr(transformers, network_class)(getattr(transformers, config)())
+            network_class, config = TEXTS[name.removesuffix("_opset13")]
+            network = getattr(transformers, network_class)(getattr(transformers, config)())
     return network.eval().cuda()
 
 
@@ -70,18 +72,43 @@ def rival_seconds(torch, name, inputs, compiled):
     return timing.of_torch(torch, (lambda: network(*tensors.values())) if name in IMAGES else (lambda: network(**tensors)))
 
 
-def hone_columns(setting, name, batch, torch):
-    """Compiles, compares and times."""
-    model, elements = model_file(name, setting), model_inputs(name, batch)
-    inputs = {key: np.concatenate([element[key] for element in elements]) for key in elements[0]}
-    library = setting.folder("libraries") / f"{name}_{batch}.so"
-    shapes = [f"--shape={key}={'x'.join(map(str, array.shape))}" for key, array in inputs.items()] if batch > 1 else []
+def batched_inputs(name, batch):
+    elements = model_inputs(name, batch)
+    return {key: np.concatenate([element[key] for element in elements]) for key in elements[0]}
+
+
+def library_file(setting, name, batch):
+    return setting.folder("libraries") / f"{name}_{batch}.so"
+
+
+def prepare(setting, name, batch):
+    """Makes the library and the reference results; returns the columns that need no GPU."""
+    model, library = model_file(name, setting), library_file(setting, name, batch)
+    shapes = [f"--shape={key}={'x'.join(map(str, array.shape))}" for key, array in batched_inputs(name, batch).items()] if batch > 1 else []
     begin = time.monotonic()
     report = parts.hone(setting, "compile", model, "-o", library, "--device", setting.device, "--no-db", "--no-check", *shapes)
     columns = {"kernels": len(report["kernels"]), "hone_compile_seconds": round(time.monotonic() - begin, 2)}
+    np.savez(library.with_suffix(".npz"), *reference(model, model_inputs(name, batch)))
+    return columns
+
+
+def row_names(small):
+    names = ("small",) if small else (*IMAGES, *TEXTS, *OTHERS)
+    return [(f"{name}, batch {batch}", name, batch) for batch in BATCHES for name in names]
+
+
+def jobs(setting):
+    return [(row, lambda name=name, batch=batch: prepare(setting, name, batch)) for row, name, batch in row_names(setting.small)]
+
+
+def hone_columns(setting, row, name, batch, torch):
+    """Takes the library that was compiled, compares and times."""
+    columns = ahead.take(setting, row, lambda: prepare(setting, name, batch))
+    inputs, library = batched_inputs(name, batch), library_file(setting, name, batch)
     engine = timing.OnDevice(library, inputs, torch)
     engine.launch()
-    columns["error"] = timing.error(engine.found(), reference(model, elements))
+    with np.load(library.with_suffix(".npz")) as expected:
+        columns["error"] = timing.error(engine.found(), list(expected.values()))
     if not columns["error"] <= TOLERANCE:
         columns["problem"] = "the result is wrong"
     columns |= {"hone_seconds": timing.of_hone(engine), "device_bytes": engine.device_bytes()}
@@ -89,8 +116,8 @@ def hone_columns(setting, name, batch, torch):
     return columns, inputs
 
 
-def measure_eager(setting, name, batch, torch):
-    columns, inputs = hone_columns(setting, name, batch, torch)
+def measure_eager(setting, row, name, batch, torch):
+    columns, inputs = hone_columns(setting, row, name, batch, torch)
     if torch is None or name.startswith("ssdlite"):
         return columns
     try:
@@ -101,10 +128,8 @@ def measure_eager(setting, name, batch, torch):
     return columns
 
 
-def measure_compiled(setting, name, batch, torch):
-    elements = model_inputs(name, batch)
-    inputs = {key: np.concatenate([element[key] for element in elements]) for key in elements[0]}
-    return {"torch_compile_seconds": rival_seconds(torch, name, inputs, True)}
+def measure_compiled(_setting, _row, name, batch, torch):
+    return {"torch_compile_seconds": rival_seconds(torch, name, batched_inputs(name, batch), True)}
 
 
 def measure(result, setting, compiled):
@@ -112,15 +137,12 @@ def measure(result, setting, compiled):
     if compiled and torch is None:
         raise parts.CannotRun(reason)
     parts.described(setting)
-    names = ("small",) if setting.small else COMPILED if compiled else (*IMAGES, *TEXTS, *OTHERS)
-    for batch in BATCHES:
-        for name in names:
-            row = f"{name}, batch {batch}"
-            if result.has(row):
-                continue
-            try:
-                columns = (measure_compiled if compiled else measure_eager)(setting, name, batch, torch)
-            except RuntimeError as problem:
-                parts.row_failed(result, row, problem)
-                continue
-            result.add(row, **columns, rival=reason or ("torch.compile" if compiled else "PyTorch eager"))
+    for row, name, batch in row_names(setting.small):
+        if result.has(row) or (compiled and not setting.small and name not in COMPILED):
+            continue
+        try:
+            columns = (measure_compiled if compiled else measure_eager)(setting, row, name, batch, torch)
+        except RuntimeError as problem:
+            parts.row_failed(result, row, problem)
+            continue
+        result.add(row, **columns, rival=reason or ("torch.compile" if compiled else "PyTorch eager"))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import ahead
 import parts
 import timing
 
@@ -104,16 +105,32 @@ def rival_seconds(torch, operator, arrays):
     return timing.of_torch(torch, lambda: operator.function(torch, *tensors))
 
 
-def measure_row(setting, operator, tuned, torch):
-    shapes = operator.small if setting.small else operator.shapes
-    folder, arrays = setting.folder("operators"), make_inputs(operator, shapes)
-    file = folder / (operator.name.replace(" ", "_").replace("/", "_").replace(",", "") + ".onnx")
-    library = file.with_suffix(".so")
-    write_model(operator, shapes, file)
-    options = ["--device", setting.device, "--no-check", "--no-db"]
+def model_file(setting, operator):
+    return setting.folder("operators") / (operator.name.replace(" ", "_").replace("/", "_").replace(",", "") + ".onnx")
+
+
+def shapes_of(setting, operator):
+    return operator.small if setting.small else operator.shapes
+
+
+def prepare(setting, operator, tuned=0):
+    """Compiles or tunes the operator's library; returns the columns that say how."""
+    file = model_file(setting, operator)
+    write_model(operator, shapes_of(setting, operator), file)
+    options = ["--device", setting.device, "--no-check", "--no-db", "-o", file.with_suffix(".so")]
     begin = time.monotonic()
-    parts.hone(setting, *(["tune", file, "--budget", f"{tuned}s"] if tuned else ["compile", file]), "-o", library, *options)
-    columns = {"hone_compile_seconds": round(time.monotonic() - begin, 2)}
+    parts.hone(setting, *(["tune", file, "--budget", f"{tuned}s"] if tuned else ["compile", file]), *options)
+    return {"hone_compile_seconds": round(time.monotonic() - begin, 2)}
+
+
+def jobs(setting):
+    return [(operator.name, lambda operator=operator: prepare(setting, operator)) for operator in (*MEMORY, *PRODUCTS)]
+
+
+def measure_row(setting, operator, tuned, torch):
+    columns = prepare(setting, operator, tuned) if tuned else ahead.take(setting, operator.name, lambda: prepare(setting, operator))
+    shapes, file = shapes_of(setting, operator), model_file(setting, operator)
+    arrays, library = make_inputs(operator, shapes), file.with_suffix(".so")
     engine = timing.OnDevice(library, {f"x{i}": array for i, array in enumerate(arrays)}, torch)
     engine.launch()
     columns["error"] = timing.error(engine.found(), reference(torch, operator, arrays, file))

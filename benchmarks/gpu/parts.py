@@ -199,6 +199,21 @@ def models(result, setting):
     networks.measure(result, setting, compiled=False)
 
 
+def kernels(result, setting):
+    """The time of each kernel of the models that were compiled; a file of each model."""
+    described(setting)
+    for library in sorted(setting.folder("libraries").glob("*.so")):
+        if result.has(library.stem):
+            continue
+        try:
+            report = hone(setting, "bench", library, "--repeat", 10)
+        except RuntimeError as problem:
+            row_failed(result, library.stem, problem)
+            continue
+        (setting.out / f"kernels_{library.stem}.json").write_text(json.dumps(report))
+        result.add(library.stem, kernels=len(report["kernels"]))
+
+
 def compiled(result, setting):
     import networks
 
@@ -206,4 +221,4 @@ def compiled(result, setting):
 
 
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "models")]
-PARTS = {part.__name__: part for part in (machine, tests, sanitizer, products, memory, models, tuning, compiled, rest)}
+PARTS = {part.__name__: part for part in (machine, tests, sanitizer, products, memory, models, kernels, tuning, compiled, rest)}
