@@ -117,7 +117,7 @@ def pack(folder, archive):
     temporary = archive.with_suffix(".tmp")
     with tarfile.open(temporary, "w:gz") as tar:
         for path in sorted(folder.iterdir()):
-            if path.suffix in (".json", ".csv"):
+            if path.suffix in (".json", ".csv", ".txt"):
                 tar.add(path, path.name)
     temporary.replace(archive)
 

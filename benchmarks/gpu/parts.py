@@ -122,7 +122,7 @@ def tests(result, setting):
             count = {word: int(found[1]) if (found := re.search(rf"\[ +{word} +\] (\d+) test", done.stdout)) else 0 for word in ("PASSED", "SKIPPED", "FAILED")}
             problem = "" if done.returncode == 0 and count["PASSED"] > 0 else " ".join(re.findall(r"\[ +FAILED +\] (\S+)", done.stdout)) or f"none passed, code {done.returncode}"
             if problem:
-                (setting.folder("tests") / f"{name}.txt").write_text(done.stdout + done.stderr)
+                (setting.out / f"tests_{name}.txt").write_text(done.stdout + done.stderr)
             result.add(name, passed=count["PASSED"], skipped=count["SKIPPED"], failed=count["FAILED"], seconds=round(time.monotonic() - begin, 1), problem=problem)
 
 
@@ -140,7 +140,9 @@ def sanitizer(result, setting):
                 # Refusals are tested by errors, which the sanitizer would report.
                 command = test_command(name, setting)
                 command[-1] += ":*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*"
-                done = run(setting, sanitizers, "--tool", tool, "--error-exitcode", "9", *command)
+                done = run(setting, sanitizers, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9", *command)
+                if done.returncode != 0:
+                    (setting.out / f"sanitizer_{tool}_{name}.txt").write_text(done.stdout + done.stderr)
                 summary = re.findall(r"=+ (.*SUMMARY.*)", done.stdout + done.stderr)
                 result.add(f"{tool} {name}", summary=summary[-1] if summary else "", problem="" if done.returncode == 0 else f"code {done.returncode}")
 
