@@ -85,6 +85,9 @@ class Bundle(Case):
         for row in self.result("products")["rows"] + self.result("memory")["rows"] + self.result("models")["rows"]:
             self.assertLess(row["error"], 1e-2, row)
             self.assertGreater(row["hone_seconds"], 0)
+        tables = self.call(sys.executable, ROOT / "benchmarks" / "gpu" / "summary.py", self.out)
+        for row in self.result("products")["rows"] + self.result("memory")["rows"] + self.result("models")["rows"]:
+            self.assertIn(f"| {row['name']} |", tables)
         with tarfile.open(self.folder / "results.tar.gz") as tar:
             self.assertEqual(set(tar.getnames()), {path.name for path in self.out.iterdir() if path.is_file()})
 
