@@ -34,6 +34,9 @@ struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
   double search_seconds = 0;  // seconds of the tuning loop
+  int compiled = 0;           // candidates that were compiled, with those that cannot be
+  // The seconds of the tuning loop in which at least one candidate was being compiled.
+  double compile_seconds = 0;
   // The seconds for which the search, and the comparisons after it, waited until each thread had a
   // core of its own.
   double waited_seconds = 0;

@@ -80,6 +80,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["output"] = output;
     json["trials"] = summary.trials;
     json["search_seconds"] = summary.search_seconds;
+    json["compiled"] = summary.compiled;
+    json["compile_seconds"] = summary.compile_seconds;
     json["waited_seconds"] = summary.waited_seconds;
     json["interrupted"] = summary.interrupted;
     json["store_failure"] = summary.store_status.message();

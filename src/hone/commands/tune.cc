@@ -230,6 +230,8 @@ void Tuning::ask_store_again() {
 void Tuning::summarise_search() {
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;
+  summary_.compiled = tuned_.compiled;
+  summary_.compile_seconds = tuned_.compile_seconds;
   for (const auto& [outcome, alike] : tuned_.failures)
     summary_.failures.push_back({std::string(outcome_name(outcome)), alike.count, alike.first});
   summary_.interrupted = tuned_.interrupted;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hone/backend/device_code.h"
-#include "hone/measure/child_processes_testing.h"
+#include "hone/base/child_processes_testing.h"
 #include "hone/measure/device_candidate.h"
 #include "hone/measure/runner_testing.h"
 #include "hone/runtime/device/device.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "hone/base/allocation.h"
-#include "hone/measure/worker_program.h"
+#include "hone/base/worker_program.h"
 
 namespace hone::measure {
 namespace {

@@ -1,9 +1,12 @@
 #include "hone/measure/protocol.h"
 
-#include "hone/measure/wire.h"
+#include "hone/base/wire.h"
 
 namespace hone::measure {
 namespace {
+
+using wire::Reader;
+using wire::Writer;
 
 template <typename T>
 Result<T> checked(const Reader& r, T value) {

@@ -9,12 +9,17 @@
 #include <limits>
 
 #include "hone/base/rng.h"
+#include "hone/base/wire.h"
 #include "hone/measure/null_runner.h"
 #include "hone/measure/verify.h"
-#include "hone/measure/wire.h"
 
 namespace hone::measure {
 namespace {
+
+using wire::kProtocolVersion;
+using wire::MessageType;
+using wire::receive_message;
+using wire::send_message;
 
 Job sample_job() {
   Job job;

@@ -10,13 +10,15 @@
 #include <cmath>
 #include <thread>
 
+#include "hone/base/wire.h"
 #include "hone/measure/protocol.h"
 #include "hone/measure/runner_testing.h"
-#include "hone/measure/wire.h"
 #include "hone/measure/worker_process.h"
 
 namespace hone::measure {
 namespace {
+
+using wire::MessageType;
 
 TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   const auto runner = local();

@@ -2,28 +2,21 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <map>
 
+#include "hone/base/worker_child.h"
 #include "hone/measure/candidate.h"
 #include "hone/measure/device_candidate.h"
 #include "hone/measure/protocol.h"
-#include "hone/measure/wire.h"
 
 namespace hone::measure {
 namespace {
 
-void isolate(int fd) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_IGN);  // Ctrl-C is the tuner's to handle
-  signal(SIGPIPE, SIG_IGN);
-  const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  if (fd > 3) close_range(3, static_cast<unsigned>(fd) - 1, 0);
-  close_range(static_cast<unsigned>(fd) + 1, ~0U, 0);
-}
+using wire::Message;
+using wire::MessageType;
+using wire::receive_message;
+using wire::send_message;
 
 class Worker {
  public:
@@ -45,7 +38,7 @@ class Worker {
     if (message.type == MessageType::kJob) return measure(message.body);
     if (message.type == MessageType::kOperands) return take_operands(message);
     if (message.type == MessageType::kForget) {
-      const auto it = operands_.find(Reader(message.body).get<uint64_t>());
+      const auto it = operands_.find(wire::Reader(message.body).get<uint64_t>());
       if (it == operands_.end()) return ok_status();
       bench_.forget(*it->second);
       operands_.erase(it);
@@ -78,7 +71,8 @@ class Worker {
 }  // namespace
 
 int worker_main(int fd, const WorkerDevice& device) {
-  isolate(fd);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  isolate_worker(fd);
   std::unique_ptr<DeviceBench> bench;
   if (device.kind != runtime::DeviceKind::kNone) {
     Result<std::unique_ptr<DeviceBench>> opened = DeviceBench::open(device.kind, device.name);

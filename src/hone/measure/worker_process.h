@@ -3,16 +3,12 @@
 // with that thread); other threads may call only interrupt().
 #pragma once
 
-#include <sys/types.h>
-
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "hone/base/status.h"
+#include "hone/base/worker_child.h"
 #include "hone/measure/job.h"
 #include "hone/measure/worker.h"
 
@@ -30,35 +26,24 @@ struct WorkerOptions {
 class WorkerProcess {
  public:
   [[nodiscard]] static Result<std::unique_ptr<WorkerProcess>> start(const WorkerOptions& options);
-  ~WorkerProcess();
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
   // Runs a job. Every failure is an answer; after a crash or a timeout, the worker is dead. It
   // answers a crash itself if its device is lost.
   [[nodiscard]] Measurement run(const Job& job);
-  [[nodiscard]] bool alive() const { return pid_ > 0; }
+  [[nodiscard]] bool alive() const { return child_->alive(); }
   // Returns whether the last crash was a SIGKILL or SIGTERM from outside, which is not necessarily
   // the candidate's fault.
-  [[nodiscard]] bool was_killed() const { return was_killed_; }
+  [[nodiscard]] bool was_killed() const { return child_->was_killed(); }
   // Makes run() end soon with a crash.
-  void interrupt();
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  void interrupt() { child_->interrupt(); }
+  [[nodiscard]] pid_t pid() const { return child_->pid(); }
 
  private:
-  WorkerProcess(const WorkerOptions& options, std::string program)
-      : options_(options), program_(std::move(program)) {}
-  [[nodiscard]] Status spawn();
-  void limit_memory() const;
+  WorkerProcess(const WorkerOptions& options, std::unique_ptr<WorkerChild> child)
+      : options_(options), child_(std::move(child)) {}
   [[nodiscard]] Status give_operands(const Operands& operands);
-  // Waits for the worker's exit, or kills it with `by_force`, and returns how it ended.
-  std::string bury(bool by_force);
 
   WorkerOptions options_;
-  const std::string program_;
-  pid_t pid_ = -1;
-  std::mutex socket_mutex_;  // protects closing the socket against interrupt()
-  int socket_ = -1;
-  bool was_killed_ = false;
+  std::unique_ptr<WorkerChild> child_;
   std::deque<uint64_t> held_;  // operands that the worker has, oldest first
 };
 

@@ -1,15 +1,17 @@
-#include "hone/measure/worker_program.h"
+#include "hone/base/worker_program.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "hone/base/wire.h"
 #include "hone/measure/runner_testing.h"
-#include "hone/measure/wire.h"
 
 namespace hone::measure {
 namespace {
+
+using wire::kProtocolVersion;
 
 // Sets the variable HONE_WORKER, or unsets it with null, until its end.
 class Variable {

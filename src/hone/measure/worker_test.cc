@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "hone/backend/registry.h"
+#include "hone/base/child_processes_testing.h"
 #include "hone/measure/candidate.h"
-#include "hone/measure/child_processes_testing.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/null_runner.h"
 #include "hone/measure/protocol.h"
@@ -20,7 +20,6 @@
 #include "hone/measure/self_test.h"
 #include "hone/measure/software_events_testing.h"
 #include "hone/measure/sweep.h"
-#include "hone/measure/wire.h"
 
 namespace hone::measure {
 namespace {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "hone/base/clock.h"
+
 namespace hone::search {
 namespace {
 
@@ -27,6 +29,12 @@ int BatchMaker::batch_size(int task, int handed_out, int most) {
   return std::max(size, 1);
 }
 
+// All trials of the task that the limits allow are handed out, or will be if all get code.
+bool BatchMaker::has_enough(int task) const {
+  return limits_.max_task_trials > 0 &&
+         handed_out_of_[static_cast<size_t>(task)] >= limits_.max_task_trials;
+}
+
 // Tasks for the next batches, one for each thread that makes candidates.
 std::vector<TaskBatch> BatchMaker::choose(int most) {
   std::vector<TaskBatch> group;
@@ -36,7 +44,7 @@ std::vector<TaskBatch> BatchMaker::choose(int most) {
     const int task = scheduler_.next();
     const bool again = std::any_of(group.begin(), group.end(),
                                    [&](const TaskBatch& batch) { return batch.task == task; });
-    if (task < 0 || again) break;
+    if (task < 0 || again || has_enough(task)) break;
     scheduler_.start(task);
     group.push_back({.task = task, .size = batch_size(task, handed_out, most)});
     handed_out += group.back().size;
@@ -45,7 +53,7 @@ std::vector<TaskBatch> BatchMaker::choose(int most) {
 }
 
 // A searcher is one thread's work, so batches of several tasks are proposed at the same time.
-void BatchMaker::fill(std::vector<TaskBatch>& group) {
+void BatchMaker::propose(std::vector<TaskBatch>& group) {
   pool_.parallel_for(std::ssize(group), [&](int64_t i) {
     TaskBatch& batch = group[static_cast<size_t>(i)];
     Result<std::vector<Candidate>> proposed = tuner(batch.task).propose(batch.size);
@@ -53,29 +61,81 @@ void BatchMaker::fill(std::vector<TaskBatch>& group) {
     if (proposed.ok()) batch.candidates = std::move(proposed).value();
     batch.exhausted = !proposed.ok() || tuner(batch.task).exhausted();
   });
-  std::vector<std::pair<TaskTuner*, Candidate*>> all;
+}
+
+void BatchMaker::build(int task, Candidate& candidate) {
+  compile_time_.begin();
+  tuner(task).build(candidate);
+  compile_time_.end();
+}
+
+void BatchMaker::build(std::vector<TaskBatch>& group) {
+  std::vector<std::pair<int, Candidate*>> all;
   for (TaskBatch& batch : group) {
-    for (Candidate& candidate : batch.candidates) all.emplace_back(&tuner(batch.task), &candidate);
+    for (Candidate& candidate : batch.candidates) {
+      all.emplace_back(batch.task, &candidate);
+      if (builders_ == nullptr) continue;
+      batch.builds.push_back(builders_->submit([this, task = batch.task, &candidate] {
+        if (!given_up_) build(task, candidate);
+      }));
+    }
   }
+  if (builders_ != nullptr) return;
   pool_.parallel_for(std::ssize(all), [&](int64_t i) {
     const auto& [task, candidate] = all[static_cast<size_t>(i)];
-    task->build(*candidate);
+    build(task, *candidate);
   });
-  for (TaskBatch& batch : group) tuner(batch.task).drop_known(batch.candidates);
+}
+
+void BatchMaker::complete(TaskBatch& batch) {
+  if (std::exchange(batch.completed, true)) return;
+  for (std::future<void>& build : batch.builds) build.wait();
+  int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
+  of_task -= static_cast<int>(std::ssize(batch.candidates));
+  tuner(batch.task).drop_known(batch.candidates);
+  of_task +=
+      static_cast<int>(std::count_if(batch.candidates.begin(), batch.candidates.end(),
+                                     [](const Candidate& candidate) { return candidate.runs(); }));
+  if (has_enough(batch.task)) scheduler_.finish(batch.task);
+}
+
+void BatchMaker::give_up(TaskBatch& batch) {
+  given_up_ = true;
+  for (std::future<void>& build : batch.builds) build.wait();
 }
 
 std::vector<TaskBatch> BatchMaker::make(int most) {
   std::vector<TaskBatch> group = choose(most);
-  fill(group);
-  for (const TaskBatch& batch : group) {
-    int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
-    of_task += static_cast<int>(
-        std::count_if(batch.candidates.begin(), batch.candidates.end(),
-                      [](const Candidate& candidate) { return candidate.runs(); }));
-    const bool enough = limits_.max_task_trials > 0 && of_task >= limits_.max_task_trials;
-    if (batch.exhausted || enough) scheduler_.finish(batch.task);
+  propose(group);
+  build(group);
+  for (TaskBatch& batch : group) {
+    handed_out_of_[static_cast<size_t>(batch.task)] +=
+        static_cast<int>(std::ssize(batch.candidates));
+    if (batch.exhausted) scheduler_.finish(batch.task);
+    if (builders_ == nullptr) complete(batch);
   }
   return group;
+}
+
+void CompileTime::begin() {
+  const std::lock_guard lock(mutex_);
+  if (running_++ == 0) begin_ = real_clock().now_seconds();
+}
+
+void CompileTime::end() {
+  const std::lock_guard lock(mutex_);
+  ++compiled_;
+  if (--running_ == 0) seconds_ += real_clock().now_seconds() - begin_;
+}
+
+int CompileTime::compiled() const {
+  const std::lock_guard lock(mutex_);
+  return compiled_;
+}
+
+double CompileTime::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return seconds_;
 }
 
 }  // namespace hone::search

@@ -1,9 +1,13 @@
 // search/batch_maker.h - makes the batches that are measured next: the scheduler picks tasks, their
-// tuners propose candidates and make machine code of them, several tasks at a time. No more
-// candidates with machine code are handed out than the limits allow, but for a batch of one.
+// tuners propose candidates and make machine code of them, several tasks at a time. The code may be
+// made by threads of its own, while other batches are proposed and measured. No more candidates
+// with machine code are handed out than the limits allow, but for a batch of one.
 #pragma once
 
+#include <atomic>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -20,7 +24,23 @@ struct TaskBatch {
   double prepare_seconds = 0;
   Status proposed = ok_status();
   bool exhausted = false;  // there is nothing left to propose
+  bool completed = false;  // its candidates have machine code, or the reason why not
   std::vector<Candidate> candidates;
+  std::vector<std::future<void>> builds;  // those of the candidates that may still run
+};
+
+// Counts the candidates that were compiled, and the seconds in which at least one was.
+class CompileTime {
+ public:
+  void begin();
+  void end();
+  [[nodiscard]] int compiled() const;
+  [[nodiscard]] double seconds() const;
+
+ private:
+  mutable std::mutex mutex_;
+  int running_ = 0, compiled_ = 0;
+  double begin_ = 0, seconds_ = 0;
 };
 
 struct BatchLimits {
@@ -31,12 +51,14 @@ struct BatchLimits {
 
 class BatchMaker {
  public:
-  // All arguments must outlive it. The scheduler numbers the tuners in their order.
+  // All arguments must outlive it. The scheduler numbers the tuners in their order. Without
+  // `builders`, make() returns completed batches.
   BatchMaker(std::span<const std::unique_ptr<TaskTuner>> tuners, TaskScheduler& scheduler,
-             ThreadPool& pool, const BatchLimits& limits)
+             ThreadPool& pool, ThreadPool* builders, const BatchLimits& limits)
       : tuners_(tuners),
         scheduler_(scheduler),
         pool_(pool),
+        builders_(builders),
         limits_(limits),
         handed_out_of_(tuners.size(), 0) {}
 
@@ -45,6 +67,12 @@ class BatchMaker {
   // nothing more to hand out is finished for the scheduler. Without anything to do it returns no
   // batch.
   [[nodiscard]] std::vector<TaskBatch> make(int most);
+  // Waits until the code of a batch is made, and drops candidates whose code was measured before.
+  // Batches are completed in the order in which they were made.
+  void complete(TaskBatch& batch);
+  // Gives up a batch that make() returned: what was not begun is not compiled.
+  void give_up(TaskBatch& batch);
+  [[nodiscard]] const CompileTime& compile_time() const { return compile_time_; }
   // Returns whether all trials that the limits allow are handed out.
   [[nodiscard]] bool spent() const {
     return limits_.max_trials > 0 && handed_out() >= limits_.max_trials;
@@ -53,15 +81,22 @@ class BatchMaker {
  private:
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int handed_out() const;
+  [[nodiscard]] bool has_enough(int task) const;
   [[nodiscard]] int batch_size(int task, int handed_out, int most);
   [[nodiscard]] std::vector<TaskBatch> choose(int most);
-  void fill(std::vector<TaskBatch>& group);
+  void propose(std::vector<TaskBatch>& group);
+  void build(std::vector<TaskBatch>& group);
+  void build(int task, Candidate& candidate);
 
   std::span<const std::unique_ptr<TaskTuner>> tuners_;
   TaskScheduler& scheduler_;
   ThreadPool& pool_;
+  ThreadPool* builders_;
   BatchLimits limits_;
-  std::vector<int> handed_out_of_;  // per task: candidates with code, measured or about to be
+  // Per task: candidates with code, measured or about to be, and those that may get code.
+  std::vector<int> handed_out_of_;
+  CompileTime compile_time_;
+  std::atomic<bool> given_up_ = false;
 };
 
 }  // namespace hone::search

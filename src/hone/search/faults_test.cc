@@ -16,9 +16,9 @@
 #include <map>
 #include <thread>
 
+#include "hone/base/child_processes_testing.h"
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
-#include "hone/measure/child_processes_testing.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/test_job.h"
 #include "hone/measure/worker.h"
@@ -160,7 +160,7 @@ class KillingRunner final : public measure::Runner {
     HONE_RETURN_IF_ERROR(runner_.submit(std::move(batch)));
     if (++submissions_ % 2 != 0) return ok_status();
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    for (const pid_t worker : measure::children_of(getpid())) killed_ += kill(worker, SIGKILL) == 0;
+    for (const pid_t worker : children_of(getpid())) killed_ += kill(worker, SIGKILL) == 0;
     return ok_status();
   }
   [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
@@ -208,7 +208,7 @@ TEST(faults, a_killed_tuner_loses_nothing_stored_and_goes_on) {
       if (const auto records = store.ok() ? (*store)->query({}) : store.status(); records.ok())
         stored = records->size();
     }
-    const std::vector<pid_t> workers = measure::children_of(tuner);
+    const std::vector<pid_t> workers = children_of(tuner);
     kill(tuner, SIGKILL);
     waitpid(tuner, nullptr, 0);
     const auto store = db::open_store(database);

@@ -26,6 +26,11 @@ std::string anchor(const TaskTuner& task) {
   return compute::class_family(compute::kernel_class(*task.task().dag));
 }
 
+// Candidates that are being compiled or wait to be measured on a GPU, for each thread that
+// compiles: so many that no thread waits for what is measured. What is proposed then knows that
+// much less of what was measured.
+constexpr int kAheadOfThreads = 2;
+
 // Whether measuring leaves a core for compiling: a device of OpenCL may be all the cores.
 bool leaves_a_core(const TaskContext& context, int cores) {
   const target::Target& target = *context.target;
@@ -43,6 +48,7 @@ class Loop {
         cores_(machine::host_cores(*options.context.target)),
         overlap_(options.overlap.value_or(leaves_a_core(options.context, cores_))),
         pool_(compile_threads()),
+        builders_(compiles_ahead() ? std::make_unique<ThreadPool>(compile_threads() + 1) : nullptr),
         bounds_(*options.context.target, options.context.threads, options.roofline),
         keeper_(options.store) {
     for (const TuneTask& task : tasks)
@@ -56,6 +62,10 @@ class Loop {
     if (options_.compile_threads > 0) return options_.compile_threads;
     return std::max(1, overlap_ ? cores_ - options_.context.threads : cores_);
   }
+  // While a GPU runs candidates, the host's cores have nothing else to do.
+  [[nodiscard]] bool compiles_ahead() const {
+    return overlap_ && options_.context.target->kind() == target::Kind::kGpu;
+  }
   // There is no time left, or no place for what would be measured.
   [[nodiscard]] bool ended() const {
     return interrupted() || !keeper_.status().ok() || clock_.now_seconds() >= search_end_;
@@ -67,6 +77,9 @@ class Loop {
   // That what is left of the time holds.
   [[nodiscard]] int most_candidates() const;
   void prepare(std::deque<TaskBatch>& ready);
+  void keep_ready(TaskBatch batch, std::deque<TaskBatch>& ready);
+  void pass_over(const TaskBatch& batch);
+  [[nodiscard]] Status measure(TaskBatch& batch, std::deque<TaskBatch>& ready);
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
@@ -83,6 +96,7 @@ class Loop {
   int cores_;
   bool overlap_;
   ThreadPool pool_;
+  std::unique_ptr<ThreadPool> builders_;  // null: candidates are compiled by pool_
   TaskBounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
@@ -101,7 +115,13 @@ int Loop::most_candidates() const {
 }
 
 void Loop::prepare(std::deque<TaskBatch>& ready) {
-  while (ready.empty() && !ended() && !batches_->spent()) {
+  const int64_t wanted = builders_ ? int64_t{kAheadOfThreads} * compile_threads() : 1;
+  const auto candidates = [&] {
+    int64_t sum = 0;
+    for (const TaskBatch& batch : ready) sum += std::ssize(batch.candidates);
+    return sum;
+  };
+  while (candidates() < wanted && !ended() && !batches_->spent()) {
     const double start = clock_.now_seconds();
     std::vector<TaskBatch> group = batches_->make(most_candidates());
     if (group.empty()) return;
@@ -109,17 +129,39 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
     if (!overlap_) last_report_ = now;
     for (TaskBatch& batch : group) {
       if (!overlap_) batch.prepare_seconds = (now - start) / static_cast<double>(group.size());
-      if (!batch.proposed.ok()) {  // no memory for its operands, or no reference
-        log_warning("task {} is not tuned: {}", tuner(batch.task).task().name,
-                    batch.proposed.message());
-      }
-      if (!batch.candidates.empty()) {
-        ready.push_back(std::move(batch));
-      } else if (!batch.exhausted) {
-        scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
-      }
+      keep_ready(std::move(batch), ready);
     }
   }
+}
+
+void Loop::keep_ready(TaskBatch batch, std::deque<TaskBatch>& ready) {
+  if (!batch.proposed.ok()) {  // no memory for its operands, or no reference
+    log_warning("task {} is not tuned: {}", tuner(batch.task).task().name,
+                batch.proposed.message());
+  }
+  if (!batch.candidates.empty())
+    ready.push_back(std::move(batch));
+  else
+    pass_over(batch);
+}
+
+// A batch without candidates.
+void Loop::pass_over(const TaskBatch& batch) {
+  if (!batch.exhausted)
+    scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
+}
+
+Status Loop::measure(TaskBatch& batch, std::deque<TaskBatch>& ready) {
+  batches_->complete(batch);
+  const bool empty = batch.candidates.empty();
+  if (!empty) HONE_RETURN_IF_ERROR(submit(batch));
+  if (overlap_) prepare(ready);
+  if (empty)
+    pass_over(batch);
+  else
+    HONE_RETURN_IF_ERROR(finish(batch));
+  if (!overlap_) prepare(ready);
+  return ok_status();
 }
 
 Status Loop::submit(TaskBatch& batch) {
@@ -248,7 +290,7 @@ Result<TuneResult> Loop::run() {
     });
   }
   scheduler_.emplace(std::move(scheduled));
-  batches_.emplace(tuners_, *scheduler_, pool_,
+  batches_.emplace(tuners_, *scheduler_, pool_, builders_.get(),
                    BatchLimits{options_.batch, options_.max_trials, options_.max_task_trials});
   last_report_ = clock_.now_seconds();
   search_end_ = options_.deadline -
@@ -257,21 +299,23 @@ Result<TuneResult> Loop::run() {
 
   std::deque<TaskBatch> ready;
   prepare(ready);
-  while (!ready.empty()) {
+  Status status = ok_status();
+  while (status.ok() && !ready.empty()) {
     TaskBatch current = std::move(ready.front());
     ready.pop_front();
-    HONE_RETURN_IF_ERROR(submit(current));
-    if (overlap_ && ready.empty()) prepare(ready);
-    HONE_RETURN_IF_ERROR(finish(current));
+    status = measure(current, ready);
     if (ended()) break;
-    if (!overlap_ && ready.empty()) prepare(ready);
   }
+  for (TaskBatch& batch : ready) batches_->give_up(batch);
+  HONE_RETURN_IF_ERROR(status);
   report_progress(-1, "comparing the best of each kernel");
   HONE_RETURN_IF_ERROR(settle());
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) result.tasks.push_back(task->result());
   result.trials = trials_;
+  result.compiled = batches_->compile_time().compiled();
+  result.compile_seconds = batches_->compile_time().seconds();
   result.failures = keeper_.failures();
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();

@@ -43,6 +43,8 @@ struct TuneLoopOptions {
 struct TuneResult {
   std::vector<TunedTask> tasks;  // in the order given
   int trials = 0;
+  int compiled = 0;            // candidates of which machine code was made, or could not be made
+  double compile_seconds = 0;  // seconds in which at least one was being compiled
   std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;

@@ -66,7 +66,9 @@ Session::Session(const CompileOptions& options, target::Target target)
       accuracy_(*trial::parse_accuracy(options.target.accuracy)),
       pool_(machine::local().target().cpu().cores),
       tasks_(target_),
-      kernels_(target_) {}
+      kernels_(target_) {
+  if (use_db_) keeps_code_.emplace();
+}
 
 Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
                                                const SessionOptions& more) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hone/backend/keeps_code.h"
 #include "hone/base/thread_pool.h"
 #include "hone/cost/cost_model.h"
 #include "hone/db/store.h"
@@ -76,6 +77,7 @@ class Session {
   ThreadPool pool_;
   TaskTable tasks_;
   KernelTable kernels_;
+  std::optional<backend::KeepsCode> keeps_code_;  // set if a database is used
   std::optional<std::optional<trial::Roofline>> roofline_;
   std::optional<std::vector<trial::Record>> shipped_;
 };

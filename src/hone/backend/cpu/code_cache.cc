@@ -1,10 +1,6 @@
 #include "hone/backend/cpu/code_cache.h"
 
 #include <algorithm>
-#include <future>
-#include <list>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include "hone/backend/survive_crash.h"
@@ -15,10 +11,6 @@ namespace hone::backend::cpu {
 namespace {
 
 constexpr int64_t kMaxBytes = 32 << 20;  // the objects of some 2,000 candidates
-constexpr int64_t kEntryBytes = 1024;    // estimate for an entry without its object
-
-using Made = std::shared_ptr<const Result<Executable>>;
-using Key = std::pair<ir::Identity, uint64_t>;  // hashes of the program and the target
 
 // All of a target that decides what code is made for it.
 uint64_t code_key(const target::Cpu& target) {
@@ -53,47 +45,6 @@ void add(const CompileCost& from, CompileCost& to) {
 
 }  // namespace
 
-struct CodeCache::State {
-  struct Entry {
-    std::shared_future<Made> made;
-    std::list<Key>::iterator used;
-    int64_t bytes = 0;  // 0: somebody is compiling it
-  };
-  int64_t max_bytes = 0;
-  mutable std::mutex mutex;
-  std::map<Key, Entry> entries;
-  std::list<Key> used;  // the latest first
-  Counts counts;
-
-  // Under the lock. A crash may have been for want of memory: the next one who asks tries again.
-  void keep(const Key& key, const Result<Executable>& made) {
-    const auto entry = entries.find(key);
-    if (!made.ok() && made.status().code() == Code::kInternal) {
-      used.erase(entry->second.used);
-      entries.erase(entry);
-      return;
-    }
-    entry->second.bytes = kEntryBytes + (made.ok() ? std::ssize(made->code.str()) : 0);
-    counts.bytes += entry->second.bytes;
-    make_room();
-  }
-  // Drops old entries; programs that are being compiled stay.
-  void make_room() {
-    for (auto oldest = used.end(); counts.bytes > max_bytes && oldest != used.begin();) {
-      const auto entry = entries.find(*--oldest);
-      if (entry->second.bytes == 0) continue;
-      counts.bytes -= entry->second.bytes;
-      entries.erase(entry);
-      oldest = used.erase(oldest);
-    }
-  }
-};
-
-CodeCache::CodeCache(int64_t max_bytes) : state_(std::make_unique<State>()) {
-  state_->max_bytes = max_bytes;
-}
-CodeCache::~CodeCache() = default;
-
 Result<Executable> CodeCache::compile(const ir::Program& program, const target::Cpu& target) {
   ir::Program run = program, prepare = program;
   std::erase_if(run.phases, [](const ir::Phase& phase) { return phase.prepare; });
@@ -116,35 +67,9 @@ Result<Executable> CodeCache::compile(const ir::Program& program, const target::
 
 Result<Executable> CodeCache::compile_object(const ir::Program& program,
                                              const target::Cpu& target) {
-  const Key key = {ir::identity(program), code_key(target)};
-  State& s = *state_;
-  std::promise<Made> promise;
-  std::shared_future<Made> known;
-  {
-    const std::lock_guard lock(s.mutex);
-    const auto [entry, added] = s.entries.try_emplace(key);
-    if (added) {
-      s.used.push_front(key);
-      entry->second = {promise.get_future().share(), s.used.begin()};
-      ++s.counts.compiled;
-    } else {
-      s.used.splice(s.used.begin(), s.used, entry->second.used);
-      known = entry->second.made;
-      ++s.counts.reused;
-    }
-  }
-  if (known.valid()) return *known.get();
-  const auto made =
-      std::make_shared<const Result<Executable>>(compile_now(program, target, key.first));
-  promise.set_value(made);
-  const std::lock_guard lock(s.mutex);
-  s.keep(key, *made);
-  return *made;
-}
-
-CodeCache::Counts CodeCache::counts() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->counts;
+  const ir::Identity identity = ir::identity(program);
+  return objects_.get({identity, code_key(target)},
+                      [&] { return compile_now(program, target, identity); });
 }
 
 CodeCache& code_cache() {

@@ -1,23 +1,19 @@
-// backend/cpu/code_cache.h - compiles each program once per process: tasks that differ only in
-// names, and a tuner and the library that it writes, share machine code. Code that packs weights is
-// compiled separately from code that runs, since many schedules of a task pack them in the same
-// way. If there is too much code, what was used longest ago is dropped. Executables share their
-// code with the cache.
+// backend/cpu/code_cache.h - compiles each program once per process (executable_cache.h). Code that
+// packs weights is compiled separately from code that runs, since many schedules of a task pack
+// them in the same way.
 #pragma once
 
 #include <cstdint>
 
 #include "hone/backend/cpu/compiler.h"
+#include "hone/backend/executable_cache.h"
 
 namespace hone::backend::cpu {
 
 class CodeCache {
  public:
   // The cache keeps object files of at most `max_bytes`.
-  explicit CodeCache(int64_t max_bytes);
-  ~CodeCache();
-  CodeCache(const CodeCache&) = delete;
-  CodeCache& operator=(const CodeCache&) = delete;
+  explicit CodeCache(int64_t max_bytes) : objects_(max_bytes) {}
 
   // Does what compile() does with default options, from any thread; if another thread is
   // compiling the program already, it waits for it. If a program has both phases that prepare
@@ -25,17 +21,12 @@ class CodeCache {
   // hone_kernel_<identity of the object's phases>_<number of the phase>. The error of too much code
   // is cached as well; a crash of the compiler is an error that is not.
   [[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Cpu& target);
-  struct Counts {
-    int64_t compiled = 0, reused = 0;  // numbers of objects
-    int64_t bytes = 0;                 // size of the objects in the cache
-  };
-  [[nodiscard]] Counts counts() const;
+  [[nodiscard]] ExecutableCache::Counts counts() const { return objects_.counts(); }
 
  private:
   [[nodiscard]] Result<Executable> compile_object(const ir::Program& program,
                                                   const target::Cpu& target);
-  struct State;
-  std::unique_ptr<State> state_;
+  ExecutableCache objects_;
 };
 
 // Returns the cache of the process.

@@ -4,10 +4,11 @@
 
 #include "hone/backend/cpu/cpu_backend.h"
 #include "hone/backend/device_code.h"
+#include "hone/backend/executable_cache.h"
 #include "hone/backend/gpu/code_notes.h"
+#include "hone/backend/gpu/compile_apart.h"
 #include "hone/backend/gpu/describe_kernel.h"
 #include "hone/backend/gpu/loaded_program.h"
-#include "hone/backend/gpu/nvrtc.h"
 #include "hone/backend/gpu/print_c.h"
 #include "hone/base/clock.h"
 #include "hone/base/hash.h"
@@ -15,6 +16,17 @@
 
 namespace hone::backend::gpu {
 namespace {
+
+constexpr int64_t kMaxBytes = 64 << 20;  // of code that is kept, of some 1,000 candidates
+
+// All of a device that decides what code is made for it, or that there is none.
+uint64_t code_key(const target::Gpu& gpu) {
+  uint64_t key = hash_combine(hash_string(gpu.arch), static_cast<uint64_t>(gpu.api));
+  for (const int64_t limit : {int64_t{gpu.threads_per_block}, gpu.shared_bytes_opt_in,
+                              gpu.registers_per_sm, int64_t{gpu.capability}})
+    key = hash_combine(key, static_cast<uint64_t>(limit));
+  return key;
+}
 
 Status check_limits(const Kernel& kernel, const target::Gpu& gpu) {
   if (kernel.threads > gpu.threads_per_block)
@@ -65,29 +77,9 @@ class GpuBackend final : public Backend {
 
   [[nodiscard]] Result<Executable> compile(const ir::Program& program,
                                            const target::Target& target) const override {
-    const target::Gpu& gpu = target.gpu();
     const ir::Identity identity = ir::identity(program);
-    HONE_ASSIGN_OR_RETURN(Executable packing, compile_packing(program));
-    const double start = thread_seconds();
-    HONE_ASSIGN_OR_RETURN(const Source source,
-                          print_c(program, dialect_of(gpu), print_options(identity)));
-    for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
-    const double printed = thread_seconds();
-    CodeNotes notes = {param_notes(program), {}};
-    HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images, make_images(source, gpu, notes));
-    Executable made;
-    made.kind = target::Kind::kGpu;
-    made.code_bytes = std::ssize(images[0].data);
-    made.code = with_notes(encode_device_code(images), notes);
-    made.content =
-        hash_combine(hash_combine(identity.first, identity.second), hash_string(gpu.arch));
-    made.cost = packing.cost;
-    made.cost.emit += printed - start;
-    made.cost.generate += thread_seconds() - printed;
-    made.prepare_code = std::move(packing.code);
-    made.scratch_bytes = packing.scratch_bytes;
-    made.entries = entries(program, source.kernels, std::move(packing.entries));
-    return made;
+    return made_.get({identity, code_key(target.gpu())},
+                     [&] { return compile_now(program, target.gpu(), identity); });
   }
 
   [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {
@@ -112,6 +104,31 @@ class GpuBackend final : public Backend {
   }
 
  private:
+  static Result<Executable> compile_now(const ir::Program& program, const target::Gpu& gpu,
+                                        const ir::Identity& identity) {
+    HONE_ASSIGN_OR_RETURN(Executable packing, compile_packing(program));
+    const double start = thread_seconds();
+    HONE_ASSIGN_OR_RETURN(const Source source,
+                          print_c(program, dialect_of(gpu), print_options(identity)));
+    for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
+    const double printed = thread_seconds();
+    CodeNotes notes = {param_notes(program), {}};
+    HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images, make_images(source, gpu, notes));
+    Executable made;
+    made.kind = target::Kind::kGpu;
+    made.code_bytes = std::ssize(images[0].data);
+    made.code = with_notes(encode_device_code(images), notes);
+    made.content =
+        hash_combine(hash_combine(identity.first, identity.second), hash_string(gpu.arch));
+    made.cost = packing.cost;
+    made.cost.emit += printed - start;
+    made.cost.generate += thread_seconds() - printed;
+    made.prepare_code = std::move(packing.code);
+    made.scratch_bytes = packing.scratch_bytes;
+    made.entries = entries(program, source.kernels, std::move(packing.entries));
+    return made;
+  }
+
   // The code for the device. Newer architectures run PTX, but for that of one architecture alone.
   static Result<std::vector<DeviceCode>> make_images(const Source& source, const target::Gpu& gpu,
                                                      CodeNotes& notes) {
@@ -121,7 +138,7 @@ class GpuBackend final : public Backend {
       image.data = source.text;
       return std::vector<DeviceCode>{std::move(image)};
     }
-    HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda(source.text, gpu.arch));
+    HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda_apart(source.text, gpu.arch));
     for (const KernelNote& note : cubin.kernels) {
       const auto kernel = std::find_if(source.kernels.begin(), source.kernels.end(),
                                        [&](const Kernel& k) { return k.symbol == note.symbol; });
@@ -160,6 +177,8 @@ class GpuBackend final : public Backend {
     }
     return all;
   }
+
+  mutable ExecutableCache made_{kMaxBytes};
 };
 
 }  // namespace

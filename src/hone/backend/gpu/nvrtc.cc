@@ -15,6 +15,7 @@ namespace {
 // The functions of NVRTC that are called; 0 is success.
 struct Nvrtc {
   using Program = void*;
+  int (*version)(int* major, int* minor) = nullptr;
   int (*create)(Program*, const char* source, const char* name, int headers, const char* const*,
                 const char* const*) = nullptr;
   int (*compile)(Program, int options, const char* const*) = nullptr;
@@ -28,6 +29,8 @@ struct Nvrtc {
   const char* (*error_text)(int) = nullptr;
   std::string problem;  // the reason why there is none
 };
+
+constexpr const char* kOptions[] = {"--ptxas-options=-v", "-w"};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -82,6 +85,7 @@ Nvrtc open_nvrtc() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (function == nullptr) out.problem = fmt::format("NVRTC has no function {}", name);
   };
+  find(out.version, "nvrtcVersion");
   find(out.create, "nvrtcCreateProgram");
   find(out.compile, "nvrtcCompileProgram");
   find(out.destroy, "nvrtcDestroyProgram");
@@ -113,7 +117,7 @@ std::string log_of(const Nvrtc& library, Nvrtc::Program program) {
 Result<Cubin> compile_program(const Nvrtc& library, Nvrtc::Program program,
                               const std::string& arch) {
   const std::string architecture = "--gpu-architecture=" + arch;
-  const char* const options[] = {architecture.c_str(), "--ptxas-options=-v", "-w"};
+  const char* const options[] = {architecture.c_str(), kOptions[0], kOptions[1]};
   const int code = library.compile(program, static_cast<int>(std::size(options)), options);
   const std::string log = log_of(library, program);
   if (code != 0)
@@ -140,6 +144,18 @@ Result<Cubin> compile_program(const Nvrtc& library, Nvrtc::Program program,
 Status find_nvrtc() {
   const std::string& problem = nvrtc().problem;
   return problem.empty() ? ok_status() : Status(Code::kNotFound, problem);
+}
+
+std::string nvrtc_identity() {
+  const Nvrtc& library = nvrtc();
+  int major = 0, minor = 0;
+  if (library.version(&major, &minor) != 0) major = minor = 0;
+  Dl_info about = {};
+  std::error_code failure;
+  uint64_t bytes = 0;
+  if (dladdr(reinterpret_cast<const void*>(library.version), &about) != 0)
+    bytes = std::filesystem::file_size(about.dli_fname, failure);
+  return fmt::format("NVRTC {}.{} of {} bytes, {}", major, minor, bytes, fmt::join(kOptions, " "));
 }
 
 Result<Cubin> compile_cuda(const std::string& source, const std::string& arch) {

@@ -20,6 +20,9 @@ struct Cubin {
 
 // Returns whether NVRTC is there; the error says where it was looked for.
 [[nodiscard]] Status find_nvrtc();
+// Returns a text of all beside source and architecture that decides what compile_cuda() makes: the
+// library's version and size, and the options. NVRTC must be there.
+[[nodiscard]] std::string nvrtc_identity();
 // Compiles a source for an architecture such as "sm_90a". It may be called from any thread. An
 // error has the compiler's messages.
 [[nodiscard]] Result<Cubin> compile_cuda(const std::string& source, const std::string& arch);

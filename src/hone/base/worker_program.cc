@@ -1,4 +1,4 @@
-#include "hone/measure/worker_program.h"
+#include "hone/base/worker_program.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 #include "hone/base/installation.h"
 
-namespace hone::measure {
+namespace hone {
 namespace {
 
 constexpr const char* kVariable = "HONE_WORKER";
@@ -48,4 +48,4 @@ Result<std::string> find_worker_program(const std::string& given) {
                fmt::join(places, ", "), kVariable);
 }
 
-}  // namespace hone::measure
+}  // namespace hone

@@ -1,4 +1,4 @@
-// measure/worker_program.h - which program measures candidates: hone-worker, which is installed
+// base/worker_program.h - the program that works apart: hone-worker, which is installed
 // with Hone, so that any process that uses Hone as a library can tune.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 #include "hone/base/status.h"
 
-namespace hone::measure {
+namespace hone {
 
 // Returns `given`, if it is not empty; else what the environment variable HONE_WORKER names; else
 // the first of the places of an installation that holds the program (base/installation.h):
@@ -15,4 +15,4 @@ namespace hone::measure {
 // HONE_WORKER must be an absolute path.
 [[nodiscard]] Result<std::string> find_worker_program(const std::string& given);
 
-}  // namespace hone::measure
+}  // namespace hone

@@ -1,4 +1,4 @@
-// measure/child_processes_testing.h - finds the workers of a process, for tests.
+// base/child_processes_testing.h - finds the workers of a process, for tests.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace hone::measure {
+namespace hone {
 
 // Returns the living processes whose parent is `parent`.
 inline std::vector<pid_t> children_of(pid_t parent) {
@@ -33,4 +33,4 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   return result;
 }
 
-}  // namespace hone::measure
+}  // namespace hone

@@ -1,4 +1,4 @@
-#include "hone/measure/wire.h"
+#include "hone/base/wire.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <chrono>
 
-namespace hone::measure {
+namespace hone::wire {
 namespace {
 
 struct Header {
@@ -129,4 +129,4 @@ Result<Message> receive_message(int socket, int timeout_ms) {
   return status;
 }
 
-}  // namespace hone::measure
+}  // namespace hone::wire

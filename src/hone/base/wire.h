@@ -1,4 +1,4 @@
-// measure/wire.h - messages between tuner and worker over a stream socket: a header (magic,
+// base/wire.h - messages between Hone and its worker program over a stream socket: a header (magic,
 // version, type, length), then the body. A file descriptor may be attached. Numbers are
 // little-endian.
 #pragma once
@@ -12,10 +12,10 @@
 
 #include "hone/base/status.h"
 
-namespace hone::measure {
+namespace hone::wire {
 
 // The version of the messages' contents. A worker with another version is refused when it starts.
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 enum class MessageType : uint32_t {
   kHello = 1,     // from the worker, once it is ready; or its body says why it will never be
@@ -23,6 +23,8 @@ enum class MessageType : uint32_t {
   kForget = 3,    // from the tuner: those operands are not needed any more
   kJob = 4,       // from the tuner: a candidate
   kResult = 5,    // from the worker: its measurement
+  kSource = 6,    // to a worker that compiles: the source of kernels
+  kCode = 7,      // from it: their code, or why there is none
 };
 
 struct Message {
@@ -94,4 +96,4 @@ class Reader {
   bool ok_ = true;
 };
 
-}  // namespace hone::measure
+}  // namespace hone::wire
