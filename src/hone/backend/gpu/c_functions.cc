@@ -147,13 +147,36 @@ constexpr Function kFunctions[] = {
      "  if (x != x) return (ushort)(bits >> 16 | 0x40);\n"
      "  return (ushort)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
      "}\n",
-     kSame, "as_uint"},
+     "FUNCTION ushort bfloat_of_float(float x) {\n"
+     "  ushort bits;\n"
+     "  asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"
+     "  return bits;\n"
+     "}\n",
+     "as_uint"},
     {"bfloat_of_double",
      "FUNCTION ushort bfloat_of_double(double x) { return bfloat_of_float(float_to_odd(x)); }\n",
      kSame, "bfloat_of_float float_to_odd"},
     {"round_bfloat",
      "FUNCTION float round_bfloat(float x) { return float_of_bfloat(bfloat_of_float(x)); }\n",
      kSame, "float_of_bfloat bfloat_of_float"},
+    // Two of them in a word, the first in its low half.
+    {"two_halves", kNone,
+     "FUNCTION uint two_halves(ushort low, ushort high) { return (uint)low | (uint)high << 16; }\n",
+     ""},
+    {"halves_of_floats", kNone,
+     "FUNCTION uint halves_of_floats(float low, float high) {\n"
+     "  uint bits;\n"
+     "  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n"
+     "  return bits;\n"
+     "}\n",
+     ""},
+    {"bfloats_of_floats", kNone,
+     "FUNCTION uint bfloats_of_floats(float low, float high) {\n"
+     "  uint bits;\n"
+     "  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n"
+     "  return bits;\n"
+     "}\n",
+     ""},
     // Copies from global to shared memory that are there when they have been waited for. Zeros are
     // written where there is nothing to copy, whose address may be any.
     {"copy_async_4", kNone,
@@ -246,9 +269,6 @@ constexpr Function kFunctions[] = {
      "  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));\n"
      "  return y;\n"
      "}\n",
-     ""},
-    {"two_halves", kNone,
-     "FUNCTION uint two_halves(ushort low, ushort high) { return (uint)low | (uint)high << 16; }\n",
      ""},
     {"matrix_f16", kNone,
      "FUNCTION void matrix_f16(float& d0, float& d1, float& d2, float& d3, const uint (&a)[4], "

@@ -19,6 +19,13 @@
 
 namespace hone::backend::gpu::testing {
 
+// Returns the text of a program with another type in place of f16.
+inline std::string with_type(std::string text, const std::string& type) {
+  for (size_t at = text.find("f16"); at != std::string::npos; at = text.find("f16", at + 4))
+    text.replace(at, 3, type);
+  return text;
+}
+
 // Runs programs on PoCL's device.
 class OpenClTest : public ::testing::Test {
  protected:

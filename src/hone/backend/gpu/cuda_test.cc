@@ -49,9 +49,8 @@ TEST_F(Cuda, random_programs_are_compiled) {
 ir::Program sketch(const std::string& name, const std::string& type = "f16") {
   Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
   EXPECT_TRUE(text.ok()) << text.status().message();
-  for (size_t at = text->find("f16"); at != std::string::npos; at = text->find("f16", at + 4))
-    text->replace(at, 3, type);
-  const Result<ir::Program> made = ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(*text));
+  const Result<ir::Program> made =
+      ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(testing::with_type(*text, type)));
   EXPECT_TRUE(made.ok()) << made.status().message();
   return *made;
 }
@@ -96,6 +95,36 @@ TEST_F(Cuda, matrix_statements_become_matrix_instructions) {
       EXPECT_EQ(found.load_matrix > 0, expected[i].from_shared);
       EXPECT_EQ(found.async_copy > 0, expected[i].copies);
       EXPECT_EQ(found.local, 0) << "fragments are in registers";
+    }
+  }
+}
+
+// Eight numbers of 16 bits are one load and one store, and are rounded by pairs.
+TEST_F(Cuda, vectors_of_half_precision_have_eight_elements) {
+  for (const char* type : {"f16", "bf16"}) {
+    add(ir::testing::parsed(testing::with_type(R"(program halves {
+  input X: f16[8, 1024]
+  input Z: f16[8, 1024]
+  output Y: f16[8, 1024]
+  phase {
+    parallel b in 0..8 {
+      thread t in 0..128 {
+        vectorized v in 0..8 {
+          Y[b, t * 8 + v] = f16(max(f32(X[b, t * 8 + v]) + f32(Z[b, t * 8 + v]), 0.0))
+        }
+      }
+    }
+  }
+}
+)",
+                                               type)));
+  }
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Cubin cubin = expect_compiled({arch});
+    for (const char* symbol : {"k0_0", "k1_0"}) {
+      const CubinInstructions found = count_instructions(cubin.data, symbol).value();
+      EXPECT_EQ(found.global_load, 2) << arch << symbol;
+      EXPECT_EQ(found.global_store, 1) << arch << symbol;
     }
   }
 }

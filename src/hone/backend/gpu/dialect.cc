@@ -62,13 +62,20 @@ std::string float_literal(DType type, double value) {
   return is_double ? text : text + "f";
 }
 
+int vector_step(Dialect dialect, DType type) {
+  return dialect == Dialect::kCuda && is_small_float(type) ? 2 : 1;
+}
+
 std::string vector_type(Dialect dialect, DType type, int lanes) {
+  const int words = lanes / vector_step(dialect, type);
+  if (words < lanes) return words == 1 ? "uint" : fmt::format("uint{}", words);
   const std::string_view element =
       type == DType::kI8 ? std::string_view("char") : memory_type(dialect, type);
   return fmt::format("{}{}", element, lanes);
 }
 
 std::string make_vector(Dialect dialect, const std::string& type, const std::string& elements) {
+  if (type == "uint") return elements;
   return dialect == Dialect::kCuda ? fmt::format("make_{}({})", type, elements)
                                    : fmt::format("({})({})", type, elements);
 }

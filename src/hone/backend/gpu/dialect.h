@@ -22,6 +22,9 @@ enum class Dialect : uint8_t { kOpenCl, kCuda };
 [[nodiscard]] std::string integer_literal(DType type, int64_t value);
 [[nodiscard]] std::string float_literal(DType type, double value);
 
+// Returns how many elements a component of a vector has: CUDA's 16-bit floats lie by pairs in
+// words, the first one in the low half.
+[[nodiscard]] int vector_step(Dialect dialect, DType type);
 // Returns the name of the vector of `lanes` elements that has the memory type of `type`: float4.
 [[nodiscard]] std::string vector_type(Dialect dialect, DType type, int lanes);
 // Returns the expression that makes such a vector of its elements.

@@ -151,16 +151,37 @@ ExprPrinter::Text ExprPrinter::loaded(const ExprNode& e) {
 
 std::string ExprPrinter::stored(const Expr& value) {
   if (!is_small_float(value->type)) return print(value);
-  const bool half = value->type == DType::kF16;
-  // Rounding is left to the store.
+  const Unrounded from = unrounded(value);
+  if (from.type == DType::kU16) return from.text;
+  const std::string name = fmt::format("{}_of_{}", value->type == DType::kF16 ? "half" : "bfloat",
+                                       from.type == DType::kF64 ? "double" : "float");
+  return call(context_.functions.use(name), from.text).text;
+}
+
+std::string ExprPrinter::stored_pair(const Expr& first, const Expr& second) {
+  const Unrounded a = unrounded(first), b = unrounded(second);
+  if (a.type != DType::kF32 || b.type != DType::kF32)
+    return call(context_.functions.use("two_halves"), stored(first) + ", " + stored(second)).text;
+  const bool half = first->type == DType::kF16;
+  return call(context_.functions.use(half ? "halves_of_floats" : "bfloats_of_floats"),
+              a.text + ", " + b.text)
+      .text;
+}
+
+ExprPrinter::Unrounded ExprPrinter::unrounded(const Expr& value) {
+  // What is widened and rounded back stays as it is.
+  const auto is_exact = [&](const Expr& e) {
+    return e->op == Op::kCast && (e->args[0]->type == value->type ||
+                                  (is_float(e->args[0]->type) && e->args[0]->op == Op::kCast &&
+                                   e->args[0]->args[0]->type == value->type));
+  };
   Expr e = value;
-  while (e->op == Op::kCast && e->args[0]->type == value->type) e = e->args[0];
-  if (e->op == Op::kLoad && !memory_.holds_values(*e->buffer)) return element(e->buffer, e->args);
+  while (is_exact(e)) e = e->args[0]->type == value->type ? e->args[0] : e->args[0]->args[0];
+  if (e->op == Op::kLoad && !memory_.holds_values(*e->buffer))
+    return {element(e->buffer, e->args), DType::kU16};
   const bool from_float = e->op == Op::kCast && is_float(e->args[0]->type);
-  const bool is_double = from_float && e->args[0]->type == DType::kF64;
-  const std::string name =
-      fmt::format("{}_of_{}", half ? "half" : "bfloat", is_double ? "double" : "float");
-  return call(context_.functions.use(name), print(from_float ? e->args[0] : e)).text;
+  if (!from_float) return {print(e), DType::kF32};
+  return {print(e->args[0]), e->args[0]->type == DType::kF64 ? DType::kF64 : DType::kF32};
 }
 
 ExprPrinter::Text ExprPrinter::arithmetic(const ExprNode& e, const Expr& whole) {

@@ -23,6 +23,9 @@ class ExprPrinter {
                                     const std::vector<ir::Expr>& indices);
   // Returns the text of a value as it is stored to memory of its type.
   [[nodiscard]] std::string stored(const ir::Expr& value);
+  // Returns the text of two 16-bit floats of one type as a word of CUDA's memory, the first in
+  // its low half.
+  [[nodiscard]] std::string stored_pair(const ir::Expr& first, const ir::Expr& second);
 
  private:
   // `level` is the precedence of the outermost operator, `wide` whether an i64 is long, not int.
@@ -32,7 +35,14 @@ class ExprPrinter {
     bool wide = false;
   };
 
+  // A 16-bit float: its bits (kU16), or a float or double that the store rounds.
+  struct Unrounded {
+    std::string text;
+    DType type;
+  };
+
   Text text(const ir::Expr& e);
+  Unrounded unrounded(const ir::Expr& value);
   std::string at(const Text& t, int level) const;
   Text loaded(const ir::ExprNode& e);
   Text arithmetic(const ir::ExprNode& e, const ir::Expr& whole);

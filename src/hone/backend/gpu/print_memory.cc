@@ -52,7 +52,14 @@ bool Memory::is_vector(const Buffer& buffer) const { return slot(buffer).place =
 bool Memory::is_param(const Buffer& buffer) const { return slot(buffer).place == Place::kParam; }
 
 std::string Memory::component(const Buffer& buffer, const std::vector<Expr>& indices) const {
-  return fmt::format("{}.{}", name(buffer), "xyzw"[indices[0]->int_value]);
+  const int64_t lane = indices[0]->int_value;
+  if (vector_step(context_.dialect, buffer.dtype) == 1)
+    return fmt::format(
+        "{}.{}", name(buffer),
+        buffer.shape[0] > 4 ? fmt::format("s{}", lane) : std::string(1, "xyzw"[lane]));
+  const std::string word =
+      buffer.shape[0] == 2 ? name(buffer) : fmt::format("{}.{}", name(buffer), "xyzw"[lane / 2]);
+  return lane % 2 == 0 ? fmt::format("(ushort){}", word) : fmt::format("(ushort)({} >> 16)", word);
 }
 
 Expr Memory::flat_index(const Buffer& buffer, const std::vector<Expr>& indices) const {

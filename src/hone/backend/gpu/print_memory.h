@@ -21,7 +21,7 @@ class Memory {
   // declaration without what says where it lies: float acc[4][4].
   std::string declare_array(const ir::BufferPtr& buffer, size_t owned);
   void release(const ir::Buffer& buffer);
-  // Makes a buffer whose elements are the components of a variable that is a vector.
+  // Makes a buffer whose elements are those of a variable that is a vector.
   ir::BufferPtr add_vector(std::string name, DType type, int lanes);
 
   [[nodiscard]] const std::string& name(const ir::Buffer& buffer) const;

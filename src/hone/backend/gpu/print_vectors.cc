@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/ir/linear.h"
 #include "hone/ir/scalar.h"
@@ -25,6 +26,18 @@ bool equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 bool uses(const std::vector<Expr>& list, const ir::Var* var) {
   return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return ir::uses(e, var); });
+}
+
+// Returns whether there are vectors of so many elements. CUDA has none of eight, but in the form of
+// words with pairs of 16-bit floats.
+bool has_vectors(DType type, int lanes) {
+  return lanes * dtype_bytes(type) <= kVectorBytes && (lanes <= 4 || is_small_float(type));
+}
+
+bool is_zero(const Expr& e) {
+  if (e->op == Op::kCast) return is_zero(e->args[0]);
+  return (e->op == Op::kFloat && e->float_value == 0 && !std::signbit(e->float_value)) ||
+         ir::is_const_int(e, 0);
 }
 
 // Returns x where the store is B[..] = B[..] + x of floats, else null.
@@ -153,8 +166,7 @@ void VectorPrinter::find_loads(const Expr& e, const Expr& guard, bool may_load,
     return;
   }
   for (const Expr& index : e->args) find_loads(index, guard, false, lanes);
-  const bool fits = dtype_bytes(e->type) * lanes.count <= kVectorBytes;
-  if (!fits || !is_vector(e->buffer, e->args, lanes)) return;
+  if (!has_vectors(e->type, lanes.count) || !is_vector(e->buffer, e->args, lanes)) return;
   if (!may_load) return lanes.by_lane.push_back(e);
   const auto known = std::find_if(lanes.loads.begin(), lanes.loads.end(),
                                   [&](const VectorLoad& l) { return ir::equal(l.load, e); });
@@ -163,6 +175,7 @@ void VectorPrinter::find_loads(const Expr& e, const Expr& guard, bool may_load,
 }
 
 bool VectorPrinter::plan(Lanes& lanes) const {
+  if (lanes.count > 4 && !is_half_precision(lanes)) return false;
   lanes.loads.clear();
   lanes.by_lane.clear();
   find_loads(lanes.store->value, nullptr, true, lanes);
@@ -171,9 +184,20 @@ bool VectorPrinter::plan(Lanes& lanes) const {
     return l.guard && std::any_of(lanes.by_lane.begin(), lanes.by_lane.end(),
                                   [&](const Expr& e) { return ir::equal(l.load, e); });
   });
-  lanes.stores_vector = dtype_bytes(lanes.store->buffer->dtype) * lanes.count <= kVectorBytes &&
+  lanes.stores_vector = has_vectors(lanes.store->buffer->dtype, lanes.count) &&
                         is_vector(lanes.store->buffer, lanes.store->indices, lanes);
   return lanes.stores_vector || !lanes.loads.empty();
+}
+
+bool VectorPrinter::is_half_precision(const Lanes& lanes) const {
+  const auto has = [&](const BufferPtr& buffer, const std::vector<Expr>& indices) {
+    const bool in_registers = !memory_.is_param(*buffer) && buffer->scope != ir::Scope::kShared;
+    return in_registers || is_small_float(buffer->dtype) || !uses(indices, lanes.loop->var.get());
+  };
+  bool all = has(lanes.store->buffer, lanes.store->indices);
+  ir::visit(lanes.store->value,
+            [&](const Expr& e) { all = all && (e->op != Op::kLoad || has(e->buffer, e->args)); });
+  return all;
 }
 
 void VectorPrinter::chunks(const Lanes& lanes, const auto& print_chunk) {
@@ -206,10 +230,7 @@ bool VectorPrinter::loop(const StmtNode& s) {
     if (s.extent->int_value % count != 0) continue;
     if (async_chunks(lanes)) return true;
     if (is_async(*store, dtype_bytes(store->buffer->dtype))) continue;  // element by element
-    if (count > 4) {
-      if (copy(lanes)) return true;
-      continue;
-    }
+    if (count > 4 && copy(lanes)) return true;
     if (!plan(lanes)) continue;
     chunks(lanes, [&](const Expr& first) { chunk(lanes, first); });
     return true;
@@ -278,8 +299,9 @@ void VectorPrinter::chunk(Lanes& lanes, const Expr& first) {
       out_.line(fmt::format("const {} {} = {};", type, name, vector));
       continue;
     }
+    const int words = lanes.count / vector_step(context_.dialect, l.load->type);
     std::string zeros = "0";
-    for (int i = 1; i < lanes.count; ++i) zeros += ", 0";
+    for (int i = 1; i < words; ++i) zeros += ", 0";
     out_.line(fmt::format("{} {} = {};", type, name, make_vector(context_.dialect, type, zeros)));
     out_.line(
         fmt::format("if ({}) {} = {};", exprs_.print(ir::substitute(l.guard, at)), name, vector));
@@ -293,17 +315,31 @@ void VectorPrinter::chunk(Lanes& lanes, const Expr& first) {
     return;
   }
   const std::string type = vector_type(context_.dialect, store.buffer->dtype, lanes.count);
-  std::string value;
-  const Expr& whole = store.value;
-  if (whole->op == Op::kLoad && lanes.loads.size() == 1 && whole->type == store.buffer->dtype) {
-    value = memory_.name(*lanes.loads[0].vector);
-  } else {
-    for (int i = 0; i < lanes.count; ++i)
-      value += (i > 0 ? ", " : "") + exprs_.stored(lane(whole, lanes, first, i));
-    value = make_vector(context_.dialect, type, value);
+  out_.line(fmt::format("{} = {};", vector_at(store.buffer, places(store.indices), type, false),
+                        stored_vector(lanes, first, type)));
+}
+
+std::string VectorPrinter::stored_vector(const Lanes& lanes, const Expr& first,
+                                         const std::string& type) {
+  const Expr& value = lanes.store->value;
+  const DType element = lanes.store->buffer->dtype;
+  // Vectors that are read under a guard are zero where it does not hold.
+  const auto is_read = [&](const VectorLoad& l) {
+    if (ir::equal(value, l.load)) return !l.guard;
+    return value->op == Op::kSelect && l.guard && ir::equal(value->args[0], l.guard) &&
+           ir::equal(value->args[1], l.load) && is_zero(value->args[2]);
+  };
+  if (lanes.loads.size() == 1 && lanes.loads[0].load->type == element && is_read(lanes.loads[0]))
+    return memory_.name(*lanes.loads[0].vector);
+  std::string elements;
+  const int step = vector_step(context_.dialect, element);
+  for (int i = 0; i < lanes.count; i += step) {
+    if (i > 0) elements += ", ";
+    const Expr one = lane(value, lanes, first, i);
+    elements +=
+        step == 1 ? exprs_.stored(one) : exprs_.stored_pair(one, lane(value, lanes, first, i + 1));
   }
-  out_.line(
-      fmt::format("{} = {};", vector_at(store.buffer, places(store.indices), type, false), value));
+  return make_vector(context_.dialect, type, elements);
 }
 
 }  // namespace hone::backend::gpu

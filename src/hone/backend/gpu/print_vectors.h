@@ -49,6 +49,11 @@ class VectorPrinter {
   bool async_chunks(const Lanes& lanes);
   void chunk(Lanes& lanes, const ir::Expr& first);
   bool copy(const Lanes& lanes);
+  // Returns whether all elements of memory that the lanes touch are 16-bit floats, of which a
+  // vector has eight.
+  [[nodiscard]] bool is_half_precision(const Lanes& lanes) const;
+  // Returns the text of the vector that the lanes store.
+  std::string stored_vector(const Lanes& lanes, const ir::Expr& first, const std::string& type);
   void chunks(const Lanes& lanes, const auto& print_chunk);
   // Returns the vector that begins at an element, as C may read and write it.
   [[nodiscard]] std::string vector_at(const ir::BufferPtr& buffer,

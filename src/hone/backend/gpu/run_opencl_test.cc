@@ -230,6 +230,47 @@ TEST_F(OpenCl, loops_on_lanes) {
   expect_right();
 }
 
+// Vectors of eight, four and two 16-bit floats: sums in float, copies under a test, values that are
+// widened and rounded back, other types beside them, doubles that are rounded once.
+TEST_F(OpenCl, lanes_of_half_precision) {
+  const std::string text = R"(program halves {
+  input X: f16[8, 64]
+  input Z: f16[8, 64]
+  input W: f32[8, 64]
+  input U: f64[8, 64]
+  output A: f16[8, 64]
+  output B: f16[8, 64]
+  output C: f16[8, 64]
+  output D: f32[8, 64]
+  output E: f16[8, 64]
+  output F: f16[8, 64]
+  output G: f16[8, 64]
+  phase {
+    parallel b in 0..8 {
+      thread t in 0..4 {
+        vectorized v in 0..16 {
+          A[b, t * 16 + v] = f16(max(f32(X[b, t * 16 + v]) + f32(Z[b, t * 16 + v]), 0.0))
+        }
+        vectorized v in 0..16 {
+          B[b, t * 16 + v] = select(b < 5, X[b, t * 16 + v], f16(0.0))
+        }
+        vectorized v in 0..12 { C[b, t * 16 + v] = f16(f32(X[b, t * 16 + v])) }
+        vectorized v in 0..4 { C[b, t * 16 + 12 + v] = X[b, t * 16 + 15 - v] }
+        vectorized v in 0..16 { D[b, t * 16 + v] = f32(X[b, t * 16 + v]) * W[b, t * 16 + v] }
+        vectorized v in 0..16 { E[b, t * 16 + v] = f16(W[b, t * 16 + v] + f32(X[b, 3])) }
+        vectorized v in 0..14 { F[b, t * 16 + v] = f16(f32(X[b, t * 16 + v]) * f32(X[b, 0])) }
+        vectorized v in 0..2 { F[b, t * 16 + 14 + v] = f16(f32(Z[b, t * 16 + 14 + v]) * 0.5) }
+        vectorized v in 0..16 { G[b, t * 16 + v] = f16(U[b, t * 16 + v]) }
+      }
+    }
+  }
+}
+)";
+  add(text, 0);
+  add(testing::with_type(text, "bf16"), 0);
+  expect_right();
+}
+
 // Equal loads under several tests: a vector is read if any of them holds.
 TEST_F(OpenCl, loads_of_lanes_under_several_tests) {
   add(R"(program tests {
