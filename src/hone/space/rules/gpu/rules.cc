@@ -4,6 +4,14 @@ namespace hone::space {
 namespace {
 
 bool always(const Task&) { return true; }
+bool may_round(const Task& task) {
+  return !task.epilogue.empty() && task.accuracy != trial::Accuracy::kStrict;
+}
+
+template <int64_t kOutputs>
+Fit winograd(SketchBuilder& builder, const Task& task) {
+  return add_gpu_winograd(builder, task, kOutputs);
+}
 
 constexpr Rule kTaskRules[] = {
     {"attention", always, add_gpu_attention, true},
@@ -13,6 +21,8 @@ constexpr Rule kTaskRules[] = {
 constexpr Rule kStageRules[] = {
     {"tiles", always, add_tiles, true},
     {"points", always, add_points},
+    {"winograd_2", may_round, winograd<2>, true},
+    {"winograd_4", may_round, winograd<4>, true},
 };
 
 }  // namespace

@@ -25,6 +25,9 @@ namespace hone::space {
 // threads and registers, and others in rows.
 [[nodiscard]] Fit add_tiles(SketchBuilder& builder, const Task& task);
 
+// Adds a convolution by Winograd's algorithm, with tiles of `outputs` results in each dimension.
+[[nodiscard]] Fit add_gpu_winograd(SketchBuilder& builder, const Task& task, int64_t outputs);
+
 // Adds R with E in such tiles; returns false if they have no reuse, after which the builder may
 // have steps that change nothing.
 [[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
