@@ -8,6 +8,7 @@
 #include "hone/commands/tune.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
+#include "hone/machine/quick_machine_testing.h"
 
 namespace hone {
 namespace {
@@ -18,8 +19,11 @@ using Schedule = ExplainOptions::Schedule;
 struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   std::string model = folder.file("model.onnx"), db = folder.file("hone.db");
+  machine::QuickMachine machine;
+  JobHooks hooks{.machine = &machine};
   ExplainOptions options;
   Fixture() {
+    options.compile.advanced.hooks = &hooks;
     Rng rng(5);
     graph::TestModel network;
     network.input("x", {24, 32}).constant("w", graph::random_tensor({32, 48}, rng));
@@ -131,9 +135,7 @@ TEST(explain, what_was_stored_is_not_run_again) {
   EXPECT_EQ(f.refused().code(), Code::kNotFound);
   f.tune_it();
   f.options.measure = Measure::kIfUnknown;
-  JobHooks hooks;
-  hooks.worker.executable = "/nonexistent";  // it would fail
-  f.options.compile.advanced.hooks = &hooks;
+  f.hooks.worker.executable = "/nonexistent";  // it would fail
   const Explanation e = f.explain_it();
   EXPECT_EQ(e.task.source, "stored");
   ASSERT_TRUE(e.measured.has_value());

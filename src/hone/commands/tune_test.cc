@@ -12,8 +12,8 @@
 #include "hone/commands/in_model.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
-#include "hone/machine/local.h"
 #include "hone/machine/null.h"
+#include "hone/machine/quick_machine_testing.h"
 #include "hone/machine/time_in_turns.h"
 #include "hone/schedule/step.h"
 #include "hone/session/network_choices.h"
@@ -51,14 +51,16 @@ struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   graph::Graph graph = small_network();
   std::string library = folder.file("model.so");
+  machine::QuickMachine machine;
   JobHooks hooks;
   TuneOptions options;
   Fixture() {
+    hooks.machine = &machine;
     options.compile.advanced.hooks = &hooks;
     options.compile.records.db = folder.file("hone.db");
     options.compile.target.threads = 1;
-    options.search.budget_seconds = 2.5;
-    options.search.max_trials = 60;
+    options.search.budget_seconds = 20;  // a busy machine needs them for as many trials
+    options.search.max_trials = 40;
   }
   void expect_right_outputs() {
     Rng rng(9);
@@ -220,7 +222,6 @@ void expect_as_tuned(const std::vector<TaskSummary>& compiled,
 
 TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   Fixture f;
-  f.options.search.budget_seconds = 60;  // a busy machine needs them for as many trials
   int calls = 0;
   f.options.on_progress = [&](const TuneProgress& progress) { calls += progress.trials > 0; };
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
@@ -254,7 +255,6 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
 // Which kernels there are is not the guide's to say.
 TEST(facade, what_another_model_guided_is_compiled_without_it) {
   Fixture f;
-  f.options.search.budget_seconds = 60;
   f.options.search.guide = "analytic";
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
@@ -269,7 +269,6 @@ TEST(facade, what_another_model_guided_is_compiled_without_it) {
 // Of each kernel another schedule than the fastest, as if it were the faster one in the network.
 TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
   Fixture f;
-  f.options.search.budget_seconds = 60;
   ASSERT_TRUE(tune(f.graph, f.library, f.options).ok());
   const std::unique_ptr<db::Store> store = db::open_store(f.options.compile.records.db).value();
   const auto session = Session::open(f.options.compile, {.opened = store.get()}).value();
@@ -340,11 +339,10 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
   target::Target target = target::host();
   target.cpu().cores = 1;
   for (target::Cache& cache : target.cpu().caches) cache.bytes /= 2;
-  const machine::LocalMachine machine(target);
+  const machine::QuickMachine machine(target);
   Fixture f;
   f.hooks.machine = &machine;
   f.options.compile.target.threads = 0;  // all of the machine
-  f.options.search.budget_seconds = 30;  // a busy machine needs them for as many trials
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 0);
@@ -357,7 +355,7 @@ TEST(facade, tunes_on_a_second_machine_with_other_limits) {
     return std::ranges::count(tasks, source, &TaskSummary::source);
   };
   EXPECT_GT(from(there->tasks, "stored"), 0);
-  f.hooks.machine = nullptr;
+  f.hooks.machine = &f.machine;
   const Result<CompileSummary> here = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(here.ok()) << here.status().message();
   EXPECT_EQ(from(here->tasks, "stored"), 0);
@@ -369,7 +367,6 @@ TEST(facade, tunes_on_a_machine_without_a_device) {
   });
   Fixture f;
   f.hooks.machine = &machine;
-  f.options.search.budget_seconds = 20;  // the trials end it
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 0);

@@ -33,6 +33,7 @@ CompileOptions options_for(int64_t max_memory) {
   CompileOptions options;
   options.target.device = "x86-64-avx2";
   options.records.use_db = false;
+  options.advanced.cost = "analytic";
   options.target.threads = 1;
   options.target.max_memory = max_memory;
   return options;

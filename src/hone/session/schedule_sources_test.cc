@@ -40,6 +40,7 @@ struct Fixture {
   Fixture() {
     options.records.db = folder.file("hone.db");
     options.records.use_shipped = false;
+    options.advanced.cost = "analytic";
     options.target.threads = 1;
   }
   // One of the options and the store as they are now; without a store if there is none yet.

@@ -104,7 +104,7 @@ TEST(space, every_sampled_point_computes_the_same) {
     const double tolerance = space->num_sketches() > 1 ? 1e-3 : 0;  // Winograd's algorithm rounds
     for (int sketch = 0; sketch < space->num_sketches(); ++sketch)
       schedule::expect_same(c.dag, space->steps(space->default_point(sketch)), tolerance);
-    for (int i = 0; i < 25; ++i) {
+    for (int i = 0; i < 10; ++i) {
       Point point = space->sample(rng);
       if (i % 2 == 1) point = space->mutate(point, rng);
       const schedule::Steps steps = space->steps(point);
@@ -365,7 +365,7 @@ TEST(space, points_are_found_again_from_their_steps) {
     const Result<Space> space = Space::create(c.dag, narrow());
     ASSERT_TRUE(space.ok());
     Rng rng(3);
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 3; ++i) {
       const Point point = space->sample(rng);
       const auto found = space->locate(space->steps(point));
       ASSERT_TRUE(found.has_value());

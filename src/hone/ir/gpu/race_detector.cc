@@ -187,9 +187,12 @@ bool RaceDetector::conflict(const Stamp& before, const Stamp& now, int64_t eleme
 }
 
 // Keeps readers that a later store may race with. Of one epoch two are enough if they are of
-// different warps (or blocks), as any other thread is in another warp than one of them.
+// different warps (or blocks), as any other thread is in another warp than one of them. What is
+// read again in the same way, as a warp reads an operand for each column of a product, is kept
+// once.
 void RaceDetector::add_reader(Shadow& shadow, const Stamp& stamp, Tracking tracking) const {
   if (tracking == Tracking::kFragment) return;
+  if (!shadow.readers.empty() && shadow.readers.back() == stamp) return;
   std::erase_if(shadow.readers, [&](const Stamp& r) { return ordered(r, stamp, tracking); });
   const Stamp *same_role = nullptr, *other_block = nullptr;
   for (const Stamp& r : shadow.readers) {

@@ -48,6 +48,7 @@ class RaceDetector {
     int32_t access = -1;  // none
     size_t role = 0;
     int64_t phase = 0, block = 0, epoch = 0, warp_epoch = 0, clock = 0;
+    bool operator==(const Stamp&) const = default;
   };
   struct Shadow {
     Stamp writer;
