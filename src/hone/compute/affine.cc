@@ -23,6 +23,38 @@ bool is_constant(const AffineRow& row) {
   return std::all_of(row.coef.begin(), row.coef.end(), [](int64_t c) { return c == 0; });
 }
 
+// The row of an index with quotients and remainders by constants, for small values of the axes.
+std::optional<AffineRow> row_near_zero(const Expr& index, std::span<const ir::VarPtr> vars) {
+  switch (index->op) {
+    case Op::kFloorDiv:
+    case Op::kFloorMod: {
+      auto row = row_near_zero(index->args[0], vars);
+      if (!row || !ir::is_const_int(index->args[1])) return std::nullopt;
+      const int64_t divisor = index->args[1]->int_value;
+      const auto digit = [&](int64_t& x) {
+        x = index->op == Op::kFloorDiv ? x / divisor : x % divisor;
+      };
+      digit(row->constant);
+      for (int64_t& c : row->coef) digit(c);
+      return row;
+    }
+    case Op::kAdd:
+    case Op::kSub: {
+      const auto a = row_near_zero(index->args[0], vars), b = row_near_zero(index->args[1], vars);
+      if (!a || !b) return std::nullopt;
+      return combine(*a, *b, index->op == Op::kAdd ? 1 : -1);
+    }
+    case Op::kMul: {
+      const auto a = row_near_zero(index->args[0], vars), b = row_near_zero(index->args[1], vars);
+      if (!a || !b || (!is_constant(*a) && !is_constant(*b))) return std::nullopt;
+      const bool scaled = is_constant(*b);
+      return combine(*constant_row(0, vars.size()), scaled ? *a : *b,
+                     scaled ? b->constant : a->constant);
+    }
+    default: return affine_row(index, vars);
+  }
+}
+
 // Appends the guards of `condition`; false if it is not a conjunction of affine comparisons.
 bool append_guards(const Expr& condition, std::span<const ir::VarPtr> vars,
                    std::vector<Guard>& out) {
@@ -57,11 +89,16 @@ void collect_reads(const Expr& e, bool guarded, const Stage& stage,
   Access access{e->buffer, {}, guarded};
   for (const Expr& index : e->args) {
     auto row = affine_row(index, vars);
+    if (!row) {
+      access.exact = false;
+      row = row_near_zero(index, vars);
+    }
     HONE_ASSERT(row.has_value(), "a verified stage reads affinely");
     access.index.push_back(std::move(*row));
   }
   for (Access& known : out) {
-    if (known.buffer == access.buffer && known.index == access.index) {
+    if (known.exact && access.exact && known.buffer == access.buffer &&
+        known.index == access.index) {
       known.guarded = known.guarded && guarded;
       return;
     }

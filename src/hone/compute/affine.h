@@ -32,6 +32,9 @@ struct Access {
   std::vector<AffineRow> index;  // one row per dimension of the buffer
   // Under a select; where that does not choose the load, indices may leave the buffer.
   bool guarded = false;
+  // False if an index has quotients or remainders, as digits of a number do. Such a row says how
+  // the index moves with small values of the axes, where a quotient stays 0.
+  bool exact = true;
 };
 
 // Returns whether the element that is read depends on an axis (a position in stage_axes).

@@ -28,6 +28,48 @@ inline Dag gemm(int64_t m, int64_t n, int64_t k) {
   return finish(std::move(b));
 }
 
+// out[m, n] = sum over k of data[m, k] * weight[k, n] + bias[n] in 16 bits with sums in float32, as
+// tasks of half-precision models have it. The operands may lie transposed.
+struct HalfProduct {
+  DType type = DType::kF16;
+  bool transposed_data = false, transposed_weight = false;
+  int64_t batch = 0;  // products of several matrices with the same weight; 0: one, without an axis
+};
+inline Dag half_gemm(int64_t m, int64_t n, int64_t k, const HalfProduct& how = {}) {
+  DagBuilder b;
+  const auto shape = [&](std::vector<int64_t> matrix) {
+    if (how.batch > 0) matrix.insert(matrix.begin(), how.batch);
+    return matrix;
+  };
+  using Shape = std::vector<int64_t>;
+  const auto data =
+      b.input("data", shape(how.transposed_data ? Shape{k, m} : Shape{m, k}), how.type);
+  const auto weight =
+      b.constant("weight", how.transposed_weight ? Shape{n, k} : Shape{k, n}, how.type);
+  const auto bias = b.constant("bias", {n}, how.type);
+  const auto sums = b.intermediate("matmul", shape({m, n}));
+  const auto out = b.output("out", shape({m, n}), how.type);
+  const auto axes = [&] {
+    std::vector<Axis> made = {make_axis("m", m), make_axis("n", n)};
+    if (how.batch > 0) made.insert(made.begin(), make_axis("b", how.batch));
+    return made;
+  };
+  const auto a = axes(), e = axes();
+  const auto r = make_axis("k", k);
+  const auto v = variables(a), ve = variables(e);
+  const ir::Expr i = v[v.size() - 2], j = v.back(), kk = ir::variable(r.var);
+  std::vector<ir::Expr> at = how.transposed_data ? std::vector{kk, i} : std::vector{i, kk};
+  if (how.batch > 0) at.insert(at.begin(), v[0]);
+  const auto wide = [](const ir::Expr& x) { return ir::cast(DType::kF32, x); };
+  b.sum(
+      "matmul", a, {r}, View(sums),
+      wide(ir::load(data, at)) *
+          wide(ir::load(weight, how.transposed_weight ? std::vector{j, kk} : std::vector{kk, j})));
+  b.pointwise("bias", e, View(out),
+              ir::cast(how.type, ir::load(sums, ve) + wide(ir::load(bias, {ve.back()}))));
+  return finish(std::move(b));
+}
+
 // The product of left[batch, m, k] and right[batch, k, n], both of which are inputs.
 inline Dag product_of_two(int64_t batch, int64_t m, int64_t n, int64_t k) {
   DagBuilder b;

@@ -5,10 +5,12 @@
 #include "hone/ir/scan_loop.h"
 #include "hone/ir/visit.h"
 #include "hone/schedule/im2col.h"
+#include "hone/schedule/matrix_product.h"
 #include "hone/schedule/online_softmax.h"
 #include "hone/schedule/pipeline.h"
 #include "hone/schedule/stage_rewrite.h"
 #include "hone/schedule/strassen.h"
+#include "hone/schedule/tensorize.h"
 #include "hone/schedule/winograd.h"
 
 namespace hone::schedule {
@@ -87,12 +89,13 @@ Status apply_split(const Split& step, State& state) {
     part.stride = stride;
     part.peel = i == 0 && step.tail == Tail::kPeel;
     part.test = i == 0 && step.tail == Tail::kTest;
-    part.pad = step.tail == Tail::kPad;
+    part.pad = step.tail == Tail::kPad || step.tail == Tail::kWhole;
+    part.whole = step.tail == Tail::kWhole && i > 0;
     if (i < step.lengths.size()) stride /= step.lengths[i];
     stage.loops.push_back(std::move(part));
   }
   stage.loops[at.loop].children = parts;
-  stage.loops[at.loop].pad = step.tail == Tail::kPad;
+  stage.loops[at.loop].pad = step.tail == Tail::kPad || step.tail == Tail::kWhole;
   const auto place = stage.order.erase(stage.order.begin() + position);
   stage.order.insert(place, parts.begin(), parts.end());
   return ok_status();
@@ -463,6 +466,8 @@ struct Apply {
   }
   Status operator()(const Bind& s) const { return bind(s, state); }
   Status operator()(const Pipeline& s) const { return pipeline(s, state); }
+  Status operator()(const MatrixProduct& s) const { return matrix_product(s, state); }
+  Status operator()(const Tensorize& s) const { return tensorize(s, state); }
   Status operator()(const SetScope& s) const {
     const int index = state.find_stage(s.stage);
     if (index < 0) return invalid("no stage {}", s.stage);

@@ -4,6 +4,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/ir/scalar.h"
+#include "hone/schedule/fused_rows.h"
 #include "hone/schedule/legality.h"
 #include "hone/schedule/trip_limits.h"
 #include "hone/schedule/visible_loops.h"
@@ -99,9 +100,12 @@ class Inference {
     Interval interval;
     interval.min.constant = row.constant;
     const StageBounds& stage = bounds_.stages[s];
+    SmallVector<bool, 16> taken;
+    for (const FusedTerm& term : fused_terms(state_.stages[s], stage, row, taken))
+      cover_fused(s, term, interval);
     for (size_t a = 0; a < row.coef.size(); ++a) {
       const int64_t coef = row.coef[a];
-      if (coef == 0) continue;
+      if (coef == 0 || taken[a]) continue;
       const AxisBounds& axis = stage.axes[a];
       add_terms(interval, axis.min, coef);
       const bool all_inside = std::none_of(axis.own.begin(), axis.own.end(),
@@ -114,6 +118,17 @@ class Inference {
       interval.pad = interval.pad || axis.pad || padded_split(s, static_cast<int>(a));
     }
     return interval;
+  }
+  void cover_fused(int s, const FusedTerm& term, Interval& interval) const {
+    Linear own;
+    interval.ok = interval.ok && add_leaves(state_, bounds_, s, term.loop, 1, own);
+    const bool all_inside =
+        std::none_of(own.begin(), own.end(), [&](const Term& leaf) { return visible_.sees(leaf); });
+    if (all_inside)
+      widen(interval, term.coef * (bounds_.stages[s].loops[term.loop].extent - 1));
+    else
+      add_terms(interval, own, term.coef);
+    interval.pad = interval.pad || padded_split(s, term.loop);
   }
   bool padded_split(int s, int loop) const {
     const StageState& stage = state_.stages[s];
@@ -131,7 +146,8 @@ class Inference {
     if (stage.compute.kind == AttachKind::kAt) HONE_RETURN_IF_ERROR(required_region(s));
     infer_loops(s);
     for (size_t a = 0; a < info.axes.size(); ++a) {
-      if (!collect_own(s, static_cast<int>(a), 1, out.axes[a].own)) return too_many(s);
+      if (!add_leaves(state_, bounds_, s, static_cast<int>(a), 1, out.axes[a].own))
+        return too_many(s);
       infer_guards(s, static_cast<int>(a));
     }
     return infer_storage(s);
@@ -158,7 +174,8 @@ class Inference {
         for (const compute::Access& access : state_.stages[r].info->reads) {
           if (access.buffer != buffer) continue;
           for (size_t d = 0; d < box.size(); ++d) {
-            Interval interval = cover(static_cast<int>(r), access.index[d]);
+            Interval interval = access.exact ? cover(static_cast<int>(r), access.index[d])
+                                             : Interval{{}, buffer->shape[d]};
             if (ends_padding(state_.stages[r])) interval.pad = false;
             if (!interval.ok) return too_many(s);
             unite(box[d], std::move(interval), any, buffer->shape[d]);
@@ -258,7 +275,9 @@ class Inference {
       for (const int child : loop.children) {
         const Loop& part = stage.loops[child];
         const int64_t rest = ceil_div(loops[i].extent, part.stride);
-        loops[child].extent = part.length == 0 ? rest : std::min(part.length, rest);
+        loops[child].extent = part.length == 0 ? rest
+                              : part.whole     ? part.length
+                                               : std::min(part.length, rest);
         reach += (loops[child].extent - 1) * part.stride;
       }
       const bool is_axis = i < out.axes.size();
@@ -272,20 +291,6 @@ class Inference {
       if (loop.fused_into >= 0) last = loops[loop.fused_into].last_leaf;
       for (const int child : loop.children) last = std::max(last, loops[child].last_leaf);
     }
-  }
-
-  // Adds the leaves and digits below a loop, weighted.
-  bool collect_own(int s, int loop_index, int64_t stride, Linear& own) const {
-    const Loop& loop = state_.stages[s].loops[loop_index];
-    if (loop.fused_into < 0 && !loop.children.empty()) {
-      for (const int child : loop.children) {
-        if (!collect_own(s, child, stride * state_.stages[s].loops[child].stride, own))
-          return false;
-      }
-      return true;
-    }
-    if (bounds_.stages[s].loops[loop_index].extent == 1) return true;
-    return own.add(s, loop_index, stride);
   }
 
   void infer_guards(int s, int a) {

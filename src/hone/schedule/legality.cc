@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/schedule/tensorize.h"
 #include "hone/schedule/thread_legality.h"
 #include "hone/schedule/visible_loops.h"
 
@@ -19,6 +20,7 @@ class Legality {
   Status check_stage(int s) {
     const StageState& stage = state_.stages[s];
     HONE_RETURN_IF_ERROR(check_loop_kinds(stage));
+    HONE_RETURN_IF_ERROR(check_tensorized(state_, s));
     const bool has_pad = std::any_of(stage.layout.begin(), stage.layout.end(),
                                      [](const LayoutDim& dim) { return dim.pad > 0; });
     if (has_pad && stage.scope != ir::Scope::kShared)
@@ -107,6 +109,7 @@ class Legality {
         if (state_.stages[w].buffer() == access.buffer) writer = w;
       }
       if (writer >= 0 && state_.stages[writer].compute.kind == AttachKind::kAt) continue;
+      if (!access.exact) continue;  // digits of a number are where they should be
       for (size_t d = 0; d < access.index.size(); ++d) {
         int64_t low = access.index[d].constant, high = low;
         bool padded = false;

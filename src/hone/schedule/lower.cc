@@ -8,6 +8,7 @@
 #include "hone/schedule/lower_guards.h"
 #include "hone/schedule/packing_order.h"
 #include "hone/schedule/pipeline.h"
+#include "hone/schedule/tensorize.h"
 
 namespace hone::schedule {
 namespace {
@@ -74,6 +75,8 @@ class Lowering {
     for (int i = loops; i-- > 0;) {
       if (stage.loops[stage.order[i]].reduce) emission.first_reduce = i;
     }
+    if (const int matrix = first_matrix_loop(stage); matrix >= 0)
+      emission.first_reduce = std::min(emission.first_reduce, matrix);
     const std::vector<bool> extra = loops_of_extra_axes(s);
     for (size_t i = 0; i < extra.size(); ++i) {
       if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].loops[i].last_leaf);
@@ -133,6 +136,8 @@ class Lowering {
     if (leaf == stage.sunk) return emit_sunk(e, level);
     const Loop& loop = stage.loops[leaf];
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
+    if (mode == Mode::kUpdate && loop.annotation == Annotation::kMatrix)
+      return emit_matrix(e, level);
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
     if (mode == Mode::kInit) return {make_loop(e, leaf, std::move(body))};
     add_prefetches(e.s, leaf, body);
@@ -159,6 +164,17 @@ class Lowering {
     return loop.around(std::move(body), [&](std::vector<Stmt> iteration) {
       return make_loop(e, leaf, std::move(iteration));
     });
+  }
+
+  std::vector<Stmt> emit_matrix(const Emission& e, int level) {
+    for (const Guard& guard : e.guards.guards) {
+      if (guard.level > level)
+        fail(invalid("{} has tests inside of its matrix loops", state_.stages[e.s].name()));
+    }
+    Result<Stmt> made = matrix_statement(state_, bounds_, index_, e.s);
+    if (made.ok()) return {*std::move(made)};
+    fail(made.status());
+    return {};
   }
 
   Stmt make_loop(const Emission& e, int leaf, std::vector<Stmt> body) const {

@@ -25,14 +25,6 @@ bool is_zero(const Expr& e) {
   return ir::is_const_int(e, 0) || (e->op == ir::Op::kFloat && e->float_value == 0);
 }
 
-// Whether asynchronous copies can do what a stage computes.
-bool copies_only(const compute::Stage& stage) {
-  const Expr& value = stage.outputs[0].value;
-  if (value->op == ir::Op::kLoad) return true;
-  return value->op == ir::Op::kSelect && value->args[1]->op == ir::Op::kLoad &&
-         is_zero(value->args[2]);
-}
-
 Stmt asynchronous(const Stmt& copy, const ir::BufferPtr& ring) {
   return ir::rewrite_stmts(copy, [&](const Stmt& s) {
     if (s->kind != ir::StmtKind::kStore || s->buffer != ring) return s;
@@ -78,6 +70,13 @@ InRegisters through_registers(const AheadCopy& copy) {
 
 }  // namespace
 
+bool is_plain_copy(const compute::Stage& stage) {
+  const Expr& value = stage.outputs[0].value;
+  if (value->op == ir::Op::kLoad) return true;
+  return value->op == ir::Op::kSelect && value->args[1]->op == ir::Op::kLoad &&
+         is_zero(value->args[2]);
+}
+
 Status pipeline(const Pipeline& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);
@@ -111,7 +110,7 @@ Status check_pipeline(const State& state, const Bounds& bounds, int index) {
       return invalid("{} works ahead, but reads {}, which its block computes", name,
                      read.buffer->name);
   }
-  if (stage.transport == Transport::kAsync && !copies_only(stage.info->stage))
+  if (stage.transport == Transport::kAsync && !is_plain_copy(stage.info->stage))
     return invalid("{} computes something, so it cannot be copied asynchronously", name);
   for (const StageState& other : state.stages) {
     if (other.compute.kind == AttachKind::kAt && other.compute.stage == index)

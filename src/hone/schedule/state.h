@@ -27,9 +27,18 @@ struct StageInfo {
 };
 using StageInfoPtr = std::shared_ptr<const StageInfo>;
 
-enum class Annotation : uint8_t { kNone, kVectorize, kUnroll, kParallel, kThread, kWarp, kLane };
+enum class Annotation : uint8_t {
+  kNone,
+  kVectorize,
+  kUnroll,
+  kParallel,
+  kThread,
+  kWarp,
+  kLane,
+  kMatrix,  // one of the three loops of a matrix statement
+};
 [[nodiscard]] constexpr bool is_thread_loop(Annotation annotation) {
-  return annotation >= Annotation::kThread;
+  return annotation >= Annotation::kThread && annotation <= Annotation::kLane;
 }
 
 // A loop, or a former loop that was split or fused. The first loops of a stage are its axes.
@@ -38,10 +47,12 @@ struct Loop {
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   bool peel = false;
-  bool test = false;   // made by a split with Tail::kTest, or fused from such a loop
-  bool pad = false;    // made by a split with Tail::kPad, or its parent
-  int parent = -1;     // the loop that this one was split from
-  int64_t stride = 1;  // its weight in the parent's value
+  bool test = false;       // made by a split with Tail::kTest, or fused from such a loop
+  bool pad = false;        // made by a split with Tail::kPad or kWhole, or its parent
+  int8_t matrix_role = 0;  // a matrix loop runs over rows, columns or terms
+  bool whole = false;      // made by a split with Tail::kWhole: keeps its length
+  int parent = -1;         // the loop that this one was split from
+  int64_t stride = 1;      // its weight in the parent's value
   // Its length, if it is an inner part; 0 for axes, outermost parts and fused loops.
   int64_t length = 0;
   int fused_into = -1;                        // the loop that this one is a digit of

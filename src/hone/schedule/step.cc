@@ -45,18 +45,23 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.loop), f(step.level);
   } else if constexpr (std::is_same_v<T, Pipeline>) {
     f(step.stage), f(step.depth), f(step.transport);
+  } else if constexpr (std::is_same_v<T, MatrixProduct>) {
+    f(step.stage), f(step.rows), f(step.columns), f(step.multiple);
+  } else if constexpr (std::is_same_v<T, Tensorize>) {
+    f(step.stage), f(step.rows), f(step.columns), f(step.terms), f(step.rounding);
   } else {
     f(step.stage), f(step.loop);
   }
 }
 
 constexpr std::string_view kNames[] = {
-    "split",     "fuse",           "reorder",  "compute_at",  "store_at", "fold",
-    "inline",    "cache_read",     "im2col",   "cache_write", "scope",    "layout",
-    "rfactor",   "online_softmax", "winograd", "strassen",    "narrow",   "sink",
-    "vectorize", "unroll",         "parallel", "prefetch",    "bind",     "pipeline"};
+    "split",          "fuse",           "reorder",  "compute_at",  "store_at", "fold",
+    "inline",         "cache_read",     "im2col",   "cache_write", "scope",    "layout",
+    "rfactor",        "online_softmax", "winograd", "strassen",    "narrow",   "sink",
+    "vectorize",      "unroll",         "parallel", "prefetch",    "bind",     "pipeline",
+    "matrix_product", "tensorize"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
-constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test"};
+constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test", "whole"};
 constexpr std::string_view kLevelNames[] = {"thread", "warp", "lane"};
 constexpr std::string_view kTransportNames[] = {"async", "registers"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal,   ir::Scope::kThread, ir::Scope::kStack,
@@ -72,6 +77,9 @@ struct Printer {
   void operator()(Tail t) { separate(), text += kTailNames[static_cast<int>(t)]; }
   void operator()(Parts p) {
     if (p == Parts::kStrided) separate(), text += "strided";
+  }
+  void operator()(Rounding r) {
+    if (r == Rounding::kTf32) separate(), text += "tf32";
   }
   void operator()(ThreadLevel level) { separate(), text += kLevelNames[static_cast<int>(level)]; }
   void operator()(Transport t) { separate(), text += kTransportNames[static_cast<int>(t)]; }
@@ -136,7 +144,7 @@ struct Parser {
     if (next == arguments.size()) return;  // the last argument of a split may be left out: mask
     const std::string_view text = take();
     const auto* const found = std::ranges::find(kTailNames, text);
-    if (found == std::end(kTailNames)) return fail("mask, peel, pad or test", text);
+    if (found == std::end(kTailNames)) return fail("mask, peel, pad, test or whole", text);
     tail = static_cast<Tail>(found - kTailNames);
   }
   void operator()(Parts& parts) {
@@ -144,6 +152,12 @@ struct Parser {
     const std::string_view text = take();
     if (text != "strided") return fail("strided", text);
     parts = Parts::kStrided;
+  }
+  void operator()(Rounding& rounding) {
+    if (next == arguments.size()) return;  // none is not named
+    const std::string_view text = take();
+    if (text != "tf32") return fail("tf32", text);
+    rounding = Rounding::kTf32;
   }
   void operator()(ThreadLevel& level) {
     const std::string_view text = take();
@@ -249,6 +263,8 @@ std::string algorithm_of(const Steps& steps) {
     if (std::holds_alternative<Strassen>(step)) name = "strassen";
     if (const auto* narrow = std::get_if<Narrow>(&step))
       bits = fmt::format("_{}", dtype_name(narrow->dtype));
+    const auto* matrix = std::get_if<Tensorize>(&step);
+    if (matrix != nullptr && matrix->rounding == Rounding::kTf32) bits = "_tf32";
   }
   return name + bits;
 }

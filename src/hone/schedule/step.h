@@ -20,10 +20,11 @@ namespace hone::schedule {
 
 // How the last, incomplete tile of a split is handled.
 enum class Tail : uint8_t {
-  kMask,  // its points are tested, by vector masks or branches
-  kPeel,  // the loop is split where the test becomes true, so that full tiles run without it
-  kPad,   // producers compute the whole tile (what they read must exist); only stores are tested
-  kTest,  // for parallel loops: one test per tile selects code without tests for full tiles
+  kMask,   // its points are tested, by vector masks or branches
+  kPeel,   // the loop is split where the test becomes true, so that full tiles run without it
+  kPad,    // producers compute the whole tile (what they read must exist); only stores are tested
+  kTest,   // for parallel loops: one test per tile selects code without tests for full tiles
+  kWhole,  // as kPad, and tiles keep their lengths even if the loop is shorter
 };
 
 // for i in 0..n  -->  for i.0 in 0..ceil(n/4)  for i.1 in 0..4     (lengths = [4])
@@ -75,6 +76,14 @@ struct Inline {
 struct CacheRead {
   std::string buffer, reader;
   bool operator==(const CacheRead&) const = default;
+};
+// A sum of products becomes one product of matrices, left[rows, terms] * right[terms, columns], for
+// each point of its other axes (matrix_product.h). `terms` are filled up with zeros to a multiple.
+struct MatrixProduct {
+  std::string stage;
+  std::vector<std::string> rows, columns;
+  int64_t multiple = 1;
+  bool operator==(const MatrixProduct&) const = default;
 };
 // sum of b[i + k] * w[k]  -->  b.col[i, k] = b[i + k];  sum of b.col[i, k] * w[k]    (im2col.h)
 struct Im2col {
@@ -198,9 +207,23 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
+// How a matrix instruction takes its operands.
+enum class Rounding : uint8_t {
+  kNone,
+  kTf32,  // float32 with 10 bits behind the point
+};
+// The three innermost loops of a sum of products, over rows and columns of the result and over
+// terms, become a matrix statement of a warp (tensorize.h).
+struct Tensorize {
+  std::string stage, rows, columns, terms;
+  Rounding rounding = Rounding::kNone;
+  bool operator==(const Tensorize&) const = default;
+};
+
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
                           CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Strassen,
-                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind, Pipeline>;
+                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind, Pipeline,
+                          MatrixProduct, Tensorize>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
@@ -211,7 +234,7 @@ using Steps = std::vector<Step>;
 [[nodiscard]] uint64_t hash(const Steps& steps);
 // Returns the algorithm that a schedule uses: "direct", "im2col", "winograd_4" (tiles of 4 results
 // in each dimension) or "strassen". With constants in fewer bits it has a suffix: "direct_bf16",
-// "winograd_4_bf16".
+// "winograd_4_bf16"; "direct_tf32" has factors in tf32.
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
 
 }  // namespace hone::schedule

@@ -33,7 +33,9 @@ TEST(step, every_kind_prints_and_parses) {
                        Parallel{"relu", "n@oh"},
                        Prefetch{"conv2d", "weight.cache", "ic", 4},
                        Bind{"relu", "oc.0", ThreadLevel::kWarp},
-                       Pipeline{"data.cache", 3, Transport::kRegisters}};
+                       Pipeline{"data.cache", 3, Transport::kRegisters},
+                       MatrixProduct{"conv2d", {"oh", "ow"}, {"oc"}, 32},
+                       Tensorize{"matmul", "rows.2", "columns.2", "terms.1", Rounding::kTf32}};
   EXPECT_EQ(steps.size(), std::variant_size_v<Step>);
   const Result<Steps> parsed = parse_steps(to_string(steps));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
@@ -56,7 +58,7 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
       {"split(a, b)", "line 1: expected another argument"},
       {"split(a, b, [x])", "expected an integer, found 'x'"},
       {"split(a, b, 4)", "expected a list in brackets, found '4'"},
-      {"split(a, b, [4], half)", "expected mask, peel, pad or test, found 'half'"},
+      {"split(a, b, [4], half)", "expected mask, peel, pad, test or whole, found 'half'"},
       {"rfactor(a, k, 4, blocks)", "expected strided, found 'blocks'"},
       {"bind(a, b, block)", "expected thread, warp or lane, found 'block'"},
       {"pipeline(a, 2, wires)", "expected async or registers, found 'wires'"},

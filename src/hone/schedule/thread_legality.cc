@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/ir/gpu/thread_nest.h"
+#include "hone/schedule/fused_rows.h"
 #include "hone/schedule/pipeline.h"
 
 namespace hone::schedule {
@@ -69,7 +71,8 @@ class ThreadLegality {
     }
     const bool is_warp = warps == 1 && lanes == 1 && threads.size() == 2 &&
                          stage.loops[threads[0]].annotation == Annotation::kWarp;
-    if (warps + lanes > 0 && !is_warp)
+    const bool are_warps = lanes == 0 && warps == static_cast<int>(threads.size());
+    if (warps + lanes > 0 && !is_warp && !are_warps)
       return invalid("{}: expected one loop over lanes inside one over warps", stage.name());
     return ok_status();
   }
@@ -111,8 +114,15 @@ class ThreadLegality {
                    around.empty() ? "shared or fragment" : "stack or register");
   }
 
+  // Returns whether the lanes of a warp have what each iteration of these loops has together: which
+  // of them has an element is decided where code is printed.
+  [[nodiscard]] bool are_warps(const Loops& threads) const {
+    return std::all_of(threads.begin(), threads.end(),
+                       [&](const auto& loop) { return annotation(loop) == Annotation::kWarp; });
+  }
+
   // The leading stored dimensions are the loops over threads of whoever writes or reads; all else
-  // that indexes registers is known at compile time.
+  // that indexes registers of a thread is known at compile time.
   [[nodiscard]] Status check_fragment(int s) const {
     const StageState& stage = state_.stages[s];
     if (stage.info->stage.outputs.size() != 1)
@@ -121,6 +131,7 @@ class ThreadLegality {
     const size_t threads = stage.thread_loops().size();
     int64_t elements = 1;
     for (size_t d = threads; d < shape.size(); ++d) elements *= shape[d];
+    if (are_warps(threads_of(s))) elements /= ir::kWarpThreads;
     if (elements > kMostOfThread)
       return invalid("{} keeps {} elements in registers of a thread", stage.name(), elements);
     HONE_RETURN_IF_ERROR(check_access(s, s, stage.info->writes[0]));
@@ -150,7 +161,7 @@ class ThreadLegality {
       const std::optional<Linear> place = place_of(s, by, rows[d], d);
       if (!place) return invalid("{} has too many loops around it", reader.name());
       places.push_back(*place);
-      HONE_RETURN_IF_ERROR(check_rest(s, by, *place, threads));
+      if (!are_warps(threads)) HONE_RETURN_IF_ERROR(check_rest(s, by, *place, threads));
     }
     for (size_t i = 0; i < threads.size(); ++i) {
       const LayoutDim digit =
@@ -170,8 +181,12 @@ class ThreadLegality {
                                                size_t d) const {
     Linear place;
     place.constant = row.constant;
+    SmallVector<bool, 16> taken;
+    for (const FusedTerm& term : fused_terms(state_.stages[by], bounds_.stages[by], row, taken)) {
+      if (!add_leaves(state_, bounds_, by, term.loop, term.coef, place)) return {};
+    }
     for (size_t a = 0; a < row.coef.size(); ++a) {
-      if (row.coef[a] == 0) continue;
+      if (row.coef[a] == 0 || taken[a]) continue;
       const AxisBounds& axis = bounds_.stages[by].axes[a];
       if (!place.add(axis.min, row.coef[a]) || !place.add(axis.own, row.coef[a])) return {};
     }

@@ -46,7 +46,9 @@ Result<std::shared_ptr<const Space::Sketch>> Space::Sketch::finish(
       Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
              std::move(builder.groups), builder.for_threads});
   const std::vector<int> choices = sketch->default_choices();
-  sketch->usual_steps = sketch->steps(choices).size();
+  const schedule::Steps usual = sketch->steps(choices);
+  sketch->usual_steps = usual.size();
+  sketch->algorithm = schedule::algorithm_of(usual);
   HONE_RETURN_IF_ERROR(sketch->instantiate(choices, dag).status());
   return std::shared_ptr<const Sketch>(std::move(sketch));
 }

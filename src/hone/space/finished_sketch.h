@@ -14,7 +14,8 @@ struct Space::Sketch {
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
   bool for_threads = false;
-  size_t usual_steps = 0;  // number of steps of the default point
+  size_t usual_steps = 0;      // number of steps of the default point
+  std::string algorithm = {};  // what all points use (schedule::algorithm_of)
 
   // Finishes the sketch that rules have built. Returns an error if its default point is illegal.
   [[nodiscard]] static Result<std::shared_ptr<const Sketch>> finish(

@@ -62,9 +62,7 @@ const std::vector<Decision>& Space::decisions(int sketch) const {
   return sketches_[sketch]->decisions;
 }
 
-std::string Space::algorithm(int sketch) const {
-  return schedule::algorithm_of(sketches_[sketch]->structure);
-}
+std::string Space::algorithm(int sketch) const { return sketches_[sketch]->algorithm; }
 
 bool Space::is_for_threads(int sketch) const { return sketches_[sketch]->for_threads; }
 

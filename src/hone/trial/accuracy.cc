@@ -32,13 +32,15 @@ bool rounds_more(std::string_view algorithm) {
 bool is_narrow(std::string_view algorithm) { return algorithm.ends_with("_bf16"); }
 
 Accuracy accuracy_of_algorithm(std::string_view algorithm) {
-  if (is_narrow(algorithm)) return Accuracy::kFast;
+  if (is_narrow(algorithm) || algorithm.ends_with("_tf32")) return Accuracy::kFast;
   return rounds_more(algorithm) ? Accuracy::kDefault : Accuracy::kStrict;
 }
 
 // No name in a schedule has a parenthesis, so each of these begins a step.
 Accuracy accuracy_of(std::string_view steps) {
-  if (steps.find("narrow(") != std::string_view::npos) return Accuracy::kFast;
+  for (const std::string_view fewer_bits : {"narrow(", ", tf32)"}) {
+    if (steps.find(fewer_bits) != std::string_view::npos) return Accuracy::kFast;
+  }
   for (const std::string_view rounding : kRoundingAlgorithms) {
     if (steps.find(std::string(rounding) + "(") != std::string_view::npos)
       return Accuracy::kDefault;

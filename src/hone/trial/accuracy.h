@@ -15,7 +15,9 @@ enum class Accuracy : uint8_t {
   // Also Winograd's convolutions and Strassen's products, with errors of at most 2e-5 of the
   // largest result as measured.
   kDefault,
-  kFast,  // also constants in 16 bits (schedule::Narrow), with errors of 2^-9 of each
+  // Also constants in 16 bits (schedule::Narrow), with errors of 2^-9 of each, and on GPUs factors
+  // in tf32 (schedule::Tensorize), with errors of 2^-11 of each.
+  kFast,
 };
 inline constexpr int kNumAccuracies = 3;
 // Parses "strict", "default" or "fast".

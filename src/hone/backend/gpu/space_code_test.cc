@@ -1,8 +1,6 @@
 #include "hone/backend/gpu/code_batch_testing.h"
+#include "hone/backend/gpu/space_points_testing.h"
 #include "hone/compute/dag_testing.h"
-#include "hone/ir/passes/pipeline.h"
-#include "hone/schedule/lower.h"
-#include "hone/space/space.h"
 
 // Points of the spaces of GPUs, on extents that leave tails of every kind, as OpenCL C on PoCL's
 // device and as code of CUDA.
@@ -25,19 +23,7 @@ void for_points(const compute::Dag& dag, int samples, uint64_t seed,
   SCOPED_TRACE(compute::describe(dag));
   const Result<space::Space> space = space::Space::create(dag, small_gpu());
   ASSERT_TRUE(space.ok()) << space.status().message();
-  std::vector<space::Point> points = space->default_points();
-  Rng rng(seed);
-  for (int i = 0; i < samples; ++i) points.push_back(space->sample(rng));
-  for (const space::Point& point : points) {
-    const auto candidate = space->instantiate(point);
-    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
-    SCOPED_TRACE(schedule::to_string(candidate->steps));
-    Result<ir::Program> program = schedule::lower_raw(candidate->state, candidate->bounds);
-    ASSERT_TRUE(program.ok()) << program.status().message();
-    program = ir::run_pipeline(ir::gpu_pipeline(), *std::move(program));
-    ASSERT_TRUE(program.ok()) << program.status().message();
-    f(*program);
-  }
+  testing::for_points(*space, space->default_points(), samples, seed, f);
 }
 
 std::vector<compute::Dag> tasks(int64_t n) {

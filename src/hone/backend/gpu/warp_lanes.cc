@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "hone/backend/gpu/lane_pairs.h"
 #include "hone/backend/gpu/matrix_layout.h"
 #include "hone/backend/gpu/warp_fragments.h"
 #include "hone/ir/gpu/matrix_box.h"
@@ -313,8 +314,11 @@ class Spreader {
     const int64_t own = s.extent->int_value / kTileRows * (rows ? 1 : kOwnColumns);
     const size_t outer = reductions_.size();
     if (columns) find_reductions(s);
-    Stmt made = ir::make_for(axis.own, ir::constant(0), ir::constant(own), ForKind::kUnrolled,
-                             nests(s.body));
+    std::vector<Stmt> body = nests(s.body);
+    Stmt made = columns && stores_memory(s)
+                    ? loop_in_pairs(axis.own, own, body, lane_)
+                    : ir::make_for(axis.own, ir::constant(0), ir::constant(own), ForKind::kUnrolled,
+                                   std::move(body));
     axis = {};
     while (reductions_.size() > outer) {
       made = combined(reductions_.back(), made);

@@ -216,7 +216,10 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
                      schedule::Unroll{stage, "m"},
                      schedule::Parallel{stage, "m"},
                      schedule::Prefetch{stage, "data", "m", 8},
-                     schedule::Bind{stage, "m"}};
+                     schedule::Bind{stage, "m"},
+                     schedule::Pipeline{stage, 2},
+                     schedule::MatrixProduct{stage, {"m"}, {"n"}, 16},
+                     schedule::Tensorize{stage, "m", "n", "k"}};
   ASSERT_EQ(candidate.steps.size(), std::variant_size_v<schedule::Step>);
   const ModelInputs inputs = inputs_of(candidate);
   for (size_t i = 0; i < candidate.steps.size(); ++i) {
@@ -228,7 +231,9 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
     if (kind == "kind.strassen") kind = "kind.winograd";       // fewer products, too
     if (kind == "kind.sink") kind = "kind.reorder";            // an order of loops, too
     if (kind == "kind.bind") kind = "kind.parallel";           // who runs a loop, too
-    if (kind == "kind.pipeline") kind = "kind.fold";           // a ring, too
+    if (kind == "kind.matrix_product") kind = "kind.cache_read";
+    if (kind == "kind.tensorize") kind = "kind.vectorize";
+    if (kind == "kind.pipeline") kind = "kind.fold";  // a ring, too
     EXPECT_EQ(value(inputs, Input::kSteps, kind, static_cast<int64_t>(i)), 1) << text;
     EXPECT_EQ(values(inputs, Input::kStepsMask)[i], 1);
   }

@@ -64,6 +64,8 @@ Kind kind_of(const schedule::Vectorize&) { return Kind::kVectorize; }
 Kind kind_of(const schedule::Unroll&) { return Kind::kUnroll; }
 Kind kind_of(const schedule::Parallel&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Bind&) { return Kind::kParallel; }
+Kind kind_of(const schedule::MatrixProduct&) { return Kind::kCacheRead; }
+Kind kind_of(const schedule::Tensorize&) { return Kind::kVectorize; }
 Kind kind_of(const schedule::Prefetch&) { return Kind::kPrefetch; }
 Kind kind_of(const schedule::Pipeline&) { return Kind::kFold; }
 
@@ -263,6 +265,13 @@ class TokenWriter {
   void write_arguments(const schedule::Bind& step, Arguments& out) const {
     out.count(extent(step.loop));
     out.plain(1 + static_cast<double>(step.level));
+  }
+  void write_arguments(const schedule::MatrixProduct& step, Arguments& out) const {
+    out.count(static_cast<double>(step.multiple));
+  }
+  void write_arguments(const schedule::Tensorize& step, Arguments& out) const {
+    out.count(extent(step.rows) * extent(step.columns) * extent(step.terms));
+    out.flag(true);
   }
   void write_arguments(const schedule::Prefetch& step, Arguments& out) const {
     out.count(static_cast<double>(step.distance));

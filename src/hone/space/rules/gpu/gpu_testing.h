@@ -47,9 +47,10 @@ inline void expect_candidate(const Candidate& candidate, double tolerance) {
 // Runs the default point of each sketch, and random points of the space. A sketch whose default
 // point is illegal would be missing, hence the number of sketches.
 inline void expect_points(const compute::Dag& dag, int samples, double tolerance = 1e-5,
-                          const target::Target& target = small_gpu(), int sketches = 1) {
+                          const target::Target& target = small_gpu(), int sketches = 1,
+                          trial::Accuracy accuracy = trial::Accuracy::kDefault) {
   SCOPED_TRACE(compute::describe(dag));
-  const Result<Space> space = Space::create(dag, target);
+  const Result<Space> space = Space::create(dag, target, accuracy);
   ASSERT_TRUE(space.ok()) << space.status().message();
   EXPECT_GE(space->num_sketches(), sketches);
   std::vector<Point> points = space->default_points();

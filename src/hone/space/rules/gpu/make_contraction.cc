@@ -216,15 +216,6 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
         builder.add_decision(stage, copy.stage + ".shared", DecisionKind::kPacking, {1, 0});
 }
 
-// Returns the axis whose results are neighbours in memory, or the last one with several points.
-int column_of(const StageInfo& e) {
-  int column = unit_stride_axis(e);
-  for (int a = 0; a < e.num_spatial() && unit_stride_axis(e) < 0; ++a) {
-    if (e.axes[static_cast<size_t>(a)].extent > 1) column = a;
-  }
-  return column;
-}
-
 // Whether a block of rows and columns would read an element several times.
 bool reuses(const GpuContraction& group, const StageInfo& r) {
   const std::vector<compute::Access> operands = operands_of(r);
@@ -241,8 +232,16 @@ int64_t points_of(const StageInfo& info) {
   return points;
 }
 
-// Returns the roots of a task such that each reduction of one result is computed inside of another
-// stage: of several that one stage reads, that with most terms is, and the others get a copy.
+}  // namespace
+
+int column_of(const StageInfo& e) {
+  int column = unit_stride_axis(e);
+  for (int a = 0; a < e.num_spatial() && unit_stride_axis(e) < 0; ++a) {
+    if (e.axes[static_cast<size_t>(a)].extent > 1) column = a;
+  }
+  return column;
+}
+
 std::vector<Root> roots_with_sums(SketchBuilder& builder) {
   std::vector<Root> roots = roots_of(builder.state);
   for (Root& root : roots) {
@@ -263,8 +262,6 @@ std::vector<Root> roots_with_sums(SketchBuilder& builder) {
   }
   return roots;
 }
-
-}  // namespace
 
 bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
                            const std::string& reduction) {

@@ -19,6 +19,7 @@ constexpr Rule kTaskRules[] = {
 };
 
 constexpr Rule kStageRules[] = {
+    {"matrix_tiles", has_matrix_instructions, add_matrix_tiles, true},
     {"tiles", always, add_tiles, true},
     {"points", always, add_points},
     {"winograd_2", may_round, winograd<2>, true},

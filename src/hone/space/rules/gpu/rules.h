@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "hone/space/rules/rule.h"
+#include "hone/space/rules/roots.h"
 
 namespace hone::space {
 
@@ -28,6 +28,22 @@ namespace hone::space {
 // Adds a convolution by Winograd's algorithm, with tiles of `outputs` results in each dimension.
 [[nodiscard]] Fit add_gpu_winograd(SketchBuilder& builder, const Task& task, int64_t outputs);
 
+// Returns whether the target has matrix instructions.
+[[nodiscard]] bool has_matrix_instructions(const Task& task);
+// Adds what add_tiles() does, with sums of products by matrix instructions where there are some for
+// their type and the accuracy allows it.
+[[nodiscard]] Fit add_matrix_tiles(SketchBuilder& builder, const Task& task);
+
+// Returns the roots of a task such that each reduction of one result is computed inside of another
+// stage: of several that one stage reads, that with most terms is, and the others get a copy.
+[[nodiscard]] std::vector<Root> roots_with_sums(SketchBuilder& builder);
+// Returns the axis whose results are neighbours in memory, or the last one with several points.
+[[nodiscard]] int column_of(const schedule::StageInfo& e);
+
+// Adds R with E by matrix instructions; returns false and leaves the builder as it was if there are
+// none for them.
+[[nodiscard]] bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
+                                      const std::string& reduction, trial::Accuracy accuracy);
 // Adds R with E in such tiles; returns false if they have no reuse, after which the builder may
 // have steps that change nothing.
 [[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,

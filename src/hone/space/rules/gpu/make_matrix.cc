@@ -1,0 +1,226 @@
+// Products and convolutions by matrix instructions of warps (mma.sync), in tiles of blocks and
+// warps whose operands are in shared memory (NVIDIA, "CUTLASS: Fast Linear Algebra in CUDA C++").
+#include <algorithm>
+#include <numeric>
+
+#include "hone/base/round_up.h"
+#include "hone/ir/linear.h"
+#include "hone/schedule/matrix_product.h"
+#include "hone/schedule/pipeline.h"
+#include "hone/space/rules/gpu/matrix.h"
+#include "hone/space/rules/gpu/rules.h"
+#include "hone/space/rules/roots.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::StageInfo;
+
+constexpr int64_t kVectorBytes = 16;  // of an asynchronous copy, at most
+constexpr int64_t kMostWarps = 4;     // along rows, and along columns
+constexpr int64_t kMostRows = 64, kMostColumns = 128, kMostTerms = 64;  // of a warp, of a chunk
+constexpr int64_t kMostRaster = 16, kMostDepth = 5;
+constexpr int64_t kLeastAsync = 4;  // bytes of an asynchronous copy
+// Smaller products leave most of an instruction's tile empty.
+constexpr int64_t kFewRows = 8, kFewTerms = 16;
+
+// Powers of 2 from `least` on, until one covers the extent.
+std::vector<int64_t> lengths(int64_t least, int64_t most, int64_t extent) {
+  std::vector<int64_t> options;
+  for (int64_t n = least; n <= most && (n == least || n / 2 < extent); n *= 2) options.push_back(n);
+  return options;
+}
+
+int64_t stride_of(const compute::Access& read, int axis) {
+  int64_t stride = 0, elements = 1;
+  for (size_t d = read.index.size(); d-- > 0;) {
+    stride += read.index[d].coef[static_cast<size_t>(axis)] * elements;
+    elements *= read.buffer->shape[d];
+  }
+  return stride;
+}
+
+// The axes of a sum that only its left factor has become rows, and those that only its right factor
+// has columns: that is the one along which results are neighbours.
+bool find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::string>& names,
+               int column, GpuMatrix& group) {
+  const auto factors = schedule::product_terms(r.stage);
+  if (!factors) return false;
+  const auto used = [&](const ir::Expr& factor, int axis) {
+    const compute::Axis& of_r = r.axes[static_cast<size_t>(axis)];
+    return of_r.extent > 1 && ir::uses(factor, of_r.var.get());
+  };
+  const int column_of_r = axis_named(r, names[static_cast<size_t>(column)]);
+  const bool swapped = used(factors->first, column_of_r);
+  const ir::Expr& left = swapped ? factors->second : factors->first;
+  const ir::Expr& right = swapped ? factors->first : factors->second;
+  if (used(left, column_of_r)) return false;
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
+    const std::string &name = axis.var->name, &in_sum = names[static_cast<size_t>(a)];
+    const int of_r = axis_named(r, in_sum);
+    const bool of_left = used(left, of_r), of_right = used(right, of_r);
+    if (a == column) continue;
+    if (of_right && !of_left) {
+      (axis.extent > 1 ? group.columns_of_e : group.single).push_back(name);
+      group.columns_of_r.push_back(in_sum);
+      group.columns *= axis.extent;
+    } else if (!of_right) {
+      (axis.extent > 1 ? group.rows_of_e : group.single).push_back(name);
+      group.rows_of_r.push_back(in_sum);
+      group.rows *= axis.extent;
+    } else {
+      group.outer.emplace_back(name, in_sum);
+      group.outer_points *= axis.extent;
+    }
+  }
+  if (group.rows_of_r.empty()) return false;
+  if (group.rows_of_e.empty()) {  // one row
+    group.rows_of_e = {group.single.back()};
+    group.single.pop_back();
+  }
+  const compute::Axis& last = e.axes[static_cast<size_t>(column)];
+  group.columns_of_e.push_back(last.var->name);
+  group.columns_of_r.push_back(names[static_cast<size_t>(column)]);
+  group.columns *= last.extent;
+  for (const compute::Axis& axis : r.stage.reduce) group.terms *= axis.extent;
+  return true;
+}
+
+// Finds how threads copy an operand, from the stage that lays it out. `last` is the axis of R that
+// is the innermost digit of its rows or columns.
+MatrixOperand operand_of(const schedule::State& state, int index, const std::string& side,
+                         const std::string& last, const StageInfo& r) {
+  const StageInfo& info = *state.stages[static_cast<size_t>(index)].info;
+  MatrixOperand operand;
+  operand.stage = operand.copy = info.stage.name;
+  operand.side = side;
+  for (const compute::Axis& axis : info.axes) {
+    const std::string& name = axis.var->name;
+    if (name != side && name != "terms") operand.outer.push_back(name);
+  }
+  const compute::Access& read = info.reads[0];
+  const int terms = axis_named(info, "terms"), other = axis_named(info, side);
+  const auto distance = [&](int axis) {
+    const int64_t stride = std::abs(stride_of(read, axis));
+    return stride == 0 ? INT64_MAX : stride;
+  };
+  operand.terms_are_neighbours = distance(terms) <= distance(other);
+  const int lane = operand.terms_are_neighbours ? terms : other;
+  if (distance(lane) != 1 || info.reads.size() != 1) return operand;
+  // Neighbours have one place in all other dimensions if the innermost digit is a number of whole
+  // vectors, and so is a row of the source.
+  int64_t digit = operand.terms_are_neighbours
+                      ? r.stage.reduce.back().extent
+                      : r.axes[static_cast<size_t>(axis_named(r, last))].extent;
+  digit = std::gcd(digit, read.buffer->shape.back());
+  digit = std::gcd(digit, read.index.back().constant);
+  const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
+  while (operand.vector < most && digit % (2 * operand.vector) == 0) operand.vector *= 2;
+  return operand;
+}
+
+const target::MatrixInstruction* instruction_for(const target::Gpu& gpu, DType type) {
+  for (const target::MatrixInstruction& m : gpu.matrix) {
+    if (m.input == type && m.accumulator == DType::kF32 && !m.warp_group) return &m;
+  }
+  return nullptr;
+}
+
+void add_decisions(SketchBuilder& builder, GpuMatrix& group) {
+  const auto decide = [&](std::string_view role, DecisionKind kind, std::vector<int64_t> options,
+                          int64_t extent) {
+    return options.size() > 1 || options[0] != 1
+               ? builder.add_decision(group.epilogue, role, kind, std::move(options), extent,
+                                      extent > 0)
+               : DecisionId();
+  };
+  const target::MatrixInstruction& one = group.instruction;
+  group.d_row_warps = decide("row.warps", DecisionKind::kTile,
+                             lengths(1, kMostWarps, ceil_div(group.rows, one.m)), group.rows);
+  group.d_column_warps =
+      decide("column.warps", DecisionKind::kTile,
+             lengths(1, kMostWarps, ceil_div(group.columns, one.n)), group.columns);
+  group.d_rows =
+      decide("row.tile", DecisionKind::kUnroll, lengths(one.m, kMostRows, group.rows), 0);
+  group.d_columns =
+      decide("column.tile", DecisionKind::kUnroll, lengths(one.n, kMostColumns, group.columns), 0);
+  const int64_t most = kMostTerms * 2 / group.element_bytes;
+  group.d_terms =
+      decide("chunk", DecisionKind::kTile, lengths(one.k, most, group.terms), group.terms);
+  std::vector<int64_t> depths;
+  for (int64_t n = 1; n <= kMostDepth && n <= ceil_div(group.terms, one.k); ++n)
+    depths.push_back(n);
+  group.d_depth = decide("depth", DecisionKind::kTile, depths, 0);
+  group.d_raster = decide("raster", DecisionKind::kOrder,
+                          lengths(1, kMostRaster, ceil_div(group.rows, kMostRows)), 0);
+}
+
+}  // namespace
+
+bool has_matrix_instructions(const Task& task) { return !task.whole.target.gpu().matrix.empty(); }
+
+bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
+                        const std::string& reduction, trial::Accuracy accuracy) {
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
+  if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
+      r->stage.outputs.size() != 1)
+    return false;
+  const auto names = match_axes(*e, *r);
+  const int column = column_of(*e);
+  auto group = std::make_shared<GpuMatrix>();
+  group->epilogue = epilogue;
+  group->reduction = reduction;
+  group->gpu = builder.target.gpu();
+  if (!names || column < 0 || !find_axes(*e, *r, *names, column, *group)) return false;
+  const schedule::MatrixProduct step{reduction, group->rows_of_r, group->columns_of_r, 1};
+  const Result<schedule::State> state = schedule::apply(step, builder.state);
+  if (!state.ok()) return false;
+  const int index = state->find_stage(reduction);
+  const auto type_of = [&](int stage) {
+    return state->stages[static_cast<size_t>(stage)].buffer()->dtype;
+  };
+  const DType type = type_of(index - 2);
+  group->element_bytes = dtype_bytes(type);
+  group->rounds = type == DType::kF32;
+  const target::MatrixInstruction* instruction = instruction_for(group->gpu, type);
+  if (type != type_of(index - 1) || instruction == nullptr ||
+      (group->rounds && accuracy != trial::Accuracy::kFast))
+    return false;
+  group->instruction = *instruction;
+  group->left = operand_of(*state, index - 2, "rows", group->rows_of_r.back(), *r);
+  group->right = operand_of(*state, index - 1, "columns", group->columns_of_r.back(), *r);
+  for (MatrixOperand* operand : {&group->left, &group->right}) {
+    const schedule::StageInfo& copy =
+        *state->stages[static_cast<size_t>(state->find_stage(operand->stage))].info;
+    operand->is_async = group->gpu.async_copy && schedule::is_plain_copy(copy.stage) &&
+                        operand->vector * group->element_bytes >= kLeastAsync;
+  }
+  add_decisions(builder, *group);
+  group->find_usual(builder.decisions);
+  builder.groups.push_back(std::move(group));
+  return true;
+}
+
+Fit add_matrix_tiles(SketchBuilder& builder, const Task& task) {
+  bool any = false, many = false;
+  for (const auto& [stage, reduction] : roots_with_sums(builder)) {
+    if (reduction.empty()) {
+      add_stage_points(builder, stage, "");
+      continue;
+    }
+    if (add_matrix_product(builder, stage, reduction, task.accuracy)) {
+      const auto& group = static_cast<const GpuMatrix&>(*builder.groups.back());
+      any = true;
+      many |= group.rows >= kFewRows && group.columns >= kFewRows && group.terms >= kFewTerms;
+      continue;
+    }
+    if (!add_contraction_tiles(builder, stage, reduction) &&
+        !add_stage_rows(builder, stage, reduction))
+      add_stage_points(builder, stage, reduction);
+  }
+  if (!any) return Fit::kNone;
+  return many ? Fit::kBest : Fit::kPossible;
+}
+
+}  // namespace hone::space

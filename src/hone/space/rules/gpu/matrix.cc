@@ -1,0 +1,228 @@
+#include "hone/space/rules/gpu/matrix.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/round_up.h"
+
+namespace hone::space {
+
+using schedule::Steps;
+
+namespace {
+
+constexpr int64_t kSpareRegisters = 40;  // of a thread: addresses, counters, values loaded early
+constexpr int64_t kMostCopies = 16;      // copies of a thread in straight-line code
+constexpr int64_t kRowUnit = 16;         // bytes of a row that ldmatrix reads
+constexpr double kChunkCycles = 700;     // from the load of a chunk to its use
+constexpr double kBarrierCycles = 40;
+constexpr double kEpilogueBytes = 8;  // of global memory per result, with what is added to it
+
+}  // namespace
+
+int64_t GpuMatrix::registers(const Choice& choice) const {
+  const int64_t sums = choice[d_rows] * choice[d_columns] / gpu.warp;
+  const int64_t operands = choice[d_rows] / instruction.m * 4 + 4;
+  return sums + operands + kSpareRegisters;
+}
+
+// Eight rows that ldmatrix reads at once are an odd number of units of 16 bytes apart, so that they
+// lie in all banks. Lanes read float32 one by one: 4 neighbours of 8 rows or 8 neighbours of 4.
+int64_t GpuMatrix::pad(const MatrixOperand& operand, const Choice& choice) const {
+  const int64_t row = operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
+  const int64_t unit = kRowUnit / element_bytes;
+  if (element_bytes == 4 && !operand.terms_are_neighbours) return row % 16 == 0 ? 2 * unit : 0;
+  return row / unit % 2 == 0 ? unit : 0;
+}
+
+int64_t GpuMatrix::shared_bytes(const Choice& choice) const {
+  int64_t bytes = 0;
+  for (const MatrixOperand* operand : {&left, &right}) {
+    const int64_t side = side_extent(*operand, choice), chunk = choice[d_terms];
+    const int64_t count = operand->terms_are_neighbours ? side : chunk;
+    const int64_t row = operand->terms_are_neighbours ? chunk : side;
+    bytes += depth(*operand, choice) * count * (row + pad(*operand, choice)) * element_bytes;
+  }
+  return bytes;
+}
+
+bool GpuMatrix::legal(const Choice& choice) const {
+  const int64_t n = threads(choice), per_thread = registers(choice);
+  const auto fits = [](int64_t warps, int64_t tile, int64_t extent) {
+    return warps == 1 || (warps - 1) * tile < extent;
+  };
+  return fits(choice[d_row_warps], choice[d_rows], rows) &&
+         fits(choice[d_column_warps], choice[d_columns], columns) && n <= gpu.threads_per_block &&
+         per_thread <= gpu.registers_per_thread && n * per_thread <= gpu.registers_per_sm &&
+         shared_bytes(choice) <= gpu.shared_bytes_opt_in;
+}
+
+// Cycles of the SM with most blocks: matrix instructions, reads of shared memory and copies of a
+// block, and what each chunk waits for unless other blocks of the SM have work.
+double GpuMatrix::estimate(const Choice& choice) const {
+  const auto m = static_cast<double>(block_rows(choice));
+  const auto n = static_cast<double>(block_columns(choice));
+  const auto bytes = static_cast<double>(element_bytes);
+  const auto k = static_cast<double>(round_up(terms, choice[d_terms]));
+  const double chunks = k / static_cast<double>(choice[d_terms]);
+  const double warps = static_cast<double>(threads(choice)) / gpu.warp;
+  const double blocks = static_cast<double>(outer_points) *
+                        static_cast<double>(ceil_div(rows, block_rows(choice))) *
+                        static_cast<double>(ceil_div(columns, block_columns(choice)));
+  const double per_sm = std::ceil(blocks / gpu.sms);
+  const double resident =
+      std::max(1.0, std::min({per_sm, static_cast<double>(gpu.warps_per_sm) / warps,
+                              static_cast<double>(gpu.registers_per_sm) /
+                                  static_cast<double>(threads(choice) * registers(choice)),
+                              static_cast<double>(gpu.shared_bytes_per_sm) /
+                                  static_cast<double>(shared_bytes(choice))}));
+  // An SM has four units, each of which runs the instructions of its own warps.
+  const double units = std::min(1.0, warps * resident / 4);
+  const double arithmetic = m * n * k / (instruction.fma_per_cycle * units);
+  const auto row_warps = static_cast<double>(choice[d_row_warps]);
+  const auto column_warps = static_cast<double>(choice[d_column_warps]);
+  const double shared =
+      (m * column_warps + n * row_warps + m + n) * k * bytes / gpu.shared_bytes_per_cycle;
+  const double copied = (m + n) * k * bytes / gpu.l2_bytes_per_cycle;
+  const double stored = m * n * kEpilogueBytes / gpu.l2_bytes_per_cycle;
+  // Chunks that are on their way while others are computed.
+  const auto ahead = static_cast<double>(std::min(depth(left, choice), depth(right, choice)) - 1);
+  const double busy = std::max({arithmetic, shared, copied}) + kBarrierCycles * chunks / resident;
+  const double waiting = kChunkCycles * chunks / (std::max(ahead, 1.0) * resident);
+  const double loop = ahead > 0 ? std::max(busy, waiting) : busy + waiting;
+  return per_sm * (loop + stored) + kChunkCycles;
+}
+
+void GpuMatrix::find_usual(const std::vector<Decision>& all) {
+  std::vector<int> indices(all.size(), 0);
+  MutableChoice choice(all, indices);
+  const std::vector<DecisionId> open = decisions();
+  double best = INFINITY;
+  std::vector<int> found = indices;
+  const auto search = [&](const auto& self, size_t i) -> void {
+    if (i == open.size()) {
+      if (!legal(choice)) return;
+      if (const double cycles = estimate(choice); cycles < best) best = cycles, found = indices;
+      return;
+    }
+    if (open[i].number() == d_raster.number() || !open[i].is_open()) return self(self, i + 1);
+    for (size_t o = 0; o < choice.options(open[i]).size(); ++o) {
+      choice.set_index(open[i], static_cast<int>(o));
+      self(self, i + 1);
+    }
+  };
+  search(search, 0);
+  indices = found;
+  // Neighbouring blocks share the operands of a square of the result in L2.
+  choice.set(d_raster, ceil_div(rows, block_rows(choice)) >= 16 ? 8 : 1);
+  for (const DecisionId d : open) usual.push_back(choice[d]);
+}
+
+void GpuMatrix::set_default(MutableChoice& choice) const {
+  const std::vector<DecisionId> open = decisions();
+  for (size_t i = 0; i < open.size(); ++i) choice.set(open[i], usual[i]);
+}
+
+void GpuMatrix::append_steps(const Choice& choice, Steps& steps) const {
+  steps.emplace_back(schedule::MatrixProduct{reduction, rows_of_r, columns_of_r, choice[d_terms]});
+  std::string block;
+  append_epilogue(choice, steps, block);
+  append_sum(choice, block, steps);
+  append_copy(left, choice, steps);
+  append_copy(right, choice, steps);
+}
+
+void GpuMatrix::append_epilogue(const Choice& choice, Steps& steps, std::string& block) const {
+  const std::string& e = epilogue;
+  std::vector<std::string> grid = single, loops;
+  for (const auto& [name, in_sum] : outer) grid.push_back(name);
+  loops = grid;
+  loops.insert(loops.end(), rows_of_e.begin(), rows_of_e.end());
+  loops.insert(loops.end(), columns_of_e.begin(), columns_of_e.end());
+  steps.emplace_back(schedule::Reorder{e, loops});
+  const std::string m = fuse_loops(e, rows_of_e, steps), n = fuse_loops(e, columns_of_e, steps);
+  steps.emplace_back(
+      schedule::Split{e, m, {choice[d_row_warps], choice[d_rows]}, schedule::Tail::kWhole});
+  steps.emplace_back(
+      schedule::Split{e, n, {choice[d_column_warps], choice[d_columns]}, schedule::Tail::kWhole});
+  std::string raster = m + ".0";
+  if (choice[d_raster] > 1) {
+    steps.emplace_back(schedule::Split{e, raster, {choice[d_raster]}});
+    grid.push_back(raster + ".0");
+    raster += ".1";
+    grid.insert(grid.end(), {n + ".0", raster});
+  } else {
+    grid.insert(grid.end(), {raster, n + ".0"});
+  }
+  loops = grid;
+  loops.insert(loops.end(), {m + ".1", n + ".1", m + ".2", n + ".2"});
+  steps.emplace_back(schedule::Reorder{e, std::move(loops)});
+  block = fuse_loops(e, grid, steps);
+  steps.emplace_back(schedule::Parallel{e, block});
+  for (const std::string& warp : {m + ".1", n + ".1"})
+    steps.emplace_back(schedule::Bind{e, warp, schedule::ThreadLevel::kWarp});
+}
+
+void GpuMatrix::append_sum(const Choice& choice, const std::string& block, Steps& steps) const {
+  const std::string& r = reduction;
+  const int64_t m = choice[d_rows], n = choice[d_columns];
+  steps.emplace_back(schedule::ComputeAt{r, epilogue, block});
+  steps.emplace_back(schedule::SetScope{r, ir::Scope::kFragment});
+  steps.emplace_back(schedule::Split{r, "rows", {choice[d_row_warps], m}, schedule::Tail::kWhole});
+  steps.emplace_back(
+      schedule::Split{r, "columns", {choice[d_column_warps], n}, schedule::Tail::kWhole});
+  steps.emplace_back(schedule::Split{r, "terms", {choice[d_terms]}});
+  std::vector<std::string> dims = {quotient("rows", m), quotient("columns", n)}, loops;
+  for (const auto& [name, in_sum] : outer) dims.push_back(in_sum), loops.push_back(in_sum);
+  dims.insert(dims.end(), {remainder("rows", m), remainder("columns", n)});
+  steps.emplace_back(schedule::Layout{r, std::move(dims)});
+  loops.insert(loops.end(), {"rows.0", "columns.0", "terms.0", "rows.1", "columns.1", "rows.2",
+                             "columns.2", "terms.1"});
+  steps.emplace_back(schedule::Reorder{r, std::move(loops)});
+  for (const char* warp : {"rows.1", "columns.1"})
+    steps.emplace_back(schedule::Bind{r, warp, schedule::ThreadLevel::kWarp});
+  steps.emplace_back(
+      schedule::Tensorize{r, "rows.2", "columns.2", "terms.1",
+                          rounds ? schedule::Rounding::kTf32 : schedule::Rounding::kNone});
+}
+
+void GpuMatrix::append_copy(const MatrixOperand& operand, const Choice& choice,
+                            Steps& steps) const {
+  const std::string& s = operand.copy;
+  if (s != operand.stage) steps.emplace_back(schedule::CacheRead{operand.stage, reduction});
+  steps.emplace_back(schedule::ComputeAt{s, reduction, "terms.0"});
+  steps.emplace_back(schedule::SetScope{s, ir::Scope::kShared});
+  std::vector<std::string> loops = operand.outer;
+  if (operand.terms_are_neighbours)
+    loops.insert(loops.end(), {operand.side, "terms"});
+  else
+    loops.insert(loops.end(), {"terms", operand.side});
+  std::vector<std::string> dims = loops;
+  if (const int64_t more = pad(operand, choice); more > 0) dims.back() += fmt::format("+{}", more);
+  steps.emplace_back(schedule::Layout{s, std::move(dims)});
+  const std::string last = loops.back(), lane = last + ".1";
+  const int64_t elements = side_extent(operand, choice) * choice[d_terms];
+  const int64_t row = operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
+  const int64_t vector = std::min(operand.vector, row);
+  if (vector > 1) {
+    steps.emplace_back(schedule::Split{s, last, {vector}});
+    loops.back() += ".0";
+  }
+  steps.emplace_back(schedule::Reorder{s, loops});
+  if (vector > 1) std::get<schedule::Reorder>(steps.back()).loops.push_back(lane);
+  const std::string fused = fuse_loops(s, loops, steps);
+  const int64_t in_block = threads(choice);
+  steps.emplace_back(schedule::Split{s, fused, {in_block}});
+  steps.emplace_back(schedule::Reorder{s, {fused + ".1", fused + ".0"}});
+  steps.emplace_back(schedule::Bind{s, fused + ".1"});
+  if (ceil_div(elements, in_block * vector) <= kMostCopies)
+    steps.emplace_back(schedule::Unroll{s, fused + ".0"});
+  if (vector > 1) steps.emplace_back(schedule::Vectorize{s, lane});
+  if (choice[d_depth] > 1) {
+    steps.emplace_back(schedule::Pipeline{
+        s, depth(operand, choice),
+        operand.is_async ? schedule::Transport::kAsync : schedule::Transport::kRegisters});
+  }
+}
+
+}  // namespace hone::space

@@ -1,0 +1,84 @@
+// space/rules/gpu/matrix.h - a sum of products R by matrix instructions, inside its pointwise
+// epilogue E (internal to space). make_matrix.cc finds the axes, and matrix.cc appends the steps.
+#pragma once
+
+#include <algorithm>
+
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+
+// One of the matrices that are multiplied, left[rows, terms] or right[terms, columns], whose chunks
+// are in shared memory.
+struct MatrixOperand {
+  std::string stage;                  // that lays the operand out
+  std::string copy;                   // the stage in shared memory: `stage` itself, or a copy
+  std::vector<std::string> outer;     // its axes before rows, columns and terms
+  std::string side;                   // "rows" or "columns"
+  bool terms_are_neighbours = false;  // in global memory; else those of `side` are
+  int64_t vector = 1;                 // elements that a thread copies at once
+  bool is_async = false;              // copied without waiting; else through registers
+};
+
+// for blocks, in parallel:
+//   R, in registers of warps: for chunks of terms:
+//     for threads: copies of both operands, in shared memory, several chunks ahead
+//     for warps: a matrix statement
+//   E: for warps: bias, activation, residual, store
+// The axes of R that only its left factor has are one axis of rows, those of its right factor one
+// of columns (schedule/matrix_product.h).
+class GpuMatrix : public Group {
+ public:
+  std::string epilogue, reduction;
+  std::vector<std::pair<std::string, std::string>> outer;  // other axes: names in E and in R
+  std::vector<std::string> rows_of_e, columns_of_e, rows_of_r, columns_of_r;
+  std::vector<std::string> single;  // axes of E with one point that are rows or columns of R
+  int64_t rows = 1, columns = 1, terms = 1, outer_points = 1;
+  int64_t element_bytes = 2;
+  bool rounds = false;  // float32 to tf32
+  MatrixOperand left, right;
+  target::Gpu gpu;
+  target::MatrixInstruction instruction;
+  DecisionId d_row_warps, d_column_warps;  // warps of a block along rows and columns
+  DecisionId d_rows, d_columns;            // lengths of a warp's part of the result
+  DecisionId d_terms;                      // length of a chunk
+  DecisionId d_depth;                      // chunks in shared memory, with those copied ahead
+  DecisionId d_raster;                     // blocks of rows that neighbouring blocks run through
+  std::vector<int64_t> usual;              // values of the decisions of the default point
+
+  [[nodiscard]] bool legal(const Choice& choice) const override;
+  void set_default(MutableChoice& choice) const override;
+  void append_steps(const Choice& choice, schedule::Steps& steps) const override;
+  // Chooses among all tiles by an estimate of the time that they take.
+  void find_usual(const std::vector<Decision>& decisions);
+
+ private:
+  [[nodiscard]] std::vector<DecisionId> decisions() const {
+    return {d_row_warps, d_column_warps, d_rows, d_columns, d_terms, d_depth, d_raster};
+  }
+  [[nodiscard]] int64_t block_rows(const Choice& choice) const {
+    return choice[d_row_warps] * choice[d_rows];
+  }
+  [[nodiscard]] int64_t block_columns(const Choice& choice) const {
+    return choice[d_column_warps] * choice[d_columns];
+  }
+  [[nodiscard]] int64_t threads(const Choice& choice) const {
+    return choice[d_row_warps] * choice[d_column_warps] * gpu.warp;
+  }
+  [[nodiscard]] int64_t depth(const MatrixOperand& operand, const Choice& choice) const {
+    return operand.is_async ? choice[d_depth] : std::min<int64_t>(choice[d_depth], 2);
+  }
+  [[nodiscard]] int64_t registers(const Choice& choice) const;
+  [[nodiscard]] int64_t shared_bytes(const Choice& choice) const;
+  [[nodiscard]] double estimate(const Choice& choice) const;
+  [[nodiscard]] int64_t pad(const MatrixOperand& operand, const Choice& choice) const;
+  [[nodiscard]] int64_t side_extent(const MatrixOperand& operand, const Choice& choice) const {
+    return operand.side == "rows" ? block_rows(choice) : block_columns(choice);
+  }
+  void append_epilogue(const Choice& choice, schedule::Steps& steps, std::string& block) const;
+  void append_sum(const Choice& choice, const std::string& block, schedule::Steps& steps) const;
+  void append_copy(const MatrixOperand& operand, const Choice& choice,
+                   schedule::Steps& steps) const;
+};
+
+}  // namespace hone::space

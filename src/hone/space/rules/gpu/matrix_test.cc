@@ -1,0 +1,68 @@
+#include "hone/compute/dag_testing.h"
+#include "hone/space/rules/gpu/gpu_testing.h"
+
+namespace hone::space {
+namespace {
+
+using namespace compute::testing;
+
+constexpr int64_t kOdd[] = {1, 2, 3, 7, 13, 17, 31, 33, 97};
+
+// A GPU with matrix instructions, of few SMs.
+target::Target matrix_gpu() {
+  target::Target target = small_gpu();
+  target.gpu().async_copy = true;
+  target.gpu().matrix = {{16, 8, 8, DType::kF32, DType::kF32, 512},
+                         {16, 8, 16, DType::kBF16, DType::kF32, 1024},
+                         {16, 8, 16, DType::kF16, DType::kF32, 1024}};
+  return target;
+}
+
+std::string default_steps(const compute::Dag& dag, trial::Accuracy accuracy) {
+  const Result<Space> space = Space::create(dag, matrix_gpu(), accuracy);
+  EXPECT_TRUE(space.ok()) << space.status().message();
+  return schedule::to_string(space->steps(space->default_point()));
+}
+
+TEST(gpu_matrix, products_of_odd_extents) {
+  for (const int64_t n : kOdd) {
+    expect_points(half_gemm(n, 98 - n, 17), 3, 2e-3, matrix_gpu(), 2);
+    expect_points(half_gemm(33, n, 13, {.type = DType::kBF16}), 2, 1e-2, matrix_gpu(), 2);
+    expect_points(half_gemm(17, 24, n, {.transposed_weight = true}), 2, 2e-3, matrix_gpu(), 2);
+  }
+  expect_points(half_gemm(24, 40, 48, {.transposed_data = true}), 3, 2e-3, matrix_gpu(), 2);
+  expect_points(half_gemm(7, 40, 33, {.batch = 3}), 3, 2e-3, matrix_gpu(), 2);
+}
+
+TEST(gpu_matrix, float32_is_rounded_only_where_the_accuracy_is_fast) {
+  const compute::Dag dag = gemm(64, 64, 64);
+  EXPECT_EQ(default_steps(dag, trial::Accuracy::kDefault).find("tensorize"), std::string::npos);
+  const std::string fast = default_steps(dag, trial::Accuracy::kFast);
+  EXPECT_NE(fast.find(", tf32)"), std::string::npos) << fast;
+  EXPECT_EQ(trial::accuracy_of(fast), trial::Accuracy::kFast);
+  const std::string half = default_steps(half_gemm(64, 64, 64), trial::Accuracy::kStrict);
+  EXPECT_NE(half.find("tensorize"), std::string::npos) << half;
+  EXPECT_EQ(trial::accuracy_of(half), trial::Accuracy::kStrict);
+}
+
+TEST(gpu_matrix, convolutions_of_odd_extents_are_rounded_products) {
+  for (const int64_t n : {1, 2, 3, 7, 13}) {
+    ConvShape shape;
+    shape.h = n + 2, shape.w = 15 - n, shape.ic = n, shape.oc = 17, shape.residual = n % 2 == 0;
+    expect_points(conv2d(shape), 3, 1e-5, matrix_gpu(), 3, trial::Accuracy::kFast);
+    shape.stride = 2, shape.ic = 8, shape.oc = n;
+    expect_points(conv2d(shape), 2, 1e-5, matrix_gpu(), 3, trial::Accuracy::kFast);
+  }
+  expect_points(grouped_conv2d(5, 7, 3, 5, 8, 1), 3, 1e-5, matrix_gpu(), 3, trial::Accuracy::kFast);
+  expect_points(product_of_two(3, 17, 13, 31), 3, 1e-5, matrix_gpu(), 2, trial::Accuracy::kFast);
+}
+
+TEST(gpu_matrix, copies_are_asynchronous_and_ahead_where_they_can_be) {
+  const std::string steps = default_steps(half_gemm(256, 256, 256), trial::Accuracy::kDefault);
+  for (const char* part : {"pipeline(data.left, ", "pipeline(weight.right, ", ", async)",
+                           "vectorize(data.left, terms.1)", "vectorize(weight.right, columns.1)"})
+    EXPECT_NE(steps.find(part), std::string::npos) << part << "\n" << steps;
+}
+
+}  // namespace
+}  // namespace hone::space
