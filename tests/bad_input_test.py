@@ -213,14 +213,16 @@ class Options(Case):
                 self.refuse("nonesuch", "tune", self.model, "-o", self.output, "--no-db", option, "nonesuch")
 
     def test_gpus(self):
-        """What is not here is not measured, and cost models learn of CPUs only."""
+        """What is not here is not measured, and a cost model knows one kind of devices."""
         other = "opencl-generic"  # no device has this name
         self.refuse(f"device {other} cannot be measured here", "tune", self.model, "-o", self.output, "--device", other)
-        for device in (other, "opencl-pocl"):
-            for command in (("dataset", "make", self.model, "--db", self.folder / "new.db"), ("eval", "--db", self.folder / "new.db"),
-                            ("train", "--db", self.folder / "new.db", "-o", self.folder / "new.model")):
-                with self.subTest(device, command=command[:2]):
-                    self.refuse(f"device {device}", *command, "--device", device)
+        make = ("dataset", "make", self.model, "--db", self.folder / "new.db", "--device")
+        self.refuse(f"device {other} cannot be measured here", *make, other)
+        self.refuse("expected a GPU alone", *make, "host,opencl-pocl")
+        for cost, device, message in (("combined", other, "cost model 'combined' knows CPUs only, expected gpu or analytic for device"),
+                                      ("gpu", "host", "cost model 'gpu' knows GPUs only, expected one of CPUs for device host")):
+            with self.subTest(cost, device=device):
+                self.refuse(message, "compile", self.model, "-o", self.output, "--no-db", "--cost", cost, "--device", device)
 
     def test_adaptation(self):
         for adapt, cost, message in (("nonesuch", "analytic", "expected one of none, head, full, momentum"),

@@ -26,6 +26,32 @@ class TuningForGpus(Case):
         self.succeed("run", library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
         self.assertLess(relative_error(np.load(self.folder / "y.npy"), reference(model, {"x": x})["y"]), 1e-4)
 
+    def test_a_data_set_of_a_gpu_is_made_and_trained_on(self):
+        model, db, trained = self.save(small_network()), self.folder / "data.db", self.folder / "gpu.model"
+        device = ("--device", "opencl-pocl")
+        make = ("dataset", "make", model, "--db", db, *device, "--schedules", "12", "--round", "12", "--budget", "90s")
+        made = self.succeed_json(*make, timeout=300)
+        self.assertGreater(made["records"], made["failed"])
+        with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
+            records = connection.execute("SELECT device, threads, steps, verified FROM trial WHERE outcome = 'ok'").fetchall()
+        self.assertEqual({(name.startswith("opencl-pocl-"), threads) for name, threads, _, _ in records}, {(True, 1)})
+        for _, _, steps, verified in records:
+            self.assertIn("bind(", steps)
+            self.assertTrue(verified)
+        self.assertEqual(self.succeed_json("dataset", "stat", "--db", db)["outcomes"]["ok"], len(records))
+
+        self.succeed("train", "--db", db, *device, "-o", trained)
+        self.assertTrue(trained.read_text().startswith("hone cost model 2\nkind gpu\n"))
+        analytic, trees = (self.succeed_json("eval", "--db", db, *device, "--cost", cost) for cost in ("analytic", trained))
+        self.assertEqual(analytic["all"]["trials"], trees["all"]["trials"])
+        self.assertGreater(trees["all"]["pair_accuracy"], analytic["all"]["pair_accuracy"])  # of what it was trained on
+        split = self.folder / "split.json"
+        self.succeed("dataset", "split", "--db", db, "-o", split, "--by", "within", "--fraction", "0.3")
+        self.assertGreater(self.succeed_json("eval", "--db", db, *device, "--split-file", split, "--cost", "gpu")["all"]["tasks"], 0)
+        self.refuse("expected a CPU: --cost combined knows no others", "train", "--db", db, *device, "-o", trained, "--cost", "combined")
+        self.refuse("expected a CPU: a neural net knows no others", "train", "--db", db, *device, "-o", "x.onnx", "--cost", "small")
+        self.refuse("knows CPUs only", "eval", "--db", db, *device, "--cost", "combined")
+
     def test_a_network_is_verified_task_by_task(self):
         report = self.succeed_json("verify", self.save(small_network()), "--device", "opencl-pocl", "--no-db")
         self.assertEqual((report["divergences"], report["missing"]), ([], []))

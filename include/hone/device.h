@@ -54,6 +54,10 @@ struct Device {
 // here.
 [[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host");
 
+// Returns the GPU of this machine whose driver calls it so (Model::device()). It is an error if
+// there is none.
+[[nodiscard]] HONE_API Result<Device> find_device_of_driver(const std::string& product);
+
 // A rate of one core alone, and one of all cores together.
 struct Rate {
   double one = 0, all = 0;
@@ -95,8 +99,9 @@ struct Bound {
 // (RecordOptions::db). Other work on the machine makes them lower than they are.
 [[nodiscard]] HONE_API Result<Roofline> measure_roofline(
     const std::string& db = "", const std::atomic<bool>* interrupted = nullptr);
-// Returns the limits of a device that a database has; nothing if it has none. A database that
-// exists only by default, with an empty `db`, may be missing or broken.
+// Returns the limits of a device that a database has; nothing if it has none, or for a GPU, which
+// is not measured, those of its description. A database that exists only by default, with an empty
+// `db`, may be missing or broken.
 [[nodiscard]] HONE_API Result<std::optional<Roofline>> stored_roofline(
     const std::string& db = "", const std::string& device = "host");
 // Returns the least time for `flops` operations on `bytes` that are read or written by so many

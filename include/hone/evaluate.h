@@ -94,8 +94,8 @@ struct EvaluateOptions {
   // network in turn is held out; "by-task": a fifth of the tasks in turn; "within": a fifth of the
   // schedules of each task, with near duplicates together.
   std::string split = "none";
-  // A file of split_dataset(), instead of `split`: the test part is judged, and "gbdt" and
-  // "combined" are trained anew on the training part.
+  // A file of split_dataset(), instead of `split`: the test part is judged, and "gbdt",
+  // "combined" and "gpu" are trained anew on the training part.
   std::string split_file;
   std::set<uint64_t> except;  // keys of tasks that are not judged
   std::string booster;        // as TrainOptions::booster; an error if nothing is trained

@@ -45,7 +45,7 @@ struct TrainEpoch {
 };
 
 struct TrainSummary {
-  std::string kind;                  // "gbdt", "combined" or the family of the net
+  std::string kind;                  // "gbdt", "combined", "gpu" or the family of the net
   int64_t schedules = 0, tasks = 0;  // numbers that it is trained on
   int64_t trees = 0;                 // number of trees; 0 for nets
   int64_t weights = 0;               // number of weights of a net; 0 for trees
@@ -79,7 +79,8 @@ struct NetTrainOptions {
 
 struct TrainOptions {
   TrainData data;
-  // "gbdt", "combined", or a family of nets. Empty: that of `from`, or "combined".
+  // "gbdt", "combined", "gpu", or a family of nets. Empty: that of `from`, or "gpu" for GPUs and
+  // "combined" for CPUs.
   std::string cost;
   std::string options;  // of trees or of the family, such as "leaves=32" or "hidden=64,layers=1"
   // A trained file that the training starts from: the weights of a net, or trees, which get a few

@@ -79,15 +79,40 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
   return bench;
 }
 
-void print(const Bench& bench, double peak, int threads, const Limits& limits, bool as_json) {
+// What the times are compared with.
+struct Peak {
+  double flops = 0;
+  int threads = 1;
+  std::string text;  // for people
+  Limits limits;
+};
+
+Result<Peak> find_peak(const Model& model, const CompileOptions& options, const std::string& db) {
+  if (const std::string product = model.device(); !product.empty()) {
+    HONE_ASSIGN_OR_RETURN(const Device device, find_device_of_driver(product));
+    HONE_ASSIGN_OR_RETURN(Limits limits, Limits::load(db, device.name, 1));
+    return Peak{device.gpu->flops, 1, fmt::format("{} without matrix instructions", product),
+                std::move(limits)};
+  }
+  HONE_ASSIGN_OR_RETURN(const Device host, find_device("host"));
+  const int wanted = options.target.threads;
+  const int threads = wanted > 0 ? std::min(wanted, host.cores) : host.cores;
+  HONE_ASSIGN_OR_RETURN(Limits limits, Limits::load(db, host.name, threads));
+  return Peak{host.core_flops * threads, threads,
+              fmt::format("{} core{} at the nominal clock", threads, threads == 1 ? "" : "s"),
+              std::move(limits)};
+}
+
+void print(const Bench& bench, const Peak& peak, bool as_json) {
+  const Limits& limits = peak.limits;
   double all = 0, flops = 0;
   Limit limit;
   for (const Kernel& kernel : bench.kernels) all += kernel.seconds, flops += kernel.flops;
   Json json = {{"seconds", bench.seconds},
                {"kernel_seconds", all},
                {"flops", flops},
-               {"threads", threads},
-               {"peak_flops", peak}};
+               {"threads", peak.threads},
+               {"peak_flops", peak.flops}};
   json["kernels"] = Json::array();
   Table table(limits.header({"kernel", "time", "GFLOP/s", "share", "of peak"}));
   const auto rate = [](double f, double s) { return s > 0 ? f / s : 0.0; };
@@ -97,7 +122,7 @@ void print(const Bench& bench, double peak, int threads, const Limits& limits, b
     table.add(limits.row({shorten(kernel.name, 48), format_seconds(kernel.seconds),
                           fmt::format("{:.1f}", speed * 1e-9),
                           fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
-                          fmt::format("{:.1f} %", 100 * speed / peak)},
+                          fmt::format("{:.1f} %", 100 * speed / peak.flops)},
                          kernel.limit, kernel.seconds));
     json["kernels"].push_back({{"name", kernel.name},
                                {"seconds", kernel.seconds},
@@ -108,27 +133,22 @@ void print(const Bench& bench, double peak, int threads, const Limits& limits, b
   const double speed = rate(flops, bench.seconds);
   table.add(
       limits.row({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9),
-                  "", fmt::format("{:.1f} %", 100 * speed / peak)},
+                  "", fmt::format("{:.1f} %", 100 * speed / peak.flops)},
                  limit, bench.seconds));
   if (as_json) {
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}peak of {} core{} at the nominal clock: {:.1f} GFLOP/s (f32)\n", table.text(),
-               threads, threads == 1 ? "" : "s", peak * 1e-9);
+    fmt::print("{}peak of {}: {:.1f} GFLOP/s (f32)\n", table.text(), peak.text, peak.flops * 1e-9);
   }
 }
 
 Status run_bench(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const ModelRun options, parse_model_run(texts));
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
-  HONE_ASSIGN_OR_RETURN(const Device host, find_device("host"));
-  const int wanted = options.compile.target.threads;
-  const int threads = wanted > 0 ? std::min(wanted, host.cores) : host.cores;
-  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(texts.db, host.name, threads));
+  HONE_ASSIGN_OR_RETURN(const Peak peak, find_peak(file.model, options.compile, texts.db));
   HONE_ASSIGN_OR_RETURN(const Bench bench,
-                        measure(file.model, limits, options.repeat, options.seed));
-  const double peak = host.core_flops * threads;
-  print(bench, peak, threads, limits, texts.json);
+                        measure(file.model, peak.limits, options.repeat, options.seed));
+  print(bench, peak, texts.json);
   return ok_status();
 }
 

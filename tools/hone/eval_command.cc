@@ -61,8 +61,8 @@ Command eval_command(CLI::App& root) {
       ->capture_default_str();
   app->add_option(
          "--split-file", options.split_file,
-         "Judge on the test part of a file of hone dataset split; gbdt and combined are trained "
-         "anew on its training part")
+         "Judge on the test part of a file of hone dataset split; gbdt, combined and gpu are "
+         "trained anew on its training part")
       ->type_name("FILE")
       ->excludes("--split");
   add_booster(*app, options.booster);

@@ -1,5 +1,7 @@
 #include "limits.h"
 
+#include <algorithm>
+
 namespace hone::tool {
 
 void Limit::add(const Limit& other) {
@@ -19,7 +21,7 @@ Result<Limits> Limits::load(const std::string& db, const std::string& device, in
   if (!roofline) return Limits();
   if (threads == 0) {
     HONE_ASSIGN_OR_RETURN(const Device found, find_device(device));
-    threads = found.cores;
+    threads = std::max(1, found.cores);
   }
   return Limits(*std::move(roofline), threads);
 }

@@ -1,6 +1,6 @@
 // tools/hone/limits.h - the column "of limit" of kernel tables: how near a kernel comes to what the
-// machine can do at best, by figures that `hone devices --measure` stored. Without figures there is
-// no such column.
+// machine can do at best, by figures that `hone devices --measure` stored, or those of a GPU's
+// description. Without figures there is no such column.
 #pragma once
 
 #include <optional>

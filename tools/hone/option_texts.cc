@@ -95,7 +95,7 @@ void add_cost(CLI::App& app, std::string& name) {
          "--cost", name,
          fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined-CPU "
                      "if trees for this processor ship, combined if its trees were trained on the "
-                     "instruction set (AVX2, AVX-512), else analytic",
+                     "instruction set (AVX2, AVX-512), gpu for a GPU, else analytic",
                      join_names(cost_model_names()), AdvancedOptions().cost))
       ->type_name("NAME")
       ->capture_default_str();

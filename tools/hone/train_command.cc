@@ -113,7 +113,8 @@ Status check_options(const CLI::App& app, const TrainTexts& texts) {
   });
   const bool from_trees = from.ends_with(".model"), from_net = !from.empty() && !from_trees;
   if (from_net || (net && !from_trees)) return check_options_of_nets(app, texts.options, what);
-  if (texts.cost != "gbdt" && texts.cost != "combined") return ok_status();  // train() says so
+  if (texts.cost != "gbdt" && texts.cost != "combined" && texts.cost != "gpu")
+    return ok_status();  // train() says so
   return check_unused(app, options_of_group(app, kNeural), "training nets", what + " fits trees");
 }
 
@@ -187,7 +188,7 @@ Command train_command(CLI::App& root) {
          "--cost", texts->cost,
          fmt::format(
              "gbdt: trees over features of statements; combined: trees that also use the analytic "
-             "model; neural: {}",
+             "model; gpu: the same for GPUs, and the default for them; neural: {}",
              join_names(families)))
       ->type_name("NAME")
       ->capture_default_str();

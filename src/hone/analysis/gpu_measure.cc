@@ -4,27 +4,36 @@
 #include <cmath>
 #include <set>
 
+#include "hone/analysis/gpu_access.h"
+
 namespace hone::analysis {
 namespace {
 
 using schedule::Annotation;
 
 // Estimates of current GPUs.
-constexpr int kSectorBytes = 32;          // unit of traffic between L2 and an SM
-constexpr int kBanks = 32;                // of shared memory, 4 bytes wide
+constexpr double kSchedulers = 4;         // of an SM; each issues an instruction per cycle
 constexpr double kSectorsPerCycle = 4;    // that an SM's load unit handles
 constexpr double kMathInstructions = 12;  // of exp or tanh, as multiply-adds
 constexpr double kDivideInstructions = 8;
-constexpr double kGlobalLatency = 500;  // cycles from a load to its value
+// Cycles from a load to its value, from L2 and from memory.
+constexpr double kL2Latency = 260, kMemoryLatency = 600;
 constexpr double kSharedLatency = 30;
 constexpr double kArithmeticLatency = 4;
 constexpr double kBarrierCycles = 40;
-constexpr double kOtherRegisters = 24;  // addresses and temporaries of a thread
-constexpr double kSpillFactor = 4;      // slow-down of arithmetic whose registers do not suffice
-constexpr double kL1Bytes = 64 << 10;   // what an SM keeps of global memory for its blocks
-constexpr double kCacheShare = 0.7;     // share of L2 that one launch can count on
+// Passes of a loop inside a thread whose loads of shared memory a compiler starts together. Those
+// of global memory it does not: kernels of an H100 take as long as if each pass waited.
+constexpr double kPassesTogether = 4;
+constexpr double kOtherRegisters = 24;     // addresses and temporaries of a thread
+constexpr double kSpillFactor = 4;         // slow-down of arithmetic whose registers do not suffice
+constexpr double kL1Bytes = 24 << 10;      // of an SM beyond its shared memory, which it adds to
+constexpr double kLeastL1Bytes = 2 << 10;  // what a block can count on
+constexpr double kCacheShare = 0.7;        // share of L2 that one launch can count on
+constexpr double kMemoryShare = 0.9;       // of the bandwidth that copies reach
+constexpr double kOverlap = 0.8;  // part of the shorter of two times that the longer one hides
 
 bool is_thread(const NestLoop& loop) { return schedule::is_thread_loop(loop.annotation); }
+bool is_grid(const NestLoop& loop) { return loop.annotation == Annotation::kParallel; }
 
 double product(const std::vector<NestLoop>& loops, bool (*wanted)(const NestLoop&)) {
   double all = 1;
@@ -32,105 +41,127 @@ double product(const std::vector<NestLoop>& loops, bool (*wanted)(const NestLoop
   return all;
 }
 
-bool is_grid(const NestLoop& loop) { return loop.annotation == Annotation::kParallel; }
-
-// The first of the innermost loops that are unrolled or vectorized.
-size_t body_of(const Nest& nest) {
-  size_t first = nest.loops.size();
-  while (first > 0 && (nest.loops[first - 1].annotation == Annotation::kUnroll ||
-                       nest.loops[first - 1].annotation == Annotation::kVectorize)) {
-    --first;
+// Traffic with memory of all blocks: what they touch together, once if L2 keeps it. Else the blocks
+// that run at the same time share what they touch, and the next ones fetch it again.
+double memory_bytes(const Nest& nest, const NestAccess& access, double running, double kept) {
+  Extents extents;
+  for (const NestLoop& loop : nest.loops) extents.push_back(loop.extent);
+  const double unique = sector_bytes(access, extents);
+  if (unique <= kept) return unique;
+  double together = 1, rounds = 1;  // neighbouring blocks run together
+  for (size_t i = nest.loops.size(); i-- > 0;) {
+    if (!is_grid(nest.loops[i])) continue;
+    const auto extent = static_cast<double>(nest.loops[i].extent);
+    const double part = std::clamp(std::floor(running / together), 1.0, extent);
+    extents[i] = static_cast<int64_t>(part);
+    together *= part, rounds *= std::ceil(extent / part);
   }
-  return first;
+  const double again = std::max(0.0, rounds * sector_bytes(access, extents) - unique);
+  return unique + (1 - kept / unique) * again;
 }
 
-// The addresses, in bytes from the first one, that the lanes of a warp access at the same time.
-std::vector<int64_t> lane_addresses(const Nest& nest, const NestAccess& access, int warp) {
-  std::vector<int64_t> addresses;
-  const double threads = product(nest.loops, is_thread);
-  for (int lane = 0; lane < warp && lane < threads; ++lane) {
-    int64_t rest = lane, address = 0;
-    for (size_t i = nest.loops.size(); i-- > 0;) {
-      if (!is_thread(nest.loops[i])) continue;
-      address += rest % nest.loops[i].extent * access.stride(i);
-      rest /= nest.loops[i].extent;
+// The loops, as stage and loop, that have other stages inside.
+using LoopSet = std::set<std::pair<int, int>>;
+
+class StageMeter {
+ public:
+  StageMeter(const Nest& nest, const target::Gpu& gpu, const GpuRootMeasure& root,
+             const LoopSet& shared)
+      : nest_(nest), gpu_(gpu), root_(root), shared_(shared), body_(gpu_body(nest)) {}
+
+  GpuStageMeasure measure() {
+    out_.stage = nest_.stage;
+    out_.threads = product(nest_.loops, is_thread);
+    const double per_thread = nest_.iterations() / (root_.blocks * out_.threads);
+    out_.passes = per_thread / nest_.iterations(body_);
+    for (const NestLoop& loop : nest_.loops) {
+      if (is_thread(loop)) break;
+      if (!is_grid(loop) && shared_.contains({loop.stage, loop.loop}))
+        out_.turns *= static_cast<double>(loop.extent);
     }
-    addresses.push_back(address * access.element_bytes);
+    out_.turns = std::min(out_.turns, out_.passes);
+    for (size_t i = body_; i < nest_.loops.size(); ++i) {
+      if (nest_.accesses.back().moves_with(i))
+        out_.independent *= static_cast<double>(nest_.loops[i].extent);
+    }
+    const compute::OpCounts& ops = nest_.ops;
+    const double simple =
+        ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select + 0.5 * ops.integer;
+    out_.arithmetic =
+        per_thread * (simple + kMathInstructions * ops.math + kDivideInstructions * ops.div) +
+        2 * out_.passes;  // the loop around the body
+    measure_accesses();
+    find_cycles();
+    return out_;
   }
-  return addresses;
-}
 
-double sectors_of(const std::vector<int64_t>& addresses) {
-  std::set<int64_t> sectors;
-  for (const int64_t a : addresses) sectors.insert(a / kSectorBytes);
-  return static_cast<double>(sectors.size());
-}
-
-// Lanes that want different words of one bank take turns.
-double conflicts_of(const std::vector<int64_t>& addresses) {
-  std::set<int64_t> words;
-  for (const int64_t a : addresses) words.insert(a / 4);
-  std::vector<int> wanted(kBanks, 0);
-  for (const int64_t word : words) ++wanted[static_cast<size_t>(word % kBanks)];
-  return std::max(1, *std::max_element(wanted.begin(), wanted.end()));
-}
-
-// Elements of an access that one instruction of a thread moves, at most 16 bytes.
-double vector_elements(const Nest& nest, const NestAccess& access) {
-  if (nest.loops.empty()) return 1;
-  const NestLoop& last = nest.loops.back();
-  if (last.annotation != Annotation::kVectorize || access.stride(nest.loops.size() - 1) != 1)
-    return 1;
-  return std::min<double>(static_cast<double>(last.extent), 16.0 / access.element_bytes);
-}
-
-bool is_private(ir::Scope scope) {
-  return scope == ir::Scope::kFragment || scope == ir::Scope::kRegister ||
-         scope == ir::Scope::kStack || scope == ir::Scope::kThread;
-}
-
-void measure_access(const Nest& nest, const NestAccess& access, size_t body, const target::Gpu& gpu,
-                    double blocks, GpuStageMeasure& out) {
-  if (is_private(access.scope)) return;
-  // An element that the unrolled loops touch is loaded once.
-  const double elements = access.footprint(nest.loops, body);
-  const double requests = elements / vector_elements(nest, access) * out.passes;
-  const std::vector<int64_t> addresses = lane_addresses(nest, access, gpu.warp);
-  if (access.scope == ir::Scope::kShared) {
-    out.shared_requests += requests;
-    out.shared_cycles += requests * conflicts_of(addresses);
-    return;
+ private:
+  void measure_accesses() {
+    const double shared = root_.shared_bytes * root_.resident_blocks;
+    const double free = static_cast<double>(gpu_.shared_bytes_per_sm) + kL1Bytes - shared;
+    const double cache = std::max(kLeastL1Bytes, free / std::max(1.0, root_.resident_blocks));
+    const CachedLoops cached = cached_loops(nest_, body_, cache);
+    for (const NestAccess& access : nest_.accesses) {
+      if (is_private(access.scope)) continue;
+      const WarpAccess warp = warp_access(nest_, access, gpu_.warp);
+      // An element that the unrolled loops touch is loaded once.
+      const double requests =
+          std::ceil(access.footprint(nest_.loops, body_) / warp.elements) * out_.passes;
+      if (access.scope == ir::Scope::kShared) {
+        out_.shared_requests += requests;
+        out_.shared_cycles += requests * warp.wavefronts;
+        continue;
+      }
+      out_.global_requests += requests;
+      loads_ = loads_ || !access.write;
+      out_.global_sectors += requests * warp.sectors;
+      const double each =
+          requests * warp.sectors * kSectorBytes * std::ceil(out_.threads / gpu_.warp);
+      const double kept = cached.times * sector_bytes(access, cached.extents);
+      const double l2 = cached.fits ? std::min(each, kept) : each;
+      out_.l2_bytes += l2;
+      const double running = root_.resident_blocks * gpu_.sms;
+      const double share = kCacheShare * static_cast<double>(gpu_.l2_bytes);
+      Extents all;
+      for (const NestLoop& loop : nest_.loops) all.push_back(loop.extent);
+      const double unique = sector_bytes(access, all);
+      out_.unique_bytes += unique;
+      out_.memory_bytes += std::min(memory_bytes(nest_, access, running, share),
+                                    std::max(unique, l2 * root_.blocks));
+    }
   }
-  out.global_requests += requests;
-  const double sectors = sectors_of(addresses) * elements * out.passes;
-  out.global_sectors += sectors;
-  size_t inner = 0;  // first loop inside the grid
-  while (inner < nest.loops.size() && is_grid(nest.loops[inner])) ++inner;
-  const double warps = std::ceil(out.threads / gpu.warp);
-  const double once = access.transfer_bytes(nest.loops, inner, kSectorBytes);
-  const double each = sectors * kSectorBytes * warps;
-  out.l2_bytes += once < kL1Bytes ? std::min(once, each) : each;
-  out.unique_bytes += std::min(blocks * once, access.transfer_bytes(nest.loops, 0, kSectorBytes));
-}
 
-GpuStageMeasure measure_stage(const Nest& nest, const target::Gpu& gpu, double blocks) {
-  GpuStageMeasure out;
-  out.stage = nest.stage;
-  out.threads = product(nest.loops, is_thread);
-  const size_t body = body_of(nest);
-  const double per_thread = nest.iterations() / (blocks * out.threads);
-  const double points = nest.iterations(body);
-  out.passes = per_thread / points;
-  const compute::OpCounts& ops = nest.ops;
-  const double simple =
-      ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select + 0.5 * ops.integer;
-  out.arithmetic =
-      per_thread * (simple + kMathInstructions * ops.math + kDivideInstructions * ops.div) +
-      2 * out.passes;  // the loop around the body
-  for (const NestAccess& access : nest.accesses)
-    measure_access(nest, access, body, gpu, blocks, out);
-  return out;
-}
+  void find_cycles() {
+    const double warps = std::ceil(out_.threads / gpu_.warp);
+    const double each = warps * gpu_.warp / gpu_.fma_per_cycle;
+    const double requests = out_.global_requests + out_.shared_requests;
+    const double issue = warps * (out_.arithmetic + requests) / kSchedulers;
+    const double units =
+        warps * (std::max(out_.global_requests, out_.global_sectors / kSectorsPerCycle) +
+                 out_.shared_cycles);
+    out_.busy_cycles =
+        std::max({out_.arithmetic * each, issue, units, out_.l2_bytes / gpu_.l2_bytes_per_cycle});
+    // The loads of a pass are under way together, then the thread waits for them.
+    const double together = loads_ ? 1 : kPassesTogether;
+    const double waits = out_.turns * std::ceil(out_.passes / out_.turns / together);
+    const double far =
+        std::clamp(out_.memory_bytes / std::max(1.0, out_.l2_bytes * root_.blocks), 0.0, 1.0);
+    double latency = out_.shared_requests > 0 ? kSharedLatency : 0;
+    if (loads_) latency = kL2Latency + far * (kMemoryLatency - kL2Latency);
+    const double slot = std::max(1.0, kSchedulers * gpu_.warp / gpu_.fma_per_cycle);
+    out_.latency_cycles = waits * latency + requests +
+                          out_.arithmetic * std::max(slot, kArithmeticLatency / out_.independent) +
+                          out_.turns * kBarrierCycles;
+  }
+
+  const Nest& nest_;
+  const target::Gpu& gpu_;
+  const GpuRootMeasure& root_;
+  const LoopSet& shared_;
+  size_t body_;
+  bool loads_ = false;  // from global memory
+  GpuStageMeasure out_;
+};
 
 // The storage of a stage that lives in the blocks of a root.
 void add_storage(const schedule::State& state, const schedule::Bounds& bounds, int stage,
@@ -151,14 +182,23 @@ void add_storage(const schedule::State& state, const schedule::Bounds& bounds, i
   }
 }
 
+// A compiler is told the size of a block, so that the registers of its threads fit an SM.
+double register_limit(const GpuRootMeasure& root, const target::Gpu& gpu) {
+  double limit = gpu.registers_per_thread;
+  if (gpu.registers_per_sm > 0)
+    limit =
+        std::min(limit, std::floor(gpu.registers_per_sm / (root.warps(gpu) * gpu.warp * 8)) * 8);
+  return std::max(limit, 8.0);
+}
+
 double resident_blocks(const GpuRootMeasure& root, const target::Gpu& gpu) {
-  const double warps = std::ceil(root.threads / gpu.warp);
+  const double warps = root.warps(gpu);
   if (root.threads > gpu.threads_per_block ||
       root.shared_bytes > static_cast<double>(gpu.shared_bytes_opt_in))
     return 0;
   double blocks = std::min<double>(gpu.blocks_per_sm, std::floor(gpu.warps_per_sm / warps));
   if (gpu.registers_per_sm > 0) {
-    const double registers = std::min<double>(root.registers, gpu.registers_per_thread);
+    const double registers = std::min(root.registers, root.register_limit);
     const double each = std::ceil(registers / 8) * 8 * warps * gpu.warp;
     blocks = std::min(blocks, std::floor(gpu.registers_per_sm / each));
   }
@@ -171,29 +211,32 @@ double resident_blocks(const GpuRootMeasure& root, const target::Gpu& gpu) {
 void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
   for (const GpuStageMeasure& stage : root.stages) {
     const double warps = std::ceil(stage.threads / gpu.warp);
-    root.arithmetic_cycles += stage.arithmetic * warps * gpu.warp / gpu.fma_per_cycle;
+    const double requests = stage.global_requests + stage.shared_requests;
+    root.arithmetic_cycles += warps * std::max(stage.arithmetic * gpu.warp / gpu.fma_per_cycle,
+                                               (stage.arithmetic + requests) / kSchedulers);
     root.memory_cycles +=
         warps * (std::max(stage.global_requests, stage.global_sectors / kSectorsPerCycle) +
                  stage.shared_cycles);
     root.l2_cycles += stage.l2_bytes / gpu.l2_bytes_per_cycle;
     root.l2_bytes += stage.l2_bytes * root.blocks;
-    root.memory_bytes += stage.unique_bytes;
-    // One pass waits for its loads, which are under way together; the next one waits for it.
-    const double global = stage.global_requests > 0 ? kGlobalLatency : 0;
-    const double shared = stage.shared_requests > 0 ? kSharedLatency : 0;
-    root.latency_cycles += std::max(1.0, stage.passes) * std::max(global, shared) +
-                           kArithmeticLatency * stage.arithmetic + kBarrierCycles;
+    root.memory_bytes += stage.memory_bytes;
+    root.latency_cycles += stage.latency_cycles;
   }
-  if (root.registers > gpu.registers_per_thread) root.arithmetic_cycles *= kSpillFactor;
-  // Blocks share what L2 keeps; what it cannot keep comes from memory for every block anew.
-  const double kept = kCacheShare * static_cast<double>(gpu.l2_bytes);
-  if (root.memory_bytes > kept) {
-    const double lost = 1 - kept / root.memory_bytes;
-    root.memory_bytes += lost * std::max(0.0, root.l2_bytes - root.memory_bytes);
-  }
+  if (root.registers > root.register_limit) root.arithmetic_cycles *= kSpillFactor;
 }
 
 }  // namespace
+
+size_t gpu_body(const Nest& nest) {
+  size_t first = nest.loops.size();
+  while (first > 0 && (nest.loops[first - 1].annotation == Annotation::kUnroll ||
+                       nest.loops[first - 1].annotation == Annotation::kVectorize)) {
+    --first;
+  }
+  return first;
+}
+
+double GpuRootMeasure::warps(const target::Gpu& gpu) const { return std::ceil(threads / gpu.warp); }
 
 double GpuRootMeasure::busiest_blocks(const target::Gpu& gpu) const {
   return std::ceil(blocks / gpu.sms);
@@ -203,18 +246,26 @@ double GpuRootMeasure::rounds(const target::Gpu& gpu) const {
   return resident_blocks < 1 ? INFINITY : std::ceil(busiest_blocks(gpu) / resident_blocks);
 }
 
-double GpuRootMeasure::memory_seconds(const target::Gpu& gpu) const {
-  return gpu.memory_bandwidth > 0 ? memory_bytes / gpu.memory_bandwidth : 0;
+double GpuTimes::seconds() const {
+  // Other warps hide what one waits for, so times add up in part where there are few warps.
+  const double throughput = std::max({arithmetic, units, l2});
+  const double on_sm =
+      std::max(throughput, latency) + (1 - kOverlap) * std::min(throughput, latency);
+  return std::max(on_sm, memory) + kLaunchSeconds;
+}
+
+GpuTimes GpuRootMeasure::times(const target::Gpu& gpu) const {
+  const double cycle = 1e-9 / gpu.ghz, busiest = busiest_blocks(gpu) * cycle;
+  return {.arithmetic = busiest * arithmetic_cycles,
+          .units = busiest * memory_cycles,
+          .l2 = busiest * l2_cycles,
+          .latency = rounds(gpu) * latency_cycles * cycle,
+          .memory =
+              gpu.memory_bandwidth > 0 ? memory_bytes / (kMemoryShare * gpu.memory_bandwidth) : 0};
 }
 
 double GpuRootMeasure::seconds(const target::Gpu& gpu) const {
-  if (resident_blocks < 1) return INFINITY;
-  const double throughput =
-      busiest_blocks(gpu) * std::max({arithmetic_cycles, memory_cycles, l2_cycles});
-  const double latency = rounds(gpu) * latency_cycles;
-  // Other warps hide latency, so both times add up where there are few warps.
-  const double cycles = std::max(throughput, latency) + 0.2 * std::min(throughput, latency);
-  return std::max(cycles / (gpu.ghz * 1e9), memory_seconds(gpu)) + kLaunchSeconds;
+  return resident_blocks < 1 ? INFINITY : times(gpu).seconds();
 }
 
 double GpuMeasure::seconds(const target::Gpu& gpu) const {
@@ -223,15 +274,14 @@ double GpuMeasure::seconds(const target::Gpu& gpu) const {
   return total;
 }
 
-GpuMeasure measure_gpu(const schedule::State& state, const schedule::Bounds& bounds,
-                       const target::Gpu& gpu) {
+GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state,
+                       const schedule::Bounds& bounds, const target::Gpu& gpu) {
   GpuMeasure measure;
-  const std::vector<Nest> nests = build_nests(state, bounds);
   const auto root_of = [&](int stage) -> GpuRootMeasure& {
     const auto found = std::find_if(measure.roots.begin(), measure.roots.end(),
                                     [&](const GpuRootMeasure& r) { return r.stage == stage; });
     if (found != measure.roots.end()) return *found;
-    measure.roots.push_back({.stage = stage});
+    measure.roots.push_back({.stage = stage, .registers = kOtherRegisters});
     return measure.roots.back();
   };
   for (const Nest& nest : nests) {
@@ -240,16 +290,27 @@ GpuMeasure measure_gpu(const schedule::State& state, const schedule::Bounds& bou
     root.threads = std::max(root.threads, product(nest.loops, is_thread));
   }
   for (const Nest& nest : nests) {
-    GpuRootMeasure& root = root_of(nest.root);
-    root.stages.push_back(measure_stage(nest, gpu, root.blocks));
-    if (nest.stage != nest.root) add_storage(state, bounds, nest.stage, root);
+    if (nest.stage != nest.root) add_storage(state, bounds, nest.stage, root_of(nest.root));
   }
   for (GpuRootMeasure& root : measure.roots) {
-    root.registers += kOtherRegisters;
+    root.register_limit = register_limit(root, gpu);
     root.resident_blocks = resident_blocks(root, gpu);
-    sum_up(gpu, root);
   }
+  LoopSet shared;
+  for (const Nest& nest : nests) {
+    for (size_t i = 0; i < nest.outer; ++i) shared.emplace(nest.loops[i].stage, nest.loops[i].loop);
+  }
+  for (const Nest& nest : nests) {
+    GpuRootMeasure& root = root_of(nest.root);
+    root.stages.push_back(StageMeter(nest, gpu, root, shared).measure());
+  }
+  for (GpuRootMeasure& root : measure.roots) sum_up(gpu, root);
   return measure;
+}
+
+GpuMeasure measure_gpu(const schedule::State& state, const schedule::Bounds& bounds,
+                       const target::Gpu& gpu) {
+  return measure_gpu(build_nests(state, bounds), state, bounds, gpu);
 }
 
 }  // namespace hone::analysis

@@ -3,8 +3,6 @@
 // root stage, which is one launch. They are computed from target data, without training.
 #pragma once
 
-#include <span>
-
 #include "hone/analysis/nest.h"
 #include "hone/target/target.h"
 
@@ -18,13 +16,29 @@ struct GpuStageMeasure {
   int stage = -1;
   double threads = 1;          // threads that get work
   double passes = 1;           // passes of a thread through the unrolled loops of its body
+  double turns = 1;            // times that the block gets to the stage after another one
   double arithmetic = 0;       // instructions of one thread
+  double independent = 1;      // results of a pass that do not wait for each other
   double global_requests = 0;  // load and store instructions of one warp to global memory
   double global_sectors = 0;   // pieces of 32 bytes that these touch
   double shared_requests = 0;  // load and store instructions of one warp to shared memory
   double shared_cycles = 0;    // their cycles, with conflicts between banks
   double l2_bytes = 0;         // bytes that move between L2 and the SM
   double unique_bytes = 0;     // bytes of global memory that all blocks together touch
+  double memory_bytes = 0;     // bytes that all blocks together move between memory and L2
+  // Cycles of the SM for the block: those of the busiest of its units, and of one thread that has
+  // the SM for itself.
+  double busy_cycles = 0, latency_cycles = 0;
+};
+
+// The seconds of a launch by each limit alone.
+struct GpuTimes {
+  double arithmetic = 0;  // instructions are issued and computed
+  double units = 0;       // units for loads and stores
+  double l2 = 0;          // traffic with L2
+  double latency = 0;     // threads wait for results and barriers, and too few others run
+  double memory = 0;      // traffic with memory
+  [[nodiscard]] double seconds() const;  // with the launch
 };
 
 // A stage that is computed at root, with everything that is computed inside it.
@@ -32,7 +46,8 @@ struct GpuRootMeasure {
   int stage = -1;
   double blocks = 1;
   double threads = 1;          // threads per block
-  double registers = 0;        // registers per thread
+  double registers = 0;        // registers that a thread needs
+  double register_limit = 0;   // registers that it can have
   double shared_bytes = 0;     // shared memory per block
   double resident_blocks = 1;  // blocks that fit on one SM at a time; 0 if one is too large
   std::vector<GpuStageMeasure> stages;
@@ -42,7 +57,8 @@ struct GpuRootMeasure {
   // Returns the blocks of the SM that has most of them, and in how many rounds it runs them.
   [[nodiscard]] double busiest_blocks(const target::Gpu& gpu) const;
   [[nodiscard]] double rounds(const target::Gpu& gpu) const;
-  [[nodiscard]] double memory_seconds(const target::Gpu& gpu) const;
+  [[nodiscard]] double warps(const target::Gpu& gpu) const;  // warps of a block
+  [[nodiscard]] GpuTimes times(const target::Gpu& gpu) const;
   [[nodiscard]] double seconds(const target::Gpu& gpu) const;
 };
 
@@ -52,7 +68,11 @@ struct GpuMeasure {
   [[nodiscard]] double seconds(const target::Gpu& gpu) const;
 };
 
+[[nodiscard]] GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state,
+                                     const schedule::Bounds& bounds, const target::Gpu& gpu);
 [[nodiscard]] GpuMeasure measure_gpu(const schedule::State& state, const schedule::Bounds& bounds,
                                      const target::Gpu& gpu);
+// Returns the first of the innermost loops that are unrolled or vectorized.
+[[nodiscard]] size_t gpu_body(const Nest& nest);
 
 }  // namespace hone::analysis

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hone/analysis/gpu_access.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/space.h"
@@ -108,6 +109,107 @@ TEST(gpu_measure, lanes_beside_each_other_share_sectors) {
   const GpuMeasure beside = with("n.1");  // one element apart
   const GpuMeasure apart = with("n.0");   // 32 elements apart
   EXPECT_LT(beside.roots[0].stages[0].global_sectors, apart.roots[0].stages[0].global_sectors);
+}
+
+// The accesses of the first stage of a schedule by a warp of 32.
+std::vector<WarpAccess> accesses(const compute::Dag& dag, std::string_view text) {
+  const space::Candidate candidate =
+      space::make_candidate(dag, schedule::parse_steps(text).value()).value();
+  const Nest nest = build_nests(candidate.state, candidate.bounds).front();
+  std::vector<WarpAccess> found;
+  for (const NestAccess& access : nest.accesses) found.push_back(warp_access(nest, access, 32));
+  return found;
+}
+
+TEST(gpu_measure, vectors_move_more_by_each_instruction_and_not_more_often) {
+  const compute::Dag dag = gemm(512, 512, 8);
+  const std::string columns =
+      "parallel(matmul, m)\nsplit(matmul, n, [{}])\nreorder(matmul, [m, k, n.0, n.1])\n"
+      "bind(matmul, n.0, thread)\n{}(matmul, n.1)\n";
+  const auto with = [&](int own, std::string_view annotation) {
+    return accesses(dag, fmt::format(fmt::runtime(columns), own, annotation)).back();
+  };
+  const WarpAccess vectors = with(4, "vectorize"), singles = with(4, "unroll");
+  EXPECT_EQ(vectors.elements, 4);
+  EXPECT_EQ(vectors.sectors, 16);    // 32 lanes x 16 bytes
+  EXPECT_EQ(vectors.wavefronts, 4);  // 128 words of 32 banks
+  EXPECT_EQ(vectors.lane_bytes, 16);
+  EXPECT_EQ(singles.elements, 1);
+  EXPECT_EQ(singles.sectors, 16);  // the same sectors for a quarter of the data
+  EXPECT_EQ(singles.wavefronts, 4);
+  EXPECT_EQ(with(1, "unroll").sectors, 4);
+  EXPECT_EQ(with(32, "unroll").wavefronts, 16);  // 16 threads, all words of one bank
+}
+
+TEST(gpu_measure, long_chunks_of_a_sum_wait_less_often) {
+  const compute::Dag dag = gemm(256, 256, 1024);
+  const auto with = [&](int chunk) {
+    return measure(dag,
+                   schedule::product_in_threads(
+                       {.m_threads = 16, .m = 2, .n_threads = 16, .n = 2, .k = chunk}),
+                   gpu());
+  };
+  const GpuRootMeasure few = with(32).roots[0], many = with(8).roots[0];
+  const auto copy = [](const GpuRootMeasure& root) {  // by all threads
+    return *std::find_if(root.stages.begin(), root.stages.end(), [](const GpuStageMeasure& s) {
+      return s.threads == 256 && s.global_requests > 0 && s.shared_requests > 0;
+    });
+  };
+  EXPECT_EQ(copy(few).turns, 32);
+  EXPECT_EQ(copy(many).turns, 128);
+  EXPECT_LT(3 * copy(few).latency_cycles, copy(many).latency_cycles);
+  EXPECT_NEAR(few.arithmetic_cycles, many.arithmetic_cycles, 0.05 * many.arithmetic_cycles);
+}
+
+// With one block for each multiprocessor, what a block does decides, not how many there are.
+TEST(gpu_measure, a_block_takes_as_long_as_one_for_each_multiprocessor) {
+  const auto seconds = [](int64_t rows) {
+    return measure(gemm(rows, 64, 4096), product(false), gpu()).seconds(gpu());
+  };
+  EXPECT_NEAR(seconds(64), seconds(256), 0.3 * seconds(256));
+  EXPECT_LT(seconds(256), 0.75 * seconds(5 * 256));
+}
+
+TEST(gpu_measure, sums_of_two_reach_the_bandwidth_of_memory) {
+  const int64_t rows = 64, n = 1 << 18;
+  target::Gpu slow = gpu();
+  slow.memory_bandwidth = 100e9;
+  const GpuMeasure made = measure(sum_of_two(rows, n),
+                                  "split(add, column, [256, 4])\nfuse(add, [row, column.0])\n"
+                                  "parallel(add, row@column.0)\nbind(add, column.1, thread)\n"
+                                  "vectorize(add, column.2)\n",
+                                  slow);
+  const double bytes = 3.0 * static_cast<double>(rows * n) * 4;
+  const double least = bytes / slow.memory_bandwidth;
+  EXPECT_EQ(made.roots[0].memory_bytes, bytes);
+  EXPECT_GT(made.seconds(slow), least);
+  EXPECT_LT(made.seconds(slow), 1.25 * least);
+}
+
+// Blocks that run together share rows and columns; others fetch them again.
+TEST(gpu_measure, operands_beyond_l2_are_fetched_again_but_not_by_every_block) {
+  const int64_t n = 4096;
+  const GpuMeasure made = measure(gemm(n, n, n), product(true), gpu());
+  const double unique = 3.0 * static_cast<double>(n * n) * 4;
+  EXPECT_GT(made.roots[0].memory_bytes, 2 * unique);
+  EXPECT_LT(made.roots[0].memory_bytes, 0.5 * made.roots[0].l2_bytes);
+  target::Gpu large = gpu();
+  large.l2_bytes = int64_t{1} << 30;
+  EXPECT_EQ(measure(gemm(n, n, n), product(true), large).roots[0].memory_bytes, unique);
+}
+
+TEST(gpu_measure, threads_of_large_blocks_have_fewer_registers) {
+  const compute::Dag dag = gemm(512, 512, 64);
+  const auto limit = [&](int threads) {
+    return measure(dag,
+                   schedule::product_in_threads(
+                       {.m_threads = threads, .m = 4, .n_threads = 32, .n = 4, .k = 8}),
+                   gpu())
+        .roots[0]
+        .register_limit;
+  };
+  EXPECT_EQ(limit(4), gpu().registers_per_thread);
+  EXPECT_EQ(limit(32), 64);
 }
 
 TEST(gpu_measure, more_multiprocessors_take_less_time) {

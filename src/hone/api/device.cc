@@ -7,6 +7,7 @@
 #include "hone/db/roofline_store.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/measure_roofline.h"
+#include "hone/target/gpu_devices.h"
 #include "hone/target/target.h"
 #include "hone/target/topology.h"
 #include "hone/trial/roofline.h"
@@ -37,6 +38,19 @@ void describe(const target::Gpu& gpu, Device& device) {
                 .memory_bandwidth = gpu.memory_bandwidth};
 }
 
+// The peaks of a description, of the device as a whole. Copies reach about nine tenths of the
+// bandwidth of memory.
+Roofline roofline_of(const target::Gpu& gpu) {
+  const double cycles = gpu.sms * gpu.ghz * 1e9;
+  const auto rate = [](double all) { return Rate{all, all}; };
+  const Rate l2 = rate(gpu.l2_bytes_per_cycle * cycles), memory = rate(gpu.memory_bandwidth);
+  Roofline roofline{
+      .cores = 1, .flops = rate(2.0 * gpu.fma_per_cycle * cycles), .fork_join = {}, .levels = {}};
+  if (gpu.l2_bytes > 0) roofline.levels.push_back({2, gpu.l2_bytes, 1, l2, l2});
+  roofline.levels.push_back({0, 0, 1, memory, memory});
+  return roofline;
+}
+
 }  // namespace
 
 std::vector<std::string> device_names() { return target::names(); }
@@ -58,6 +72,16 @@ Result<Device> find_device(const std::string& name) {
   return device;
 }
 
+Result<Device> find_device_of_driver(const std::string& product) {
+  for (const char* name : {"cuda", "opencl", "opencl-pocl"}) {
+    const Result<target::Target> target = target::find(name);
+    if (!target.ok()) continue;
+    const Result<std::string> here = target::driver_product(target->gpu());
+    if (here.ok() && *here == product) return find_device(name);
+  }
+  return error(Code::kNotFound, "no driver of this machine has a device '{}'", product);
+}
+
 Result<Roofline> measure_roofline(const std::string& db, const std::atomic<bool>* interrupted) {
   // Seconds of measuring are not to end at a database that cannot be written.
   HONE_RETURN_IF_ERROR(db::open_store(db).status());
@@ -70,6 +94,8 @@ Result<Roofline> measure_roofline(const std::string& db, const std::atomic<bool>
 
 Result<std::optional<Roofline>> stored_roofline(const std::string& db, const std::string& device) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(device));
+  if (target.kind() == target::Kind::kGpu && target.gpu().memory_bandwidth > 0)
+    return std::optional<Roofline>(roofline_of(target.gpu()));
   Result<std::optional<Roofline>> stored = db::load_roofline(db, target::device_key(target));
   if (!stored.ok() && db.empty()) return std::optional<Roofline>();
   return stored;

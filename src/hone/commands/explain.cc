@@ -155,10 +155,9 @@ const std::string& stage_name(const space::Candidate& candidate, int stage) {
 }
 
 void analyse(const space::Candidate& candidate, const target::Gpu& gpu, Explanation& out) {
-  const double cycle = 1e-9 / gpu.ghz;
   for (const analysis::GpuRootMeasure& root :
        analysis::measure_gpu(candidate.state, candidate.bounds, gpu).roots) {
-    const double blocks = root.busiest_blocks(gpu);
+    const analysis::GpuTimes times = root.times(gpu);
     out.launches.push_back({.name = stage_name(candidate, root.stage),
                             .blocks = root.blocks,
                             .threads = root.threads,
@@ -166,11 +165,11 @@ void analyse(const space::Candidate& candidate, const target::Gpu& gpu, Explanat
                             .shared_bytes = root.shared_bytes,
                             .resident_blocks = root.resident_blocks,
                             .memory_bytes = root.memory_bytes,
-                            .arithmetic_seconds = blocks * root.arithmetic_cycles * cycle,
-                            .units_seconds = blocks * root.memory_cycles * cycle,
-                            .l2_seconds = blocks * root.l2_cycles * cycle,
-                            .latency_seconds = root.rounds(gpu) * root.latency_cycles * cycle,
-                            .memory_seconds = root.memory_seconds(gpu),
+                            .arithmetic_seconds = times.arithmetic,
+                            .units_seconds = times.units,
+                            .l2_seconds = times.l2,
+                            .latency_seconds = times.latency,
+                            .memory_seconds = times.memory,
                             .seconds = root.seconds(gpu)});
   }
 }

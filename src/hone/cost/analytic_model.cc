@@ -23,6 +23,7 @@ class AnalyticModel : public CostModel {
     return analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads)
         .seconds(query.cpu(), query.threads);
   }
+  [[nodiscard]] bool knows(target::Kind) const override { return true; }
   // Its constants describe the target; measurements correct it elsewhere, per task.
   [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "hone/analysis/features.h"
+#include "hone/cost/gpu_features.h"
 #include "hone/cost/inputs/row_writer.h"
 #include "hone/cost/schedule_features.h"
 
@@ -234,6 +235,7 @@ std::vector<std::string> collect_names(const auto& write) {
 }  // namespace
 
 CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
+  if (set == FeatureSet::kGpu) return gpu_features(query);
   CandidateFeatures features;
   features.row.resize(candidate_feature_names(set).size());
   const space::Candidate& candidate = *query.candidate;
@@ -258,6 +260,7 @@ void write_net_features(std::span<const Nest> nests, const CpuMeasure& measure, 
 }
 
 const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
+  if (set == FeatureSet::kGpu) return gpu_feature_names();
   const auto collect = [](FeatureSet s) {
     return collect_names([&](const Parts& parts, const Query& query, RowWriter& out) {
       (void)write(parts, query, s, out);

@@ -34,6 +34,8 @@ class CostModel {
   // Returns false if update() has no effect, so that no candidates need to be made of what was
   // measured.
   [[nodiscard]] virtual bool learns() const { return false; }
+  // Returns whether it predicts times on devices of a kind.
+  [[nodiscard]] virtual bool knows(target::Kind kind) const { return kind == target::Kind::kCpu; }
   // Returns a number that changes when predictions do, so that stored predictions can be refreshed.
   [[nodiscard]] virtual uint64_t revision() const { return 0; }
 };

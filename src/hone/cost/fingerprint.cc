@@ -15,7 +15,7 @@ namespace {
 // or mathematical library rounds the last bit of a float differently, which is 6e-8 of it.
 constexpr double kTolerance = 1e-5;
 constexpr double kLargest = 1e30;
-constexpr std::string_view kTrees = "gbdt";
+constexpr std::string_view kTrees = "gbdt", kGpuTrees = "gpu";
 
 struct Summary {
   double value = 0;
@@ -46,10 +46,14 @@ std::array<Part, kNumInputs> compute_inputs() {
   return parts;
 }
 
-Part compute_trees() {
+const std::vector<FingerprintQuery>& queries_of(std::string_view part) {
+  return part == kGpuTrees ? gpu_fingerprint_queries() : fingerprint_queries();
+}
+
+Part compute_trees(FeatureSet set, std::string_view name) {
   Part part;
-  for (const auto& [name, query] : fingerprint_queries()) {
-    CandidateFeatures features = candidate_features(query, FeatureSet::kStatements);
+  for (const FingerprintQuery& one : queries_of(name)) {
+    CandidateFeatures features = candidate_features(one.query, set);
     features.row.push_back(static_cast<float>(std::log(features.base_seconds)));
     part.push_back(summarise(features.row));
   }
@@ -58,7 +62,11 @@ Part compute_trees() {
 
 const Part& part_of(std::string_view name) {
   if (name == kTrees) {
-    static const Part kPart = compute_trees();
+    static const Part kPart = compute_trees(FeatureSet::kStatements, kTrees);
+    return kPart;
+  }
+  if (name == kGpuTrees) {
+    static const Part kPart = compute_trees(FeatureSet::kGpu, kGpuTrees);
     return kPart;
   }
   const std::optional<Input> input = find_input(name);
@@ -86,6 +94,7 @@ std::optional<std::vector<double>> parse_numbers(std::string_view text) {
 
 std::vector<std::string> fingerprint_parts(FeatureSet features) {
   if (features == FeatureSet::kStatements) return {std::string(kTrees)};
+  if (features == FeatureSet::kGpu) return {std::string(kGpuTrees)};
   std::vector<std::string> parts = {name_of(Input::kAnalytic), name_of(Input::kMeasure)};
   if (features == FeatureSet::kCombined) parts.push_back(name_of(Input::kDecisions));
   return parts;
@@ -120,7 +129,7 @@ Status check_fingerprint(std::string_view part, std::string_view found, std::str
     return invalid(
         "{}: trained with other features or another analytic measure than this program has ({} of "
         "{}: found {:.9g}, expected {:.9g}): train it anew (hone train)",
-        file, part, fingerprint_queries()[i].name, (*numbers)[i], value);
+        file, part, queries_of(part)[i].name, (*numbers)[i], value);
   }
   return ok_status();
 }

@@ -13,7 +13,7 @@
 namespace hone::cost {
 
 // A fingerprint has parts, one per input that is read as a whole: an input of nets by its name
-// (inputs/model_inputs.h), or what the trees of "gbdt" read, under that name.
+// (inputs/model_inputs.h), or what the trees of "gbdt" or "gpu" read, under that name.
 [[nodiscard]] std::vector<std::string> fingerprint_parts(FeatureSet features);  // parts of trees
 // Returns the parts of a net with these inputs, which always include the analytic measure's time.
 [[nodiscard]] std::vector<std::string> fingerprint_parts(const std::vector<std::string>& inputs);

@@ -237,35 +237,145 @@ target::Target with_avx2() {
           .memory_bytes_per_cycle = 4}};
 }
 
+// Tiles of 64 x 48 points in 16 x 12 threads, 8 terms at a time in shared memory.
+constexpr std::string_view kGpuTiles = R"(cache_read(data, matmul)
+cache_read(weight, matmul)
+split(bias, m, [16, 4], pad)
+split(bias, n, [12, 4], pad)
+reorder(bias, [m.0, n.0, m.1, n.1, m.2, n.2])
+fuse(bias, [m.0, n.0])
+parallel(bias, m.0@n.0)
+bind(bias, m.1, thread)
+bind(bias, n.1, thread)
+unroll(bias, m.2)
+vectorize(bias, n.2)
+compute_at(matmul, bias, m.0@n.0)
+scope(matmul, fragment)
+layout(matmul, [m/4, n/4, m%4, n%4])
+split(matmul, m, [4])
+split(matmul, n, [4])
+split(matmul, k, [8], peel)
+reorder(matmul, [k.0, m.0, n.0, k.1, m.1, n.1])
+bind(matmul, m.0, thread)
+bind(matmul, n.0, thread)
+unroll(matmul, m.1)
+unroll(matmul, n.1)
+compute_at(data.cache, matmul, k.0)
+scope(data.cache, shared)
+fuse(data.cache, [m, k])
+split(data.cache, m@k, [192])
+reorder(data.cache, [m@k.1, m@k.0])
+bind(data.cache, m@k.1, thread)
+compute_at(weight.cache, matmul, k.0)
+scope(weight.cache, shared)
+bind(weight.cache, n, thread)
+)";
+
+// Each thread sums 4 neighbouring columns of a row.
+constexpr std::string_view kGpuPoints = R"(split(bias, n, [4])
+reorder(bias, [m, n.0, n.1])
+fuse(bias, [m, n.0])
+split(bias, m@n.0, [64])
+parallel(bias, m@n.0.0)
+bind(bias, m@n.0.1, thread)
+vectorize(bias, n.1)
+compute_at(matmul, bias, m@n.0.1)
+scope(matmul, register)
+reorder(matmul, [k, m, n])
+vectorize(matmul, n)
+)";
+
+// A window for each thread; 96 threads do not divide the points.
+constexpr std::string_view kGpuWindow = R"(inline(bias)
+fuse(relu, [n, oh, ow, oc])
+split(relu, n@oh@ow@oc, [96], mask)
+parallel(relu, n@oh@ow@oc.0)
+bind(relu, n@oh@ow@oc.1, thread)
+compute_at(conv2d, relu, n@oh@ow@oc.1)
+scope(conv2d, register)
+split(conv2d, ic, [5], mask)
+unroll(conv2d, kw)
+)";
+
+constexpr std::string_view kGpuSoftmax = R"(parallel(softmax, m)
+bind(softmax, n, thread)
+compute_at(sum, softmax, m)
+scope(sum, shared)
+bind(sum, m, thread)
+compute_at(exp, softmax, m)
+scope(exp, shared)
+bind(exp, n, thread)
+compute_at(most, softmax, m)
+scope(most, shared)
+bind(most, m, thread)
+)";
+
+target::Target gpu_of_cuda() {
+  target::Gpu gpu;
+  gpu.arch = "sm_80", gpu.capability = 80;
+  gpu.sms = 100, gpu.warps_per_sm = 64, gpu.blocks_per_sm = 32;
+  gpu.shared_bytes_opt_in = gpu.shared_bytes_per_sm = 160 << 10;
+  gpu.shared_bytes_reserved = 1 << 10;
+  gpu.l2_bytes = 40 << 20;
+  gpu.memory_bandwidth = 1500e9;
+  gpu.ghz = 1.5;
+  return {.name = "cuda", .part = gpu};
+}
+
+target::Target gpu_of_opencl() {
+  target::Gpu gpu;
+  gpu.api = target::GpuApi::kOpenCl;
+  gpu.arch = "small";
+  gpu.sms = 4, gpu.warp = 16, gpu.threads_per_block = 512, gpu.is_cpu = true;
+  gpu.registers_per_sm = 0;
+  gpu.l2_bytes = 1 << 20;
+  gpu.memory_bandwidth = 50e9;
+  return {.name = "opencl", .part = gpu};
+}
+
+struct Machine {
+  target::Target target;
+  int threads;
+};
+struct Task {
+  const char* name;
+  space::Candidate candidate;
+};
+
+std::vector<FingerprintQuery> queries_of(std::span<const Task> tasks,
+                                         std::span<const Machine> machines) {
+  std::vector<FingerprintQuery> queries;
+  for (const Task& task : tasks) {
+    const uint64_t key = compute::task_key(*task.candidate.dag);
+    for (const auto& [target, threads] : machines) {
+      queries.push_back({fmt::format("{} on {}", task.name, target.name),
+                         {&task.candidate, &target, threads, key}});
+    }
+  }
+  return queries;
+}
+
 }  // namespace
 
 const std::vector<FingerprintQuery>& fingerprint_queries() {
-  struct Machine {
-    target::Target target;
-    int threads;
-  };
   static const std::vector<Machine> kMachines = {{with_avx512(), 2}, {with_avx2(), 1}};
-  struct Task {
-    const char* name;
-    space::Candidate candidate;
-  };
   static const std::vector<Task> kTasks = {{"matmul", scheduled(matmul(), kMatmul)},
                                            {"strided", scheduled(matmul(), kStrided)},
                                            {"conv2d", scheduled(convolution(), kConvolution)},
                                            {"im2col", scheduled(convolution(), kIm2col)},
                                            {"winograd", scheduled(convolution(), kWinograd)},
                                            {"softmax", scheduled(softmax(), kSoftmax)}};
-  static const std::vector<FingerprintQuery> kQueries = [] {
-    std::vector<FingerprintQuery> queries;
-    for (const Task& task : kTasks) {
-      const uint64_t key = compute::task_key(*task.candidate.dag);
-      for (const auto& [target, threads] : kMachines) {
-        queries.push_back({fmt::format("{} on {}", task.name, target.name),
-                           {&task.candidate, &target, threads, key}});
-      }
-    }
-    return queries;
-  }();
+  static const std::vector<FingerprintQuery> kQueries = queries_of(kTasks, kMachines);
+  return kQueries;
+}
+
+const std::vector<FingerprintQuery>& gpu_fingerprint_queries() {
+  static const std::vector<Machine> kMachines = {{gpu_of_cuda(), 1}, {gpu_of_opencl(), 1}};
+  static const std::vector<Task> kTasks = {{"matmul", scheduled(matmul(), kGpuTiles)},
+                                           {"points", scheduled(matmul(), kGpuPoints)},
+                                           {"conv2d", scheduled(convolution(), kGpuWindow)},
+                                           {"softmax", scheduled(softmax(), kGpuSoftmax)}};
+  static const std::vector<FingerprintQuery> kQueries = queries_of(kTasks, kMachines);
   return kQueries;
 }
 

@@ -14,7 +14,9 @@ std::vector<std::string> all_parts() {
   std::vector<std::string> inputs;
   for (const InputShape& shape : input_shapes()) inputs.push_back(shape.name);
   std::vector<std::string> parts = fingerprint_parts(inputs);
-  for (const std::string& part : fingerprint_parts(FeatureSet::kStatements)) parts.push_back(part);
+  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kGpu}) {
+    for (const std::string& part : fingerprint_parts(set)) parts.push_back(part);
+  }
   return parts;
 }
 
@@ -25,7 +27,7 @@ std::string scaled(const std::string& text, double factor) {
 }
 
 TEST(fingerprint, of_this_program_is_accepted) {
-  EXPECT_EQ(all_parts().size(), kNumInputs);  // without "head", with "gbdt"
+  EXPECT_EQ(all_parts().size(), kNumInputs + 1);  // without "head", with "gbdt" and "gpu"
   for (const std::string& part : all_parts()) {
     const Status status = check_fingerprint(part, fingerprint(part), "a.model");
     EXPECT_TRUE(status.ok()) << status.message();
@@ -37,10 +39,10 @@ TEST(fingerprint, that_differs_is_refused_by_name) {
   for (const std::string& part : all_parts()) {
     const std::string message =
         check_fingerprint(part, scaled(fingerprint(part), 1.001), "a.model").message();
-    EXPECT_TRUE(
-        message.starts_with("a.model: trained with other features or another analytic "
-                            "measure than this program has (" +
-                            part + " of matmul on avx512: found "))
+    EXPECT_TRUE(message.starts_with(
+        "a.model: trained with other features or another analytic "
+        "measure than this program has (" +
+        part + " of matmul on " + (part == "gpu" ? "cuda" : "avx512") + ": found "))
         << message;
   }
 }
@@ -68,7 +70,8 @@ TEST(fingerprint, looks_at_most_features) {
   for (const FeatureSet set : kTreeFeatures) {
     const std::vector<std::string>& names = candidate_feature_names(set);
     std::vector<bool> seen(names.size());
-    for (const auto& [name, query] : fingerprint_queries()) {
+    const bool gpu = set == FeatureSet::kGpu;
+    for (const auto& [name, query] : gpu ? gpu_fingerprint_queries() : fingerprint_queries()) {
       const std::vector<float> row = candidate_features(query, set).row;
       for (size_t i = 0; i < row.size(); ++i) seen[i] = seen[i] || row[i] != 0;
     }
@@ -77,7 +80,7 @@ TEST(fingerprint, looks_at_most_features) {
     for (size_t i = 0; i < names.size(); ++i) {
       if (!seen[i]) missing += " " + names[i];
     }
-    EXPECT_LE(names.size() - count, set == FeatureSet::kStatements ? 65U : 39U)
+    EXPECT_LE(names.size() - count, set == FeatureSet::kStatements ? 65U : 55U)
         << "not seen:" << missing;
   }
 }

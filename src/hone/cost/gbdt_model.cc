@@ -23,6 +23,7 @@ class GbdtModel : public CostModel {
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
     std::vector<double> seconds, known(queries.size()), learnt(queries.size());
     std::vector<float> rows;
+    for (const Query& query : queries) HONE_RETURN_IF_ERROR(check_device(*query.target));
     for (const Query& query : queries) {
       const CandidateFeatures features = candidate_features(query, pretrained_.features);
       rows.insert(rows.end(), features.row.begin(), features.row.end());
@@ -39,6 +40,7 @@ class GbdtModel : public CostModel {
     if (!learns()) return ok_status();  // what was trained before has to do
     for (const Observation& observation : observations) {
       if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
+      HONE_RETURN_IF_ERROR(check_device(*observation.query.target));
       samples_.push_back(
           make_tree_sample(observation.query, observation.seconds, pretrained_.features));
     }
@@ -56,9 +58,17 @@ class GbdtModel : public CostModel {
   }
 
   [[nodiscard]] bool learns() const override { return boosting_status().ok(); }
+  [[nodiscard]] bool knows(target::Kind kind) const override {
+    return kind == device_kind(pretrained_.features);
+  }
   [[nodiscard]] uint64_t revision() const override { return revision_; }
 
  private:
+  [[nodiscard]] Status check_device(const target::Target& target) const {
+    if (knows(target.kind())) return ok_status();
+    return invalid("cost model '{}' does not know devices like {}", name(), target.name);
+  }
+
   TrainedTrees pretrained_;
   double trust_;
   Trees online_;
@@ -70,7 +80,11 @@ class GbdtModel : public CostModel {
 }  // namespace
 
 std::string_view model_name(FeatureSet features) {
-  return features == FeatureSet::kStatements ? "gbdt" : "combined";
+  switch (features) {
+    case FeatureSet::kStatements: return "gbdt";
+    case FeatureSet::kGpu: return "gpu";
+    default: return "combined";
+  }
 }
 
 std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust) {
@@ -78,7 +92,7 @@ std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust
 }
 
 double trust_in_search(const TrainedTrees& trained) {
-  if (trained.features != FeatureSet::kCombined) return 1;
+  if (trained.features == FeatureSet::kStatements) return 1;
   const auto loss = trained.card.find(kLossNote);
   return loss != trained.card.end() && loss->second == kPairsLoss ? 1 : 0.5;
 }

@@ -24,16 +24,16 @@ struct TrainedTrees {
 inline constexpr const char* kLossNote = "loss";
 inline constexpr const char* kPairsLoss = "pairs";
 
-// Returns "gbdt" for trees over statements, or "combined" for trees that also use the analytic
-// measure, whose value they correct.
+// Returns "gbdt" for trees over statements, "combined" for trees that also use the analytic
+// measure, whose value they correct, or "gpu" for trees that do the same for GPUs.
 [[nodiscard]] std::string_view model_name(FeatureSet features);
 // Makes a model. `trust` is the weight of the trees that were trained beforehand, as an exponent of
 // their factor.
 [[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust = 1);
 // Returns the trust for a search, which takes the best of thousands of predictions, where trees err
-// most in its favour (the optimizer's curse). For trees of "combined" that were fitted to values,
-// half of their correction of the analytic model counts; for those fitted to pairs, all of it.
-// "gbdt" has nothing but its trees.
+// most in its favour (the optimizer's curse). For trees of "combined" and "gpu" that were fitted to
+// values, half of their correction of the analytic model counts; for those fitted to pairs, all of
+// it. "gbdt" has nothing but its trees.
 [[nodiscard]] double trust_in_search(const TrainedTrees& trained);
 
 [[nodiscard]] std::string format(const TrainedTrees& trained);

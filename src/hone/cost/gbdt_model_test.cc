@@ -21,9 +21,11 @@ const target::Target& machine() {
 
 TEST(candidate_features, have_a_name_each) {
   const compute::Dag dag = compute::testing::gemm(48, 32, 64);
-  const space::Candidate candidate = space::default_candidate(dag, machine()).value();
-  const Query query{&candidate, &machine(), 1, 0};
+  const target::Target gpu = target::find("cuda-sm_90a").value();
   for (const FeatureSet set : kTreeFeatures) {
+    const target::Target& target = set == FeatureSet::kGpu ? gpu : machine();
+    const space::Candidate candidate = space::default_candidate(dag, target).value();
+    const Query query{&candidate, &target, 1, 0};
     const CandidateFeatures features = candidate_features(query, set);
     EXPECT_EQ(features.row.size(), candidate_feature_names(set).size());
     for (size_t i = 0; i < features.row.size(); ++i)
@@ -166,6 +168,7 @@ TEST(pretrained, every_named_model_can_be_made) {
   EXPECT_EQ(model_kind("combined-znver5"), "combined");
   EXPECT_EQ(model_kind("my.model"), "my.model");
   EXPECT_EQ(default_model(target::find("aarch64-neon").value()), "analytic");
+  EXPECT_EQ(default_model(target::find("opencl-generic").value()), "gpu");
   const auto nowhere = make_model("nowhere/a.model");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_NE(nowhere.status().message().find("nowhere/a.model"), std::string::npos);

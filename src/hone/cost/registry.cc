@@ -29,6 +29,9 @@ Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
 
 Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
   if (name == "analytic") return ModelWithCard{make_analytic_model()};
+  // No trees of GPUs ship with Hone: it is the analytic model until it has learned.
+  if (name == model_name(FeatureSet::kGpu))
+    return ModelWithCard{make_gbdt_model({.features = FeatureSet::kGpu, .trees = {}})};
   for (const Pretrained& shipped : pretrained_models()) {
     if (name == shipped.name) return make_trained(shipped.text, name, use);
   }
@@ -40,6 +43,14 @@ Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
                  name, fmt::join(model_names(), ", "));
 }
 
+Status check_knows(const CostModel& model, std::string_view name, const target::Target& target) {
+  const target::Kind kind = target.kind();
+  if (model.knows(kind)) return ok_status();
+  const bool gpu = kind == target::Kind::kGpu;
+  return error(Code::kUnsupported, "cost model '{}' knows {} only, expected {} for device {}", name,
+               gpu ? "CPUs" : "GPUs", gpu ? "gpu or analytic" : "one of CPUs", target.name);
+}
+
 std::string_view model_kind(std::string_view name) {
   for (const Pretrained& shipped : pretrained_models()) {
     if (name == shipped.name) return model_name(shipped.features);
@@ -48,7 +59,7 @@ std::string_view model_kind(std::string_view name) {
 }
 
 std::string default_model(const target::Target& target) {
-  if (target.kind() != target::Kind::kCpu) return "analytic";
+  if (target.kind() == target::Kind::kGpu) return std::string(model_name(FeatureSet::kGpu));
   const target::Cpu& cpu = target.cpu();
   const bool known = cpu.triple.starts_with("x86_64") && cpu.vector_bytes >= 32;
   if (!known) return "analytic";
@@ -64,7 +75,7 @@ bool is_model_file(std::string_view name) {
 }
 
 std::vector<std::string> model_names() {
-  std::vector<std::string> names = {"analytic"};
+  std::vector<std::string> names = {"analytic", std::string(model_name(FeatureSet::kGpu))};
   for (const Pretrained& shipped : pretrained_models()) names.emplace_back(shipped.name);
   return names;
 }

@@ -27,8 +27,12 @@ struct ModelWithCard {
 };
 [[nodiscard]] Result<ModelWithCard> make_model_with_card(std::string_view name,
                                                          Use use = Use::kSearch);
+// Returns an error if a model of this name does not know devices of the target's kind.
+[[nodiscard]] Status check_knows(const CostModel& model, std::string_view name,
+                                 const target::Target& target);
 // Returns the model that is used by default: "combined-znver5" or the like if trees were trained on
-// the same processor; "combined" if its trees were trained on the instruction set; else "analytic".
+// the same processor; "combined" if its trees were trained on the instruction set; "gpu" for a GPU;
+// else "analytic".
 [[nodiscard]] std::string default_model(const target::Target& target);
 // Returns "combined" for trees that ship for one processor, and the name itself for others.
 [[nodiscard]] std::string_view model_kind(std::string_view name);

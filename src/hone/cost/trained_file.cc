@@ -8,6 +8,7 @@
 
 #include "hone/cost/fingerprint.h"
 #include "hone/cost/gbdt_model.h"
+#include "hone/cost/gpu_features.h"
 
 namespace hone::cost {
 namespace {
@@ -27,7 +28,7 @@ std::string_view next_line(std::string_view& text) {
 
 std::string features_line(FeatureSet features) {
   return fmt::format("features {} of version {}", candidate_feature_names(features).size(),
-                     kCandidateFeatureVersion);
+                     features == FeatureSet::kGpu ? kGpuFeatureVersion : kCandidateFeatureVersion);
 }
 
 std::string fingerprint_start(std::string_view part) {
@@ -67,7 +68,7 @@ Result<FeatureSet> parse_kind(std::string_view line, std::string_view name) {
   for (const FeatureSet set : kTreeFeatures) {
     if (line == fmt::format("kind {}", model_name(set))) return set;
   }
-  return invalid("{}: found '{}', expected kind gbdt or combined", name, line);
+  return invalid("{}: found '{}', expected kind gbdt, combined or gpu", name, line);
 }
 
 Status check_part(std::string_view line, std::string_view part, std::string_view name) {

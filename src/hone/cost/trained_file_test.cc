@@ -25,7 +25,7 @@ TEST(trained_file, says_what_was_expected) {
   EXPECT_EQ(message(good), "parsed");
   EXPECT_EQ(message("{}\n"), "a.model: no cost model, expected the first line 'hone cost model 2'");
   EXPECT_EQ(message(replaced(good, "kind gbdt", "kind tree")),
-            "a.model: found 'kind tree', expected kind gbdt or combined");
+            "a.model: found 'kind tree', expected kind gbdt, combined or gpu");
   const size_t count = candidate_feature_names(FeatureSet::kStatements).size();
   const std::string features =
       fmt::format("features {} of version {}", count, kCandidateFeatureVersion);

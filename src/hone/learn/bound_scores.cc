@@ -3,10 +3,36 @@
 #include <algorithm>
 
 #include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/gpu_measure.h"
 
 namespace hone::learn {
 
+namespace {
+
+BoundScores shares(double memory, double core) {
+  const double all = memory + core;
+  if (all <= 0) return {0, 1};
+  return {memory / all, core / all};
+}
+
+BoundScores static_bounds_of_gpu(const cost::Query& query) {
+  const space::Candidate& candidate = *query.candidate;
+  const target::Gpu& gpu = query.target->gpu();
+  double memory = 0, core = 0;
+  for (const analysis::GpuRootMeasure& root :
+       analysis::measure_gpu(candidate.state, candidate.bounds, gpu).roots) {
+    if (root.resident_blocks < 1) continue;
+    const analysis::GpuTimes times = root.times(gpu);
+    memory += times.l2 + times.memory;
+    core += times.arithmetic + times.units;
+  }
+  return shares(memory, core);
+}
+
+}  // namespace
+
 BoundScores static_bounds(const cost::Query& query) {
+  if (query.target->kind() == target::Kind::kGpu) return static_bounds_of_gpu(query);
   const space::Candidate& candidate = *query.candidate;
   const analysis::CpuMeasure measure =
       analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads);
@@ -16,9 +42,7 @@ BoundScores static_bounds(const cost::Query& query) {
     core += share * root.compute_cycles;
     for (const double cycles : root.level_cycles) memory += share * cycles;
   }
-  const double all = memory + core;
-  if (all <= 0) return {0, 1};
-  return {memory / all, core / all};
+  return shares(memory, core);
 }
 
 BoundScores bound_scores(const cost::Query& query, const std::optional<BoundScores>& counted) {

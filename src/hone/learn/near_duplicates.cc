@@ -98,12 +98,20 @@ std::vector<int> near_duplicates(std::span<const schedule::Steps> schedules,
   return result;
 }
 
+// Returns whether a schedule is for GPUs.
+static bool has_threads(const schedule::Steps& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::Bind>(step);
+  });
+}
+
 std::map<uint64_t, uint64_t> duplicate_groups(std::span<const TaskTrials* const> tasks) {
   std::vector<schedule::Steps> schedules;
   std::vector<uint64_t> hashes;
   std::vector<std::vector<float>> features;
   std::set<uint64_t> seen;
-  const target::Target target;  // any: only equality counts
+  // Any devices: only equality counts.
+  const target::Target cpu, gpu = {.name = "", .part = target::Gpu()};
   for (const TaskTrials* task : tasks) {
     for (const MeasuredSteps& trial : task->trials) {
       const uint64_t hash = schedule::hash(trial.steps);
@@ -113,11 +121,17 @@ std::map<uint64_t, uint64_t> duplicate_groups(std::span<const TaskTrials* const>
       features.emplace_back();
       const Result<space::Candidate> candidate = space::make_candidate(*task->dag, trial.steps);
       if (!candidate.ok()) continue;
-      const cost::Query query = {&*candidate, &target, 1, task->key};
-      for (const auto set : {cost::FeatureSet::kStatements, cost::FeatureSet::kMeasure}) {
-        const std::vector<float> row = cost::candidate_features(query, set).row;
+      const auto append = [&](const target::Target& target, cost::FeatureSet set) {
+        const std::vector<float> row =
+            cost::candidate_features({&*candidate, &target, 1, task->key}, set).row;
         features.back().insert(features.back().end(), row.begin(), row.end());
+      };
+      if (has_threads(trial.steps)) {
+        append(gpu, cost::FeatureSet::kGpu);
+        continue;
       }
+      append(cpu, cost::FeatureSet::kStatements);
+      append(cpu, cost::FeatureSet::kMeasure);
     }
   }
   const std::vector<int> groups = near_duplicates(schedules, features);

@@ -59,6 +59,7 @@ class Sampling {
   [[nodiscard]] Result<std::optional<Turn>> prepare();
   [[nodiscard]] Status fill(Turn& turn);
   void build_next(Turn& turn, size_t index) const;
+  void build_some(Turn& turn, size_t most);
   void build_all(Turn& turn);
   [[nodiscard]] Status measure(Turn& turn, Turn* next);
   Result<bool> time_chunk(const Turn& turn, size_t slot, std::span<const Candidate* const> chunk,
@@ -153,13 +154,18 @@ void Sampling::build_next(Turn& turn, size_t index) const {
         *turn.operands);
 }
 
+// The next of those that are not built yet.
+void Sampling::build_some(Turn& turn, size_t most) {
+  const size_t first = turn.built;
+  turn.built = std::min(first + most, turn.candidates.size() + 1);
+  pool_.parallel_for(static_cast<int64_t>(turn.built - first),
+                     [&](int64_t i) { build_next(turn, first + static_cast<size_t>(i)); });
+}
+
 // What is not built yet.
 void Sampling::build_all(Turn& turn) {
   const double start = clock_.now_seconds();
-  const size_t first = turn.built;
-  turn.built = turn.candidates.size() + 1;
-  pool_.parallel_for(static_cast<int64_t>(turn.built - first),
-                     [&](int64_t i) { build_next(turn, first + static_cast<size_t>(i)); });
+  build_some(turn, turn.candidates.size() + 1);
   result_.compile_seconds += clock_.now_seconds() - start;
 }
 
@@ -181,15 +187,18 @@ measure::Job Sampling::job_of(const Turn& turn, const Candidate& candidate, size
   return job;
 }
 
-// While kernels leave a core alone, it compiles the next turn's.
+// While kernels leave cores alone, these compile the next turn's.
 Result<std::vector<measure::Measurement>> Sampling::run_jobs(std::vector<measure::Job> jobs,
                                                              int threads, Turn* next) {
   HONE_RETURN_IF_ERROR(options_.runner->submit(std::move(jobs)));
-  if (threads >= cores() || next == nullptr) return options_.runner->collect();
+  const target::Target& target = *options_.devices[0].target;
+  const bool gpu = target.kind() == target::Kind::kGpu;
+  if (threads >= cores() || next == nullptr || (gpu && target.gpu().is_cpu))
+    return options_.runner->collect();
   auto answers = std::async(std::launch::async, [this] { return options_.runner->collect(); });
   while (next->built < next->candidates.size() + 1 &&
          answers.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-    build_next(*next, next->built++);
+    build_some(*next, gpu ? static_cast<size_t>(cores() - threads) : 1);
   return answers.get();
 }
 

@@ -19,14 +19,6 @@ Result<CostModelPtr> make_cost(const std::string& name, const std::string& adapt
   return CostModelPtr(std::move(model));
 }
 
-// The other models read features of code for CPUs.
-Status check_cost(const std::string& name, const target::Target& target) {
-  if (target.kind() == target::Kind::kCpu || name == "analytic") return ok_status();
-  return error(Code::kUnsupported,
-               "cost model '{}' knows CPUs only, expected analytic for device {}", name,
-               target.name);
-}
-
 // A store that only exists by default may be missing.
 Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
   std::string where = options.records.db;
@@ -83,13 +75,13 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
   };
   const std::string cost = full_name(options.advanced.cost);
   const std::string guide = more.guide.empty() ? cost : full_name(more.guide);
-  HONE_RETURN_IF_ERROR(check_cost(cost, target));
-  HONE_RETURN_IF_ERROR(check_cost(guide, target));
   HONE_ASSIGN_OR_RETURN(CostModelPtr made_guide, make_cost(guide, more.adapt, options));
   CostModelPtr made_cost = made_guide;
   if (cost != guide) {
     HONE_ASSIGN_OR_RETURN(made_cost, make_cost(cost, "none", options));
   }
+  HONE_RETURN_IF_ERROR(cost::check_knows(*made_cost, cost, target));
+  HONE_RETURN_IF_ERROR(cost::check_knows(*made_guide, guide, target));
   std::unique_ptr<Session> session(new Session(options, std::move(target)));
   session->cost_ = std::move(made_cost);
   session->guide_ = std::move(made_guide);

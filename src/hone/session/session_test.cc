@@ -62,14 +62,19 @@ TEST(Session, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) 
   EXPECT_NE(message({.adapt = "head"}).find("gbdt"), std::string::npos);  // trees do not adapt
 }
 
-TEST(Session, cost_models_that_know_cpus_only_are_refused_for_gpus) {
+TEST(Session, cost_models_are_refused_for_devices_that_they_do_not_know) {
   CompileOptions options = without_store();
   options.target.device = "opencl-generic";
-  EXPECT_EQ(Session::open(options).value()->cost()->name(), "analytic");
+  EXPECT_EQ(Session::open(options).value()->cost()->name(), "gpu");
   EXPECT_EQ(Session::open(options, {.guide = "combined"}).status().message(),
-            "cost model 'combined' knows CPUs only, expected analytic for device opencl-generic");
+            "cost model 'combined' knows CPUs only, expected gpu or analytic for device "
+            "opencl-generic");
   options.advanced.cost = "gbdt";
   EXPECT_FALSE(Session::open(options).ok());
+  options = without_store();
+  options.advanced.cost = "gpu";
+  EXPECT_EQ(Session::open(options).status().message(),
+            "cost model 'gpu' knows GPUs only, expected one of CPUs for device host");
 }
 
 TEST(Session, a_store_is_made_only_for_who_writes_to_it) {

@@ -83,13 +83,18 @@ Result<Gpu> cuda_of(const runtime::DeviceProperties& p) {
   return gpu;
 }
 
-Result<Gpu> ask_driver(const Gpu& wanted) {
+Result<runtime::DeviceProperties> properties_of(const Gpu& wanted) {
   std::string message(runtime::kDeviceErrorBytes, '\0');
   runtime::DeviceProperties properties;
   const runtime::DeviceKind kind = driver_kind(wanted);
   const int index = runtime::device_find(kind, driver_name(wanted).c_str(), message.data());
   if (index < 0 || !runtime::device_describe(kind, index, properties, message.data()))
     return Status(Code::kUnsupported, message.c_str());
+  return properties;
+}
+
+Result<Gpu> ask_driver(const Gpu& wanted) {
+  HONE_ASSIGN_OR_RETURN(const runtime::DeviceProperties properties, properties_of(wanted));
   return gpu_of(properties);
 }
 
@@ -150,6 +155,11 @@ Result<Gpu> detect_gpu(GpuApi api) {
 
 runtime::DeviceKind driver_kind(const Gpu& gpu) {
   return gpu.api == GpuApi::kCuda ? runtime::DeviceKind::kCuda : runtime::DeviceKind::kOpenCl;
+}
+
+Result<std::string> driver_product(const Gpu& gpu) {
+  HONE_ASSIGN_OR_RETURN(const runtime::DeviceProperties properties, properties_of(gpu));
+  return std::string(properties.name);
 }
 
 std::string driver_name(const Gpu& gpu) {

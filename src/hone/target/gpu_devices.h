@@ -24,6 +24,8 @@ namespace hone::target {
 // platform's by which the driver finds it; empty for the first of the kind.
 [[nodiscard]] runtime::DeviceKind driver_kind(const Gpu& gpu);
 [[nodiscard]] std::string driver_name(const Gpu& gpu);
+// Returns what the driver calls the device of this machine that a description means.
+[[nodiscard]] Result<std::string> driver_product(const Gpu& gpu);
 // Returns the GPU of this machine that a description means, as its driver describes it.
 [[nodiscard]] Result<Gpu> detect_gpu(const Gpu& described);
 // Returns the GPU that a driver describes: what it does not say is that of the described GPU which

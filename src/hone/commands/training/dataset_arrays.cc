@@ -9,6 +9,7 @@
 #include <set>
 
 #include "hone/base/hash.h"
+#include "hone/base/log.h"
 #include "hone/commands/training/training_data.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/db/record_arrays.h"
@@ -199,7 +200,11 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const learn::Dataset> 
   Rows rows;
   for (const learn::Dataset& dataset : datasets) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::of_key(dataset.device));
-    HONE_RETURN_IF_ERROR(check_has_features(target));
+    if (target.kind() == target::Kind::kGpu) {
+      log_warning("device {} has no rows of features here, which are of CPUs; its records are kept",
+                  dataset.device);
+      continue;
+    }
     HONE_RETURN_IF_ERROR(rows.add(dataset, target));
   }
   rows.meta["space_version"] = kScheduleVersion;

@@ -39,14 +39,14 @@ Result<Judged> choose_model(const EvaluateOptions& options, learn::Split split) 
   }
   // What is trained anew is of a kind, not of a processor.
   if (by_file || split != learn::Split::kNone) judged.name = cost::model_kind(judged.name);
-  const bool trees = judged.name == "gbdt" || judged.name == "combined";
+  const bool trees = tree_features(judged.name).ok();
   const bool learns = by_file ? trees : split != learn::Split::kNone && judged.name != "analytic";
   judged.trains = learns && options.replay.empty();
   HONE_ASSIGN_OR_RETURN(judged.boosting.library, parse_booster(options.booster));
   if (judged.trains) {
     if (!trees) {
       return invalid(
-          "cost model '{}' cannot be trained here, expected gbdt or combined (a trained file is "
+          "cost model '{}' cannot be trained here, expected gbdt, combined or gpu (a trained file is "
           "judged as it is, without --split)",
           judged.name);
     }
@@ -128,6 +128,11 @@ Result<Evaluation> evaluate(const EvaluateOptions& options) {
   HONE_ASSIGN_OR_RETURN(Judged judged, choose_model(options, split));
   MeasuredStore store(options.db);
   HONE_ASSIGN_OR_RETURN(MeasuredData data, store.load(options.device));
+  if (judged.known.model)
+    HONE_RETURN_IF_ERROR(cost::check_knows(*judged.known.model, judged.name, data.target));
+  if (judged.trains)
+    HONE_RETURN_IF_ERROR(check_kind(data.target, cost::device_kind(judged.features),
+                                    fmt::format("--cost {}", judged.name)));
   learn::Judging judging = {
       .networks = {}, .schedules = options.schedules, .on_task = options.on_task};
   std::set<std::string> files;

@@ -182,6 +182,30 @@ class Collector {
   std::unordered_map<uint64_t, size_t> place_;  // in found_.tasks, by key
 };
 
+Result<std::vector<target::Target>> measured_targets(const DatasetOptions& options,
+                                                     const machine::Machine& machine) {
+  std::vector<target::Target> targets;
+  for (const std::string& name : options.devices) {
+    HONE_ASSIGN_OR_RETURN(target::Target target, machine.find_measurable(name));
+    if (target.kind() == target::Kind::kGpu && options.devices.size() > 1)
+      return invalid("{} and other devices, expected a GPU alone", name);
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+// One thread of the host drives a GPU.
+Result<std::vector<int>> numbers_of_threads(const DatasetOptions& options,
+                                            const target::Target& target) {
+  const int cores = target.kind() == target::Kind::kCpu ? target.cpu().cores : 1;
+  if (options.threads.empty()) return cores > 1 ? std::vector{1, cores} : std::vector{1};
+  for (const int threads : options.threads) {
+    if (threads < 1 || threads > cores)
+      return invalid("{} threads, but this machine has {} cores", threads, cores);
+  }
+  return options.threads;
+}
+
 }  // namespace
 
 Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
@@ -189,7 +213,6 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
   if (options.devices.empty()) return invalid("no device is named, expected one or more");
   HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
-  HONE_RETURN_IF_ERROR(check_has_features(target));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
@@ -229,22 +252,12 @@ Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOpti
     return invalid("{} tasks for {} devices, expected one or more of each", tasks.tasks.size(),
                    options.devices.size());
   const machine::Machine& machine = machine_of(options);
-  std::vector<target::Target> targets;
-  targets.reserve(options.devices.size());  // sampled devices point into it
+  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets,
+                        measured_targets(options, machine));
   search::SampleOptions sample;
-  for (const std::string& name : options.devices) {
-    HONE_ASSIGN_OR_RETURN(target::Target target, machine.find_measurable(name));
-    HONE_RETURN_IF_ERROR(check_has_features(target));
-    targets.push_back(std::move(target));
-    sample.devices.push_back({&targets.back(), target::device_key(targets.back())});
-  }
-  const int cores = targets[0].cpu().cores;
-  sample.threads = options.threads;
-  if (sample.threads.empty()) sample.threads = cores > 1 ? std::vector{1, cores} : std::vector{1};
-  for (const int threads : sample.threads) {
-    if (threads < 1 || threads > cores)
-      return invalid("{} threads, but this machine has {} cores", threads, cores);
-  }
+  for (const target::Target& target : targets)
+    sample.devices.push_back({&target, target::device_key(target)});
+  HONE_ASSIGN_OR_RETURN(sample.threads, numbers_of_threads(options, targets[0]));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store(options.db));
   const double deadline = real_clock().now_seconds() + options.budget_seconds;
@@ -276,7 +289,7 @@ Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOpti
   sample.task_seconds = options.task_seconds;
   sample.tolerance = options.tolerance;
   sample.own_cache_bytes = own_cache_bytes(targets[0]);
-  sample.count_bounds = true;
+  sample.count_bounds = targets[0].kind() == target::Kind::kCpu;
   sample.runner = runner.get();
   sample.store = store.get();
   sample.deadline = deadline;

@@ -88,8 +88,8 @@ Status check_name(const std::string& output, const char* ending) {
 }
 
 Result<TrainSummary> train_trees(const std::string& output, const TrainOptions& options) {
-  const std::string kind = options.cost.empty() ? "combined" : options.cost;
-  HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_features(kind));
+  HONE_ASSIGN_OR_RETURN(cost::FeatureSet features,
+                        tree_features(options.cost.empty() ? "combined" : options.cost));
   cost::BoostOptions boosting;
   HONE_ASSIGN_OR_RETURN(boosting.library, parse_booster(options.booster));
   std::optional<cost::TrainedTrees> known;
@@ -106,6 +106,13 @@ Result<TrainSummary> train_trees(const std::string& output, const TrainOptions& 
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<MeasuredData> data, load(options));
+  if (known) features = known->features;
+  if (options.cost.empty() && !known && data[0].target.kind() == target::Kind::kGpu)
+    features = cost::FeatureSet::kGpu;
+  for (const MeasuredData& device : data) {
+    HONE_RETURN_IF_ERROR(check_kind(device.target, cost::device_kind(features),
+                                    fmt::format("--cost {}", cost::model_name(features))));
+  }
   if (options.data.tasks > 0) {
     std::vector<learn::Dataset*> all;
     for (MeasuredData& device : data) all.push_back(&device.dataset);
@@ -145,7 +152,7 @@ Result<TrainSummary> train(const std::string& output, const TrainOptions& option
   const bool from_trees = options.from.ends_with(".model");
   const bool names_net = cost::net::find_family(options.cost).ok();
   if (from_trees && names_net) {
-    return invalid("--cost: {} has trees, expected gbdt or combined, or no --cost, not {}",
+    return invalid("--cost: {} has trees, expected gbdt, combined or gpu, or no --cost, not {}",
                    options.from, options.cost);
   }
   if (!names_net && (options.from.empty() || from_trees)) return train_trees(output, options);
@@ -156,6 +163,8 @@ Result<TrainSummary> train(const std::string& output, const TrainOptions& option
   if (!options.net.resume && file_exists(state))
     return invalid("{}: left by an interrupted training; go on with --resume, or remove it", state);
   HONE_ASSIGN_OR_RETURN(const std::vector<MeasuredData> data, load(options));
+  for (const MeasuredData& device : data)
+    HONE_RETURN_IF_ERROR(check_kind(device.target, target::Kind::kCpu, "a neural net"));
   return train_net(output, data, options);
 }
 

@@ -30,14 +30,14 @@ Result<target::Target> measured_target(std::string_view text) {
   const Result<target::Target> named = target::find(name);
   Result<target::Target> by_key = named.ok() ? named : target::of_key(name);
   if (!by_key.ok()) return named;
-  HONE_RETURN_IF_ERROR(check_has_features(*by_key));
   return by_key;
 }
 
-Status check_has_features(const target::Target& target) {
-  if (target.kind() == target::Kind::kCpu) return ok_status();
-  return error(Code::kUnsupported, "device {} is a GPU, expected a CPU: cost models know no others",
-               target.name);
+Status check_kind(const target::Target& target, target::Kind expected, std::string_view what) {
+  if (target.kind() == expected) return ok_status();
+  const bool gpu = target.kind() == target::Kind::kGpu;
+  return error(Code::kUnsupported, "device {} is a {}, expected a {}: {} knows no others",
+               target.name, gpu ? "GPU" : "CPU", gpu ? "CPU" : "GPU", what);
 }
 
 std::string MeasuredDevice::text() const {
@@ -112,19 +112,11 @@ Result<MeasuredData> MeasuredStore::load(const std::string& device) {
 Result<std::vector<learn::Dataset>> MeasuredStore::load_all_devices() {
   HONE_ASSIGN_OR_RETURN(db::TrialStore* const store, open());
   std::vector<learn::Dataset> datasets, unusable;
-  std::vector<std::string> gpus;
   for (const std::string& device : contents_.devices) {
-    const Result<target::Target> target = target::of_key(device);
-    if (target.ok() && !check_has_features(*target).ok()) {
-      gpus.push_back(device);
-      continue;
-    }
     HONE_ASSIGN_OR_RETURN(learn::Dataset dataset,
                           learn::load_dataset(*store, device, 2, kScheduleVersion, 0, &contents_));
     (dataset.tasks.empty() ? unusable : datasets).push_back(std::move(dataset));
   }
-  for (const std::string& device : gpus)
-    log_warning("device {} is left out: it is a GPU, and cost models know CPUs only", device);
   if (datasets.empty()) {
     return invalid("{}: no task with two measured schedules of space version {}; it has {}",
                    db::store_name(db_), kScheduleVersion,
@@ -171,7 +163,7 @@ Result<cost::FeatureSet> tree_features(const std::string& kind) {
   for (const auto set : cost::kTreeFeatures) {
     if (kind == cost::model_name(set)) return set;
   }
-  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, {}", kind,
+  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, gpu, {}", kind,
                  fmt::join(cost::net::family_names(), ", "));
 }
 

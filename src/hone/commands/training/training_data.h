@@ -28,8 +28,9 @@ struct MeasuredDevice {
                                                            std::string_view text);
 // Returns the target that such a text names.
 [[nodiscard]] Result<target::Target> measured_target(std::string_view text);
-// Returns an error for a device of which cost models compute no features.
-[[nodiscard]] Status check_has_features(const target::Target& target);
+// Returns an error for a device of another kind than `what`, a model or file, is about.
+[[nodiscard]] Status check_kind(const target::Target& target, target::Kind expected,
+                                std::string_view what);
 
 struct MeasuredData {
   target::Target target;
@@ -66,7 +67,7 @@ class MeasuredStore {
 // `devices`.
 [[nodiscard]] Status check_networks(std::string_view option, const std::vector<std::string>& names,
                                     const std::set<std::string>& known, std::string_view devices);
-// Returns the features of trees by the name of their kind, "gbdt" or "combined".
+// Returns the features of trees by the name of their kind: "gbdt", "combined" or "gpu".
 [[nodiscard]] Result<cost::FeatureSet> tree_features(const std::string& kind);
 // Returns a library that fits trees by its name; empty: the usual one.
 [[nodiscard]] Result<cost::TreeLibrary> parse_booster(const std::string& name);

@@ -2,6 +2,8 @@
 // code, collects the name of each number.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <span>
 #include <string>
@@ -17,6 +19,11 @@ class RowWriter {
   explicit RowWriter(std::vector<std::string>& names) : names_(&names) {}
 
   [[nodiscard]] bool names_only() const { return names_ != nullptr; }
+  // Returns a name with an index or the like; numbers of a row need none.
+  template <typename... Args>
+  [[nodiscard]] std::string name(fmt::format_string<Args...> text, Args&&... args) const {
+    return names_only() ? fmt::format(text, std::forward<Args>(args)...) : std::string();
+  }
   void plain(std::string_view name, double value) {
     if (names_ != nullptr) {
       names_->emplace_back(name);
