@@ -7,6 +7,7 @@
 #include "hone/ir/parser.h"
 #include "hone/ir/passes/partition_loops.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 #include "hone/ir/verifier.h"
 
@@ -15,7 +16,8 @@
 namespace hone::fuzz {
 
 std::string make_input(Rng& rng) {
-  std::string text = ir::print(ir::random_program(rng.next()));
+  std::string text = ir::print(rng.chance(0.5) ? ir::random_program(rng.next())
+                                               : ir::random_gpu_program(rng.next()));
   for (int64_t n = rng.between(0, 3); n > 0 && !text.empty(); --n) {
     const auto size = static_cast<int64_t>(text.size());
     const auto at = static_cast<size_t>(rng.below(size));
@@ -55,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   std::vector<Tensor> args = ir::random_arguments(*p, 1);
   (void)ir::run(*p, args, {.max_operations = 100'000});
+  (void)ir::run(*p, args, {.max_operations = 100'000, .check_races = true});
   const ir::Program split = ir::partition_loops(*p);
   HONE_ASSERT(ir::verify(split).ok(), "a pass made an invalid program");
   return 0;

@@ -1,6 +1,5 @@
 // Models on devices: by OpenCL on PoCL, and by CUDA where there is a driver (also the one of
 // runtime/device/fake_cuda.cc).
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,71 +7,15 @@
 #include <algorithm>
 #include <thread>
 
-#include "hone/artifact/device_testing.h"
-#include "hone/artifact/loaded_library_testing.h"
+#include "hone/artifact/device_library_testing.h"
 #include "hone/base/file_testing.h"
 #include "hone/model.h"
 #include "hone/runtime/device/device_testing.h"
-#include "hone/runtime/hone_model.h"
 
 namespace hone::artifact {
 namespace {
 
 using namespace testing;  // NOLINT: the model and what it computes
-
-std::string no_device(DeviceKind kind) {
-  char message[runtime::kDeviceErrorBytes];
-  return runtime::device_count(kind, message) > 0 ? "" : message;
-}
-
-// The graphs that the fake driver has launched; -1 with a real one.
-int graph_launches() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return -1;
-  const auto count = reinterpret_cast<int (*)()>(dlsym(driver, "fake_graph_launches"));
-  return count == nullptr ? -1 : count();
-}
-
-// A library of the model above, loaded, and its functions.
-class Library : public LoadedLibrary {
- public:
-  explicit Library(const ArtifactSpec& spec) : LoadedLibrary(spec) {
-    find("hone_model_create", create);
-    find("hone_model_create_with", create_with);
-    find("hone_model_destroy", destroy);
-    find("hone_model_run", run);
-    find("hone_model_run_device", run_device);
-    find("hone_model_device", device);
-    find("hone_model_device_bytes", device_bytes);
-    find("hone_model_output_shape", output_shape);
-    find("hone_model_last_error", last_error);
-    find("hone_model_profile", profile);
-    find("hone_model_step_seconds", step_seconds);
-    find("hone_model_num_threads", num_threads);
-  }
-  [[nodiscard]] std::string bytes() const { return read_file(path()); }
-
-  // The model's error for these options, or "".
-  std::string create_error(const hone_model_options& options) const {
-    hone_model* model = nullptr;
-    if (create_with(&model, &options) != 0) return last_error(nullptr);
-    destroy(model);
-    return "";
-  }
-
-  decltype(&hone_model_create) create = nullptr;
-  decltype(&hone_model_create_with) create_with = nullptr;
-  decltype(&hone_model_destroy) destroy = nullptr;
-  decltype(&hone_model_run) run = nullptr;
-  decltype(&hone_model_run_device) run_device = nullptr;
-  decltype(&hone_model_device) device = nullptr;
-  decltype(&hone_model_device_bytes) device_bytes = nullptr;
-  decltype(&hone_model_output_shape) output_shape = nullptr;
-  decltype(&hone_model_last_error) last_error = nullptr;
-  decltype(&hone_model_profile) profile = nullptr;
-  decltype(&hone_model_step_seconds) step_seconds = nullptr;
-  decltype(&hone_model_num_threads) num_threads = nullptr;
-};
 
 // Runs on host arrays and compares; the arrays lie at an address that is not aligned.
 void expect_right(const Library& library, hone_model* model, float seed, bool host) {
@@ -461,33 +404,25 @@ TEST(device_models, say_that_there_is_no_driver) {
 }
 
 TEST(device_models, that_cannot_start_say_why) {
-  const auto create_error = [](ArtifactSpec spec) {
-    const Library library(spec);
-    hone_model_options options = {};
-    options.size = sizeof options;
-    return library.create_error(options);
-  };
   const std::string kernels = read_file(test_file(HONE_TEST_KERNELS));
   ArtifactSpec spec = device_spec(DeviceKind::kOpenCl, false, kernels);
   spec.device_name = "no such device";
-  EXPECT_NE(create_error(spec).find("is named 'no such device'"), std::string::npos)
-      << create_error(spec);
+  EXPECT_NE(error_of(spec).find("is named 'no such device'"), std::string::npos) << error_of(spec);
   spec = device_spec(DeviceKind::kOpenCl, false, kernels);
   spec.executables[0] =
       gpu_executable(DeviceKind::kOpenCl, "kernel void scale() { x; }", {"scale"});
-  EXPECT_NE(create_error(spec).find("use of undeclared identifier"), std::string::npos)
-      << create_error(spec);
+  EXPECT_NE(error_of(spec).find("use of undeclared identifier"), std::string::npos)
+      << error_of(spec);
   spec.executables[0] = gpu_executable(DeviceKind::kCuda, ptx_scale(), {"scale"});
-  EXPECT_EQ(create_error(spec).find("the code is for PTX of sm_52, which"), 0U)
-      << create_error(spec);
+  EXPECT_EQ(error_of(spec).find("the code is for PTX of sm_52, which"), 0U) << error_of(spec);
   spec = device_spec(DeviceKind::kOpenCl, false, kernels);
   spec.executables[1].entries[0].threads = 1 << 20;
-  EXPECT_NE(create_error(spec).find("kernel pad has blocks of 1048576 threads"), std::string::npos)
-      << create_error(spec);
+  EXPECT_NE(error_of(spec).find("kernel pad has blocks of 1048576 threads"), std::string::npos)
+      << error_of(spec);
   spec = device_spec(DeviceKind::kOpenCl, false, kernels);
   spec.arena_bytes = int64_t{1} << 45;
-  EXPECT_NE(create_error(spec).find("no buffers of 35184372088832 bytes"), std::string::npos)
-      << create_error(spec);
+  EXPECT_NE(error_of(spec).find("no buffers of 35184372088832 bytes"), std::string::npos)
+      << error_of(spec);
 }
 
 TEST(device_models, for_the_host_are_linked_without_devices) {

@@ -100,9 +100,29 @@ bool is_own_process(DeviceModel& self) {
 }
 
 // Copies of a run that failed may still be under way, to and from arrays that the caller frees.
-int settled(DeviceModel& self, int result) {
+int wait_after_failure(DeviceModel& self, int result) {
   if (result != 0) (void)device_synchronize(*self.device);
   return result;
+}
+
+// Makes the error of the device that of the model, with the name of the array. Returns false.
+bool refuse_array(DeviceModel& self, int tensor) {
+  const PlanHeader& plan = *self.model->plan;
+  say(self.model->error, "%s '%s': %s",
+      tensor < static_cast<int>(plan.num_inputs) ? "input" : "output",
+      plan_string(plan, tensor_at(plan, tensor).name), device_error(*self.device));
+  return false;
+}
+
+bool are_of_host(DeviceModel& self, const void* const* inputs, void* const* outputs) {
+  const PlanHeader& plan = *self.model->plan;
+  const int num_inputs = static_cast<int>(plan.num_inputs);
+  for (int i = 0; i < num_tensors(plan); ++i) {
+    const void* pointer = i < num_inputs ? inputs[i] : outputs[i - num_inputs];
+    if (tensor_at(plan, i).bytes > 0 && !device_check_host_pointer(*self.device, pointer))
+      return refuse_array(self, i);
+  }
+  return true;
 }
 
 int run_with_copies(DeviceModel& self, const void* const* inputs, void* const* outputs) {
@@ -129,12 +149,7 @@ bool place_array(DeviceModel& self, int tensor, const void* pointer, DeviceArgum
   const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
   out = self.own_arrays[tensor];
   if (what.bytes == 0) return true;
-  if (!device_check_pointer(*self.device, pointer)) {
-    say(self.model->error, "%s '%s': %s",
-        tensor < static_cast<int>(self.model->plan->num_inputs) ? "input" : "output",
-        plan_string(*self.model->plan, what.name), device_error(*self.device));
-    return false;
-  }
+  if (!device_check_pointer(*self.device, pointer)) return refuse_array(self, tensor);
   if (address % kBufferAlignment == 0) out = {address, 0};
   return true;
 }
@@ -179,7 +194,8 @@ int run_in_stream(DeviceModel& self, const void* const* inputs, void* const* out
 
 int run_from_host(DeviceModel& self, const void* const* inputs, void* const* outputs) {
   const FloatMode mode;
-  return is_own_process(self) ? settled(self, run_with_copies(self, inputs, outputs)) : 1;
+  if (!is_own_process(self) || !are_of_host(self, inputs, outputs)) return 1;
+  return wait_after_failure(self, run_with_copies(self, inputs, outputs));
 }
 
 int run_on_device(DeviceModel& self, const void* const* inputs, void* const* outputs,
@@ -196,7 +212,7 @@ int run_on_device(DeviceModel& self, const void* const* inputs, void* const* out
   for (int i = 0; i < num_inputs + num_outputs; ++i)
     if (!place_array(self, i, i < num_inputs ? inputs[i] : outputs[i - num_inputs], self.given[i]))
       return 1;
-  return settled(self, run_in_stream(self, inputs, outputs, stream));
+  return wait_after_failure(self, run_in_stream(self, inputs, outputs, stream));
 }
 
 }  // namespace hone::runtime

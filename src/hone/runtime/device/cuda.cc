@@ -59,9 +59,12 @@ bool succeeded(Device& device, Result code, const char* what) {
   const char* text = nullptr;
   cuda.api.error_text(code, &text);
   if (is_sticky(code)) device.lost = true;
+  const char* hint = "";
+  if (device.lost) hint = "; this process cannot use the device any more";
+  if (code == kInvalidHandle && cuda.stream != cuda.own)
+    hint = ": the caller's stream is none of this device's";
   return fail_device(device, "%s on %s failed: %s, %s (%d)%s", what, device.properties.name,
-                     error_name(cuda.api, code), text == nullptr ? "no text" : text, code,
-                     device.lost ? "; this process cannot use the device any more" : "");
+                     error_name(cuda.api, code), text == nullptr ? "no text" : text, code, hint);
 }
 
 // --- Which devices there are ---
@@ -449,14 +452,48 @@ bool check_pointer(Device& device, const void* pointer) {
                      ordinal, cuda.ordinal, device.properties.name);
 }
 
+bool check_host_pointer(Device& device, const void* pointer) {
+  CudaDevice& cuda = opened(device);
+  const Current current(cuda);
+  const auto address = static_cast<Pointer>(reinterpret_cast<uintptr_t>(pointer));
+  unsigned type = 0, managed = 0;
+  if (cuda.api.pointer_attribute(&type, kMemoryType, address) != kSuccess ||
+      type != kMemoryTypeDevice)
+    return true;
+  if (cuda.api.pointer_attribute(&managed, kIsManaged, address) == kSuccess && managed != 0)
+    return true;
+  return fail_device(device, "the pointer is to memory of a device, expected memory of the host");
+}
+
 }  // namespace
 
-const Driver kCudaDriver = {
-    count_devices,  describe,     open_device,  close_device,  allocate,
-    free_buffer,    upload,       download,     copy,          zero,
-    synchronize,    load,         unload,       find_function, release_function,
-    launch,         record,       elapsed,      wait,          release_event,
-    begin_graph,    end_graph,    launch_graph, release_graph, use_stream,
-    wait_in_stream, check_pointer};
+const Driver kCudaDriver = {count_devices,
+                            describe,
+                            open_device,
+                            close_device,
+                            allocate,
+                            free_buffer,
+                            upload,
+                            download,
+                            copy,
+                            zero,
+                            synchronize,
+                            load,
+                            unload,
+                            find_function,
+                            release_function,
+                            launch,
+                            record,
+                            elapsed,
+                            wait,
+                            release_event,
+                            begin_graph,
+                            end_graph,
+                            launch_graph,
+                            release_graph,
+                            use_stream,
+                            wait_in_stream,
+                            check_pointer,
+                            check_host_pointer};
 
 }  // namespace hone::runtime

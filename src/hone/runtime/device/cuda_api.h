@@ -32,6 +32,7 @@ enum ResultCode : Result {
   kNoBinaryForGpu = 209,
   kEccUncorrectable = 214,
   kUnsupportedPtxVersion = 222,
+  kInvalidHandle = 400,
   kNotFound = 500,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
@@ -65,8 +66,8 @@ enum FunctionAttribute : int {
   kFunctionRegisters = 4,
   kFunctionMaxDynamicShared = 8,
 };
-enum PointerAttribute : int { kMemoryType = 2, kDeviceOrdinal = 9 };
-inline constexpr unsigned kMemoryTypeHost = 1;
+enum PointerAttribute : int { kMemoryType = 2, kIsManaged = 8, kDeviceOrdinal = 9 };
+inline constexpr unsigned kMemoryTypeHost = 1, kMemoryTypeDevice = 2;
 enum JitOption : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;

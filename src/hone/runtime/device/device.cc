@@ -265,4 +265,9 @@ bool device_check_pointer(Device& device, const void* pointer) {
   return device.driver->check_pointer(device, pointer);
 }
 
+bool device_check_host_pointer(Device& device, const void* pointer) {
+  const Driver& driver = *device.driver;
+  return driver.check_host_pointer == nullptr || driver.check_host_pointer(device, pointer);
+}
+
 }  // namespace hone::runtime

@@ -128,5 +128,7 @@ void device_release(Device& device, DeviceGraph& graph);
 void device_use_own_stream(Device& device);
 // CUDA only. Checks that the pointer is to memory of this device; the error says what it is to.
 [[nodiscard]] bool device_check_pointer(Device& device, const void* pointer);
+// Checks that the host can read where the pointer is to; the error says what is expected.
+[[nodiscard]] bool device_check_host_pointer(Device& device, const void* pointer);
 
 }  // namespace hone::runtime

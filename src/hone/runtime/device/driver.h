@@ -43,6 +43,7 @@ struct Driver {
   void (*use_stream)(Device& device, bool own, void* stream);
   bool (*wait_in_stream)(Device& device, const DeviceEvent& event);
   bool (*check_pointer)(Device& device, const void* pointer);
+  bool (*check_host_pointer)(Device& device, const void* pointer);
 };
 
 extern const Driver kOpenClDriver;

@@ -62,8 +62,11 @@ StreamTag default_stream;
 std::map<std::thread::id, StreamTag> thread_streams;
 std::vector<Stream> unused_streams;  // destroyed; the next that are made get their handles
 std::map<Pointer, size_t> allocations;
+std::set<Stream> streams;  // made and not destroyed
 thread_local std::vector<Context> current;
 int graph_launches = 0;
+int driver_version = 12040;
+Result broken = kSuccess;  // what all calls that need a context return, if it is an error
 
 float* floats(char* bytes) { return reinterpret_cast<float*>(bytes); }
 
@@ -99,6 +102,13 @@ const std::map<std::string, FunctionTag> kKernels = {
                     floats(b[2])[i] = w[0] * p[i] + w[1] * p[i + 1] + w[2] * p[i + 2];
                 }}}};
 
+// Handles below this one stand for streams that nobody makes; 2 is one of each thread.
+constexpr uintptr_t kFirstStream = 3;
+
+bool is_stream(Stream stream) {
+  return reinterpret_cast<uintptr_t>(stream) < kFirstStream || streams.contains(stream);
+}
+
 StreamTag& stream_of(Stream stream) {
   constexpr uintptr_t kPerThread = 2;
   if (reinterpret_cast<uintptr_t>(stream) == kPerThread)
@@ -120,6 +130,7 @@ void run_all(StreamTag& stream) { run_until(stream, stream.put); }
 
 // Puts work into a stream, or into the graph that it records.
 Result put(Stream stream, Work work) {
+  if (!is_stream(stream)) return kInvalidHandle;
   StreamTag& into = stream_of(stream);
   if (into.recorded != nullptr) return into.recorded->work.push_back(std::move(work)), kSuccess;
   into.work.push_back(std::move(work));
@@ -144,13 +155,14 @@ using namespace hone::runtime::cuda;  // NOLINT: the functions are those of C
 // A call that needs a context, and the driver for itself.
 #define ENTER                                               \
   const std::lock_guard<std::recursive_mutex> alone(mutex); \
-  if (current.empty()) return kInvalidContext
+  if (current.empty()) return kInvalidContext;              \
+  if (broken != kSuccess) return broken
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 Result cuInit(unsigned) { return kSuccess; }
-Result cuDriverGetVersion(int* version) { return *version = 12040, kSuccess; }
+Result cuDriverGetVersion(int* version) { return *version = driver_version, kSuccess; }
 Result cuGetErrorName(Result, const char** name) { return *name = "CUDA_ERROR_FAKE", kSuccess; }
 Result cuGetErrorString(Result, const char** text) { return *text = "a fake error", kSuccess; }
 Result cuDeviceGetCount(int* count) { return *count = 1, kSuccess; }
@@ -233,18 +245,21 @@ Result cuPointerGetAttribute(void* out, PointerAttribute which, Pointer pointer)
 
 Result cuStreamCreate(Stream* out, unsigned) {
   ENTER;
-  if (unused_streams.empty()) return *out = new StreamTag, kSuccess;
+  if (unused_streams.empty()) unused_streams.push_back(new StreamTag);
   *out = unused_streams.back();
   unused_streams.pop_back();
+  streams.insert(*out);
   return kSuccess;
 }
 Result cuStreamSynchronize(Stream stream) {
   ENTER;
+  if (!is_stream(stream)) return kInvalidHandle;
   if (stream_of(stream).recorded != nullptr) return kInvalidValue;
   return run_all(stream_of(stream)), kSuccess;
 }
 Result cuStreamDestroy_v2(Stream stream) {
   ENTER;
+  if (streams.erase(stream) == 0) return kInvalidHandle;
   return unused_streams.push_back(stream), kSuccess;  // its work still runs
 }
 Result cuEventCreate(Event* out, unsigned) {
@@ -253,7 +268,8 @@ Result cuEventCreate(Event* out, unsigned) {
 }
 Result cuEventRecord(Event event, Stream stream) {
   ENTER;
-  put(stream, [=] { event->time = Clock::now(); });
+  const Result result = put(stream, [=] { event->time = Clock::now(); });
+  if (result != kSuccess) return result;
   event->stream = &stream_of(stream);
   event->place = event->stream->put;
   return kSuccess;
@@ -332,11 +348,13 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
 
 Result cuStreamBeginCapture_v2(Stream stream, int) {
   ENTER;
-  if (stream == nullptr || stream->recorded != nullptr) return kInvalidValue;
+  if (!streams.contains(stream)) return kInvalidHandle;
+  if (stream->recorded != nullptr) return kInvalidValue;
   return stream->recorded = new GraphTag, kSuccess;
 }
 Result cuStreamEndCapture(Stream stream, Graph* out) {
   ENTER;
+  if (!streams.contains(stream)) return kInvalidHandle;
   if (stream->recorded == nullptr) return kInvalidValue;
   *out = stream->recorded;
   stream->recorded = nullptr;
@@ -364,6 +382,9 @@ Result cuGraphExecDestroy(GraphExec graph) {
 
 // Not CUDA's: the number of graphs that were launched, for tests.
 int fake_graph_launches() { return graph_launches; }
+// Nor these: the version that the driver says it has, and the error, if any, of all calls.
+void fake_set_driver_version(int version) { driver_version = version; }
+void fake_break(int code) { broken = code; }
 
 }  // extern "C"
 #pragma GCC visibility pop
