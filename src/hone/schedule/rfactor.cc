@@ -68,6 +68,17 @@ Expr load_parts(const Expr& e, const std::vector<ir::BufferPtr>& from,
   });
 }
 
+// Makes a part divisible like the whole, if it has one result.
+void keep_merge(const Output& whole, const PartBuffer& kept, Output& part) {
+  part.other =
+      ir::make_buffer(kept.buffer->name + ".other", kept.buffer->dtype, kept.buffer->shape);
+  part.merge = ir::rewrite(whole.merge, [&](const Expr& node) -> Expr {
+    if (node->op != Op::kLoad) return nullptr;
+    if (node->buffer == whole.buffer) return ir::load(kept.buffer, kept.at);
+    return node->buffer == whole.other ? ir::load(part.other, kept.at) : nullptr;
+  });
+}
+
 // The reduction of each part by itself.
 Stage part_stage(const Stage& stage, const Axis& axis, const AxisParts& parts,
                  const std::vector<PartBuffer>& kept) {
@@ -95,6 +106,7 @@ Stage part_stage(const Stage& stage, const Axis& axis, const AxisParts& parts,
                        nullptr,
                        nullptr};
   }
+  if (stage.outputs.size() == 1) keep_merge(stage.outputs[0], kept[0], part.outputs[0]);
   return part;
 }
 

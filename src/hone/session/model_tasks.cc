@@ -78,7 +78,8 @@ graph::PassOptions pass_options(const CompileOptions& options, const target::Tar
           .also = options.advanced.also_passes,
           .later = {kRunTogether},
           .after_pass = hooks_of(options).after_pass,
-          .lanes = layout_lanes(target)};
+          .lanes = layout_lanes(target),
+          .pools_in_any_order = target.kind() == target::Kind::kGpu};
 }
 
 // Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be

@@ -80,6 +80,10 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
   }
 }
 
+// The share by which a point must seem faster than the default one on a GPU, where predictions of
+// operators that memory limits were wrong by as much (docs/studies/gpus.md).
+constexpr double kGpuMargin = 0.15;
+
 // One query, however many tasks ask. A store that knows better has a record of its own that is
 // right.
 Status load_failures(const ModelTasks& model, ScheduleSources& sources) {
@@ -265,7 +269,9 @@ Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group
   HONE_RETURN_IF_ERROR(made.status());
   const space::Space& space = *made;
   const search::SearchTask task = search_task(model, group, space, options.advanced.seed);
-  const search::Predicted predicted = search::best_predicted(task);
+  search::BestPredictedOptions how;
+  if (model.session->target().kind() == target::Kind::kGpu) how.margin = kGpuMargin;
+  const search::Predicted predicted = search::best_predicted(task, how);
   known.steps = space.steps(predicted.point);
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
   known.predicted_seconds = predicted.seconds;

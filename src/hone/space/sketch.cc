@@ -56,6 +56,12 @@ std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
   return options;
 }
 
+std::vector<int64_t> powers_of_2(int64_t from, int64_t most) {
+  std::vector<int64_t> options;
+  for (int64_t n = from; n <= most; n *= 2) options.push_back(n);
+  return options;
+}
+
 namespace {
 
 // A value that several operands of its reader share is written out for each of them, so that a
@@ -160,14 +166,16 @@ int axis_named(const schedule::StageInfo& info, std::string_view name) {
   return found == info.axes.end() ? -1 : static_cast<int>(found - info.axes.begin());
 }
 
-bool is_contiguous(const compute::Access& read, size_t axis) {
+int64_t stride_of(const compute::Access& read, size_t axis) {
   int64_t stride = 0, elements = 1;
   for (size_t d = read.index.size(); d-- > 0;) {
     stride += read.index[d].coef[axis] * elements;
     elements *= read.buffer->shape[d];
   }
-  return stride == 1;
+  return stride;
 }
+
+bool is_contiguous(const compute::Access& read, size_t axis) { return stride_of(read, axis) == 1; }
 
 int lanes_of(const target::Cpu& target, const schedule::StageInfo& info) {
   return target.lanes(static_cast<int>(dtype_bytes(info.stage.outputs[0].buffer->dtype)));

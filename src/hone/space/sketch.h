@@ -114,6 +114,8 @@ struct SketchBuilder {
 
 // Returns {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
 [[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
+// Returns {from, 2 * from, 4 * from, .., most}.
+[[nodiscard]] std::vector<int64_t> powers_of_2(int64_t from, int64_t most);
 // Fuses loops of a stage, the outermost first, and returns the name of the fused loop. A single
 // loop stays as it is.
 [[nodiscard]] std::string fuse_loops(const std::string& stage,
@@ -126,8 +128,10 @@ struct SketchBuilder {
 // Returns the position of an axis among a stage's axes, spatial ones first; -1 if none has that
 // name.
 [[nodiscard]] int axis_named(const schedule::StageInfo& info, std::string_view name);
-// Returns whether neighbouring points of an axis (position in the stage's axes) are neighbours in
-// memory.
+// Returns the distance in memory, in elements, of what neighbouring points of an axis (position in
+// the stage's axes) read.
+[[nodiscard]] int64_t stride_of(const compute::Access& read, size_t axis);
+// Returns whether that is one element.
 [[nodiscard]] bool is_contiguous(const compute::Access& read, size_t axis);
 // Returns the number of lanes of a vector of a stage's results.
 [[nodiscard]] int lanes_of(const target::Cpu& target, const schedule::StageInfo& info);

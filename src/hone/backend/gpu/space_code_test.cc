@@ -44,6 +44,9 @@ std::vector<compute::Dag> tasks(int64_t n) {
           max_pool(n + 2, n + 4, 4),
           global_pool(n, n + 2, 6),
           transpose(n, 5, 8, 1),
+          transpose(16, n, 9, 0),
+          normalized_rows(3, 4 * n),
+          gemm(3, n, 64),
           attention(2, 7, n, 8)};
 }
 
@@ -53,7 +56,7 @@ class SpaceOnOpenCl : public testing::OpenClTest {
     for (const compute::Dag& dag : tasks(n))
       for_points(dag, samples, static_cast<uint64_t>(n),
                  [&](const ir::Program& program) { add(program, 1, 1e-4); });
-    EXPECT_GT(size(), 14);
+    EXPECT_GT(size(), 17);
     expect_right();
   }
 };

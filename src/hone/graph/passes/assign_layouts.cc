@@ -46,8 +46,14 @@ std::vector<int> followed(const Graph& graph, const Node& node, const Shape& sha
   return similar ? order_of(*similar) : plain_order(shape.size());
 }
 
+// The order in which an operator reads and writes.
+Layout layout_of(const Node& node, bool pools_in_any_order) {
+  const bool pools = node.op->layout == Layout::kChannelsLast && node.op->kind == Kind::kReduction;
+  return pools && pools_in_any_order ? Layout::kFollow : node.op->layout;
+}
+
 // The order in which a node wants operand k; empty if it takes any.
-std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
+std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k, Layout layout) {
   const ValueId id = node.inputs[k];
   if (id == kNoValue || graph.value(id).constant || node.outputs.empty() ||
       node.outputs[0] == kNoValue)
@@ -55,7 +61,7 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
   const Value& value = graph.value(id);
   const Value& result = graph.value(node.outputs[0]);
   if (is_reshape(node) && k == 0) return plain_order(value.shape.size());
-  if (node.op->layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
+  if (layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
     return channels_last(value.shape.size());
   }
   // Vector lanes run along the columns of a product: they must lie side by side.
@@ -106,18 +112,19 @@ bool is_plain(const Value& value) {
   return same_order(value.shape, order_of(value), plain_order(value.shape.size()));
 }
 
-void choose_orders(Graph& graph) {
+void choose_orders(Graph& graph, bool pools_in_any_order) {
   for (Value& value : graph.values) value.order = plain_order(value.shape.size());
   const Uses uses(graph);
   for (const Node& node : graph.nodes) {
     for (const ValueId out : node.outputs) {
       if (out == kNoValue) continue;
       Value& value = graph.value(out);
+      const Layout layout = layout_of(node, pools_in_any_order);
       if (node.type == "Transpose") {
         value.order = transposed(graph, node);
-      } else if (node.op->layout == Layout::kChannelsLast && value.shape.size() >= 3) {
+      } else if (layout == Layout::kChannelsLast && value.shape.size() >= 3) {
         value.order = channels_last(value.shape.size());
-      } else if (node.op->layout == Layout::kFollow) {
+      } else if (layout == Layout::kFollow) {
         value.order = followed(graph, node, value.shape);
       } else if (auto order = order_of_reader(graph, uses, node); !order.empty()) {
         value.order = std::move(order);
@@ -152,8 +159,8 @@ void CopyInserter::insert() {
   copies_.clear();
 }
 
-Status assign_layouts(Graph& graph) {
-  choose_orders(graph);
+Status assign_layouts(Graph& graph, const PassOptions& options) {
+  choose_orders(graph, options.pools_in_any_order);
   CopyInserter inserter(graph);
   // One copy per value and order serves all readers.
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies;
@@ -161,7 +168,8 @@ Status assign_layouts(Graph& graph) {
     const std::string suffix = is_reshape(graph.nodes[i]) ? ".plain" : ".reordered";
     for (size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
       const ValueId from = graph.nodes[i].inputs[k];
-      const std::vector<int> wanted = wanted_order(graph, graph.nodes[i], k);
+      const std::vector<int> wanted = wanted_order(
+          graph, graph.nodes[i], k, layout_of(graph.nodes[i], options.pools_in_any_order));
       if (wanted.empty() || same_order(graph.value(from).shape, graph.value(from).order, wanted))
         continue;
       const auto known = copies.find({from, wanted});

@@ -274,7 +274,8 @@ Result<bool> few_channels(const RewriteSite& site) {
 
 }  // namespace
 
-Status groups_inner(Graph& graph, int lanes) {
+Status groups_inner(Graph& graph, const PassOptions& options) {
+  const int lanes = options.lanes;
   const auto few = lanes >= 16 ? few_channels<8> : lanes >= 8 ? few_channels<4> : few_channels<2>;
   const Rule rules[] = {{"find_shuffle", find_shuffle},
                         {"few_channels", few},

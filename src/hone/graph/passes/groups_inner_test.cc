@@ -7,8 +7,8 @@ namespace {
 
 using Types = std::vector<std::string>;
 
-Status with_eight_lanes(Graph& graph) { return groups_inner(graph, 8); }
-Status with_sixteen_lanes(Graph& graph) { return groups_inner(graph, 16); }
+Status with_eight_lanes(Graph& graph) { return groups_inner(graph, {.lanes = 8}); }
+Status with_sixteen_lanes(Graph& graph) { return groups_inner(graph, {.lanes = 16}); }
 
 // A convolution with a bias; its weights are named after its result.
 TestModel& conv(TestModel& model, Rng& rng, const std::string& from, const std::string& to,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/reference_testing.h"
 #include "hone/graph/tasks.h"
 #include "hone/graph/test_model.h"
 
@@ -191,6 +192,25 @@ TEST(storage, outputs_may_be_inputs_constants_or_one_value_twice) {
   EXPECT_EQ(relative_error(outputs[1], floats({2}, {7, 8})), 0);
   for (size_t i : {2, 3}) EXPECT_EQ(relative_error(outputs[i], floats({2}, {0, 2})), 0);
   EXPECT_EQ(relative_error(outputs[4], floats({2, 1}, {0, 2})), 0);
+}
+
+TEST(layout, pools_take_any_order_if_the_device_does) {
+  Rng rng(80);
+  TestModel model;
+  model.input("x", {2, 3, 8, 6});
+  model.node("MaxPool", {"x"}, {"m"}, {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}});
+  model.node("GlobalAveragePool", {"m"}, {"y"}).output("m").output("y");
+  Graph graph = model.graph();
+  ASSERT_TRUE(optimize(graph, {.pools_in_any_order = true}).ok());
+  EXPECT_EQ(copies(graph), 0);
+  EXPECT_EQ(copies(optimized(model)), 2);
+  const Tensor x = random_tensor({2, 3, 8, 6}, rng);
+  const auto expected = run_plainly(model.graph(), {x});
+  const Result<TaskList> tasks = extract_tasks(graph);
+  ASSERT_TRUE(tasks.ok()) << tasks.status().message();
+  const auto found = run_reference(*tasks, plan_memory(*tasks), {x});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  for (size_t i = 0; i < 2; ++i) EXPECT_LT(relative_error((*found)[i], expected[i]), 1e-6);
 }
 
 TEST(layout, transposes_are_free_until_a_reshape) {

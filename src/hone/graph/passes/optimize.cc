@@ -10,7 +10,7 @@ struct Pass {
   const char* name;
   Status (*run)(Graph&);
   enum class When : uint8_t { kUnlessSkipped, kAlways, kIfAsked } when = When::kUnlessSkipped;
-  Status (*run_for)(Graph&, int lanes) = nullptr;  // instead of `run`
+  Status (*run_for)(Graph&, const PassOptions&) = nullptr;  // instead of `run`
 };
 using When = Pass::When;
 
@@ -31,7 +31,7 @@ constexpr Pass kPasses[] = {
      groups_inner},  // after fold_batch_norm: weights are final
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
-    {"assign_layouts", assign_layouts, When::kAlways},
+    {"assign_layouts", nullptr, When::kAlways, assign_layouts},
     {"assign_storage", assign_storage, When::kAlways},  // last: what lies where is final
 };
 
@@ -44,7 +44,7 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   if (skipped && pass.when != When::kAlways) return ok_status();
   const std::string before = options.on_change ? describe(graph) : "";
   graph.rules.clear();
-  HONE_RETURN_IF_ERROR(pass.run ? pass.run(graph) : pass.run_for(graph, options.lanes));
+  HONE_RETURN_IF_ERROR(pass.run ? pass.run(graph) : pass.run_for(graph, options));
   HONE_RETURN_IF_ERROR(sort_nodes(graph));
   remove_dead_nodes(graph);
   if (const Status status = verify(graph); !status.ok()) {

@@ -25,6 +25,9 @@ struct PassOptions {
   // Called after each pass that ran, with the graph, which it may change, for tests.
   std::function<void(const std::string& pass, Graph& graph)> after_pass;
   int lanes = 8;  // 32-bit elements of a vector of the device
+  // Pooling takes values in the order that they have, as on GPUs; else channels last, as their
+  // vectors run along channels.
+  bool pools_in_any_order = false;
 };
 
 // Runs all passes, after which the graph can be fused into tasks.
@@ -67,15 +70,15 @@ struct PassOptions {
 // Makes grouped convolutions whose groups have so few channels that they fill at most half a vector
 // work with the groups innermost. Operators that shuffle channels are folded into the weights
 // before and after.
-[[nodiscard]] Status groups_inner(Graph& graph, int lanes);
+[[nodiscard]] Status groups_inner(Graph& graph, const PassOptions& options);
 // Chooses the memory order of every value and inserts copies where an operator needs another.
-[[nodiscard]] Status assign_layouts(Graph& graph);
+[[nodiscard]] Status assign_layouts(Graph& graph, const PassOptions& options);
 // Assigns each value a place in a buffer, with the border that its readers want. Concatenations are
 // written in place where possible.
 [[nodiscard]] Status assign_storage(Graph& graph);
 
 // Sets Value::order by the operators' layout rules, without changing the graph.
-void choose_orders(Graph& graph);
+void choose_orders(Graph& graph, bool pools_in_any_order = false);
 // Returns whether a value of this shape is stored equally in both orders; dimensions of extent 1
 // don't matter.
 [[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a,

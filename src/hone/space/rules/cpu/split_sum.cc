@@ -123,8 +123,6 @@ std::shared_ptr<const Group> sum_of_part(SketchBuilder& builder, const std::stri
                                          const std::string& packed) {
   if (!builder.add_step(schedule::CacheWrite{part}).ok()) return nullptr;
   const std::string sum = part + ".acc";
-  if (add_dot_sum(builder, part, sum, {.packed = packed, .fixed = 1}) != Fit::kNone)
-    return builder.groups.back();
   const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first
   return make_contraction(
       builder, part, sum,

@@ -308,15 +308,6 @@ class GpuAttention : public Group, public Attention {
   }
 };
 
-int64_t stride_of(const compute::Access& read, size_t axis) {
-  int64_t stride = 0, elements = 1;
-  for (size_t d = read.index.size(); d-- > 0;) {
-    stride += read.index[d].coef[axis] * elements;
-    elements *= read.buffer->shape[d];
-  }
-  return std::abs(stride);
-}
-
 // Copies what a product reads of one buffer, and returns the copy; nullopt if that is illegal.
 std::optional<Operand> copy_operand(SketchBuilder& builder, const std::string& product,
                                     const ir::BufferPtr& buffer) {
@@ -350,12 +341,6 @@ ir::BufferPtr operand_that(const StageInfo& product, const std::string& axis, bo
     found = read.buffer;
   }
   return found;
-}
-
-std::vector<int64_t> powers_of_2(int64_t least, int64_t most) {
-  std::vector<int64_t> options;
-  for (int64_t n = least; n <= most; n *= 2) options.push_back(n);
-  return options;
 }
 
 int64_t at_least(int64_t extent) {

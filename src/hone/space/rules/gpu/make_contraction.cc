@@ -36,15 +36,6 @@ std::vector<compute::Access> operands_of(const StageInfo& r) {
   return found;
 }
 
-int64_t stride_of(const compute::Access& read, size_t axis) {
-  int64_t stride = 0, elements = 1;
-  for (size_t d = read.index.size(); d-- > 0;) {
-    stride += read.index[d].coef[axis] * elements;
-    elements *= read.buffer->shape[d];
-  }
-  return stride;
-}
-
 // Whether each dimension is one axis as it is, or has one place.
 bool is_plain(const StageInfo& r, const compute::Access& read) {
   std::vector<size_t> seen;
@@ -310,12 +301,16 @@ Fit add_tiles(SketchBuilder& builder, const Task&) {
   bool any = false, many = false;
   for (const auto& [stage, reduction] : roots_with_sums(builder)) {
     if (reduction.empty()) {
-      add_stage_points(builder, stage, "");
+      const bool found = add_stage_transposes(builder, stage);
+      any |= found;
+      many |= found;
+      if (!found) add_stage_points(builder, stage, "");
       continue;
     }
     int64_t terms = 1;
     for (const compute::Axis& axis : builder.info(reduction)->stage.reduce) terms *= axis.extent;
     const bool found = add_contraction_tiles(builder, stage, reduction) ||
+                       add_divided_rows(builder, stage, reduction) ||
                        add_stage_rows(builder, stage, reduction);
     any |= found;
     many |= found && terms >= kManyTerms;

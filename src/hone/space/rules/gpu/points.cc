@@ -30,6 +30,8 @@ class Points : public Group {
   std::vector<std::string> sums;  // R's reduce axes
   std::string lane;               // R's name of the innermost axis
   int64_t points = 1, innermost = 1;
+  // Neighbouring results read neighbouring elements, and no others, of all that moves with them.
+  bool reads_rows = true;
   int64_t sms = 1;
   DecisionId d_threads, d_vector, d_points;
 
@@ -37,9 +39,10 @@ class Points : public Group {
     return innermost % choice[d_vector] == 0;
   }
 
-  // The longest vector and the largest blocks that leave every SM some threads.
+  // The longest vector and the largest blocks that leave every SM some threads. Where windows
+  // overlap, neighbouring threads read what a vector's lanes would read apart.
   void set_default(MutableChoice& choice) const override {
-    choice.set_last(d_vector);
+    if (reads_rows) choice.set_last(d_vector);
     while (choice.index(d_vector) > 0 &&
            (!legal(choice) || points / choice[d_vector] < sms * kUsualThreads))
       choice.set_index(d_vector, choice.index(d_vector) - 1);
@@ -126,12 +129,6 @@ std::vector<size_t> shared_axes(const schedule::StageInfo& info) {
   return found;
 }
 
-std::vector<int64_t> powers_of_2(int64_t from, int64_t most) {
-  std::vector<int64_t> options;
-  for (int64_t n = from; n <= most; n *= 2) options.push_back(n);
-  return options;
-}
-
 // Numbers of threads of a block: such that what a body allocates for each of them fits.
 std::vector<int64_t> thread_options(const schedule::StageInfo& info, const target::Gpu& gpu) {
   int64_t scratch = 1;
@@ -168,11 +165,25 @@ std::string name_in(const schedule::StageInfo& e, const schedule::StageInfo& r, 
   return "";
 }
 
+// Returns whether what moves along an axis does so in steps of one element, and with no other axis
+// along its dimension.
+bool reads_rows_along(const schedule::StageInfo& info, int axis) {
+  return axis < 0 || std::all_of(info.reads.begin(), info.reads.end(), [&](const auto& read) {
+           if (!moves(read, axis)) return true;
+           const auto& last = read.index.back().coef;
+           return is_contiguous(read, static_cast<size_t>(axis)) &&
+                  std::count(last.begin(), last.end(), 0) + 1 ==
+                      static_cast<std::ptrdiff_t>(last.size());
+         });
+}
+
 void describe_sum(const SketchBuilder& builder, const schedule::StageInfo& e,
                   const std::vector<size_t>& axes, Points& group) {
   const schedule::StageInfo& r = *builder.info(group.reduction);
   group.sums = names_of(r.stage.reduce);
-  if (!axes.empty()) group.lane = name_in(e, r, axes.back());
+  if (axes.empty()) return;
+  group.lane = name_in(e, r, axes.back());
+  group.reads_rows = reads_rows_along(r, axis_named(r, group.lane));
 }
 
 }  // namespace

@@ -37,6 +37,69 @@ TEST(gpu_rows, sums_of_rows_and_columns) {
   }
 }
 
+// Returns the sums of rows of an array (of columns, if `columns`) plus one.
+compute::Dag sums(int64_t rows, int64_t n, bool columns) {
+  compute::DagBuilder b;
+  const auto data = columns ? b.input("data", {n, rows}) : b.input("data", {rows, n});
+  const auto out = b.output("out", {rows}), sum = b.intermediate("sum", {rows});
+  const auto i = compute::make_axis("i", rows), j = compute::make_axis("i", rows),
+             r = compute::make_axis("r", n);
+  const ir::Expr vi = ir::variable(i.var), vr = ir::variable(r.var);
+  b.sum("sum", {i}, {r}, compute::View(sum),
+        columns ? ir::load(data, {vr, vi}) : ir::load(data, {vi, vr}));
+  b.pointwise("more", {j}, compute::View(out),
+              ir::load(sum, {ir::variable(j.var)}) + ir::constant_float(1));
+  return schedule::built(std::move(b));
+}
+
+TEST(gpu_rows, threads_have_vectors_of_long_rows) {
+  for (const int64_t n : {8, 12, 36, 100, 260, 388, 1000}) {
+    expect_rows(sums(3, n, false));
+    expect_points(softmax(2, n, 1), 5);
+    expect_points(normalized_rows(3, n), 5);
+  }
+  const Result<Space> space = Space::create(softmax(4, 256, 1), small_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const std::string steps = schedule::to_string(space->steps(space->default_point()));
+  EXPECT_NE(steps.find(".rf, ri)"), std::string::npos) << steps;
+}
+
+// Each of few rows of a product reads the other operand once for all of them, in its own order.
+TEST(gpu_rows, products_of_few_rows) {
+  for (const int64_t m : {1, 2, 3, 7, 8}) {
+    expect_rows(gemm(m, 13, 96));
+    expect_rows(few_columns(m, 17, 64, false));
+    expect_points(few_columns(33, m, 31, false), 3);
+  }
+  ConvShape shape;
+  shape.h = shape.w = 5, shape.kernel = 5, shape.pad = 0, shape.ic = 32, shape.oc = 17;
+  expect_rows(conv2d(shape));
+  const Result<Space> space = Space::create(gemm(3, 13, 96), small_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const std::string steps = schedule::to_string(space->steps(space->default_point()));
+  EXPECT_NE(steps.find("layout(weight.cache, [n, k])"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("unroll(matmul.acc.rf, m)"), std::string::npos) << steps;
+}
+
+// Parts of long rows are divided among blocks where there are few rows.
+TEST(gpu_rows, reductions_of_few_results_have_two_phases) {
+  target::Target target = small_gpu();
+  target.gpu().sms = 16;
+  for (const compute::Dag& dag : {sums(1, 300000, false), sums(3, 99000, false),
+                                  sums(33, 8192, true), sums(57, 4950, true)}) {
+    const Result<Space> space = Space::create(dag, target);
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    const Result<Candidate> candidate = space->instantiate(space->default_point());
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    ASSERT_NO_FATAL_FAILURE(expect_candidate(*candidate, 1e-5));
+    const Result<ir::Program> program = schedule::lower_raw(candidate->state, candidate->bounds);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    EXPECT_EQ(program->phases.size(), 2);
+    EXPECT_GT(program->phases[0].num_tiles(), 8) << schedule::to_string(candidate->steps);
+  }
+  expect_points(sums(1, 300007, false), 1, 1e-5, target);
+}
+
 // A block of few threads has not even one for each of the rows that it would have together.
 TEST(gpu_rows, blocks_of_few_threads_have_fewer_rows) {
   target::Target target = small_gpu();

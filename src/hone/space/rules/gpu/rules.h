@@ -22,7 +22,7 @@ namespace hone::space {
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
 // Adds each stage by itself, or R with E, with reductions of reused operands in tiles of blocks,
-// threads and registers, and others in rows.
+// threads and registers, others in rows, and transposes in tiles of shared memory.
 [[nodiscard]] Fit add_tiles(SketchBuilder& builder, const Task& task);
 
 // Adds a convolution by Winograd's algorithm, with tiles of `outputs` results in each dimension.
@@ -48,10 +48,18 @@ namespace hone::space {
 // have steps that change nothing.
 [[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
                                          const std::string& reduction);
+// Adds a pointwise stage with tiles in shared memory, and returns true, if operands and results lie
+// in different orders.
+[[nodiscard]] bool add_stage_transposes(SketchBuilder& builder, const std::string& stage);
 // Adds R with E as rows that a block's threads divide, and returns true, if that suits them better
 // than points.
 [[nodiscard]] bool add_stage_rows(SketchBuilder& builder, const std::string& epilogue,
                                   const std::string& reduction);
+// Adds R with E in two launches, and returns true, if it has so few results that one launch would
+// leave most of the device idle: blocks reduce parts of rows, and then the parts. After false the
+// builder may have steps that change nothing.
+[[nodiscard]] bool add_divided_rows(SketchBuilder& builder, const std::string& epilogue,
+                                    const std::string& reduction);
 // Adds a group for a stage of a sketch, of any kind, and for the reduction that is computed inside
 // of it, if there is one.
 void add_stage_points(SketchBuilder& builder, const std::string& stage,
