@@ -12,6 +12,8 @@ class Simplifier {
  public:
   Simplifier(Ranges& ranges, const SimplifyOptions& options) : ranges_(ranges), options_(options) {}
   [[nodiscard]] Expr simplify(const Expr& e);
+  // Returns an index of a buffer, simplified.
+  [[nodiscard]] Expr index(const BufferPtr& buffer, const Expr& e);
   [[nodiscard]] Ranges& ranges() { return ranges_; }
 
  private:

@@ -202,11 +202,17 @@ Expr Simplifier::choose(const Expr& e) {
   return select(condition, if_true, if_false);
 }
 
+// A fragment is indexed by the variables of loops over threads, whatever their values are.
+Expr Simplifier::index(const BufferPtr& buffer, const Expr& e) {
+  return buffer->scope == Scope::kFragment && e->op == Op::kVar ? e : simplify(e);
+}
+
 Expr Simplifier::value(const Expr& e) {
   if (e->args.empty() && e->op != Op::kLoad) return e;
   if (e->op == Op::kSelect) return choose(e);
   std::vector<Expr> args;
-  for (const Expr& a : e->args) args.push_back(simplify(a));
+  const bool indexes = e->op == Op::kLoad;
+  for (const Expr& a : e->args) args.push_back(indexes ? index(e->buffer, a) : simplify(a));
   if (e->op == Op::kMul && options_.finite_math && (is_zero(args[0]) || is_zero(args[1]))) {
     fire(Rule::kFiniteZero);
     return constant_float(0, e->type);

@@ -27,7 +27,8 @@ class StmtSimplifier {
       case StmtKind::kIf: return guard(*s);
       case StmtKind::kAlloc: return alloc(*s);
       case StmtKind::kStore: {
-        std::vector<Expr> indices = all(s->indices);
+        std::vector<Expr> indices;
+        for (const Expr& e : s->indices) indices.push_back(exprs_.index(s->buffer, e));
         const Expr value = exprs_.simplify(s->value);
         const Expr own = load(s->buffer, indices);
         if (equal(own, value)) return make_block({});  // x = x

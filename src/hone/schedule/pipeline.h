@@ -18,7 +18,8 @@
 
 namespace hone::schedule {
 
-// Returns whether asynchronous copies can do what a stage computes.
+// Returns whether asynchronous copies can do what the stage computes: it copies elements, or stores
+// zeros instead.
 [[nodiscard]] bool is_plain_copy(const compute::Stage& stage);
 [[nodiscard]] Status pipeline(const Pipeline& step, State& state);
 // Says why the stage, which works ahead, cannot, as the state is after all steps.

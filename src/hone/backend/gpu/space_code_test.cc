@@ -19,9 +19,10 @@ target::Target small_gpu() {
 
 // Calls f with the programs of the default points of all sketches and of some random points.
 void for_points(const compute::Dag& dag, int samples, uint64_t seed,
-                const std::function<void(const ir::Program&)>& f) {
+                const std::function<void(const ir::Program&)>& f,
+                const target::Target& target = small_gpu()) {
   SCOPED_TRACE(compute::describe(dag));
-  const Result<space::Space> space = space::Space::create(dag, small_gpu());
+  const Result<space::Space> space = space::Space::create(dag, target);
   ASSERT_TRUE(space.ok()) << space.status().message();
   testing::for_points(*space, space->default_points(), samples, seed, f);
 }
@@ -82,6 +83,33 @@ TEST_F(SpaceOnCuda, products_and_attentions_keep_their_tiles_in_registers) {
     EXPECT_EQ(kernel.spill_bytes, 0);
     EXPECT_EQ(kernel.stack_bytes, 0);
     EXPECT_GT(kernel.registers, 16);
+  }
+}
+
+// Tiles are in registers: nothing of the default schedules of products and convolutions, large and
+// small, is in local memory. They copy asynchronously, and the loop is hardly more than products.
+TEST_F(SpaceOnCuda, tiles_stay_in_registers_while_copies_work_ahead) {
+  ConvShape shape;
+  shape.h = shape.w = 14, shape.ic = shape.oc = 256;
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  for (const compute::Dag& dag : {gemm(2048, 2048, 2048), gemm(128, 768, 768), conv2d(shape)})
+    for_points(
+        dag, 0, 1, [&](const ir::Program& program) { add(program); }, h100);
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Cubin cubin = expect_compiled({arch});
+    EXPECT_GT(cubin.kernels.size(), 5);
+    double share = 0;
+    int64_t copies = 0;
+    for (const KernelNote& kernel : cubin.kernels) {
+      EXPECT_EQ(kernel.spill_bytes, 0) << kernel.symbol;
+      EXPECT_EQ(kernel.stack_bytes, 0) << kernel.symbol;
+      const Result<CubinInstructions> found = count_instructions(cubin.data, kernel.symbol);
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      share = std::max(share, static_cast<double>(found->fma) / static_cast<double>(found->all));
+      copies += found->async_copy;
+    }
+    EXPECT_GT(share, 0.7);
+    EXPECT_GT(copies, 0);
   }
 }
 

@@ -232,6 +232,16 @@ std::optional<std::set<int64_t>> possible_values(const Linear& form, int64_t ele
 struct Dimensions {
   std::vector<Linear> earlier, later;
   std::vector<std::vector<int64_t>> differences;
+  // Whether there is a dimension in which both accesses have one index, and never the same, as in
+  // different slots of a ring.
+  [[nodiscard]] bool are_apart() const {
+    for (size_t i = 0; i < earlier.size(); ++i) {
+      if (!earlier[i].is_constant() || !later[i].is_constant()) continue;
+      const int64_t gap = earlier[i].constant - later[i].constant;
+      if (std::count(differences[i].begin(), differences[i].end(), gap) == 0) return true;
+    }
+    return false;
+  }
 };
 Dimensions dimensions(const BlockAccess& earlier, const SharedValues& values,
                       const BlockAccess& later, const Iterations& of_earlier,
@@ -276,6 +286,7 @@ Meeting meeting(const BlockAccess& earlier, const SharedValues& values, const Bl
   if (earlier.buffer != later.buffer || !(earlier.stores || later.stores)) return Meeting::kNever;
   Iterations of_earlier(earlier), of_later(later);
   const Dimensions d = dimensions(earlier, values, later, of_earlier, of_later);
+  if (d.are_apart()) return Meeting::kNever;
   std::map<std::vector<int64_t>, int> threads;  // of elements
   std::vector<int64_t> element(d.earlier.size());
   const bool few = of_earlier.run(d.earlier, [&](int thread) {

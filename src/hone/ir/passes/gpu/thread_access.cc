@@ -137,6 +137,19 @@ class Comparison {
     }
   }
 
+  // Whether there is a dimension that no loop of the accesses moves in, and in which they differ,
+  // as in different slots of a ring.
+  bool are_apart() {
+    for (size_t d = 0; d < a_.index.size(); ++d) {
+      if (!a_.index[d] || !b_.index[d] || !is_of_block(a_.index[d], a_) ||
+          !is_of_block(b_.index[d], b_))
+        continue;
+      const std::optional<Equation> made = equation(a_.index[d], b_.index[d]);
+      if (impossible_ || (made && made->constant != 0)) return true;
+    }
+    return false;
+  }
+
   bool may_conflict() {
     if (a_.nest.dims.size() > kMaxDims || b_.nest.dims.size() > kMaxDims) return true;
     std::vector<Equation> equations;
@@ -182,6 +195,13 @@ class Comparison {
     });
     if (loads || (block && (thread || inner))) return Kind::kMixed;
     return inner ? Kind::kInner : thread ? Kind::kThread : Kind::kBlock;
+  }
+
+  bool is_of_block(const Expr& index, const ThreadAccess& access) const {
+    const Linear form = linearize(index);
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+      return kind_of(term.first, access) == Kind::kBlock;
+    });
   }
 
   // The equation of one dimension; nothing if it says nothing.
@@ -414,8 +434,10 @@ Expr canonical_index(const Expr& e) {
 
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
   if (a.buffer != b.buffer || !(a.stores || b.stores)) return false;
+  Comparison both(a, b);
+  if (both.are_apart()) return false;
   if (iterations(a) > kMaxProvenIterations || iterations(b) > kMaxProvenIterations) return true;
-  return Comparison(a, b).may_conflict();
+  return both.may_conflict();
 }
 
 }  // namespace hone::ir

@@ -47,7 +47,8 @@ void add_accesses(const StmtNode& s, const SharedBuffers& buffers, bool together
 [[nodiscard]] bool may_conflict(const ThreadAccess& a, const ThreadAccess& b);
 
 // More iterations than this, in one access, are not looked into one by one: may_conflict() and
-// ir/gpu/check_barriers.h then both say that there may be a conflict.
+// ir/gpu/check_barriers.h then both say that there may be a conflict, unless they are in different
+// slots of a ring.
 inline constexpr int64_t kMaxProvenIterations = 1 << 14;
 
 }  // namespace hone::ir

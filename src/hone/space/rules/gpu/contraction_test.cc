@@ -37,6 +37,87 @@ TEST(gpu_contraction, convolutions_of_odd_extents) {
   expect_points(inverted_residual(7, 5, 3, 12, 4), 3, 1e-5, small_gpu(), 2);
 }
 
+// As above, on a GPU with asynchronous copies: of chunks up to three ahead, and of parts of sums.
+target::Target async_gpu() {
+  target::Target target = small_gpu();
+  target.gpu().async_copy = true;
+  return target;
+}
+
+TEST(gpu_contraction, copies_work_ahead_asynchronously) {
+  for (const int64_t n : {1, 7, 31, 97}) {
+    expect_points(gemm(n, 98 - n, 64), 6, 1e-5, async_gpu());
+    expect_points(gemm(33, 16, n), 4, 1e-5, async_gpu());
+  }
+  for (const int64_t n : {2, 5, 7}) {
+    ConvShape shape;
+    shape.h = n + 2, shape.w = 12 - n, shape.ic = 32 + n % 2, shape.oc = 17 - n % 2;
+    expect_points(conv2d(shape), 4, 1e-5, async_gpu(), 2);
+    expect_points(depthwise(n + 2, 9, 12, 1 + n % 2), 3, 1e-5, async_gpu(), 2);
+  }
+}
+
+// What a point of the default sketch becomes if some of its decisions are changed.
+void expect_choices(const compute::Dag& dag, const target::Target& target,
+                    const std::vector<std::pair<std::string_view, int64_t>>& choices) {
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  Point point = space->default_point();
+  const std::vector<Decision>& decisions = space->decisions(point.sketch);
+  for (const auto& [role, value] : choices) {
+    bool found = false;
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      const auto& options = decisions[d].options;
+      const auto option = std::find(options.begin(), options.end(), value);
+      if (decisions[d].role_name() != role || option == options.end()) continue;
+      point.choices[d] = static_cast<int>(option - options.begin());
+      found = true;
+    }
+    EXPECT_TRUE(found) << role << " " << value;
+  }
+  ASSERT_TRUE(space->legal(point));
+  const Result<Candidate> candidate = space->instantiate(point);
+  ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+  expect_candidate(*candidate, 1e-5);
+}
+
+TEST(gpu_contraction, blocks_compute_parts_of_sums) {
+  ConvShape shape;
+  shape.h = 7, shape.w = 7, shape.ic = 64, shape.oc = 20, shape.residual = true;
+  for (const target::Target& target : {small_gpu(), async_gpu()}) {
+    for (const int64_t parts : {2, 4}) {
+      for (const int64_t depth : {1, 2}) {
+        expect_choices(gemm(13, 20, 64), target,
+                       {{"parts", parts}, {"depth", depth}, {"chunk", 4}});
+        expect_choices(gemm(13, 17, 64), target,
+                       {{"parts", parts}, {"depth", depth}, {"chunk", 8}});
+        expect_choices(conv2d(shape), target,
+                       {{"parts", parts}, {"depth", depth}, {"chunk", 8}, {"taps", 0}});
+      }
+    }
+  }
+}
+
+TEST(gpu_contraction, the_default_has_as_many_blocks_as_the_device_needs) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  const auto parts_of = [&](const compute::Dag& dag) {
+    const Result<Space> space = Space::create(dag, h100);
+    const Point point = space->default_point();
+    const std::vector<Decision>& decisions = space->decisions(point.sketch);
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      if (decisions[d].role_name() == "parts")
+        return decisions[d].options[static_cast<size_t>(point.choices[d])];
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(parts_of(gemm(4096, 4096, 4096)), 1);
+  ConvShape shape;
+  shape.h = shape.w = 7, shape.ic = shape.oc = 512;
+  EXPECT_GT(parts_of(conv2d(shape)), 1);
+  EXPECT_NE(default_steps(gemm(4096, 4096, 4096), h100).find("pipeline(data.cache, "),
+            std::string::npos);
+}
+
 TEST(gpu_contraction, a_product_has_copies_in_shared_memory_and_sums_in_registers) {
   const std::string steps = default_steps(gemm(256, 256, 256), small_gpu());
   EXPECT_NE(steps.find("scope(matmul.acc, fragment)"), std::string::npos) << steps;

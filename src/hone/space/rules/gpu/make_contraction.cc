@@ -3,6 +3,7 @@
 // shared memory (implicit GEMM; Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning").
 #include <algorithm>
 
+#include "hone/schedule/pipeline.h"
 #include "hone/space/rules/gpu/contraction.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
@@ -14,8 +15,11 @@ using schedule::StageInfo;
 
 constexpr int64_t kMostRowThreads = 32, kMostColumnThreads = 128, kMostChunk = 32;
 constexpr int64_t kVectorBytes = 16;
-constexpr int64_t kColumnStep = 8;  // threads along columns, unless they are a power of 2
-constexpr int64_t kManyTerms = 16;  // with fewer a thread computes its points alone as well
+constexpr int64_t kColumnStep = 8;    // threads along columns, unless they are a power of 2
+constexpr int64_t kMostParts = 16;    // of a sum
+constexpr int64_t kLeastParted = 32;  // terms along the longest axis of a sum that has parts
+constexpr int64_t kLeastAsync = 4;    // bytes
+constexpr int64_t kManyTerms = 16;    // with fewer a thread computes its points alone as well
 
 bool moves_in_sum(const StageInfo& r, const compute::Access& read) {
   for (int a = r.num_spatial(); a < static_cast<int>(r.axes.size()); ++a) {
@@ -125,6 +129,8 @@ OperandCopy copy_operand(SketchBuilder& builder, const std::string& reduction,
   copy.source_row = info.axes[static_cast<size_t>(axis_named(info, copy.axes.back()))].extent;
   if (plain && copy.layout.back() == copy.axes.back())
     copy.vector = kVectorBytes / copy.element_bytes;
+  copy.is_async = builder.target.gpu().async_copy && copy.element_bytes >= kLeastAsync &&
+                  schedule::is_plain_copy(info.stage);
   return copy;
 }
 
@@ -157,6 +163,10 @@ void find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::st
   }
   const compute::Axis& axis = e.axes[static_cast<size_t>(column)];
   group.column = {axis.var->name, names[static_cast<size_t>(column)], axis.extent};
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    if (a != column) group.axes.push_back(e.axes[static_cast<size_t>(a)].var->name);
+  }
+  group.axes.push_back(axis.var->name);
   group.taps = r.stage.reduce;
   const auto longest =
       std::max_element(group.taps.begin(), group.taps.end(),
@@ -191,10 +201,14 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
   std::vector<int64_t> vectors = {1};
   const int64_t most = kVectorBytes / dtype_bytes(e.stage.outputs[0].buffer->dtype);
   for (int64_t v = 2; v <= most && column.extent % v == 0; v *= 2) vectors.push_back(v);
+  group.join_vector = vectors.back();
   group.d_vector = tile("column.vector", DecisionKind::kVector, vectors, column.extent);
-  std::vector<int64_t> blocks = {1};
+  std::vector<int64_t> blocks = {1}, parts = {1};
   for (int64_t n = 2; n <= 8 && n <= column.extent; n *= 2) blocks.push_back(n);
   group.d_blocks = tile("column.blocks", DecisionKind::kUnroll, blocks, column.extent);
+  for (int64_t n = 2; n <= kMostParts && group.sum.extent % n == 0; n *= 2) parts.push_back(n);
+  if (parts.size() > 1 && group.sum.extent >= kLeastParted)
+    group.d_parts = builder.add_decision(stage, "parts", DecisionKind::kParallel, parts);
   group.d_chunk =
       tile("chunk", DecisionKind::kTile, lengths(group.sum.extent, kMostChunk), group.sum.extent);
   if (!group.taps.empty()) {
@@ -205,6 +219,12 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
   for (OperandCopy& copy : group.copies)
     copy.d_shared =
         builder.add_decision(stage, copy.stage + ".shared", DecisionKind::kPacking, {1, 0});
+  const bool all_async = std::all_of(group.copies.begin(), group.copies.end(),
+                                     [](const OperandCopy& copy) { return copy.is_async; });
+  std::vector<int64_t> depths = {1, 2};
+  if (all_async) depths.insert(depths.end(), {3, 4});
+  if (!group.copies.empty() && !group.gpu.is_cpu)
+    group.d_depth = builder.add_decision(stage, "depth", DecisionKind::kUnroll, depths);
 }
 
 // Whether a block of rows and columns would read an element several times.
