@@ -1,5 +1,5 @@
 """Prints the tables of docs/studies/gpus.md from the results of device_check.py: summary.py FOLDER."""
-import json
+import csv
 import math
 import re
 import sys
@@ -7,8 +7,18 @@ from pathlib import Path
 
 
 def rows(folder, part):
-    file = folder / f"{part}.json"
-    return json.loads(file.read_text())["rows"] if file.exists() else []
+    """The rows of a part without what is empty; numbers as such."""
+    def cell(text):
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    file = folder / f"{part}.csv"
+    if not file.exists():
+        return []
+    with file.open(newline="") as opened:
+        return [{key: cell(text) for key, text in row.items() if text} for row in csv.DictReader(opened)]
 
 
 def mean(values):
@@ -81,7 +91,7 @@ def main():
         print(f"{row['name']}: {row['value']}")
     for part in ("tests", "sanitizer", "tuning", "rest"):
         for row in rows(folder, part):
-            print(f"{part}: {', '.join(f'{key} {value}' for key, value in row.items() if value not in ('', None))}")
+            print(f"{part}: {', '.join(f'{key} {value}' for key, value in row.items())}")
     print_products(folder)
     print_memory(folder)
     print_models(folder)
