@@ -55,7 +55,8 @@ int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank
                            const int64_t** shape);
 
 /* Arrays are dense and row-major, in the order of the model's inputs and outputs. Allocates
- * nothing. Arrays aligned to 64 bytes are used in place; others are copied. */
+ * nothing. Arrays aligned to 64 bytes are used in place; others are copied. Arrays in the memory of
+ * a device are refused. */
 int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs);
 /* The same, for a model of CUDA, on arrays in the memory of its device (others are refused), in a
  * CUstream or cudaStream_t, where null is the default stream. Returns when the work is in the

@@ -6,45 +6,11 @@
 
 #include <new>
 
-#include "hone/runtime/device/cuda_api.h"
-#include "hone/runtime/device/driver.h"
+#include "hone/runtime/device/cuda_device.h"
 
 namespace hone::runtime {
+namespace cuda {
 namespace {
-
-using namespace cuda;  // NOLINT: the driver is written in CUDA's terms
-
-// A launch gets so much shared memory without asking for more.
-constexpr int kSharedWithoutAsking = 48 << 10;
-constexpr int64_t kMaxGrid = 0x7fffffff;
-
-struct CudaDevice : Device {
-  Api api;
-  Ordinal ordinal = 0;
-  Context context = nullptr;
-  Stream own = nullptr;
-  Stream stream = nullptr;  // own, or the caller's
-};
-
-CudaDevice& opened(Device& device) { return static_cast<CudaDevice&>(device); }
-
-// Makes the device's context that of this thread, and then again the one that was.
-class Current {
- public:
-  explicit Current(CudaDevice& device) : device_(device) {
-    pushed_ = device.api.push_context(device.context) == kSuccess;
-  }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-  ~Current() {
-    Context before = nullptr;
-    if (pushed_) device_.api.pop_context(&before);
-  }
-
- private:
-  CudaDevice& device_;
-  bool pushed_ = false;
-};
 
 // Errors after which the driver refuses everything in this process.
 bool is_sticky(Result code) {
@@ -52,6 +18,8 @@ bool is_sticky(Result code) {
          code == kContextDestroyed || code == kAssert ||
          (code >= kHardwareStackError && code <= kLaunchFailed);
 }
+
+}  // namespace
 
 bool succeeded(Device& device, Result code, const char* what) {
   if (code == kSuccess) return true;
@@ -66,6 +34,8 @@ bool succeeded(Device& device, Result code, const char* what) {
   return fail_device(device, "%s on %s failed: %s, %s (%d)%s", what, device.properties.name,
                      error_name(cuda.api, code), text == nullptr ? "no text" : text, code, hint);
 }
+
+namespace {
 
 // --- Which devices there are ---
 
@@ -242,191 +212,6 @@ bool synchronize(Device& device) {
   return succeeded(device, cuda.api.synchronize(cuda.stream), "running kernels");
 }
 
-// --- Code ---
-
-bool load(Device& device, const CodeImage& code, DeviceModule& out) {
-  CudaDevice& cuda = opened(device);
-  if (code.format != CodeFormat::kCubin && code.format != CodeFormat::kPtx)
-    return fail_device(device, "the code is for OpenCL, the device is of CUDA");
-  const Current current(cuda);
-  char log[kDeviceErrorBytes / 2] = "";
-  JitOption options[] = {kJitErrorLog, kJitErrorLogBytes};
-  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-  Module module = nullptr;
-  const Result result = cuda.api.load_module(&module, code.data, 2, options, values);
-  if (result == kSuccess) {
-    out.handle = module;
-    return true;
-  }
-  const char* why = "";
-  if (result == kNoBinaryForGpu || result == kInvalidImage)
-    why = "; it is damaged or for another architecture";
-  if (result == kUnsupportedPtxVersion) why = "; the driver is older than the compiler";
-  return fail_device(device, "the %s of sm_%d cannot be loaded on %s (sm_%d): %s (%d)%s%s%s",
-                     code.format == CodeFormat::kPtx ? "PTX" : "cubin", code.capability,
-                     device.properties.name, device.properties.capability,
-                     error_name(cuda.api, result), result, why, log[0] == '\0' ? "" : "\n", log);
-}
-
-void unload(Device& device, const DeviceModule& module) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  cuda.api.unload_module(static_cast<Module>(module.handle));
-}
-
-// Returns the number of parameters that the code has; -1 if the driver cannot say (before 12.4).
-int count_parameters(const Api& api, Function function) {
-  if (api.parameter_info == nullptr) return -1;
-  int count = 0;
-  size_t offset = 0, bytes = 0;
-  while (count <= kMaxDeviceArguments + 1 &&
-         api.parameter_info(function, static_cast<size_t>(count), &offset, &bytes) == kSuccess)
-    ++count;
-  return count;
-}
-
-bool find_function(Device& device, const DeviceModule& module, const char* name,
-                   DeviceFunction& inout) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  Function function = nullptr;
-  if (cuda.api.function(&function, static_cast<Module>(module.handle), name) != kSuccess)
-    return fail_device(device, "there is no kernel %s in this code", name);
-  const auto attribute = [&](FunctionAttribute which) {
-    int value = 0;
-    return cuda.api.function_attribute(&value, which, function) == kSuccess ? value : 0;
-  };
-  const int most = attribute(kFunctionMaxThreads);
-  inout.num_parameters = count_parameters(cuda.api, function);
-  inout.registers = attribute(kFunctionRegisters);
-  inout.local_bytes = attribute(kFunctionLocalBytes);
-  if (inout.threads > most)
-    return fail_device(device,
-                       "kernel %s has blocks of %d threads, %s runs at most %d of it, with %d "
-                       "registers each",
-                       name, inout.threads, device.properties.name, most, inout.registers);
-  const int64_t shared = attribute(kFunctionSharedBytes) + inout.shared_bytes;
-  if (shared > device.properties.block_shared_bytes)
-    return fail_device(device, "kernel %s needs %lld bytes of shared memory, %s has %lld", name,
-                       static_cast<long long>(shared), device.properties.name,
-                       static_cast<long long>(device.properties.block_shared_bytes));
-  if (shared > kSharedWithoutAsking &&
-      !succeeded(device,
-                 cuda.api.set_function_attribute(function, kFunctionMaxDynamicShared,
-                                                 static_cast<int>(inout.shared_bytes)),
-                 "asking for shared memory"))
-    return false;
-  inout.handle = function;
-  return true;
-}
-
-void release_function(Device&, const DeviceFunction&) {}  // it is its module's
-
-bool launch(Device& device, const DeviceFunction& function, int64_t blocks,
-            const DeviceArgument* arguments, int num_arguments, int64_t first_tile) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  Pointer pointers[kMaxDeviceArguments];
-  void* places[kMaxDeviceArguments + 1];
-  for (int i = 0; i < num_arguments; ++i) {
-    pointers[i] = arguments[i].buffer + static_cast<Pointer>(arguments[i].offset);
-    places[i] = &pointers[i];
-  }
-  places[num_arguments] = &first_tile;
-  for (; blocks > 0; blocks -= kMaxGrid, first_tile += kMaxGrid) {
-    const auto grid = static_cast<unsigned>(blocks < kMaxGrid ? blocks : kMaxGrid);
-    const Result code = cuda.api.launch(
-        static_cast<Function>(function.handle), grid, 1, 1, static_cast<unsigned>(function.threads),
-        1, 1, static_cast<unsigned>(function.shared_bytes), cuda.stream, places, nullptr);
-    if (!succeeded(device, code, "launching a kernel")) return false;
-  }
-  return true;
-}
-
-// --- Events and graphs ---
-
-bool record(Device& device, DeviceEvent& event) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  if (event.handle == 0) {
-    Event made = nullptr;
-    if (!succeeded(device, cuda.api.create_event(&made, 0), "making an event")) return false;
-    event.handle = reinterpret_cast<uint64_t>(made);
-  }
-  return succeeded(device,
-                   cuda.api.record_event(reinterpret_cast<Event>(event.handle), cuda.stream),
-                   "recording an event");
-}
-
-bool elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to, double& seconds) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  const Event both[] = {reinterpret_cast<Event>(from.handle), reinterpret_cast<Event>(to.handle)};
-  for (const Event event : both)
-    if (!succeeded(device, cuda.api.wait_event(event), "running kernels")) return false;
-  float milliseconds = 0;
-  if (!succeeded(device, cuda.api.elapsed(&milliseconds, both[0], both[1]),
-                 "reading the time of an event"))
-    return false;
-  seconds = static_cast<double>(milliseconds) * 1e-3;
-  return true;
-}
-
-bool wait(Device& device, const DeviceEvent& event) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  return succeeded(device, cuda.api.wait_event(reinterpret_cast<Event>(event.handle)),
-                   "running kernels");
-}
-
-bool wait_in_stream(Device& device, const DeviceEvent& event) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  return succeeded(
-      device, cuda.api.stream_wait_event(cuda.stream, reinterpret_cast<Event>(event.handle), 0),
-      "waiting for another stream");
-}
-
-void release_event(Device& device, const DeviceEvent& event) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  cuda.api.destroy_event(reinterpret_cast<Event>(event.handle));
-}
-
-bool begin_graph(Device& device) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  return succeeded(device, cuda.api.begin_capture(cuda.stream, kCaptureThreadLocal),
-                   "recording a graph");
-}
-
-bool end_graph(Device& device, DeviceGraph& out) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  Graph graph = nullptr;
-  if (!succeeded(device, cuda.api.end_capture(cuda.stream, &graph), "recording a graph"))
-    return false;
-  GraphExec made = nullptr;
-  const Result code = cuda.api.instantiate(&made, graph, 0);
-  cuda.api.destroy_graph(graph);
-  if (!succeeded(device, code, "preparing a graph")) return false;
-  out.handle = made;
-  return true;
-}
-
-bool launch_graph(Device& device, const DeviceGraph& graph) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  return succeeded(device, cuda.api.launch_graph(static_cast<GraphExec>(graph.handle), cuda.stream),
-                   "launching a graph");
-}
-
-void release_graph(Device& device, const DeviceGraph& graph) {
-  CudaDevice& cuda = opened(device);
-  const Current current(cuda);
-  cuda.api.destroy_graph_exec(static_cast<GraphExec>(graph.handle));
-}
-
 // --- What a caller passes in ---
 
 void use_stream(Device& device, bool own, void* stream) {
@@ -466,6 +251,9 @@ bool check_host_pointer(Device& device, const void* pointer) {
 }
 
 }  // namespace
+}  // namespace cuda
+
+using namespace cuda;  // NOLINT: the table is one of all kinds
 
 const Driver kCudaDriver = {count_devices,
                             describe,
