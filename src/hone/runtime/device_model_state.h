@@ -25,7 +25,7 @@ class DeviceModel {
   DeviceArgument* own_arrays = nullptr;  // their places there, per input, then per output
   DeviceArgument* bound = nullptr;       // where this run's inputs and outputs are
   DeviceArgument* given = nullptr;       // room for those that a caller gives
-  DeviceArgument* arguments = nullptr;   // of all steps
+  DeviceArgument* arguments = nullptr;   // those of all steps
   int32_t* order = nullptr;              // the steps that a run consists of
   Segments segments;
   DeviceEvent* events = nullptr;  // two a step, while times are measured; else null

@@ -25,8 +25,8 @@ struct CompilePoolOptions {
   int most = 1;                        // limit of the number of processes
   int64_t memory_bytes = 4LL << 30;    // limit of what each of them maps
   double start_seconds = 60;           // limit until it must say hello
-  double compile_seconds = 30;         // limit of CPU time for one source, ...
-  double wait_seconds = 300;           // ... and of time, as a busy machine may need longer
+  double compile_seconds = 30;         // limit of CPU time for one source
+  double wait_seconds = 300;           // limit of time for it, as a busy machine may need longer
   double idle_seconds = 10;            // after which a process ends
 };
 
