@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "hone/ir/linear.h"
-#include "hone/ir/passes/gpu/thread_access.h"
+#include "hone/ir/passes/gpu/thread_conflict.h"
 #include "hone/ir/visit.h"
 
 namespace hone::ir {

@@ -1,15 +1,16 @@
-// ir/passes/gpu/thread_access.h - the loads and stores of memory that the threads of a block share,
-// and whether two of them may touch one element from different threads.
-//
-// The question is whether a barrier is needed between two accesses, so "no" needs a proof and
-// everything else is "yes". A proof compares the indices as linear forms: terms of variables that
-// the block shares cancel, and what is left decides digit by digit which iterations meet.
+// ir/passes/gpu/thread_access.h - the loads and stores of memory that the threads of a block share.
 #pragma once
 
 #include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/ranges.h"
 
 namespace hone::ir {
+
+// Accesses with more loops over threads, or more dimensions, are not looked into.
+inline constexpr size_t kMaxAccessDims = 8;
+
+// Returns the variable that stands for the loop over threads at some depth, in all accesses.
+[[nodiscard]] const VarPtr& canonical_thread_var(size_t depth);
 
 struct ThreadAccess {
   const Buffer* buffer = nullptr;
@@ -40,15 +41,5 @@ void add_accesses(const StmtNode& s, const SharedBuffers& buffers, bool together
 
 // Returns an index in which equal values of quotients and remainders look the same.
 [[nodiscard]] Expr canonical_index(const Expr& e);
-
-// Returns whether two accesses to one buffer, one of them a store, may touch the same element from
-// different threads of the block, while the variables that the block shares have the same values in
-// both indices.
-[[nodiscard]] bool may_conflict(const ThreadAccess& a, const ThreadAccess& b);
-
-// More iterations than this, in one access, are not looked into one by one: may_conflict() and
-// ir/gpu/check_barriers.h then both say that there may be a conflict, unless they are in different
-// slots of a ring.
-inline constexpr int64_t kMaxProvenIterations = 1 << 14;
 
 }  // namespace hone::ir
