@@ -35,6 +35,7 @@ Result<uint64_t> hash_of_inputs(const ModelTasks& model, size_t group) {
     if (!candidate.ok()) continue;
     const cost::Query query{&*candidate, &model.target(), model.threads(), key};
     for (const cost::FeatureSet set : cost::kTreeFeatures) {
+      if (cost::device_kind(set) != model.target().kind()) continue;
       const cost::CandidateFeatures features = cost::candidate_features(query, set);
       for (const float number : features.row) hash = hash_rounded(hash, number);
       hash = hash_rounded(hash, features.base_seconds);

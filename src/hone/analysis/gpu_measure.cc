@@ -96,6 +96,14 @@ class StageMeter {
   }
 
  private:
+  // An element that the unrolled loops touch is loaded once; the box around those may have others.
+  [[nodiscard]] double elements_of_body(const NestAccess& access) const {
+    double points = access.reads;
+    for (size_t i = body_; i < nest_.loops.size(); ++i)
+      points *= access.moves_with(i) ? static_cast<double>(nest_.loops[i].extent) : 1;
+    return std::min(access.footprint(nest_.loops, body_), points);
+  }
+
   void measure_accesses() {
     const double shared = root_.shared_bytes * root_.resident_blocks;
     const double free = static_cast<double>(gpu_.shared_bytes_per_sm) + kL1Bytes - shared;
@@ -104,9 +112,7 @@ class StageMeter {
     for (const NestAccess& access : nest_.accesses) {
       if (is_private(access.scope)) continue;
       const WarpAccess warp = warp_access(nest_, access, gpu_.warp);
-      // An element that the unrolled loops touch is loaded once.
-      const double requests =
-          std::ceil(access.footprint(nest_.loops, body_) / warp.elements) * out_.passes;
+      const double requests = std::ceil(elements_of_body(access) / warp.elements) * out_.passes;
       if (access.scope == ir::Scope::kShared) {
         out_.shared_requests += requests;
         out_.shared_cycles += requests * warp.wavefronts;

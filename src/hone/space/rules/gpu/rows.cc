@@ -347,12 +347,15 @@ Fit add_block_rows(SketchBuilder& builder, const Task&) {
   }
   // Nothing else reads the terms of a few rows, or of a reduction, at the speed of memory.
   const bool is_only = rows.is_good && !rows.reuses;
+  const bool has_tiles = rows.has_products && rows.group->length >= kLeastTerms;
   add_group(builder, reductions, std::move(rows.group));
   // Blocks that are too few do not reach the speed of memory: stages are divided by themselves.
   if (is_divided(builder.target.gpu(), reductions))
     return reductions.size() > 1 ? Fit::kPossible : Fit::kNone;
   if (is_only || (!rows.has_products && reductions.size() > 1)) return Fit::kWhole;
-  return rows.is_good ? Fit::kBest : Fit::kPossible;
+  if (rows.is_good) return Fit::kBest;
+  // Threads alone do as well with few terms, and with many rows of neighbours.
+  return has_tiles ? Fit::kPossible : Fit::kNone;
 }
 
 }  // namespace hone::space

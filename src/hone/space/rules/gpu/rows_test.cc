@@ -54,7 +54,7 @@ compute::Dag sums(int64_t rows, int64_t n, bool columns) {
 
 TEST(gpu_rows, threads_have_vectors_of_long_rows) {
   for (const int64_t n : {8, 12, 36, 100, 260, 388, 1000}) {
-    expect_rows(sums(3, n, false));
+    n < 32 ? expect_points(sums(3, n, false), 5) : expect_rows(sums(3, n, false));
     expect_points(softmax(2, n, 1), 5);
     expect_points(normalized_rows(3, n), 5);
   }

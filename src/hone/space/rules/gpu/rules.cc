@@ -21,6 +21,7 @@ constexpr Rule kTaskRules[] = {
 constexpr Rule kStageRules[] = {
     {"matrix_tiles", has_matrix_instructions, add_matrix_tiles, true},
     {"tiles", always, add_tiles, true},
+    {"scans", always, add_gpu_scan, true},
     {"points", always, add_points},
     {"winograd_2", may_round, winograd<2>, true},
     {"winograd_4", may_round, winograd<4>, true},

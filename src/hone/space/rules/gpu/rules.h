@@ -18,6 +18,8 @@ namespace hone::space {
 // Adds the whole task as reductions along rows, which a block's threads divide, and what is
 // computed from them.
 [[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);
+// Adds a scan along long rows, in parts.
+[[nodiscard]] Fit add_gpu_scan(SketchBuilder& builder, const Task& task);
 // Adds each stage by itself, or R with E, with points that each thread computes alone.
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
