@@ -51,7 +51,7 @@ std::vector<int> outcomes(const std::vector<double>& challengers, int pairs, int
   return counts;
 }
 
-TEST(in_model, noise_crowns_no_loser) {
+TEST(in_model, noise_promotes_no_loser) {
   EXPECT_EQ(outcomes({1.03, 1.02}, 60, 300)[0], 300);
   EXPECT_GE(outcomes({1, 1}, 60, 300)[0], 285);
   EXPECT_EQ(outcomes({0.7, 0.7}, 5, 20)[0], 20) << "five wins may be chance";

@@ -83,7 +83,7 @@ Result<TreeArrays> parse_tree(const Fields& fields, int num_features) {
   HONE_ASSIGN_OR_RETURN(const auto values, numbers<double>(fields, "leaf_value", num_leaves));
   std::vector<bool> seen(inner + num_leaves);
   // A child is a later inner node or a leaf, and of one node only.
-  const auto adopt = [&](size_t parent, int& child) {
+  const auto attach = [&](size_t parent, int& child) {
     const bool leaf = child < 0;
     const size_t node = leaf ? inner + static_cast<size_t>(~child) : static_cast<size_t>(child);
     if (node <= parent || node >= (leaf ? seen.size() : inner) || seen[node]) return false;
@@ -96,7 +96,7 @@ Result<TreeArrays> parse_tree(const Fields& fields, int num_features) {
       return unknown(fmt::format("split_feature={}", tree.feature[i]));
     if ((kinds[i] & (kCategorical | kMissing)) != 0)
       return unknown(fmt::format("decision_type={}", kinds[i]));
-    if (!adopt(i, tree.left[i]) || !adopt(i, tree.right[i]))
+    if (!attach(i, tree.left[i]) || !attach(i, tree.right[i]))
       return unknown(fmt::format("the children of node {}", i));
     HONE_ASSIGN_OR_RETURN(const float value, to_strict(thresholds[i]));
     tree.value.push_back(value);

@@ -10,7 +10,7 @@ namespace hone::search {
 namespace {
 
 constexpr size_t kTransferred = 6;  // schedules of other tasks that are suggested at most
-constexpr size_t kAdopted = 3;      // schedules of similar tasks that are suggested at a time
+constexpr size_t kExamples = 3;     // schedules of similar tasks that are suggested at a time
 constexpr int kRounds = 6;          // questions to the searcher for one batch
 
 }  // namespace
@@ -40,10 +40,10 @@ void CandidateSource::suggest_transferred(std::span<const Transferred> transferr
   for (const Transferred* candidate : firsts) suggest(candidate->steps, candidate->point);
 }
 
-void CandidateSource::adopt(const Example& example) {
-  std::erase_if(adopted_, [&](const Example& other) { return other.steps == example.steps; });
-  adopted_.push_back(example);
-  if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
+void CandidateSource::add_example(const Example& example) {
+  std::erase_if(examples_, [&](const Example& other) { return other.steps == example.steps; });
+  examples_.push_back(example);
+  if (examples_.size() > kExamples) examples_.erase(examples_.begin());
 }
 
 void CandidateSource::suggest_like(const Example& example) {
@@ -64,7 +64,7 @@ std::vector<Candidate> CandidateSource::propose(int n, const Accept& accept) {
     Candidate candidate{.point = std::move(point), .steps = std::move(steps)};
     if (accept(candidate)) candidates.push_back(std::move(candidate));
   };
-  for (const Example& example : std::exchange(adopted_, {})) suggest_like(example);
+  for (const Example& example : std::exchange(examples_, {})) suggest_like(example);
   while (!suggestions_.empty() && static_cast<int>(candidates.size()) < n) {
     Suggestion next = std::move(suggestions_.front());
     suggestions_.erase(suggestions_.begin());

@@ -36,7 +36,7 @@ class CandidateSource {
   // Takes the best schedule of a similar task. Of the points of this space that correspond to it,
   // the next propose() suggests the one that is predicted fastest. Only the last few examples
   // count.
-  void adopt(const Example& example);
+  void add_example(const Example& example);
 
   // Proposes at most n candidates, those that `accept` takes. `accept` may call observe() for the
   // others.
@@ -61,7 +61,7 @@ class CandidateSource {
   SearchTask task_;
   std::unique_ptr<Searcher> searcher_;
   std::vector<Suggestion> suggestions_;  // to be proposed before the searcher's, in order
-  std::vector<Example> adopted_;         // best schedules of similar tasks, the latest last
+  std::vector<Example> examples_;        // best schedules of similar tasks, the latest last
   std::unordered_set<uint64_t> tried_;   // hashes of steps that were proposed
   bool exhausted_ = false;
 };

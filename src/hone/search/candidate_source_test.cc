@@ -102,7 +102,7 @@ TEST(candidate_source, of_similar_tasks_the_last_three_count) {
   Fixture f;
   CandidateSource source = f.source({});
   for (const size_t i : {0U, 1U, 2U, 3U, 1U}) {
-    source.adopt({space::to_portable(*f.space, f.points[i]), f.steps(i)});
+    source.add_example({space::to_portable(*f.space, f.points[i]), f.steps(i)});
   }
   EXPECT_EQ(f.propose(source, 8), (Places{2, 3, 1}));
 }

@@ -51,7 +51,7 @@ void Champion::install(std::span<const Candidate> candidates, std::span<Trial> t
   if (first == candidates.size()) return;
   incumbent_.install(candidates[first].job, trials[first].measurement.timing.centre, reference,
                      now);
-  for (Trial& trial : trials) trial.crowned = trial.measurement.id == incumbent_.job().id;
+  for (Trial& trial : trials) trial.promoted = trial.measurement.id == incumbent_.job().id;
 }
 
 Status Champion::hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
@@ -62,7 +62,7 @@ Status Champion::hold_duel(const Candidate& candidate, Trial& trial, measure::Ru
     return ok_status();
   }
   trial.seconds = challenge.seconds;
-  trial.crowned = challenge.verdict == trial::Verdict::kFaster;
+  trial.promoted = challenge.verdict == trial::Verdict::kFaster;
   trial.measurement.duel = std::move(challenge.measurement.duel);
   return ok_status();
 }
@@ -76,7 +76,7 @@ Status Champion::challenge(std::span<const Candidate> candidates, std::span<Tria
                    [&](size_t a, size_t b) { return trials[a].seconds < trials[b].seconds; });
   for (const size_t i : order) {
     Trial& trial = trials[i];
-    if (!trial.usable || trial.seconds >= incumbent_.to_beat() || trial.crowned) continue;
+    if (!trial.usable || trial.seconds >= incumbent_.to_beat() || trial.promoted) continue;
     if (trial.measurement.timing.stopped_early) {
       trial.seconds = incumbent_.just_slower();  // the drift changed under it: it was slower then
     } else {
@@ -110,19 +110,19 @@ Result<std::vector<Trial>> Champion::judge(std::span<const Candidate> candidates
   return trials;
 }
 
-Result<std::vector<Champion::Final>> Champion::settle(measure::Runner& runner) {
+Result<std::vector<Champion::Final>> Champion::compare_finalists(measure::Runner& runner) {
   std::vector<Final> decided;
   for (const Finalist& finalist : finalists_.take()) {
     Trial trial{.seconds = finalist.seconds, .usable = true};
     if (finalist.candidate.job.id != incumbent_.job().id &&
         finalist.seconds < kFinalDuel * incumbent_.seconds()) {
       HONE_RETURN_IF_ERROR(hold_duel(finalist.candidate, trial, runner, kLongDuel));
-      if (trial.crowned) {
+      if (trial.promoted) {
         trial.measurement.verified = checks_;
         trial.measurement.timing.samples = trial.measurement.duel.challenger;
         trial::summarise(trial.measurement.timing);
       }
-      if (trial.crowned || trial.measurement.outcome == trial::Outcome::kWrongAnswer)
+      if (trial.promoted || trial.measurement.outcome == trial::Outcome::kWrongAnswer)
         decided.push_back({finalist.candidate, trial});
     }
     if (trial.usable) finalists_.insert(finalist.candidate, trial.seconds);

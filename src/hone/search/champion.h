@@ -18,8 +18,8 @@ namespace hone::search {
 // The result of a candidate's measurement, on the task's scale (search/incumbent.h).
 struct Trial {
   double seconds = INFINITY;
-  bool usable = false;   // it ran and computes the right result
-  bool crowned = false;  // it became the incumbent
+  bool usable = false;    // it ran and computes the right result
+  bool promoted = false;  // it became the incumbent
   measure::Measurement measurement;
 };
 
@@ -54,7 +54,7 @@ class Champion {
   };
   // Holds longer duels at the end, of the incumbent with the finalists that are hardly slower.
   // Returns the finalists that won or turned out to be wrong.
-  [[nodiscard]] Result<std::vector<Final>> settle(measure::Runner& runner);
+  [[nodiscard]] Result<std::vector<Final>> compare_finalists(measure::Runner& runner);
 
  private:
   void install(std::span<const Candidate> candidates, std::span<Trial> trials,

@@ -75,9 +75,9 @@ TEST(champion, the_first_incumbent_is_trusted_and_what_is_faster_wins_by_a_duel)
   const std::vector<Trial> trials =
       f.judge({Fixture::candidate(1, 2e-3, "slow"), Fixture::candidate(2, 1e-3, "untuned"),
                Fixture::candidate(3, 0.8e-3, "fast")});
-  EXPECT_FALSE(trials[0].crowned);
-  EXPECT_TRUE(trials[1].crowned) << "as what is to be beaten";
-  EXPECT_TRUE(trials[2].crowned) << "in a duel";
+  EXPECT_FALSE(trials[0].promoted);
+  EXPECT_TRUE(trials[1].promoted) << "as what is to be beaten";
+  EXPECT_TRUE(trials[2].promoted) << "in a duel";
   EXPECT_GT(trials[2].measurement.duel.pairs(), 0U);
   EXPECT_EQ(f.incumbent(), 3U);
   ASSERT_EQ(f.champion.finalists().all().size(), 3U);
@@ -148,7 +148,7 @@ TEST(champion, at_the_end_those_that_are_hardly_slower_get_longer_duels) {
   f.judge({Fixture::candidate(2, 1.03e-3, "close"), Fixture::candidate(3, 1.3e-3, "far")});
   ASSERT_EQ(f.incumbent(), 1U);
   f.wrong = {2, 3};
-  const auto finals = f.champion.settle(f.runner);
+  const auto finals = f.champion.compare_finalists(f.runner);
   ASSERT_TRUE(finals.ok());
   ASSERT_EQ(finals->size(), 1U) << "only the close one was looked at";
   EXPECT_EQ((*finals)[0].candidate.job.id, 2U);

@@ -1,12 +1,12 @@
 // search/incumbent.h - the best schedule of a task, as far as is known. It is timed again now and
 // then, which shows how the machine drifts, and replaced only by one that beats it in a duel: a
-// noisy machine crowns no loser.
+// noisy machine promotes no loser.
 //
 // Seconds are on the task's scale: the speed of the machine at the moment when the task's first
 // incumbent was measured (in this run or, if it comes from a store, in an earlier one). drift() is
 // the time that the machine now takes for a second of that scale. Every later incumbent is timed
-// against the first one after it was crowned: the winner of a duel seems a little faster than it
-// is, and such errors must not add up over the crownings.
+// against the first one after it was promoted: the winner of a duel seems a little faster than it
+// is, and such errors must not add up over the promotions.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +34,11 @@ class Incumbent {
  public:
   [[nodiscard]] bool known() const { return job_.has_value(); }
   [[nodiscard]] const measure::Job& job() const { return *job_; }
-  // Returns its seconds when it was crowned, which are less than those of the incumbent that it
+  // Returns its seconds when it was promoted, which are less than those of the incumbent that it
   // beat; infinity before the first.
   [[nodiscard]] double seconds() const { return seconds_; }
   // Returns the seconds that a candidate must seem to beat to be worth a duel: those when the
-  // incumbent was crowned or, if they are more, when it was last timed against the first one.
+  // incumbent was promoted or, if they are more, when it was last timed against the first one.
   [[nodiscard]] double to_beat() const { return std::max(seconds_, held_); }
   // Returns the least seconds that are recorded of a candidate that did not beat it. They are never
   // as few as the incumbent's, so that a store has only one best.
@@ -73,15 +73,15 @@ class Incumbent {
 
  private:
   [[nodiscard]] int duels_to_win() const;
-  // Times a newly crowned incumbent against the first one, and sets held_.
+  // Times a newly promoted incumbent against the first one, and sets held_.
   [[nodiscard]] Status compare_with_first(measure::Runner& runner);
 
   std::optional<measure::Job> job_, first_;
   double seconds_ = std::numeric_limits<double>::infinity();
   double first_seconds_ = 0;  // seconds of first_, which define the scale
-  double held_ = 0;           // seconds of job_ on the scale, as timed when it was crowned or after
+  double held_ = 0;  // seconds of job_ on the scale, as timed when it was promoted or after
   double drift_ = 1, first_drift_ = 1, least_drift_ = 1;
-  bool stale_ = false;  // crowned, and not yet compared with the first one
+  bool stale_ = false;  // promoted, and not yet compared with the first one
   double timed_at_ = 0;
   int since_ = 0;
   int challenges_ = 0;  // number of challenges so far

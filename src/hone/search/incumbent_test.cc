@@ -1,4 +1,4 @@
-// Whether noise crowns losers: hundreds of simulated searches on a machine that drifts, is
+// Noise promotes no losers: hundreds of simulated searches on a machine that drifts, is
 // interrupted and has bad moments.
 #include "hone/search/incumbent.h"
 
@@ -62,7 +62,7 @@ struct Search {
   }
 };
 
-TEST(incumbent, noise_crowns_no_loser) {
+TEST(incumbent, noise_promotes_no_loser) {
   int careful = 0, naive = 0, duels = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Search search(seed);
@@ -74,11 +74,12 @@ TEST(incumbent, noise_crowns_no_loser) {
   EXPECT_LE(careful, kSeeds * 5 / 100);
   EXPECT_GE(naive, kSeeds / 3) << "this noise would not fool the least of all times either";
   EXPECT_GT(duels, kSeeds) << "nobody ever seemed faster";
-  RecordProperty("losers_crowned", careful);
-  RecordProperty("losers_crowned_without_duels", naive);
+  RecordProperty("losers_promoted", careful);
+  RecordProperty("losers_promoted_without_duels", naive);
 }
 
-// Each of them wins a duel now and then: were it crowned, the scale would fall by a percent or two.
+// Each of them wins a duel now and then: were it promoted, the scale would fall by a percent or
+// two.
 TEST(incumbent, thousands_of_equals_leave_the_scale_as_it_is) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Search search(seed);
@@ -93,7 +94,7 @@ TEST(incumbent, thousands_of_equals_leave_the_scale_as_it_is) {
 // Where memory lies favours one code for some seconds. Who wins by that must not make all that is
 // measured later seem faster.
 TEST(incumbent, luck_with_memory_does_not_add_up) {
-  double least = INFINITY, most = 0, crowned = 0;
+  double least = INFINITY, most = 0, promoted = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Search search(seed, {.interruptions = 0, .drift = 0, .burst_every = 1e9, .memory = 0.15});
     Incumbent incumbent;
@@ -107,11 +108,11 @@ TEST(incumbent, luck_with_memory_does_not_add_up) {
       if (time >= incumbent.to_beat()) continue;
       const auto challenge = incumbent.challenge(job, search.runner);
       ASSERT_TRUE(challenge.ok());
-      crowned += challenge->verdict == trial::Verdict::kFaster;
+      promoted += challenge->verdict == trial::Verdict::kFaster;
     }
     least = std::min(least, incumbent.seconds()), most = std::max(most, incumbent.drift());
   }
-  RecordProperty("crowned", fmt::format("{}", crowned));
+  RecordProperty("promoted", fmt::format("{}", promoted));
   RecordProperty("least", fmt::format("{:.3g}", least));
   RecordProperty("most", fmt::format("{:.3g}", most));
   EXPECT_GT(least, 0.9e-4);

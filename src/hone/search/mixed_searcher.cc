@@ -11,7 +11,7 @@ MixedSearcher::MixedSearcher(const std::shared_ptr<Guide>& guide, const MixedOpt
       evolution_(guide, {.descent_share = 0}),
       descent_(guide, {.descent_after = options.descent_after}) {}
 
-void MixedSearcher::settle(Credit& credit) {
+void MixedSearcher::update(Credit& credit) {
   credit.gained *= options_.memory;
   credit.spent *= options_.memory;
   std::erase_if(credit.pending, [&](const space::Point& point) {
@@ -50,8 +50,8 @@ void MixedSearcher::fill(Batch& batch, int count) {
     left -= batch.add_best(
         guide().climbed_samples(options_.samples, options_.starts, options_.climb), left);
   }
-  settle(evolved_);
-  settle(descended_);
+  update(evolved_);
+  update(descended_);
   if (!guide().measured().empty()) best_ = guide().measured().front().seconds;
   const double share = std::clamp(descended_.rate() / (descended_.rate() + evolved_.rate()),
                                   options_.least_share, 1 - options_.least_share);

@@ -34,7 +34,7 @@ class MixedSearcher : public GuidedSearcher {
     std::vector<space::Point> pending;  // proposed and not yet measured
     [[nodiscard]] double rate() const { return (gained + 0.01) / (spent + 8); }
   };
-  void settle(Credit& credit);
+  void update(Credit& credit);
   // Returns the default points of the promising sketches, the best first.
   [[nodiscard]] std::vector<Scored> promising_defaults();
   // Lets one phase fill the batch, remembers what it added and returns how many points.
@@ -44,7 +44,7 @@ class MixedSearcher : public GuidedSearcher {
   EvolutionarySearcher evolution_;
   CoordinateSearcher descent_;
   Credit evolved_, descended_;
-  double best_ = 0;  // seconds, when credits were settled last; 0: nothing was measured
+  double best_ = 0;  // seconds, when credits were updated last; 0: nothing was measured
   bool started_ = false;
 };
 

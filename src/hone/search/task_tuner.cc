@@ -195,13 +195,13 @@ void TaskTuner::depose(const Champion::Deposed& deposed, Findings& findings) {
     const double failed = INFINITY;
     teach({&*bad.point, 1}, {&failed, 1});
   }
-  withdraw(bad.steps, findings);
+  invalidate(bad.steps, findings);
 }
 
 // The last record shows it.
-void TaskTuner::withdraw(const schedule::Steps& bad, Findings& findings) {
-  trusted_.withdraw(bad);
-  findings.withdrawn.push_back(findings.records.back());
+void TaskTuner::invalidate(const schedule::Steps& bad, Findings& findings) {
+  trusted_.invalidate(bad);
+  findings.invalidated.push_back(findings.records.back());
 }
 
 Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
@@ -224,19 +224,20 @@ Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
       untuned_seconds_ = trial.seconds;
     findings.records.push_back(record(candidate, trial));
     if (trusted_.is_refuted(candidate.steps, trial.measurement))
-      withdraw(candidate.steps, findings);
+      invalidate(candidate.steps, findings);
   }
   teach(points, seconds);
   return findings;
 }
 
-Result<Findings> TaskTuner::settle(measure::Runner& runner) {
+Result<Findings> TaskTuner::compare_finalists(measure::Runner& runner) {
   Findings findings;
-  HONE_ASSIGN_OR_RETURN(const std::vector<Champion::Final> finals, champion_.settle(runner));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Champion::Final> finals,
+                        champion_.compare_finalists(runner));
   for (const auto& [candidate, trial] : finals) {
     findings.records.push_back(record(candidate, trial));
     if (trusted_.is_refuted(candidate.steps, trial.measurement))
-      withdraw(candidate.steps, findings);
+      invalidate(candidate.steps, findings);
   }
   return findings;
 }
@@ -268,7 +269,7 @@ trial::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) 
                               context_.threads, context_.seed,    host_load_};
   trial::Record record =
       make_record(source, candidate, trial.measurement, trial.seconds, incumbent().drift());
-  record.crowned = trial.crowned && record.outcome == trial::Outcome::kOk;
+  record.crowned = trial.promoted && record.outcome == trial::Outcome::kOk;
   return record;
 }
 

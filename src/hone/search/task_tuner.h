@@ -23,11 +23,11 @@ struct Offered {
   int invalid = 0;  // those of them whose steps do not apply as they are
 };
 
-// The records to store of a batch. `withdrawn` are those that show that a schedule must not be used
-// any more, however good it was: it computes something else, or twice it did not run while others
-// did.
+// The records to store of a batch. `invalidated` are those that show that a schedule must not be
+// used any more, however good it was: it computes something else, or twice it did not run while
+// others did.
 struct Findings {
-  std::vector<trial::Record> records, withdrawn;
+  std::vector<trial::Record> records, invalidated;
 };
 
 struct MeasuredSchedule {
@@ -60,7 +60,7 @@ class TaskTuner {
   [[nodiscard]] Status open(db::TrialStore* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
-  void adopt(const Example& example) { source_->adopt(example); }
+  void add_example(const Example& example) { source_->add_example(example); }
   [[nodiscard]] std::optional<Example> example() const;  // this task's best
 
   // Proposes at most n candidates: first the best in the store, then the schedule to be beaten,
@@ -92,7 +92,7 @@ class TaskTuner {
   void set_host_load(const measure::HostLoad& load) { host_load_ = load; }
   // Holds longer duels at the end, of the best with those that are hardly slower. Returns what to
   // store.
-  [[nodiscard]] Result<Findings> settle(measure::Runner& runner);
+  [[nodiscard]] Result<Findings> compare_finalists(measure::Runner& runner);
   // Returns what became of the task.
   [[nodiscard]] TunedTask result() const;
 
@@ -129,7 +129,7 @@ class TaskTuner {
   // time, if that is known, too.
   [[nodiscard]] bool lower(Candidate& candidate);
   void depose(const Champion::Deposed& deposed, Findings& findings);
-  void withdraw(const schedule::Steps& bad, Findings& findings);
+  void invalidate(const schedule::Steps& bad, Findings& findings);
   [[nodiscard]] trial::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;

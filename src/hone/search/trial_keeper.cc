@@ -13,13 +13,13 @@ void TrialKeeper::keep(const Findings& findings) {
 
 Status TrialKeeper::store(const Findings& findings) {
   HONE_RETURN_IF_ERROR(store_->add(findings.records).status());
-  for (const trial::Record& record : findings.withdrawn) HONE_RETURN_IF_ERROR(withdraw(record));
+  for (const trial::Record& record : findings.invalidated) HONE_RETURN_IF_ERROR(invalidate(record));
   return ok_status();
 }
 
 // A schedule that was right before is no best any more: another version of the compiler may have
 // measured it, its mistake shows now and then, or it does not run here now.
-Status TrialKeeper::withdraw(const trial::Record& bad) {
+Status TrialKeeper::invalidate(const trial::Record& bad) {
   db::Filter filter;
   filter.task = bad.task;
   filter.device = bad.device;

@@ -26,7 +26,7 @@ class TrialKeeper {
 
  private:
   [[nodiscard]] Status store(const Findings& findings);
-  [[nodiscard]] Status withdraw(const trial::Record& bad);
+  [[nodiscard]] Status invalidate(const trial::Record& bad);
 
   db::TrialStore* store_;
   Status status_ = ok_status();

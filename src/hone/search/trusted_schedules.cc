@@ -45,7 +45,7 @@ bool TrustedSchedules::is_refuted(const schedule::Steps& steps,
          (did_not_run(measurement) && failed_twice_.contains(schedule::hash(steps)));
 }
 
-void TrustedSchedules::withdraw(const schedule::Steps& steps) {
+void TrustedSchedules::invalidate(const schedule::Steps& steps) {
   std::erase_if(stored_, [&](const Stored& stored) { return stored.steps == steps; });
   untuned_is_wrong_ = untuned_is_wrong_ || steps == untuned_;
 }

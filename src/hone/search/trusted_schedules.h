@@ -43,7 +43,7 @@ class TrustedSchedules {
                                 const measure::Measurement& measurement) const;
   // Ends the trust in a schedule, which was right when it was stored, by another version or by
   // luck.
-  void withdraw(const schedule::Steps& steps);
+  void invalidate(const schedule::Steps& steps);
   [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
 
  private:

@@ -37,16 +37,16 @@ struct Fixture {
   }
 };
 
-TEST(trusted_schedules, are_the_stored_and_the_untuned_until_they_are_withdrawn) {
+TEST(trusted_schedules, are_the_stored_and_the_untuned_until_they_are_invalidated) {
   Fixture f;
   EXPECT_TRUE(f.trusted.contain(steps("stored")) && f.trusted.contain(steps("untuned")));
   EXPECT_FALSE(f.trusted.contain(steps("new")));
-  f.trusted.withdraw(steps("new"));
-  f.trusted.withdraw(steps("stored"));
+  f.trusted.invalidate(steps("new"));
+  f.trusted.invalidate(steps("stored"));
   EXPECT_FALSE(f.trusted.contain(steps("stored")));
   EXPECT_TRUE(f.trusted.stored().empty());
   EXPECT_FALSE(f.trusted.untuned_is_wrong());
-  f.trusted.withdraw(steps("untuned"));
+  f.trusted.invalidate(steps("untuned"));
   EXPECT_TRUE(f.trusted.untuned_is_wrong());
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kWarnings = 3;  // of tasks of which nothing can be measured
 // Seconds a task that the duels at its end can take: two long ones.
-constexpr double kMostSettle = 1.2;
+constexpr double kMostFinalSeconds = 1.2;
 
 // What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
 std::string anchor(const TaskTuner& task) {
@@ -82,7 +82,7 @@ class Loop {
   [[nodiscard]] Status measure(TaskBatch& batch, std::deque<TaskBatch>& ready);
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
-  [[nodiscard]] Status settle();
+  [[nodiscard]] Status compare_finalists();
   void warn_of_failures(int task, std::span<const trial::Record> records);
   void suggest_to_similar(int task);
   void report_progress(int task, std::string_view stage = "") const;
@@ -223,7 +223,7 @@ void Loop::suggest_to_similar(int from) {
   if (!example) return;
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
-    other->adopt(*example);
+    other->add_example(*example);
   }
 }
 
@@ -236,7 +236,7 @@ void Loop::warn_of_failures(int task, std::span<const trial::Record> records) {
               records.front().message);
 }
 
-Status Loop::settle() {
+Status Loop::compare_finalists() {
   // The tasks with the largest share of the model's time come first.
   const double whole = scheduler_->total();
   std::vector<int> order;
@@ -249,7 +249,7 @@ Status Loop::settle() {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
-    HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).settle(*options_.runner));
+    HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).compare_finalists(*options_.runner));
     keeper_.keep(findings);
   }
   return ok_status();
@@ -295,7 +295,7 @@ Result<TuneResult> Loop::run() {
   last_report_ = clock_.now_seconds();
   search_end_ = options_.deadline -
                 std::min(options_.final_share * std::max(0.0, options_.deadline - last_report_),
-                         kMostSettle * static_cast<double>(tuners_.size()));
+                         kMostFinalSeconds * static_cast<double>(tuners_.size()));
 
   std::deque<TaskBatch> ready;
   prepare(ready);
@@ -309,7 +309,7 @@ Result<TuneResult> Loop::run() {
   for (TaskBatch& batch : ready) batches_->give_up(batch);
   HONE_RETURN_IF_ERROR(status);
   report_progress(-1, "comparing the best of each kernel");
-  HONE_RETURN_IF_ERROR(settle());
+  HONE_RETURN_IF_ERROR(compare_finalists());
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) result.tasks.push_back(task->result());

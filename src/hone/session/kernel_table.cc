@@ -38,8 +38,8 @@ search::ProgramPtr KernelTable::find(const TaskPtr& task, const schedule::Steps&
   return found->lowered ? found->lowered->program : nullptr;
 }
 
-void KernelTable::adopt(const TaskPtr& task, const schedule::Steps& steps,
-                        search::ProgramPtr program) {
+void KernelTable::insert(const TaskPtr& task, const schedule::Steps& steps,
+                         search::ProgramPtr program) {
   if (!program) return;
   Entry& found = entry(task, steps);
   const std::lock_guard lock(found.mutex);

@@ -26,7 +26,7 @@ class KernelTable {
   [[nodiscard]] search::ProgramPtr find(const TaskPtr& task, const schedule::Steps& steps);
   // Takes the program of a schedule that was lowered elsewhere for this task and target; null is
   // ignored.
-  void adopt(const TaskPtr& task, const schedule::Steps& steps, search::ProgramPtr program);
+  void insert(const TaskPtr& task, const schedule::Steps& steps, search::ProgramPtr program);
   // Returns the number of schedules that the table lowered itself.
   [[nodiscard]] int64_t lowered() const;
 

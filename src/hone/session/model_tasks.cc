@@ -183,9 +183,9 @@ std::function<search::ProgramPtr(const schedule::Steps&)> lowered_in(Session& se
 }
 
 void keep_programs(Session& session, const TaskPtr& task, const search::TunedTask& tuned) {
-  session.kernels().adopt(task, tuned.steps, tuned.program);
+  session.kernels().insert(task, tuned.steps, tuned.program);
   for (const search::MeasuredSchedule& next : tuned.runners_up)
-    session.kernels().adopt(task, next.steps, next.program);
+    session.kernels().insert(task, next.steps, next.program);
 }
 
 int64_t constant_bytes(const graph::TaskList& tasks) {

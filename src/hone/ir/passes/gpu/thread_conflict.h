@@ -1,5 +1,5 @@
-// ir/passes/gpu/thread_conflict.h - whether two accesses may touch one element from different
-// threads.
+// ir/passes/gpu/thread_conflict.h - decides whether two accesses may touch one element from
+// different threads.
 //
 // The question is whether a barrier is needed between two accesses, so "no" needs a proof and
 // everything else is "yes". A proof compares the indices as linear forms: terms of variables that
