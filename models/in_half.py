@@ -5,7 +5,8 @@ Needs only numpy and onnx. All float32 tensors become ones of the type: inputs, 
 results and what Cast makes. Numbers beyond the type's range become its largest ones, because a mask
 that hides a position by the lowest float32 would otherwise make infinities and from them NaN.
 
-As a module: in_half(model, name) -> model.
+As a module: in_half(model, name) -> model; bits_of(array, name) -> its numbers as 16 bits;
+rounded(array, name) -> the same numbers as float32.
 """
 import sys
 
@@ -24,6 +25,13 @@ def bits_of(values, name):
         return values.astype(np.float16).view(np.uint16)
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def rounded(values, name):
+    bits = bits_of(values, name)
+    if name == "float16":
+        return bits.view(np.float16).astype(np.float32)
+    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def convert_tensor(tensor, name):

@@ -5,9 +5,11 @@ import unittest
 
 import numpy as np
 import support  # first: it says where the others are
-from support import Case
+from onnx import helper, numpy_helper
+from support import Case, make_model, value
 
 import engines
+import in_half
 import model_files
 
 TOLERANCE = 1e-4  # of the largest output
@@ -41,6 +43,62 @@ class Devices(Case):
 
     def test_bert_base_s128(self):
         self.check("bert_base_s128")
+
+
+def attention_block(tokens=24, width=32):
+    """A normalization, attention with one head, and the sum with what came in."""
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal((width, width)) / 6 for name in ("wq", "wk", "wv")} | {"scale": rng.uniform(0.5, 2, width), "bias": np.zeros(width)}
+    nodes = [helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["n"], name="norm", axis=-1)]
+    for name in "qkv":
+        nodes.append(helper.make_node("MatMul", ["n", f"w{name}"], [name], name=name))
+    nodes += [
+        helper.make_node("Transpose", ["k"], ["kt"], name="turn", perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "kt"], ["scores"], name="scores"),
+        helper.make_node("Softmax", ["scores"], ["shares"], name="softmax", axis=-1),
+        helper.make_node("MatMul", ["shares", "v"], ["mixed"], name="mix"),
+        helper.make_node("Add", ["mixed", "x"], ["y"], name="add")]
+    shape = (2, tokens, width)
+    return make_model(nodes, [value("x", shape)], [value("y", shape)], {name: array.astype(np.float32) for name, array in weights.items()})
+
+
+class HalfPrecision(Case):
+    """Models of 16-bit floats, in inputs, weights and results, against the same numbers in float32."""
+
+    TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2}  # of the largest output: a few roundings
+
+    def check(self, make, shape):
+        for name, tolerance in self.TOLERANCE.items():
+            library = self.folder / f"{name}.so"
+            report = self.succeed_json("compile", self.save(in_half.in_half(make(), name), name + ".onnx"), "-o", library, "--no-db", "--device",
+                                       "opencl-pocl", "--no-check", timeout=400)
+            for kernel in report["kernels"]:
+                self.assertRegex(kernel["steps"], r"bind\(.*thread\)", kernel["name"])
+            model = make()
+            for tensor in model.graph.initializer:
+                tensor.CopyFrom(numpy_helper.from_array(in_half.rounded(numpy_helper.to_array(tensor), name), tensor.name))
+            x = in_half.rounded(np.random.default_rng(1).standard_normal(shape).astype(np.float32), name)
+            expected = support.reference(self.save(model, "wide.onnx"), {"x": x})["y"]
+            bits = in_half.bits_of(x, name)
+            engine = engines.Hone(library, {"x": bits.view(np.float16) if name == "float16" else bits}, 1)
+            found = engine.run()[0].copy()
+            engine.close()
+            if name == "bfloat16":
+                found = (found.astype(np.uint32) << 16).view(np.float32)
+            self.assertLessEqual(support.relative_error(found, expected), tolerance, name)
+
+    def test_convolutions(self):
+        self.check(support.small_network, (1, 3, 24, 24))
+
+    def test_attention(self):
+        self.check(attention_block, (2, 24, 32))
+
+    def test_cuda_code_is_compiled(self):
+        for device in ("cuda-sm_80", "cuda-sm_90a"):
+            for name in self.TOLERANCE:
+                report = self.succeed_json("compile", self.save(in_half.in_half(attention_block(), name)), "-o", self.folder / "model.so", "--no-db",
+                                           "--device", device, timeout=400)
+                self.assertGreater(len(report["kernels"]), 3)
 
 
 if __name__ == "__main__":

@@ -170,6 +170,20 @@ std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed) {
   return arguments;
 }
 
+double tolerance_of(const compute::Dag& dag, double of_sums) {
+  constexpr double kNeighbours = 4;
+  double tolerance = of_sums;
+  for (const compute::Stage& stage : dag.stages) {
+    for (const compute::Output& output : stage.outputs) {
+      if (output.buffer->dtype == DType::kF16)
+        tolerance = std::max(tolerance, kNeighbours * 0x1p-10);
+      if (output.buffer->dtype == DType::kBF16)
+        tolerance = std::max(tolerance, kNeighbours * 0x1p-7);
+    }
+  }
+  return tolerance;
+}
+
 Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag,
                                                          std::span<const Tensor> arguments,
                                                          const ReferenceOptions& options) {

@@ -29,4 +29,9 @@ struct ReferenceOptions {
     const compute::Dag& dag, std::span<const Tensor> arguments,
     const ReferenceOptions& options = {});
 
+// Returns how much right outputs of a task may differ, relative to the largest: `of_sums`, or more
+// where stages round to 16 bits. A sum in another order may be rounded to a neighbour there, and
+// what follows may double that.
+[[nodiscard]] double tolerance_of(const compute::Dag& dag, double of_sums);
+
 }  // namespace hone::search

@@ -53,6 +53,31 @@ TEST(reference, accepts_what_the_interpreter_computes) {
   }
 }
 
+// Sums in another order differ by a rounding to 16 bits, which is no wrong answer.
+TEST(reference, allows_neighbours_where_stages_round_to_16_bits) {
+  const auto product = [](DType type) {
+    compute::DagBuilder b;
+    const ir::BufferPtr data = b.input("data", {8, 512}, type), out = b.output("out", {8}, type);
+    const auto i = compute::make_axis("i", 8), k = compute::make_axis("k", 512);
+    const ir::BufferPtr sums = b.intermediate("sums", {8});
+    b.sum("sums", {i}, {k}, compute::View(sums),
+          ir::cast(DType::kF32, ir::load(data, {ir::variable(i.var), ir::variable(k.var)})));
+    const auto j = compute::make_axis("j", 8);
+    b.pointwise("round", {j}, compute::View(out),
+                ir::cast(type, ir::load(sums, {ir::variable(j.var)})));
+    Result<compute::Dag> dag = std::move(b).build();
+    EXPECT_TRUE(dag.ok()) << dag.status().message();
+    return *std::move(dag);
+  };
+  EXPECT_EQ(tolerance_of(product(DType::kF32), 1e-4), 1e-4);
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    const double step = type == DType::kF16 ? 0x1p-10 : 0x1p-7;
+    EXPECT_GT(tolerance_of(product(type), 1e-4), 2 * step);
+    EXPECT_LT(tolerance_of(product(type), 1e-4), 5 * step);
+    EXPECT_EQ(tolerance_of(product(type), 0.5), 0.5);
+  }
+}
+
 TEST(reference, known_zeros_are_zero_in_what_candidates_are_timed_with) {
   compute::Dag dag = conv2d({.h = 3, .w = 2, .ic = 2, .oc = 3});
   dag.params[0].zeros = {0, 1, 1, 0, 0, 1, 1, 0};

@@ -7,6 +7,7 @@
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
 #include "hone/machine/local.h"
+#include "hone/search/reference.h"
 #include "hone/search/repeated_timing.h"
 #include "hone/search/sample_lanes.h"
 #include "hone/space/portable_point.h"
@@ -177,7 +178,7 @@ measure::Job Sampling::job_of(const Turn& turn, const Candidate& candidate, size
   job.timing = options_.timing;
   job.weights = task.weights;
   job.own_cache_bytes = options_.own_cache_bytes;
-  job.tolerance = options_.tolerance;
+  job.tolerance = options_.tolerance > 0 ? tolerance_of(*task.dag, options_.tolerance) : 0;
   job.count_bounds = options_.count_bounds;
   job.timeout_seconds =
       load_seconds(turn.operands->constant_bytes, *options_.devices[turn.lane->device].target);

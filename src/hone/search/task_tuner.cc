@@ -8,6 +8,7 @@
 #include "hone/compute/class_family.h"
 #include "hone/machine/local.h"
 #include "hone/search/prediction.h"
+#include "hone/search/reference.h"
 #include "hone/search/stored_trials.h"
 
 namespace hone::search {
@@ -155,7 +156,7 @@ void TaskTuner::build(Candidate& candidate) const {
   job.timing = context_.timing;
   job.weights = context_.weights;
   job.own_cache_bytes = context_.own_cache_bytes;
-  job.tolerance = context_.tolerance;
+  job.tolerance = tolerance_of(*task_.dag, context_.tolerance);
   job.timeout_seconds = kTimeout + load_seconds(constant_bytes_, *context_.target);
   job.label = task_.name;
 }

@@ -19,7 +19,8 @@ namespace {
 // Records of a task that are looked at, fastest first, for one that still applies.
 constexpr int kBestTried = 8;
 
-constexpr double kFastTolerance = 1e-2;  // of the largest output, with constants of 16 bits
+// Of the largest output, with constants of 16 bits or factors in tf32.
+constexpr double kFastTolerance = 1e-2;
 constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
 
 // Finds the distinct tasks of the model's groups.
@@ -214,8 +215,7 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t
   context.target = &model.target();
   context.model = model.cost().get();
   context.accuracy = model.accuracy();
-  if (model.accuracy() == trial::Accuracy::kFast && model.target().kind() == target::Kind::kCpu)
-    context.tolerance = kFastTolerance;
+  if (model.accuracy() == trial::Accuracy::kFast) context.tolerance = kFastTolerance;
   context.device = model.device();
   context.version = kScheduleVersion;
   context.source = model.name;
