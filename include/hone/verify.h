@@ -25,8 +25,8 @@ struct VerifyOptions {
   // computes them.
   const std::vector<NamedTensor>* reference = nullptr;
   // The largest allowed difference, relative to the largest magnitude of the tensor. If it is
-  // negative, it is 1e-3, or more if the narrowest type in the model needs it. Integers must be
-  // equal; those of 8 bits may differ by 1.
+  // negative, it is 1e-3, or more if the narrowest type in the model or the accuracy "fast" needs
+  // it. Integers must be equal; those of 8 bits may differ by 1.
   double tolerance = -1;
 };
 

@@ -12,9 +12,10 @@ namespace {
 
 using graph::ValueId;
 
-// Of the types that the model computes with; what was rounded to 8 bits may differ by one step.
-double type_tolerance(const graph::Graph& graph) {
-  double tolerance = 1e-3;
+// Of the accuracy, and of the types that the model computes with; what was rounded to 8 bits may
+// differ by one step.
+double usual_tolerance(const graph::Graph& graph, trial::Accuracy accuracy) {
+  double tolerance = accuracy == trial::Accuracy::kFast ? 1e-2 : 1e-3;
   for (const graph::Node& node : graph.nodes) {
     for (const ValueId out : node.outputs) {
       if (out == graph::kNoValue) continue;
@@ -49,7 +50,8 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         choose_schedules(model, sources, compile));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile));
-  const double tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
+  const double tolerance = 
+      options.tolerance < 0 ? usual_tolerance(imported, session->accuracy()) : options.tolerance;
   if (options.reference == nullptr)
     return verify_tasks(imported, model, assembly, inputs, tolerance, compile.interrupted);
   return verify_tasks(*options.reference, model, assembly, inputs, tolerance);

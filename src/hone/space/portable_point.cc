@@ -150,7 +150,8 @@ Result<PortablePoint> parse_portable_point(std::string_view text) {
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (first) {
-      if (word != "direct" && word != "im2col" && !trial::rounds_more(word))
+      const bool sums = word.starts_with("direct") || word.starts_with("im2col");
+      if (!sums && !trial::rounds_more(word))
         return invalid("point: found '{}', expected an algorithm", word);
       point.algorithm = word;
       continue;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "hone/compute/dag_testing.h"
 #include "hone/space/space_testing.h"
@@ -36,14 +37,19 @@ compute::Dag conv(int64_t size, int64_t channels, bool residual = false) {
 }
 
 TEST(portable_point, its_text_says_all_of_it) {
-  const Space space = space_of(conv(28, 32));
+  const auto space = Space::create(conv(28, 64), narrow(32), trial::Accuracy::kFast);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  std::set<std::string> algorithms;
   Rng rng(3);
   for (int i = 0; i < 40; ++i) {
-    const PortablePoint portable = to_portable(space, space.sample(rng));
+    const PortablePoint portable = to_portable(*space, space->sample(rng));
     const Result<PortablePoint> parsed = parse_portable_point(to_string(portable));
     ASSERT_TRUE(parsed.ok()) << parsed.status().message();
     EXPECT_EQ(*parsed, portable) << to_string(portable);
+    algorithms.insert(portable.algorithm);
   }
+  EXPECT_TRUE(algorithms.contains("direct")) << "sums are as the model has them";
+  EXPECT_TRUE(algorithms.contains("direct_bf16")) << "constants of 16 bits";
 }
 
 TEST(portable_point, malformed_texts_are_errors) {
