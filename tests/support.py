@@ -14,7 +14,8 @@ try:
 except ImportError as missing:
     sys.exit(f"the end-to-end tests need numpy, onnx and onnxruntime ({missing}): run scripts/setup.sh, or configure with -DHONE_E2E=OFF")
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+for folder in ("models", "benchmarks"):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / folder))
 
 HONE = os.environ.get("HONE", "")
 SANITIZED = os.environ.get("HONE_SANITIZE", "") != ""  # it needs terabytes of addresses, and is slow

@@ -46,7 +46,7 @@ struct TargetOptions {
   // other numbers, but its schedules are chosen for this one. On a GPU 1 of the host works: 0 or 1.
   int threads = 0;
   // How much results may be rounded. "strict": only as the model's own sums are; "default": also as
-  // Winograd's convolutions and Strassen's products are; "fast": also weights in bf16.
+  // Winograd's and Strassen's algorithms do; "fast": also weights in bf16, products in tf32 (GPUs).
   std::string accuracy = "default";
   // The limit of bytes that the library needs in its device's memory, with weights (on a GPU also
   // inputs and outputs); 0: none. Slower algorithms keep to it; if none does, that is an error.

@@ -119,7 +119,8 @@ void add_accuracy(CLI::App& app, std::string& level) {
   app.add_option(
          "--accuracy", level,
          "How much results may be rounded: strict: the model's own sums only; default: also "
-         "Winograd's convolutions and Strassen's products; fast: also weights in bf16")
+         "Winograd's convolutions and Strassen's products; fast: also weights in bf16, on GPUs "
+         "products in tf32")
       ->type_name("LEVEL")
       ->capture_default_str();
 }

@@ -50,7 +50,7 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         choose_schedules(model, sources, compile));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile));
-  const double tolerance = 
+  const double tolerance =
       options.tolerance < 0 ? usual_tolerance(imported, session->accuracy()) : options.tolerance;
   if (options.reference == nullptr)
     return verify_tasks(imported, model, assembly, inputs, tolerance, compile.interrupted);

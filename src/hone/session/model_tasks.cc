@@ -19,8 +19,7 @@ namespace {
 // Records of a task that are looked at, fastest first, for one that still applies.
 constexpr int kBestTried = 8;
 
-// Of the largest output, with constants of 16 bits or factors in tf32.
-constexpr double kFastTolerance = 1e-2;
+constexpr double kFastTolerance = 1e-2;  // of the largest output: constants of 16 bits, tf32
 constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
 
 // Finds the distinct tasks of the model's groups.

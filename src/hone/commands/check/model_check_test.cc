@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hone/commands/check/output_difference.h"
+#include "hone/commands/check/rounding_noise.h"
 #include "hone/graph/test_model.h"
 
 namespace hone {
@@ -38,6 +39,22 @@ TEST(difference, sets_have_no_order) {
   EXPECT_NEAR(set_difference(graph::floats({2, 2}, {5, 6, 1, 2}), expected, 1e-5), 1 / 3.0, 1e-9);
   EXPECT_EQ(set_difference(graph::ints({3, 1, 2}), graph::ints({1, 2, 3}), 1e-5), 0);
   EXPECT_NEAR(set_difference(graph::ints({3, 1, 4}), graph::ints({1, 2, 3}), 1e-5), 1 / 3.0, 1e-9);
+}
+
+// ---- rounding_of ----
+
+TEST(rounding, grows_with_what_schedules_round) {
+  const auto tolerance = [](const char* text) {
+    const Result<schedule::Steps> steps = schedule::parse_steps(text);
+    EXPECT_TRUE(steps.ok()) << steps.status().message();
+    const schedule::Steps schedules[] = {*steps};
+    return rounding_of(graph::Graph(), schedules).tolerance;
+  };
+  EXPECT_EQ(tolerance("tensorize(matmul, m, n, k)\n"), Rounding().tolerance) << "of 16 bits";
+  EXPECT_GT(tolerance("winograd(conv2d, 4)\n"), Rounding().tolerance);
+  EXPECT_GT(tolerance("tensorize(matmul, m, n, k, tf32)\n"), tolerance("winograd(conv2d, 4)\n"));
+  EXPECT_GT(tolerance("narrow(weight.cache, bf16)\n"),
+            tolerance("tensorize(matmul, m, n, k, tf32)\n"));
 }
 
 // ---- ModelCheck ----

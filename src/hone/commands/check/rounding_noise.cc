@@ -17,6 +17,7 @@ namespace {
 // times what docs/user/tuning.md has as the largest error of the algorithm or type.
 constexpr Rounding kAlgorithms = {.tolerance = 2e-4, .products = 2e-5, .others = 3e-7};
 constexpr Rounding kNarrowWeights = {.tolerance = 2e-2, .products = 2e-3, .others = 3e-7};
+constexpr Rounding kTf32 = {.tolerance = 1e-2, .products = 1e-3, .others = 3e-7};
 constexpr Rounding kHalf = {.tolerance = 1e-2, .products = 5e-4, .others = 5e-4};
 constexpr Rounding kBrainFloat = {.tolerance = 6e-2, .products = 4e-3, .others = 4e-3};
 constexpr double kHuge = 1e30;                   // in float; in half nothing is
@@ -126,6 +127,9 @@ Rounding rounding_of(const graph::Graph& graph, std::span<const schedule::Steps>
           std::holds_alternative<schedule::Strassen>(step))
         widen(rounding, kAlgorithms);
       if (std::holds_alternative<schedule::Narrow>(step)) widen(rounding, kNarrowWeights);
+      const auto* matrix = std::get_if<schedule::Tensorize>(&step);
+      if (matrix != nullptr && matrix->rounding == schedule::Rounding::kTf32)
+        widen(rounding, kTf32);
     }
   }
   for (const graph::Node& node : graph.nodes) {
