@@ -1,6 +1,7 @@
 #include "hone/schedule/matrix_product.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "hone/base/round_up.h"
 #include "hone/compute/stage_body.h"
@@ -14,6 +15,8 @@ namespace {
 using compute::Axis;
 using ir::Expr;
 using ir::Op;
+
+constexpr int64_t kVectorElements = 16;  // at most, that are copied at once
 
 bool is_load(const Expr& e, const ir::BufferPtr& buffer) {
   return e->op == Op::kLoad && e->buffer == buffer;
@@ -156,7 +159,10 @@ class Rewriter {
       map.push_back({axis.var, ir::constant(0)});
     Expr element = ir::substitute(value, map);
     if (filled_ > terms_) {
-      const Expr inside = ir::less(terms, ir::constant(terms_));
+      // One test for all elements of a vector, if these end together.
+      const int64_t together = std::gcd(terms_, kVectorElements);
+      const Expr inside = ir::less(together == 1 ? terms : ir::floordiv(terms, together),
+                                   ir::constant(terms_ / together));
       element = is_zero_outside(element)
                     ? ir::select(ir::logical_and(inside, element->args[0]), element->args[1],
                                  element->args[2])

@@ -1,6 +1,6 @@
 #include "hone/backend/gpu/code_batch_testing.h"
 #include "hone/backend/gpu/space_points_testing.h"
-#include "hone/compute/dag_testing.h"
+#include "hone/compute/half_testing.h"
 #include "hone/target/gpu_table.h"
 
 // Products by matrix instructions, as code of CUDA: what the space chooses for a GPU without
@@ -33,18 +33,21 @@ class MatrixCode : public testing::CudaTest {
                           EXPECT_EQ(added_, before + 1) << "there is no code for the candidate";
                         });
   }
-  // Expects all kernels to have matrix instructions, and nothing in local memory.
+  // Expects kernels to have matrix instructions, unless they add up parts of sums, and nothing in
+  // local memory.
   Cubin expect_matrices(const std::string& arch) {
     SCOPED_TRACE(arch);
     Cubin cubin = expect_compiled({arch});
+    int with_matrices = 0;
     for (const KernelNote& kernel : cubin.kernels) {
       SCOPED_TRACE(kernel.symbol);
       EXPECT_EQ(kernel.spill_bytes, 0);
       EXPECT_EQ(kernel.stack_bytes, 0);
       const CubinInstructions found = count_instructions(cubin.data, kernel.symbol).value();
-      EXPECT_GT(found.matrix, 0);
       EXPECT_EQ(found.local, 0);
+      with_matrices += found.matrix > 0 ? 1 : 0;
     }
+    EXPECT_EQ(with_matrices, added_);
     return cubin;
   }
 };
@@ -60,10 +63,32 @@ TEST_F(MatrixCode, half_precision_products) {
     const Cubin cubin = expect_matrices(arch);
     for (const KernelNote& kernel : cubin.kernels) {
       const CubinInstructions found = count_instructions(cubin.data, kernel.symbol).value();
-      EXPECT_GT(found.load_matrix, 0) << kernel.symbol;
-      EXPECT_GT(found.async_copy, 0) << kernel.symbol;
+      EXPECT_EQ(found.load_matrix > 0, found.matrix > 0) << kernel.symbol;
+      EXPECT_EQ(found.async_copy > 0, found.matrix > 0) << kernel.symbol;
     }
   }
+}
+
+// Windows are copied 16 bytes at a time, and a weight is laid out for that at compile time.
+TEST_F(MatrixCode, half_precision_convolutions) {
+  const target::Target target = described("cuda-sm_90a");
+  ConvShape shape;
+  shape.h = shape.w = 28, shape.ic = shape.oc = 128;
+  add_default(half_conv2d(shape), target);
+  shape.h = shape.w = 7, shape.ic = shape.oc = 512, shape.stride = 2;
+  add_default(half_conv2d(shape, DType::kBF16), target);
+  const Cubin cubin = expect_compiled({"sm_80"});
+  int with_matrices = 0;
+  for (const KernelNote& kernel : cubin.kernels) {
+    EXPECT_EQ(kernel.spill_bytes + kernel.stack_bytes, 0) << kernel.symbol;
+    const CubinInstructions found = count_instructions(cubin.data, kernel.symbol).value();
+    if (found.matrix == 0) continue;
+    ++with_matrices;
+    EXPECT_GT(found.load_matrix, 0) << kernel.symbol;
+    EXPECT_GT(found.async_copy, 0) << kernel.symbol;
+    EXPECT_EQ(found.shared_store, 0) << kernel.symbol << " copies elements one by one";
+  }
+  EXPECT_EQ(with_matrices, 2);
 }
 
 TEST_F(MatrixCode, float32_in_tf32) {

@@ -19,7 +19,7 @@ using schedule::StageInfo;
 constexpr int64_t kVectorBytes = 16;  // of an asynchronous copy, at most
 constexpr int64_t kMostWarps = 4;     // along rows, and along columns
 constexpr int64_t kMostRows = 64, kMostColumns = 128, kMostTerms = 64;  // of a warp, of a chunk
-constexpr int64_t kMostRaster = 16, kMostDepth = 5;
+constexpr int64_t kMostRaster = 16, kMostDepth = 5, kMostParts = 16;
 constexpr int64_t kLeastAsync = 4;  // bytes of an asynchronous copy
 // Smaller products leave most of an instruction's tile empty.
 constexpr int64_t kFewRows = 8, kFewTerms = 16;
@@ -74,6 +74,10 @@ bool find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::st
       group.outer_points *= axis.extent;
     }
   }
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    if (a != column) group.axes.push_back(e.axes[static_cast<size_t>(a)].var->name);
+  }
+  group.axes.push_back(e.axes[static_cast<size_t>(column)].var->name);
   if (group.rows_of_r.empty()) return false;
   if (group.rows_of_e.empty()) {  // one row
     group.rows_of_e = {group.single.back()};
@@ -87,13 +91,14 @@ bool find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::st
   return true;
 }
 
-// Finds how threads copy an operand, from the stage that lays it out. `last` is the axis of R that
+// Finds how threads copy an operand, from the stage that lays it out. Constants of which they
+// could not copy 16 bytes at once are laid out anew at compile time. `last` is the axis of R that
 // is the innermost digit of its rows or columns.
 MatrixOperand operand_of(const schedule::State& state, int index, const std::string& side,
                          const std::string& last, const StageInfo& r) {
   const StageInfo& info = *state.stages[static_cast<size_t>(index)].info;
   MatrixOperand operand;
-  operand.stage = operand.copy = info.stage.name;
+  operand.stage = info.stage.name;
   operand.side = side;
   for (const compute::Axis& axis : info.axes) {
     const std::string& name = axis.var->name;
@@ -107,7 +112,14 @@ MatrixOperand operand_of(const schedule::State& state, int index, const std::str
   };
   operand.terms_are_neighbours = distance(terms) <= distance(other);
   const int lane = operand.terms_are_neighbours ? terms : other;
-  if (distance(lane) != 1 || info.reads.size() != 1) return operand;
+  const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
+  const auto pack = [&] {
+    if (!info.constant || operand.vector == most) return operand;
+    operand.packed = operand.terms_are_neighbours = true;
+    operand.vector = most;
+    return operand;
+  };
+  if (distance(lane) != 1 || info.reads.size() != 1) return pack();
   // Neighbours have one place in all other dimensions if the innermost digit is a number of whole
   // vectors, and so is a row of the source.
   int64_t digit = operand.terms_are_neighbours
@@ -115,9 +127,8 @@ MatrixOperand operand_of(const schedule::State& state, int index, const std::str
                       : r.axes[static_cast<size_t>(axis_named(r, last))].extent;
   digit = std::gcd(digit, read.buffer->shape.back());
   digit = std::gcd(digit, read.index.back().constant);
-  const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
   while (operand.vector < most && digit % (2 * operand.vector) == 0) operand.vector *= 2;
-  return operand;
+  return pack();
 }
 
 const target::MatrixInstruction* instruction_for(const target::Gpu& gpu, DType type) {
@@ -152,6 +163,13 @@ void add_decisions(SketchBuilder& builder, GpuMatrix& group) {
   for (int64_t n = 1; n <= kMostDepth && n <= ceil_div(group.terms, one.k); ++n)
     depths.push_back(n);
   group.d_depth = decide("depth", DecisionKind::kTile, depths, 0);
+  // Tiles of a block are at most so large where there are few of them.
+  const int64_t blocks =
+      group.outer_points * ceil_div(group.rows, kMostRows) * ceil_div(group.columns, kMostRows);
+  if (blocks < 2 * group.gpu.sms) {
+    group.d_parts = decide("parts", DecisionKind::kParallel,
+                           lengths(1, kMostParts, ceil_div(group.terms, 2 * one.k)), 0);
+  }
   group.d_raster = decide("raster", DecisionKind::kOrder,
                           lengths(1, kMostRaster, ceil_div(group.rows, kMostRows)), 0);
 }
@@ -193,8 +211,9 @@ bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
   for (MatrixOperand* operand : {&group->left, &group->right}) {
     const schedule::StageInfo& copy =
         *state->stages[static_cast<size_t>(state->find_stage(operand->stage))].info;
-    operand->is_async = group->gpu.async_copy && schedule::is_plain_copy(copy.stage) &&
-                        operand->vector * group->element_bytes >= kLeastAsync;
+    const bool copies = operand->packed || schedule::is_plain_copy(copy.stage);
+    operand->is_async =
+        group->gpu.async_copy && copies && operand->vector * group->element_bytes >= kLeastAsync;
   }
   add_decisions(builder, *group);
   group->find_usual(builder.decisions);

@@ -16,7 +16,10 @@ constexpr int64_t kMostCopies = 16;      // copies of a thread in straight-line 
 constexpr int64_t kRowUnit = 16;         // bytes of a row that ldmatrix reads
 constexpr double kChunkCycles = 700;     // from the load of a chunk to its use
 constexpr double kBarrierCycles = 40;
-constexpr double kEpilogueBytes = 8;  // of global memory per result, with what is added to it
+constexpr double kLaunchCycles = 2000;  // of a phase behind another one
+constexpr double kOverlap = 0.25;       // what is hidden costs so much of its time all the same
+constexpr int64_t kJoinThreads = 128;   // of a block that adds parts up
+constexpr double kEpilogueBytes = 8;    // of global memory per result, with what is added to it
 
 }  // namespace
 
@@ -51,7 +54,9 @@ bool GpuMatrix::legal(const Choice& choice) const {
   const auto fits = [](int64_t warps, int64_t tile, int64_t extent) {
     return warps == 1 || (warps - 1) * tile < extent;
   };
-  return fits(choice[d_row_warps], choice[d_rows], rows) &&
+  const int64_t parts = choice[d_parts];
+  return (parts == 1 || terms > (parts - 1) * choice[d_terms]) &&
+         fits(choice[d_row_warps], choice[d_rows], rows) &&
          fits(choice[d_column_warps], choice[d_columns], columns) && n <= gpu.threads_per_block &&
          per_thread <= gpu.registers_per_thread && n * per_thread <= gpu.registers_per_sm &&
          shared_bytes(choice) <= gpu.shared_bytes_opt_in;
@@ -63,10 +68,11 @@ double GpuMatrix::estimate(const Choice& choice) const {
   const auto m = static_cast<double>(block_rows(choice));
   const auto n = static_cast<double>(block_columns(choice));
   const auto bytes = static_cast<double>(element_bytes);
-  const auto k = static_cast<double>(round_up(terms, choice[d_terms]));
+  const auto parts = static_cast<double>(choice[d_parts]);
+  const auto k = static_cast<double>(round_up(terms, choice[d_parts] * choice[d_terms])) / parts;
   const double chunks = k / static_cast<double>(choice[d_terms]);
   const double warps = static_cast<double>(threads(choice)) / gpu.warp;
-  const double blocks = static_cast<double>(outer_points) *
+  const double blocks = parts * static_cast<double>(outer_points) *
                         static_cast<double>(ceil_div(rows, block_rows(choice))) *
                         static_cast<double>(ceil_div(columns, block_columns(choice)));
   const double per_sm = std::ceil(blocks / gpu.sms);
@@ -89,8 +95,13 @@ double GpuMatrix::estimate(const Choice& choice) const {
   const auto ahead = static_cast<double>(std::min(depth(left, choice), depth(right, choice)) - 1);
   const double busy = std::max({arithmetic, shared, copied}) + kBarrierCycles * chunks / resident;
   const double waiting = kChunkCycles * chunks / (std::max(ahead, 1.0) * resident);
-  const double loop = ahead > 0 ? std::max(busy, waiting) : busy + waiting;
-  return per_sm * (loop + stored) + kChunkCycles;
+  const double loop =
+      ahead > 0 ? std::max(busy, waiting) + kOverlap * std::min(busy, waiting) : busy + waiting;
+  const double points = static_cast<double>(outer_points * rows * columns) / gpu.sms;
+  const double join = parts == 1 ? 0
+                                 : kLaunchCycles + points * (parts + 1) * sizeof(float) /
+                                                       static_cast<double>(gpu.l2_bytes_per_cycle);
+  return per_sm * (loop + stored) + kChunkCycles + join;
 }
 
 void GpuMatrix::find_usual(const std::vector<Decision>& all) {
@@ -123,24 +134,58 @@ void GpuMatrix::set_default(MutableChoice& choice) const {
   for (size_t i = 0; i < open.size(); ++i) choice.set(open[i], usual[i]);
 }
 
-void GpuMatrix::append_steps(const Choice& choice, Steps& steps) const {
-  steps.emplace_back(schedule::MatrixProduct{reduction, rows_of_r, columns_of_r, choice[d_terms]});
-  std::string block;
-  append_epilogue(choice, steps, block);
-  append_sum(choice, block, steps);
-  append_copy(left, choice, steps);
-  append_copy(right, choice, steps);
+GpuMatrix::Tiles GpuMatrix::whole_tiles() const {
+  Tiles tiles = {epilogue, reduction, single, rows_of_e, columns_of_e, {}};
+  for (const auto& [name, in_sum] : outer) {
+    tiles.outer.push_back(name);
+    tiles.outer_of_sum.push_back(in_sum);
+  }
+  return tiles;
 }
 
-void GpuMatrix::append_epilogue(const Choice& choice, Steps& steps, std::string& block) const {
-  const std::string& e = epilogue;
-  std::vector<std::string> grid = single, loops;
-  for (const auto& [name, in_sum] : outer) grid.push_back(name);
-  loops = grid;
-  loops.insert(loops.end(), rows_of_e.begin(), rows_of_e.end());
-  loops.insert(loops.end(), columns_of_e.begin(), columns_of_e.end());
+GpuMatrix::Tiles GpuMatrix::tiles_of_parts(const Choice& choice, Steps& steps) const {
+  const int64_t length = round_up(terms, choice[d_parts] * choice[d_terms]) / choice[d_parts];
+  const std::string part = reduction + ".rf";
+  steps.emplace_back(schedule::RFactor{reduction, "terms", length});
+  steps.emplace_back(schedule::CacheWrite{part});
+  Tiles tiles = {part, part + ".acc", {"termso"}, {"rows"}, {"columns"}, {}};
+  for (const auto& [name, in_sum] : outer) tiles.outer.push_back(in_sum);
+  tiles.outer_of_sum = tiles.outer;
+  return tiles;
+}
+
+void GpuMatrix::append_steps(const Choice& choice, Steps& steps) const {
+  const int64_t parts = choice[d_parts];
+  steps.emplace_back(
+      schedule::MatrixProduct{reduction, rows_of_r, columns_of_r, parts * choice[d_terms]});
+  const Tiles tiles = parts > 1 ? tiles_of_parts(choice, steps) : whole_tiles();
+  std::string block;
+  append_epilogue(choice, tiles, steps, block);
+  append_sum(choice, tiles, block, steps);
+  append_copy(left, tiles.sum, choice, steps);
+  append_copy(right, tiles.sum, choice, steps);
+  if (parts > 1) append_join(steps);
+}
+
+void GpuMatrix::append_join(Steps& steps) const {
+  if (axes.size() > 1) steps.emplace_back(schedule::Reorder{epilogue, axes});
+  const std::string fused = fuse_loops(epilogue, axes, steps);
+  steps.emplace_back(schedule::Split{epilogue, fused, {kJoinThreads}});
+  steps.emplace_back(schedule::Parallel{epilogue, fused + ".0"});
+  steps.emplace_back(schedule::Bind{epilogue, fused + ".1"});
+  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, fused + ".1"});
+  steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
+  steps.emplace_back(schedule::Unroll{reduction, "termso"});
+}
+
+void GpuMatrix::append_epilogue(const Choice& choice, const Tiles& tiles, Steps& steps,
+                                std::string& block) const {
+  const std::string& e = tiles.epilogue;
+  std::vector<std::string> grid = tiles.outer, loops = tiles.outer;
+  loops.insert(loops.end(), tiles.rows.begin(), tiles.rows.end());
+  loops.insert(loops.end(), tiles.columns.begin(), tiles.columns.end());
   steps.emplace_back(schedule::Reorder{e, loops});
-  const std::string m = fuse_loops(e, rows_of_e, steps), n = fuse_loops(e, columns_of_e, steps);
+  const std::string m = fuse_loops(e, tiles.rows, steps), n = fuse_loops(e, tiles.columns, steps);
   steps.emplace_back(
       schedule::Split{e, m, {choice[d_row_warps], choice[d_rows]}, schedule::Tail::kWhole});
   steps.emplace_back(
@@ -163,17 +208,19 @@ void GpuMatrix::append_epilogue(const Choice& choice, Steps& steps, std::string&
     steps.emplace_back(schedule::Bind{e, warp, schedule::ThreadLevel::kWarp});
 }
 
-void GpuMatrix::append_sum(const Choice& choice, const std::string& block, Steps& steps) const {
-  const std::string& r = reduction;
+void GpuMatrix::append_sum(const Choice& choice, const Tiles& tiles, const std::string& block,
+                           Steps& steps) const {
+  const std::string& r = tiles.sum;
   const int64_t m = choice[d_rows], n = choice[d_columns];
-  steps.emplace_back(schedule::ComputeAt{r, epilogue, block});
+  steps.emplace_back(schedule::ComputeAt{r, tiles.epilogue, block});
   steps.emplace_back(schedule::SetScope{r, ir::Scope::kFragment});
   steps.emplace_back(schedule::Split{r, "rows", {choice[d_row_warps], m}, schedule::Tail::kWhole});
   steps.emplace_back(
       schedule::Split{r, "columns", {choice[d_column_warps], n}, schedule::Tail::kWhole});
   steps.emplace_back(schedule::Split{r, "terms", {choice[d_terms]}});
-  std::vector<std::string> dims = {quotient("rows", m), quotient("columns", n)}, loops;
-  for (const auto& [name, in_sum] : outer) dims.push_back(in_sum), loops.push_back(in_sum);
+  std::vector<std::string> dims = {quotient("rows", m), quotient("columns", n)},
+                           loops = tiles.outer_of_sum;
+  dims.insert(dims.end(), loops.begin(), loops.end());
   dims.insert(dims.end(), {remainder("rows", m), remainder("columns", n)});
   steps.emplace_back(schedule::Layout{r, std::move(dims)});
   loops.insert(loops.end(), {"rows.0", "columns.0", "terms.0", "rows.1", "columns.1", "rows.2",
@@ -186,17 +233,25 @@ void GpuMatrix::append_sum(const Choice& choice, const std::string& block, Steps
                           rounds ? schedule::Rounding::kTf32 : schedule::Rounding::kNone});
 }
 
-void GpuMatrix::append_copy(const MatrixOperand& operand, const Choice& choice,
-                            Steps& steps) const {
-  const std::string& s = operand.copy;
-  if (s != operand.stage) steps.emplace_back(schedule::CacheRead{operand.stage, reduction});
-  steps.emplace_back(schedule::ComputeAt{s, reduction, "terms.0"});
+void GpuMatrix::append_copy(const MatrixOperand& operand, const std::string& sum,
+                            const Choice& choice, Steps& steps) const {
+  std::string s = operand.stage, terms_axis = "terms";
+  if (operand.packed) {
+    std::vector<std::string> dims = operand.outer;
+    dims.insert(dims.end(), {operand.side, "terms"});
+    steps.emplace_back(schedule::Layout{s, std::move(dims)});
+    steps.emplace_back(schedule::CacheRead{s, sum});
+    s += ".cache";
+    // A dimension that the sum reads at a place of two axes is named by its number.
+    if (choice[d_parts] > 1) terms_axis = fmt::format("d{}", operand.outer.size());
+  }
+  steps.emplace_back(schedule::ComputeAt{s, sum, "terms.0"});
   steps.emplace_back(schedule::SetScope{s, ir::Scope::kShared});
   std::vector<std::string> loops = operand.outer;
   if (operand.terms_are_neighbours)
-    loops.insert(loops.end(), {operand.side, "terms"});
+    loops.insert(loops.end(), {operand.side, terms_axis});
   else
-    loops.insert(loops.end(), {"terms", operand.side});
+    loops.insert(loops.end(), {terms_axis, operand.side});
   std::vector<std::string> dims = loops;
   if (const int64_t more = pad(operand, choice); more > 0) dims.back() += fmt::format("+{}", more);
   steps.emplace_back(schedule::Layout{s, std::move(dims)});

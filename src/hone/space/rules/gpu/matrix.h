@@ -12,7 +12,7 @@ namespace hone::space {
 // are in shared memory.
 struct MatrixOperand {
   std::string stage;                  // that lays the operand out
-  std::string copy;                   // the stage in shared memory: `stage` itself, or a copy
+  bool packed = false;                // at compile time, and then copied to shared memory
   std::vector<std::string> outer;     // its axes before rows, columns and terms
   std::string side;                   // "rows" or "columns"
   bool terms_are_neighbours = false;  // in global memory; else those of `side` are
@@ -25,6 +25,8 @@ struct MatrixOperand {
 //     for threads: copies of both operands, in shared memory, several chunks ahead
 //     for warps: a matrix statement
 //   E: for warps: bias, activation, residual, store
+// With parts of the sum, blocks of each part store what they have, and E, in a phase of its own,
+// adds that up: for shapes that have too few blocks otherwise.
 // The axes of R that only its left factor has are one axis of rows, those of its right factor one
 // of columns (schedule/matrix_product.h).
 class GpuMatrix : public Group {
@@ -32,6 +34,7 @@ class GpuMatrix : public Group {
   std::string epilogue, reduction;
   std::vector<std::pair<std::string, std::string>> outer;  // other axes: names in E and in R
   std::vector<std::string> rows_of_e, columns_of_e, rows_of_r, columns_of_r;
+  std::vector<std::string> axes;    // all of E's, that of neighbouring results last
   std::vector<std::string> single;  // axes of E with one point that are rows or columns of R
   int64_t rows = 1, columns = 1, terms = 1, outer_points = 1;
   int64_t element_bytes = 2;
@@ -43,6 +46,7 @@ class GpuMatrix : public Group {
   DecisionId d_rows, d_columns;            // lengths of a warp's part of the result
   DecisionId d_terms;                      // length of a chunk
   DecisionId d_depth;                      // chunks in shared memory, with those copied ahead
+  DecisionId d_parts;                      // parts of the sum that blocks compute by themselves
   DecisionId d_raster;                     // blocks of rows that neighbouring blocks run through
   std::vector<int64_t> usual;              // values of the decisions of the default point
 
@@ -54,7 +58,7 @@ class GpuMatrix : public Group {
 
  private:
   [[nodiscard]] std::vector<DecisionId> decisions() const {
-    return {d_row_warps, d_column_warps, d_rows, d_columns, d_terms, d_depth, d_raster};
+    return {d_row_warps, d_column_warps, d_rows, d_columns, d_terms, d_depth, d_parts, d_raster};
   }
   [[nodiscard]] int64_t block_rows(const Choice& choice) const {
     return choice[d_row_warps] * choice[d_rows];
@@ -75,10 +79,21 @@ class GpuMatrix : public Group {
   [[nodiscard]] int64_t side_extent(const MatrixOperand& operand, const Choice& choice) const {
     return operand.side == "rows" ? block_rows(choice) : block_columns(choice);
   }
-  void append_epilogue(const Choice& choice, schedule::Steps& steps, std::string& block) const;
-  void append_sum(const Choice& choice, const std::string& block, schedule::Steps& steps) const;
-  void append_copy(const MatrixOperand& operand, const Choice& choice,
+  // Two stages in tiles: the sum, and who stores it. Axes of both have these names.
+  struct Tiles {
+    std::string epilogue, sum;
+    std::vector<std::string> outer, rows, columns, outer_of_sum;
+  };
+  [[nodiscard]] Tiles whole_tiles() const;
+  [[nodiscard]] Tiles tiles_of_parts(const Choice& choice, schedule::Steps& steps) const;
+  void append_epilogue(const Choice& choice, const Tiles& tiles, schedule::Steps& steps,
+                       std::string& block) const;
+  void append_sum(const Choice& choice, const Tiles& tiles, const std::string& block,
+                  schedule::Steps& steps) const;
+  void append_copy(const MatrixOperand& operand, const std::string& sum, const Choice& choice,
                    schedule::Steps& steps) const;
+  // Appends the phase that adds the parts up.
+  void append_join(schedule::Steps& steps) const;
 };
 
 }  // namespace hone::space

@@ -1,4 +1,4 @@
-#include "hone/compute/dag_testing.h"
+#include "hone/compute/half_testing.h"
 #include "hone/space/rules/gpu/gpu_testing.h"
 
 namespace hone::space {
@@ -32,6 +32,42 @@ TEST(gpu_matrix, products_of_odd_extents) {
   }
   expect_points(half_gemm(24, 40, 48, {.transposed_data = true}), 3, 2e-3, matrix_gpu(), 2);
   expect_points(half_gemm(7, 40, 33, {.batch = 3}), 3, 2e-3, matrix_gpu(), 2);
+}
+
+TEST(gpu_matrix, convolutions_of_odd_extents) {
+  for (const int64_t n : {1, 3, 7, 13}) {
+    ConvShape shape;
+    shape.h = n + 2, shape.w = 15 - n, shape.ic = n, shape.oc = 17;
+    expect_points(half_conv2d(shape), 3, 2e-3, matrix_gpu(), 3);
+    shape.stride = 2, shape.ic = 8, shape.oc = n + 1;
+    expect_points(half_conv2d(shape, DType::kBF16), 2, 1e-2, matrix_gpu(), 3);
+  }
+}
+
+// Sums with few results can be computed in parts.
+TEST(gpu_matrix, sums_in_parts) {
+  target::Target target = matrix_gpu();
+  target.gpu().sms = 64;
+  ConvShape shape;
+  shape.h = 5, shape.w = 4, shape.ic = 16, shape.oc = 24;
+  for (const compute::Dag& dag :
+       {half_gemm(17, 40, 200), half_gemm(24, 33, 255), half_conv2d(shape)}) {
+    const Result<Space> space = Space::create(dag, target);
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    Rng rng(5);
+    int seen = 0;
+    for (int i = 0; i < 100 && seen < 2; ++i) {
+      const Result<Candidate> candidate = space->instantiate(space->sample(rng));
+      ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+      const std::string steps = schedule::to_string(candidate->steps);
+      if (steps.find(", terms, ") == std::string::npos ||
+          steps.find("rfactor") == std::string::npos)
+        continue;
+      ++seen;
+      ASSERT_NO_FATAL_FAILURE(expect_candidate(*candidate, 2e-3));
+    }
+    EXPECT_EQ(seen, 2);
+  }
 }
 
 TEST(gpu_matrix, float32_is_rounded_only_where_the_accuracy_is_fast) {
