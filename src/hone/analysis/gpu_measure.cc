@@ -66,8 +66,13 @@ using LoopSet = std::set<std::pair<int, int>>;
 class StageMeter {
  public:
   StageMeter(const Nest& nest, const target::Gpu& gpu, const GpuRootMeasure& root,
-             const LoopSet& shared)
-      : nest_(nest), gpu_(gpu), root_(root), shared_(shared), body_(gpu_body(nest)) {}
+             const LoopSet& shared, int64_t depth)
+      : nest_(nest),
+        gpu_(gpu),
+        root_(root),
+        shared_(shared),
+        body_(gpu_body(nest)),
+        depth_(depth) {}
 
   GpuStageMeasure measure() {
     out_.stage = nest_.stage;
@@ -155,7 +160,10 @@ class StageMeter {
     double latency = out_.shared_requests > 0 ? kSharedLatency : 0;
     if (loads_) latency = kL2Latency + far * (kMemoryLatency - kL2Latency);
     const double slot = std::max(1.0, kSchedulers * gpu_.warp / gpu_.fma_per_cycle);
-    out_.latency_cycles = waits * latency + requests +
+    // What works ahead is waited for by a later turn, if at all.
+    const bool works_ahead = depth_ > 1;
+    if (works_ahead) out_.ahead_cycles = out_.turns * latency / static_cast<double>(depth_ - 1);
+    out_.latency_cycles = (works_ahead ? 0 : waits * latency) + requests +
                           out_.arithmetic * std::max(slot, kArithmeticLatency / out_.independent) +
                           out_.turns * kBarrierCycles;
   }
@@ -165,6 +173,7 @@ class StageMeter {
   const GpuRootMeasure& root_;
   const LoopSet& shared_;
   size_t body_;
+  int64_t depth_;       // of the stage's pipeline; 0 if it does not work ahead
   bool loads_ = false;  // from global memory
   GpuStageMeasure out_;
 };
@@ -215,6 +224,7 @@ double resident_blocks(const GpuRootMeasure& root, const target::Gpu& gpu) {
 }
 
 void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
+  double ahead = 0;
   for (const GpuStageMeasure& stage : root.stages) {
     const double warps = std::ceil(stage.threads / gpu.warp);
     const double requests = stage.global_requests + stage.shared_requests;
@@ -227,7 +237,9 @@ void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
     root.l2_bytes += stage.l2_bytes * root.blocks;
     root.memory_bytes += stage.memory_bytes;
     root.latency_cycles += stage.latency_cycles;
+    ahead = std::max(ahead, stage.ahead_cycles);
   }
+  root.latency_cycles = std::max(root.latency_cycles, ahead);
   if (root.registers > root.register_limit) root.arithmetic_cycles *= kSpillFactor;
 }
 
@@ -308,7 +320,8 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   }
   for (const Nest& nest : nests) {
     GpuRootMeasure& root = root_of(nest.root);
-    root.stages.push_back(StageMeter(nest, gpu, root, shared).measure());
+    const int64_t depth = state.stages[static_cast<size_t>(nest.stage)].pipeline_depth;
+    root.stages.push_back(StageMeter(nest, gpu, root, shared, depth).measure());
   }
   for (GpuRootMeasure& root : measure.roots) sum_up(gpu, root);
   return measure;

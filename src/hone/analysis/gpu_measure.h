@@ -29,6 +29,8 @@ struct GpuStageMeasure {
   // Cycles of the SM for the block: those of the busiest of its units, and of one thread that has
   // the SM for itself.
   double busy_cycles = 0, latency_cycles = 0;
+  // Cycles in which all turns can be done if each copies for a later one (schedule/pipeline.h).
+  double ahead_cycles = 0;
 };
 
 // The seconds of a launch by each limit alone.

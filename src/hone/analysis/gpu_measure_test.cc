@@ -47,6 +47,22 @@ const GpuStageMeasure& heaviest(const GpuRootMeasure& root) {
                            });
 }
 
+// Of few blocks, each chunk would wait for memory.
+TEST(gpu_measure, copies_that_work_ahead_are_waited_for_less) {
+  const compute::Dag dag = gemm(128, 128, 1024);
+  const auto seconds = [&](int64_t depth) {
+    std::string steps = product(false);
+    for (const char* copy : {"data.cache", "weight.cache"}) {
+      if (depth > 1) steps += fmt::format("pipeline({}, {}, async)\n", copy, depth);
+    }
+    return measure(dag, steps, gpu()).seconds(gpu());
+  };
+  EXPECT_LT(seconds(2), 0.9 * seconds(1));
+  EXPECT_LE(seconds(3), seconds(2));
+  std::string steps = product(false) + "pipeline(data.cache, 3, async)\n";
+  EXPECT_EQ(measure(dag, steps, gpu()).roots[0].shared_bytes, (3 + 1) * 64 * 8 * 4);
+}
+
 TEST(gpu_measure, counts_blocks_threads_and_storage_of_a_product) {
   const GpuMeasure made = measure(gemm(256, 128, 64), product(false), gpu());
   ASSERT_EQ(made.roots.size(), 1U);

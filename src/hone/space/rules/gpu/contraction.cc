@@ -66,10 +66,10 @@ int64_t GpuContraction::column_registers(const Choice& choice) const {
 
 int64_t GpuContraction::registers(const Choice& choice) const {
   const int64_t r = row_registers(choice), c = column_registers(choice);
-  int64_t loaded_early = 0;
+  int64_t loaded_early = 0;  // with their addresses
   for (const OperandCopy& copy : copies) {
     if (choice[d_depth] > 1 && is_shared(copy, choice) && !copy.is_async)
-      loaded_early += ceil_div(elements(copy, choice), threads(choice));
+      loaded_early += 2 * ceil_div(elements(copy, choice), threads(choice));
   }
   return r * c + r + c + loaded_early + kSpareRegisters;
 }

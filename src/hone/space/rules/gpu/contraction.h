@@ -7,7 +7,8 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kBankBytes = 16;  // rows in shared memory are so far apart in banks
+inline constexpr int64_t kMostUnrolled = 1024;  // multiply-adds of a chunk in straight-line code
+inline constexpr int64_t kBankBytes = 16;       // rows in shared memory are so far apart in banks
 
 // One of E's axes that blocks divide among threads, and threads into registers.
 struct BlockAxis {

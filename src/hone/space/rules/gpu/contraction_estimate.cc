@@ -23,7 +23,8 @@ constexpr int64_t kAllocation = 8;         // registers of a thread are given ou
 constexpr size_t kFewTiles = 32;  // of which chunks, depth and parts are looked at one by one
 constexpr int64_t kUsualChunk = 16, kMostThreads = 512;
 constexpr int64_t kLeastChunk = 4, kTailChunk = 8;  // terms; the latter if none divides the sum
-constexpr double kTail = 1.3;                       // what tests of an incomplete last chunk cost
+constexpr double kRolled = 1.1;  // what a chunk that is no straight-line code costs
+constexpr double kTail = 1.3;    // what tests of an incomplete last chunk cost
 
 int64_t vector_of(int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
@@ -85,6 +86,7 @@ double GpuContraction::estimate(const Choice& choice) const {
   double cycles = static_cast<double>(per_sm / resident) * together(resident);
   if (per_sm % resident != 0) cycles += together(per_sm % resident);
   const int64_t parts = choice[d_parts];
+  if (terms * points > static_cast<double>(kMostUnrolled)) cycles *= kRolled;
   if (sum.extent / parts % points_in_chunk(sum.var->name, choice) != 0) cycles *= kTail;
   if (parts > 1) {
     const double moved = 2.0 * 4 * static_cast<double>(parts * this->points());

@@ -10,9 +10,8 @@ using schedule::Steps;
 
 namespace {
 
-constexpr int64_t kMostUnrolled = 1024;  // multiply-adds in the straight-line code of a chunk
-constexpr int64_t kMostCopies = 16;      // copies of a thread in straight-line code
-constexpr int64_t kJoinThreads = 128;    // of a block that joins parts
+constexpr int64_t kMostCopies = 16;    // copies of a thread in straight-line code
+constexpr int64_t kJoinThreads = 128;  // of a block that joins parts
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
