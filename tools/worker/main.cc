@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hone/backend/gpu/compile_apart.h"
+#include "hone/backend/gpu/compile_opencl.h"
 #include "hone/base/options.h"
 #include "hone/measure/worker.h"
 
@@ -21,14 +22,17 @@ DeviceKind kind_of(std::string_view option) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hone::measure::WorkerDevice device;
-  if (argc == 5) device = {kind_of(argv[1]), argv[2]};
-  const bool compiles = argc == 4 && std::string_view(argv[1]) == "--compile-cuda";
-  const bool good = argc == 3 || compiles || device.kind != DeviceKind::kNone;
-  if (good && std::string_view(argv[argc - 2]) == "--fd") {
-    const hone::Result<int64_t> fd = hone::parse_int(argv[argc - 1], 0, 1 << 20);
-    if (fd.ok() && compiles) return hone::backend::gpu::compile_worker_main(static_cast<int>(*fd));
-    if (fd.ok()) return hone::measure::worker_main(static_cast<int>(*fd), device);
+  const std::string_view what = argc > 3 ? argv[1] : "";
+  if (argc >= 3 && std::string_view(argv[argc - 2]) == "--fd") {
+    const hone::Result<int64_t> parsed = hone::parse_int(argv[argc - 1], 0, 1 << 20);
+    const int fd = parsed.ok() ? static_cast<int>(*parsed) : -1;
+    if (fd >= 0 && argc == 3) return hone::measure::worker_main(fd);
+    if (fd >= 0 && argc == 4 && what == "--compile-cuda")
+      return hone::backend::gpu::compile_worker_main(fd);
+    if (fd >= 0 && argc == 5 && what == "--compile-opencl")
+      return hone::backend::gpu::compile_opencl_worker_main(fd, argv[2]);
+    if (fd >= 0 && argc == 5 && kind_of(what) != DeviceKind::kNone)
+      return hone::measure::worker_main(fd, {kind_of(what), argv[2]});
   }
   std::fputs("hone-worker: Hone starts this program itself, with --fd and an open socket\n",
              stderr);

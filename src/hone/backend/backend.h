@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "hone/backend/executable.h"
 #include "hone/backend/inspection.h"
@@ -40,9 +41,11 @@ class Backend {
   // (schedule/lower.h) and compile().
   [[nodiscard]] virtual std::span<const ir::Pass> passes() const = 0;
   // Compiles a program. It may be called from any thread, and equal programs may share one code.
-  // The error of a program that becomes too much code is kUnsupported.
+  // The error of a program that becomes too much code is kUnsupported. `comment` says where the
+  // program comes from, such as its schedule, for people who read the code; it changes nothing.
   [[nodiscard]] virtual Result<Executable> compile(const ir::Program& program,
-                                                   const target::Target& target) const = 0;
+                                                   const target::Target& target,
+                                                   std::string_view comment) const = 0;
   // Loads an executable of this kind, which may come from another process, for running here.
   [[nodiscard]] virtual Result<LoadedPtr> load(const Executable& executable) const = 0;
   // Describes the code that compile() made of the program. By default, nothing is known of it.

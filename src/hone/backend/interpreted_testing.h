@@ -51,7 +51,8 @@ class InterpretedBackend final : public Backend {
  public:
   [[nodiscard]] std::span<const ir::Pass> passes() const override { return {}; }
   [[nodiscard]] Result<Executable> compile(const ir::Program& program,
-                                           const target::Target& /*target*/) const override {
+                                           const target::Target& /*target*/,
+                                           std::string_view /*comment*/) const override {
     Executable made{.kind = target::Kind::kGpu, .code = ir::print(program)};
     for (const ir::Phase& phase : program.phases)
       made.entries.push_back({std::to_string(made.entries.size()), 1, phase.prepare});

@@ -44,9 +44,10 @@ void install(target::Kind kind, std::shared_ptr<const Backend> backend) {
   all[kind] = std::move(backend);
 }
 
-Result<Executable> compile(const ir::Program& program, const target::Target& target) {
+Result<Executable> compile(const ir::Program& program, const target::Target& target,
+                           std::string_view comment) {
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const Backend> backend, of(target));
-  return backend->compile(program, target);
+  return backend->compile(program, target, comment);
 }
 
 Result<LoadedPtr> load(const Executable& executable) {

@@ -15,7 +15,8 @@ namespace hone::backend {
 void install(target::Kind kind, std::shared_ptr<const Backend> backend);
 
 // Calls compile() of the target's back end.
-[[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Target& target);
+[[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Target& target,
+                                         std::string_view comment = {});
 // Calls load() of the back end that made the executable.
 [[nodiscard]] Result<LoadedPtr> load(const Executable& executable);
 

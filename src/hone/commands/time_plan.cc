@@ -15,6 +15,8 @@ constexpr double kWriteSeconds = 0.5;
 constexpr double kWriteSecondsPerKernel = 0.05;
 // Seconds that each kernel adds to building the model in memory, where nothing is linked.
 constexpr double kAssemblySecondsPerKernel = 0.03;
+// Seconds in which a device is opened, to check or compare a library.
+constexpr double kDeviceSeconds = 1;
 // Bytes of weights that are packed, linked and written in a second, on a slow day.
 constexpr double kWriteRate = 0.12e9;
 // Bytes of weights that are packed in memory in a second.
@@ -70,7 +72,8 @@ constexpr double kMinimumSearchShare = 0.2;
 int copies(const TimeDemand& demand) { return demand.static_library ? 2 : 1; }
 
 double estimated_write_seconds(const TimeDemand& demand) {
-  return kWriteSeconds + kWriteSecondsPerKernel * static_cast<double>(demand.kernels) +
+  return kWriteSeconds + (demand.for_device ? kDeviceSeconds : 0) +
+         kWriteSecondsPerKernel * static_cast<double>(demand.kernels) +
          static_cast<double>(demand.weight_bytes) / kWriteRate;
 }
 
@@ -125,8 +128,12 @@ TimePlan plan_time(const TimeDemand& demand, const std::optional<UntunedWrite>& 
   plan.assembly_seconds = kAssemblySecondsPerKernel * static_cast<double>(demand.kernels) +
                           static_cast<double>(demand.weight_bytes) / kPackRate;
   if (written) {
-    write_seconds = kTunedWriteSeconds + kTunedWriteFactor * written->seconds;
-    plan.assembly_seconds = written->assembly_seconds;
+    double seconds = written->seconds;
+    if (demand.for_device)
+      seconds -= std::max(0.0, written->assembly_seconds - plan.assembly_seconds);
+    else
+      plan.assembly_seconds = written->assembly_seconds;
+    write_seconds = kTunedWriteSeconds + kTunedWriteFactor * seconds;
   }
   plan_in_model(demand, plan);
   plan.finish_seconds = compares

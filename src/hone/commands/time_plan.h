@@ -25,6 +25,9 @@ struct TimeDemand {
   bool static_library = false;  // a shared library is written besides it, for timing
   bool checks = true;           // the library is compared with the model as imported
   bool bounded_memory = false;  // the user gave a limit of memory that the model must fit
+  // The model is for a device. Compiling takes most of the time of writing it at first; what the
+  // search finds is compiled then.
+  bool for_device = false;
 };
 
 // The result of writing the untuned model.

@@ -34,6 +34,23 @@ TEST(time_plan, puts_what_was_measured_in_place_of_estimates) {
   EXPECT_GT(second.finish_seconds, first.finish_seconds);
 }
 
+// What is compiled during the search need not be compiled when the library is written.
+TEST(time_plan, a_device_s_kernels_are_compiled_by_the_search) {
+  const UntunedWrite slow = {.seconds = 8, .assembly_seconds = 7};
+  TimeDemand demand = usual();
+  const TimePlan on_cpu = plan_time(demand, slow);
+  demand.for_device = true;
+  const TimePlan on_device = plan_time(demand, slow);
+  EXPECT_LT(on_device.finish_seconds, on_cpu.finish_seconds - 10);
+  EXPECT_GT(on_device.finish_seconds, 2 * 1 + 0.5 + 1.5);  // twice the linking, loading, comparing
+  EXPECT_LT(on_device.assembly_seconds, 1);
+  EXPECT_EQ(on_device.in_model_skipped, "");
+  // A budget of some seconds is for the search alone.
+  demand.budget_seconds = 8;
+  EXPECT_FALSE(plan_time(demand).writes_untuned);
+  EXPECT_LT(plan_time(demand).reserved_seconds, 4);
+}
+
 // The second plan compares what the first one does: else the untuned model was written in vain.
 TEST(time_plan, decides_on_the_comparison_once) {
   for (const double budget : {0.5, 2.0, 9.9, 10.0, 60.0, 3600.0}) {

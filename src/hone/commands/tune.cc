@@ -116,7 +116,8 @@ TimeDemand Tuning::demand() const {
           .run_seconds = seconds_of_a_run(untuned_.model),
           .static_library = is_static_,
           .checks = options_.compile.library.check.value_or(true),
-          .bounded_memory = plain_.target.max_memory > 0};
+          .bounded_memory = plain_.target.max_memory > 0,
+          .for_device = session_.target().kind() == target::Kind::kGpu};
 }
 
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.

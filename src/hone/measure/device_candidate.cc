@@ -32,10 +32,10 @@ std::optional<Trouble> DeviceCandidate::load_code(const backend::Executable& exe
   if (const char* problem = runtime::code_check(code.data(), code.size()))
     return Trouble{Outcome::kLoad, problem};
   runtime::CodeImage image;
-  char message[256];
+  char message[runtime::kCodeMessageBytes];
   if (!runtime::code_choose(code.data(), runtime::device_properties(device_), image, message))
     return Trouble{Outcome::kLoad, message};
-  if (!runtime::device_load(device_, image, module_))
+  if (!runtime::device_load_best(device_, code.data(), module_))
     return Trouble{Outcome::kCompile, runtime::device_error(device_)};
   for (const backend::EntryPoint& entry : executable.entries) {
     if (entry.prepare) continue;

@@ -63,11 +63,7 @@ bool load_kernels(DeviceModel& self) {
   const PlanHeader& plan = *self.model->plan;
   for (uint32_t i = 0; i < plan.num_modules; ++i) {
     const PlanModule& module = plan_table<PlanModule>(plan, plan.modules)[i];
-    CodeImage image;
-    char ignored[kErrorBytes];
-    if (!code_choose(plan_table<char>(plan, module.code), device_properties(*self.device), image,
-                     ignored) ||
-        !device_load(*self.device, image, self.modules[i]))
+    if (!device_load_best(*self.device, plan_table<char>(plan, module.code), self.modules[i]))
       return false;
   }
   for (uint32_t i = 0; i < plan.num_kernels; ++i) {

@@ -36,10 +36,13 @@ bool BatchMaker::has_enough(int task) const {
 }
 
 // Tasks for the next batches, one for each thread that makes candidates.
-std::vector<TaskBatch> BatchMaker::choose(int most) {
+std::vector<TaskBatch> BatchMaker::choose(int most, int64_t wanted) {
   std::vector<TaskBatch> group;
   int handed_out = this->handed_out();
-  while (std::ssize(group) < std::min(pool_.threads(), kMostPrepared)) {
+  const int64_t enough = handed_out + wanted;
+  const int threads = pool_.threads();
+  while (std::ssize(group) < (builders_ != nullptr ? threads : std::min(threads, kMostPrepared)) &&
+         handed_out < enough) {
     if (limits_.max_trials > 0 && handed_out >= limits_.max_trials) break;
     const int task = scheduler_.next();
     const bool again = std::any_of(group.begin(), group.end(),
@@ -99,13 +102,23 @@ void BatchMaker::complete(TaskBatch& batch) {
   if (has_enough(batch.task)) scheduler_.finish(batch.task);
 }
 
-void BatchMaker::give_up(TaskBatch& batch) {
-  given_up_ = true;
-  for (std::future<void>& build : batch.builds) build.wait();
+void BatchMaker::make_ready(std::span<const int> tasks) {
+  for (const int task : tasks) {
+    (void)builders_->submit([this, task] {
+      if (!given_up_) tuner(task).make_ready();
+    });
+  }
 }
 
-std::vector<TaskBatch> BatchMaker::make(int most) {
-  std::vector<TaskBatch> group = choose(most);
+void BatchMaker::give_up(std::deque<TaskBatch>& batches) {
+  given_up_ = true;
+  for (TaskBatch& batch : batches) {
+    for (std::future<void>& build : batch.builds) build.wait();
+  }
+}
+
+std::vector<TaskBatch> BatchMaker::make(int most, int64_t wanted) {
+  std::vector<TaskBatch> group = choose(most, wanted);
   propose(group);
   build(group);
   for (TaskBatch& batch : group) {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -63,15 +65,17 @@ class BatchMaker {
         handed_out_of_(tuners.size(), 0) {}
 
   // Makes batches of different tasks, some of which may have no candidates. `most` limits the
-  // candidates in a batch to those that can be measured in the time that is left. A task that has
-  // nothing more to hand out is finished for the scheduler. Without anything to do it returns no
-  // batch.
-  [[nodiscard]] std::vector<TaskBatch> make(int most);
+  // candidates in a batch to those that can be measured in the time that is left; once there are
+  // `wanted` candidates, no more batches are made. A task that has nothing more to hand out is
+  // finished for the scheduler. Without anything to do it returns no batch.
+  [[nodiscard]] std::vector<TaskBatch> make(int most, int64_t wanted);
+  // Lets the builders make the tasks' operands ahead, in this order.
+  void make_ready(std::span<const int> tasks);
   // Waits until the code of a batch is made, and drops candidates whose code was measured before.
   // Batches are completed in the order in which they were made.
   void complete(TaskBatch& batch);
-  // Gives up a batch that make() returned: what was not begun is not compiled.
-  void give_up(TaskBatch& batch);
+  // Gives up batches that make() returned: what was not begun is not compiled any more.
+  void give_up(std::deque<TaskBatch>& batches);
   [[nodiscard]] const CompileTime& compile_time() const { return compile_time_; }
   // Returns whether all trials that the limits allow are handed out.
   [[nodiscard]] bool spent() const {
@@ -83,7 +87,7 @@ class BatchMaker {
   [[nodiscard]] int handed_out() const;
   [[nodiscard]] bool has_enough(int task) const;
   [[nodiscard]] int batch_size(int task, int handed_out, int most);
-  [[nodiscard]] std::vector<TaskBatch> choose(int most);
+  [[nodiscard]] std::vector<TaskBatch> choose(int most, int64_t wanted);
   void propose(std::vector<TaskBatch>& group);
   void build(std::vector<TaskBatch>& group);
   void build(int task, Candidate& candidate);

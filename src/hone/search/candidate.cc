@@ -77,7 +77,8 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
            const TaskOperands& operands) {
   if (candidate.program_hash == 0) lower(candidate, dag, target);
   if (!candidate.runs()) return;
-  Result<backend::Executable> executable = backend::compile(*candidate.program, target);
+  Result<backend::Executable> executable =
+      backend::compile(*candidate.program, target, schedule::to_string(candidate.steps));
   candidate.status = executable.status();
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;

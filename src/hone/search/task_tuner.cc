@@ -115,6 +115,7 @@ void TaskTuner::teach_model(std::span<const space::Point> points, std::span<cons
 }
 
 Status TaskTuner::make_operands() {
+  const std::lock_guard lock(operands_mutex_);
   if (operands_.memory) return ok_status();
   HONE_ASSIGN_OR_RETURN(operands_, search::make_operands(*task_.dag, context_.seed,
                                                          machine::host_cores(*context_.target)));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "hone/db/trial_store.h"
@@ -68,6 +69,9 @@ class TaskTuner {
   // lowered, and each program is proposed once in a run. The first call makes the operands and the
   // reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
+  // Makes the operands and the reference ahead, on any thread; propose() waits for that. It says
+  // what went wrong.
+  void make_ready() { (void)make_operands(); }
   // Returns whether the last propose() found nothing that was not tried.
   [[nodiscard]] bool exhausted() const { return source_->exhausted(); }
   // Makes candidates of schedules that are measured as they are, outside of the search.
@@ -139,6 +143,7 @@ class TaskTuner {
   std::unique_ptr<Policy> default_policy_;  // if the context has none
   Policy* policy_ = nullptr;
   std::optional<CandidateSource> source_;
+  std::mutex operands_mutex_;
   TaskOperands operands_;
   TaskWork work_;
   int64_t constant_bytes_ = 0;

@@ -82,6 +82,8 @@ class Loop {
   [[nodiscard]] Status measure(TaskBatch& batch, std::deque<TaskBatch>& ready);
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
+  [[nodiscard]] double share(int task) const;
+  [[nodiscard]] std::vector<int> by_share() const;
   [[nodiscard]] Status compare_finalists();
   void warn_of_failures(int task, std::span<const trial::Record> records);
   void suggest_to_similar(int task);
@@ -116,6 +118,7 @@ int Loop::most_candidates() const {
 
 void Loop::prepare(std::deque<TaskBatch>& ready) {
   const int64_t wanted = builders_ ? int64_t{kAheadOfThreads} * compile_threads() : 1;
+  constexpr int64_t kAny = std::numeric_limits<int32_t>::max();
   const auto candidates = [&] {
     int64_t sum = 0;
     for (const TaskBatch& batch : ready) sum += std::ssize(batch.candidates);
@@ -123,7 +126,8 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
   };
   while (candidates() < wanted && !ended() && !batches_->spent()) {
     const double start = clock_.now_seconds();
-    std::vector<TaskBatch> group = batches_->make(most_candidates());
+    std::vector<TaskBatch> group =
+        batches_->make(most_candidates(), builders_ ? wanted - candidates() : kAny);
     if (group.empty()) return;
     const double now = clock_.now_seconds();
     if (!overlap_) last_report_ = now;
@@ -236,19 +240,25 @@ void Loop::warn_of_failures(int task, std::span<const trial::Record> records) {
               records.front().message);
 }
 
-Status Loop::compare_finalists() {
-  // The tasks with the largest share of the model's time come first.
-  const double whole = scheduler_->total();
+double Loop::share(int task) const {
+  return tuners_[static_cast<size_t>(task)]->task().multiplicity * scheduler_->best(task) /
+         scheduler_->total();
+}
+
+// The tasks that take at least a part in 500 of the model's time, those with most of it first.
+std::vector<int> Loop::by_share() const {
   std::vector<int> order;
   for (int i = 0; i < std::ssize(tuners_); ++i) {
-    if (tuner(i).finalists().size() > 1) order.push_back(i);
+    if (share(i) >= 0.002) order.push_back(i);
   }
-  const auto share = [&](int i) {
-    return tuner(i).task().multiplicity * tuner(i).undisturbed_seconds() / whole;
-  };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
-  for (const int i : order) {
-    if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
+  return order;
+}
+
+Status Loop::compare_finalists() {
+  for (const int i : by_share()) {
+    if (tuner(i).finalists().size() < 2) continue;
+    if (interrupted() || clock_.now_seconds() >= options_.deadline) break;
     HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).compare_finalists(*options_.runner));
     keeper_.keep(findings);
   }
@@ -297,6 +307,7 @@ Result<TuneResult> Loop::run() {
                 std::min(options_.final_share * std::max(0.0, options_.deadline - last_report_),
                          kMostFinalSeconds * static_cast<double>(tuners_.size()));
 
+  if (builders_) batches_->make_ready(by_share());
   std::deque<TaskBatch> ready;
   prepare(ready);
   Status status = ok_status();
@@ -306,7 +317,7 @@ Result<TuneResult> Loop::run() {
     status = measure(current, ready);
     if (ended()) break;
   }
-  for (TaskBatch& batch : ready) batches_->give_up(batch);
+  batches_->give_up(ready);
   HONE_RETURN_IF_ERROR(status);
   report_progress(-1, "comparing the best of each kernel");
   HONE_RETURN_IF_ERROR(compare_finalists());

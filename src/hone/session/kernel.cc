@@ -105,16 +105,17 @@ LoweredPtr make_lowered(search::ProgramPtr program) {
   return std::make_shared<const LoweredKernel>(LoweredKernel{std::move(program), std::move(used)});
 }
 
-Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target) {
+Result<Kernel> build_kernel(LoweredPtr lowered, const schedule::Steps& steps,
+                            const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(backend::Executable executable,
-                        backend::compile(*lowered->program, target));
+                        backend::compile(*lowered->program, target, schedule::to_string(steps)));
   return Kernel{std::move(lowered), std::move(executable)};
 }
 
 Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                             const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(search::ProgramPtr program, search::lower_schedule(dag, steps, target));
-  return build_kernel(make_lowered(std::move(program)), target);
+  return build_kernel(make_lowered(std::move(program)), steps, target);
 }
 
 Status run_tiles(const TileRun& run, int64_t num_tiles, int64_t scratch_bytes, int threads) {

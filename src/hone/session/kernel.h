@@ -34,8 +34,9 @@ using KernelPtr = std::shared_ptr<const Kernel>;
 [[nodiscard]] LoweredPtr make_lowered(search::ProgramPtr program);
 // Compiles a program by the back end of the target. Equal programs share one machine code with the
 // same symbols, and those that differ only in how weights are packed share the code of the phases
-// that run with the model.
-[[nodiscard]] Result<Kernel> build_kernel(LoweredPtr lowered, const target::Target& target);
+// that run with the model. `steps` is the schedule that the program was made of.
+[[nodiscard]] Result<Kernel> build_kernel(LoweredPtr lowered, const schedule::Steps& steps,
+                                          const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
 

@@ -68,7 +68,7 @@ Result<KernelPtr> KernelTable::build(const TaskPtr& task, const schedule::Steps&
   const std::lock_guard lock(found.mutex);
   if (found.kernel) return found.kernel;
   HONE_RETURN_IF_ERROR(lower_once(found));
-  HONE_ASSIGN_OR_RETURN(Kernel kernel, build_kernel(found.lowered, target_));
+  HONE_ASSIGN_OR_RETURN(Kernel kernel, build_kernel(found.lowered, found.steps, target_));
   found.kernel = std::make_shared<const Kernel>(std::move(kernel));
   return found.kernel;
 }

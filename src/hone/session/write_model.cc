@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "hone/analysis/cpu_measure.h"
+#include "hone/backend/library_code.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
@@ -74,6 +75,14 @@ Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::stri
   }
   HONE_RETURN_IF_ERROR(artifact::write_static_library(spec, output, how));
   return bytes;
+}
+
+void add_library_code(const ModelTasks& model, artifact::ArtifactSpec& spec,
+                      const CompileOptions& options) {
+  model.session->pool().parallel_for(std::ssize(spec.executables), [&](int64_t i) {
+    if (!is_cancelled(options.interrupted))
+      backend::add_library_code(spec.executables[static_cast<size_t>(i)], model.target());
+  });
 }
 
 }  // namespace
@@ -151,6 +160,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
       step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
   }
   const double assembled = real_clock().now_seconds();
+  if (options.library.sync) add_library_code(model, assembly.spec, options);
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.library.prefix;
   const Result<int64_t> linked = link_library(assembly.spec, output, options, assembled - start);

@@ -32,8 +32,8 @@ class LoadedObjects final : public LoadedExecutable {
 class CpuBackend final : public Backend {
  public:
   [[nodiscard]] std::span<const ir::Pass> passes() const override { return ir::cpu_pipeline(); }
-  [[nodiscard]] Result<Executable> compile(const ir::Program& program,
-                                           const target::Target& target) const override {
+  [[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Target& target,
+                                           std::string_view /*comment*/) const override {
     return code_cache().compile(program, target.cpu());
   }
   [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {

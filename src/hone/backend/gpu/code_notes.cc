@@ -16,6 +16,10 @@ std::string with_notes(std::string container, const CodeNotes& notes) {
     container += fmt::format("kernel {} {} {} {} {}\n", k.symbol, k.registers, k.stack_bytes,
                              k.spill_bytes, k.shared_bytes);
   }
+  if (!notes.device.empty()) container += fmt::format("device {}\n", notes.device);
+  std::istringstream schedule(notes.schedule);
+  for (std::string line; std::getline(schedule, line);)
+    container += fmt::format("schedule {}\n", line);
   return container;
 }
 
@@ -37,6 +41,12 @@ Result<CodeNotes> read_notes(std::string_view code) {
       KernelNote& k = notes.kernels.emplace_back();
       read = static_cast<bool>(lines >> k.symbol >> k.registers >> k.stack_bytes >> k.spill_bytes >>
                                k.shared_bytes);
+    } else if (word == "device") {
+      read = static_cast<bool>(std::getline(lines.ignore(), notes.device));
+    } else if (word == "schedule") {
+      std::string line;
+      read = static_cast<bool>(std::getline(lines.ignore(), line));
+      notes.schedule += line + "\n";
     }
     if (!read) return invalid("the notes of a kernel's code are not valid");
   }

@@ -1,6 +1,6 @@
 // backend/gpu/code_notes.h - the notes that the back end of GPUs puts behind the container of a
-// kernel's code (backend/device_code.h): the sizes of params, so that a kernel can be run on
-// arguments in host memory, and what the compiler said of the kernels.
+// kernel's code (backend/device_code.h): the sizes of params and the device, so that a kernel can
+// be run on arguments in host memory, what the compiler said of the kernels, and the schedule.
 #pragma once
 
 #include <string>
@@ -28,6 +28,8 @@ struct KernelNote {
 struct CodeNotes {
   std::vector<ParamNote> params;
   std::vector<KernelNote> kernels;  // empty if nothing is known
+  std::string device = {};  // text in the name of the device or its platform; empty: the first one
+  std::string schedule = {};  // lines for people
 };
 
 [[nodiscard]] std::string with_notes(std::string container, const CodeNotes& notes);

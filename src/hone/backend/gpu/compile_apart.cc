@@ -1,42 +1,13 @@
 #include "hone/backend/gpu/compile_apart.h"
 
-#include <algorithm>
-
 #include "hone/backend/gpu/code_files.h"
 #include "hone/backend/gpu/compile_pool.h"
 #include "hone/backend/keeps_code.h"
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
-#include "hone/base/memory_bound.h"
-#include "hone/base/worker_program.h"
-#include "hone/target/target.h"
 
 namespace hone::backend::gpu {
 namespace {
-
-// A process of NVRTC takes a little more than 100 MB, and large kernels several times as much.
-constexpr int64_t kProcessBytes = 512LL << 20;
-
-int most_processes() {
-  const int64_t memory = memory_here().main;
-  const int64_t by_memory = memory > 0 ? memory / 2 / kProcessBytes : 1 << 10;
-  return static_cast<int>(
-      std::clamp<int64_t>(target::host().cpu().cores, 1, std::max<int64_t>(by_memory, 1)));
-}
-
-// Returns null if there is no worker program.
-CompilePool* pool() {
-  static const std::unique_ptr<CompilePool> made = []() -> std::unique_ptr<CompilePool> {
-    Result<std::string> program = find_worker_program("");
-    if (!program.ok()) {
-      log_info("CUDA's code is compiled in this process: {}", program.status().message());
-      return nullptr;
-    }
-    return std::make_unique<CompilePool>(CompilePoolOptions{
-        .program = *std::move(program), .arguments = {"--compile-cuda"}, .most = most_processes()});
-  }();
-  return made.get();
-}
 
 // A result as bytes: the error's code and message, then what was made.
 std::string encode(const Result<Cubin>& made) {
@@ -93,7 +64,7 @@ Result<Cubin> compile_cuda_apart(const std::string& source, const std::string& a
       if (Result<Cubin> made = decode(*known); made.ok()) return made;
     }
   }
-  CompilePool* const processes = pool();
+  CompilePool* const processes = compile_pool({"--compile-cuda"});
   std::string answer;
   if (processes == nullptr) {
     answer = encode(compile_cuda(source, arch));
@@ -109,6 +80,7 @@ Result<Cubin> compile_cuda_apart(const std::string& source, const std::string& a
 }
 
 int compile_worker_main(int fd) {
+  isolate_worker(fd);
   const Status found = find_nvrtc();
   return serve_compiles(fd, found.message(), [](const std::string& request) {
     wire::Reader r(request);

@@ -2,12 +2,29 @@
 
 #include <poll.h>
 
+#include <algorithm>
+#include <map>
+
 #include "hone/base/allocation.h"
+#include "hone/base/log.h"
+#include "hone/base/memory_bound.h"
+#include "hone/base/worker_program.h"
+#include "hone/target/target.h"
 
 namespace hone::backend::gpu {
 namespace {
 
 constexpr int kTries = 3;  // of a request whose processes somebody else kills
+
+// A process of NVRTC takes a little more than 100 MB, and large kernels several times as much.
+constexpr int64_t kProcessBytes = 512LL << 20;
+
+int most_processes() {
+  const int64_t memory = memory_here().main;
+  const int64_t by_memory = memory > 0 ? memory / 2 / kProcessBytes : 1 << 10;
+  return static_cast<int>(
+      std::clamp<int64_t>(target::host().cpu().cores, 1, std::max<int64_t>(by_memory, 1)));
+}
 
 std::chrono::steady_clock::duration duration(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -65,6 +82,7 @@ int CompilePool::processes() const {
 Result<CompilePool::ChildPtr> CompilePool::take() {
   {
     std::unique_lock lock(mutex_);
+    HONE_RETURN_IF_ERROR(refused_);
     changed_.wait(lock, [this] { return !idle_.empty() || processes_ < options_.most; });
     if (!idle_.empty()) {
       ChildPtr child = std::move(idle_.back().child);
@@ -77,6 +95,10 @@ Result<CompilePool::ChildPtr> CompilePool::take() {
   Result<ChildPtr> child =
       WorkerChild::start(options_.program, options_.arguments, options_.start_seconds);
   if (!child.ok()) {
+    if (child.status().code() == Code::kUnsupported) {
+      const std::lock_guard lock(mutex_);
+      refused_ = child.status();
+    }
     drop(nullptr);
     return child.status();
   }
@@ -124,9 +146,23 @@ void CompilePool::end_idle() {
   idle_.clear();
 }
 
+CompilePool* compile_pool(const std::vector<std::string>& arguments) {
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, std::unique_ptr<CompilePool>> pools;
+  const std::lock_guard lock(mutex);
+  const auto [place, added] = pools.try_emplace(arguments);
+  if (!added) return place->second.get();
+  Result<std::string> program = find_worker_program("");
+  if (program.ok())
+    place->second = std::make_unique<CompilePool>(CompilePoolOptions{
+        .program = *std::move(program), .arguments = arguments, .most = most_processes()});
+  else
+    log_info("no processes compile code of GPUs: {}", program.status().message());
+  return place->second.get();
+}
+
 int serve_compiles(int fd, const std::string& refusal,
                    const std::function<std::string(const std::string& request)>& compile) {
-  isolate_worker(fd);
   std::thread([fd] {
     pollfd other_side = {fd, POLLRDHUP, 0};
     while (poll(&other_side, 1, -1) <= 0) {

@@ -39,7 +39,8 @@ class CompilePool {
 
   // Sends a request to a process and returns its answer; waits while all are busy. It may be called
   // from any thread. The error is kUnsupported if there is no answer in time, kInternal if the
-  // process died, and that of WorkerChild::start() if none starts.
+  // process died, and that of WorkerChild::start() if none starts; a worker that refused to work is
+  // not asked again.
   [[nodiscard]] Result<std::string> compile(std::string_view request);
   // Returns the number of processes that there are.
   [[nodiscard]] int processes() const;
@@ -63,12 +64,17 @@ class CompilePool {
   std::vector<Idle> idle_;  // the one that was used last is last
   int processes_ = 0;
   bool closing_ = false;
+  Status refused_ = ok_status();
   std::thread ender_;  // ends idle processes; it starts with the first process
 };
 
-// Serves requests that arrive on the socket `fd`, and returns the exit status of the worker. The
-// process ends at once when the other side is gone, even while it compiles. A `refusal` that is not
-// empty says why nothing can be compiled.
+// Returns the pool of this process whose workers get these arguments; null if there is no worker
+// program. It has as many processes as there are cores, and as the machine's memory holds.
+[[nodiscard]] CompilePool* compile_pool(const std::vector<std::string>& arguments);
+
+// Serves requests that arrive on the socket `fd` of an isolated worker (isolate_worker()), and
+// returns its exit status. The process ends at once when the other side is gone, even while it
+// compiles. A `refusal` that is not empty says why nothing can be compiled.
 int serve_compiles(int fd, const std::string& refusal,
                    const std::function<std::string(const std::string& request)>& compile);
 

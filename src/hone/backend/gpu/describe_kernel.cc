@@ -39,6 +39,8 @@ InnerLoop describe_kernel(const Kernel& kernel, const std::string& source, const
                           const runtime::CodeImage& image) {
   InnerLoop out;
   out.symbol = kernel.symbol;
+  std::istringstream schedule(notes.schedule);
+  for (std::string line; std::getline(schedule, line);) out.text.push_back("// " + line);
   for (const KernelNote& note : notes.kernels) {
     if (note.symbol != kernel.symbol) continue;
     out.vector_registers = note.registers;

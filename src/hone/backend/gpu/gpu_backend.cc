@@ -13,11 +13,12 @@
 #include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/ir/program_hash.h"
+#include "hone/target/gpu_devices.h"
 
 namespace hone::backend::gpu {
 namespace {
 
-constexpr int64_t kMaxBytes = 64 << 20;  // of code that is kept, of some 1,000 candidates
+constexpr int64_t kMaxBytes = 256 << 20;  // of code that is kept, of some thousand candidates
 
 // All of a device that decides what code is made for it, or that there is none.
 uint64_t code_key(const target::Gpu& gpu) {
@@ -68,18 +69,18 @@ Dialect dialect_of(const target::Gpu& gpu) {
 Result<Executable> compile_packing(ir::Program program) {
   std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
   if (program.phases.empty()) return Executable{};
-  return cpu::make_backend()->compile(program, target::host());
+  return cpu::make_backend()->compile(program, target::host(), "");
 }
 
 class GpuBackend final : public Backend {
  public:
   [[nodiscard]] std::span<const ir::Pass> passes() const override { return ir::gpu_pipeline(); }
 
-  [[nodiscard]] Result<Executable> compile(const ir::Program& program,
-                                           const target::Target& target) const override {
+  [[nodiscard]] Result<Executable> compile(const ir::Program& program, const target::Target& target,
+                                           std::string_view comment) const override {
     const ir::Identity identity = ir::identity(program);
     return made_.get({identity, code_key(target.gpu())},
-                     [&] { return compile_now(program, target.gpu(), identity); });
+                     [&] { return compile_now(program, target.gpu(), identity, comment); });
   }
 
   [[nodiscard]] Result<LoadedPtr> load(const Executable& executable) const override {
@@ -89,10 +90,10 @@ class GpuBackend final : public Backend {
   // The text of a loop is that of its kernel in C.
   [[nodiscard]] Result<Inspection> inspect(const ir::Program& program, const Executable& executable,
                                            const target::Target& target) const override {
-    HONE_ASSIGN_OR_RETURN(const Source source, print_c(program, dialect_of(target.gpu()),
-                                                       print_options(ir::identity(program))));
     const std::string& code = executable.code.str();
     HONE_ASSIGN_OR_RETURN(const CodeNotes notes, read_notes(code));
+    HONE_ASSIGN_OR_RETURN(const Source source, print_c(program, dialect_of(target.gpu()),
+                                                       print_options(ir::identity(program))));
     const runtime::CodeImage image = runtime::code_image(code.data(), 0);
     Inspection found;
     for (const Kernel& kernel : source.kernels) {
@@ -105,14 +106,18 @@ class GpuBackend final : public Backend {
 
  private:
   static Result<Executable> compile_now(const ir::Program& program, const target::Gpu& gpu,
-                                        const ir::Identity& identity) {
+                                        const ir::Identity& identity, std::string_view comment) {
     HONE_ASSIGN_OR_RETURN(Executable packing, compile_packing(program));
     const double start = thread_seconds();
-    HONE_ASSIGN_OR_RETURN(const Source source,
-                          print_c(program, dialect_of(gpu), print_options(identity)));
+    PrintOptions options = print_options(identity);
+    if (gpu.api == target::GpuApi::kOpenCl) options.comment = comment;  // who has the code reads it
+    HONE_ASSIGN_OR_RETURN(const Source source, print_c(program, dialect_of(gpu), options));
     for (const Kernel& kernel : source.kernels) HONE_RETURN_IF_ERROR(check_limits(kernel, gpu));
     const double printed = thread_seconds();
-    CodeNotes notes = {param_notes(program), {}};
+    CodeNotes notes = {.params = param_notes(program),
+                       .kernels = {},
+                       .device = target::driver_name(gpu),
+                       .schedule = std::string(comment)};
     HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images, make_images(source, gpu, notes));
     Executable made;
     made.kind = target::Kind::kGpu;

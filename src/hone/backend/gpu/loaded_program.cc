@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "hone/backend/cpu/cpu_backend.h"
@@ -18,10 +19,11 @@ struct SharedDevice {
   runtime::Device* device = nullptr;
 
   // Under the lock.
-  Status open(runtime::DeviceKind kind) {
+  Status open(runtime::DeviceKind kind, const std::string& name) {
     if (device != nullptr) return ok_status();
     char message[runtime::kDeviceErrorBytes] = "";
-    device = runtime::device_open(kind, 0, message);
+    const int index = runtime::device_find(kind, name.c_str(), message);
+    if (index >= 0) device = runtime::device_open(kind, index, message);
     return device != nullptr ? ok_status() : Status(Code::kNotFound, message);
   }
   Status check(bool good) const {
@@ -29,9 +31,11 @@ struct SharedDevice {
   }
 };
 
-SharedDevice& shared_device(runtime::DeviceKind kind) {
-  static SharedDevice opencl, cuda;
-  return kind == runtime::DeviceKind::kCuda ? cuda : opencl;
+SharedDevice& shared_device(runtime::DeviceKind kind, const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::pair<runtime::DeviceKind, std::string>, SharedDevice> devices;
+  const std::lock_guard lock(mutex);
+  return devices[{kind, name}];
 }
 
 class LoadedProgram final : public LoadedExecutable {
@@ -47,12 +51,8 @@ class LoadedProgram final : public LoadedExecutable {
 
   Status load(const std::string& code) {
     const std::lock_guard lock(shared_.mutex);
-    runtime::CodeImage image;
-    char message[runtime::kDeviceErrorBytes] = "";
-    if (!runtime::code_choose(code.data(), runtime::device_properties(*shared_.device), image,
-                              message))
-      return {Code::kUnsupported, message};
-    return shared_.check(runtime::device_load(*shared_.device, image, module_));
+    if (runtime::device_load_best(*shared_.device, code.data(), module_)) return ok_status();
+    return {Code::kUnsupported, runtime::device_error(*shared_.device)};
   }
 
   // Threads that run parts of a phase take turns, each with what the others wrote.
@@ -127,10 +127,10 @@ Result<LoadedPtr> load_program(const Executable& executable) {
       format == runtime::CodeFormat::kOpenClSource || format == runtime::CodeFormat::kOpenClBinary;
   const runtime::DeviceKind kind =
       opencl ? runtime::DeviceKind::kOpenCl : runtime::DeviceKind::kCuda;
-  SharedDevice& shared = shared_device(kind);
+  SharedDevice& shared = shared_device(kind, notes.device);
   {
     const std::lock_guard lock(shared.mutex);
-    HONE_RETURN_IF_ERROR(shared.open(kind));
+    HONE_RETURN_IF_ERROR(shared.open(kind, notes.device));
   }
   auto loaded = std::make_unique<LoadedProgram>(shared, std::move(notes), std::move(packing));
   HONE_RETURN_IF_ERROR(loaded->load(code));

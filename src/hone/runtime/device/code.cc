@@ -6,7 +6,7 @@
 namespace hone::runtime {
 namespace {
 
-constexpr size_t kMessageBytes = 256;
+constexpr size_t kMessageBytes = kCodeMessageBytes;
 
 const CodeEntry* entries_of(const void* container) {
   return reinterpret_cast<const CodeEntry*>(static_cast<const char*>(container) +
@@ -136,6 +136,15 @@ bool code_choose(const void* container, const DeviceProperties& device, CodeImag
   else
     snprintf(message, kMessageBytes, "the code is for %s, which %.64s does not run", images,
              device.name);
+  return false;
+}
+
+bool code_source(const void* container, CodeImage& out) {
+  const auto& header = *static_cast<const CodeHeader*>(container);
+  for (uint32_t i = 0; i < header.count; ++i) {
+    out = code_image(container, i);
+    if (out.format == CodeFormat::kOpenClSource) return true;
+  }
   return false;
 }
 

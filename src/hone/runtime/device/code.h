@@ -51,10 +51,14 @@ struct CodeEntry {
 [[nodiscard]] const char* code_check(const void* container, uint64_t bytes);
 // Returns an image of a container that code_check() accepts.
 [[nodiscard]] CodeImage code_image(const void* container, uint32_t index);
+inline constexpr int kCodeMessageBytes = 256;
 // Finds the best image for a device: a binary before what has to be compiled, the newest
-// architecture that the device runs first. Returns false if it runs none, and then `message` (256
-// bytes) says what is there.
+// architecture that the device runs first. Returns false if it runs none, and then `message` of
+// kCodeMessageBytes says what is there.
 [[nodiscard]] bool code_choose(const void* container, const DeviceProperties& device,
                                CodeImage& out, char* message);
+
+// Finds the image that is a source of OpenCL. Returns false if there is none.
+[[nodiscard]] bool code_source(const void* container, CodeImage& out);
 
 }  // namespace hone::runtime

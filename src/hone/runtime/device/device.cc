@@ -154,6 +154,22 @@ bool device_load(Device& device, const CodeImage& code, DeviceModule& out) {
   return device.driver->load(device, code, out);
 }
 
+bool device_load_best(Device& device, const void* container, DeviceModule& out) {
+  CodeImage image;
+  char message[kCodeMessageBytes];
+  if (!code_choose(container, device.properties, image, message))
+    return fail_device(device, "%s", message);
+  if (device_load(device, image, out)) return true;
+  return image.format == CodeFormat::kOpenClBinary && code_source(container, image) &&
+         device_load(device, image, out);
+}
+
+int64_t device_binary(Device& device, const DeviceModule& module, void* to, int64_t capacity) {
+  if (device.driver->binary != nullptr) return device.driver->binary(device, module, to, capacity);
+  fail_device(device, "code of %s has no binary beside what was loaded", device.properties.name);
+  return -1;
+}
+
 void device_unload(Device& device, DeviceModule& module) {
   if (module.handle != nullptr) device.driver->unload(device, module);
   module = {};

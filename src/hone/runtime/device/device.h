@@ -79,7 +79,14 @@ struct DeviceFunction {
 };
 // Builds a program of OpenCL or loads a binary of CUDA.
 [[nodiscard]] bool device_load(Device& device, const CodeImage& code, DeviceModule& out);
+// Loads the best image of a container (code_choose()). If the driver does not take a binary of
+// OpenCL, the source beside it is built.
+[[nodiscard]] bool device_load_best(Device& device, const void* container, DeviceModule& out);
 void device_unload(Device& device, DeviceModule& module);
+// OpenCL only. Copies the binary of a program, which other processes can load on a device of the
+// same name and driver, if it fits. Returns its size in bytes, or -1 after a failure.
+[[nodiscard]] int64_t device_binary(Device& device, const DeviceModule& module, void* to,
+                                    int64_t capacity);
 // Finds a kernel and checks that the device can run blocks of this size.
 [[nodiscard]] bool device_function(Device& device, const DeviceModule& module, const char* name,
                                    int threads, int64_t shared_bytes, DeviceFunction& out);

@@ -26,6 +26,8 @@ struct Driver {
   bool (*synchronize)(Device& device);
   bool (*load)(Device& device, const CodeImage& code, DeviceModule& out);
   void (*unload)(Device& device, const DeviceModule& module);
+  int64_t (*binary)(Device& device, const DeviceModule& module, void* to,
+                    int64_t capacity);  // null where a kind has no such thing
   bool (*function)(Device& device, const DeviceModule& module, const char* name,
                    DeviceFunction& inout);  // threads and shared_bytes are set
   void (*release_function)(Device& device, const DeviceFunction& function);

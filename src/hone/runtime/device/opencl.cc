@@ -282,6 +282,21 @@ bool load(Device& device, const CodeImage& code, DeviceModule& out) {
   return true;
 }
 
+// A program has one device, so it has one binary.
+int64_t binary(Device& device, const DeviceModule& module, void* to, int64_t capacity) {
+  OpenClDevice& cl = opened(device);
+  const auto program = static_cast<Program>(module.handle);
+  size_t bytes = 0;
+  if (!succeeded(device, cl.api.program_info(program, kBinarySizes, sizeof bytes, &bytes, nullptr),
+                 "asking for a program's binary"))
+    return -1;
+  if (bytes > static_cast<size_t>(capacity)) return static_cast<int64_t>(bytes);
+  const bool copied =
+      succeeded(device, cl.api.program_info(program, kBinaries, sizeof to, &to, nullptr),
+                "copying a program's binary");
+  return copied ? static_cast<int64_t>(bytes) : -1;
+}
+
 void unload(Device& device, const DeviceModule& module) {
   opened(device).api.release_program(static_cast<Program>(module.handle));
 }
@@ -395,9 +410,10 @@ void release_event(Device& device, const DeviceEvent& event) {
 
 }  // namespace
 
-const Driver kOpenClDriver = {count_devices, describe, open_device, close_device,  allocate,
-                              free_buffer,   upload,   download,    copy,          zero,
-                              synchronize,   load,     unload,      find_function, release_function,
-                              launch,        record,   elapsed,     wait,          release_event};
+const Driver kOpenClDriver = {count_devices,    describe, open_device, close_device, allocate,
+                              free_buffer,      upload,   download,    copy,         zero,
+                              synchronize,      load,     unload,      binary,       find_function,
+                              release_function, launch,   record,      elapsed,      wait,
+                              release_event};
 
 }  // namespace hone::runtime

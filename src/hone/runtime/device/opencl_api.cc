@@ -36,6 +36,7 @@ bool load_api(Api& api, char* message) {
   find("clCreateProgramWithBinary", api.program_of_binary);
   find("clBuildProgram", api.build);
   find("clGetProgramBuildInfo", api.build_info);
+  find("clGetProgramInfo", api.program_info);
   find("clReleaseProgram", api.release_program);
   find("clCreateKernel", api.create_kernel);
   find("clReleaseKernel", api.release_kernel);

@@ -41,7 +41,7 @@ enum DeviceInfo : UInt {
   kExtensions = 0x1030,
   kUnifiedMemory = 0x1035,
 };
-enum ProgramInfo : UInt { kBuildLog = 0x1183 };
+enum ProgramInfo : UInt { kBinarySizes = 0x1165, kBinaries = 0x1166, kBuildLog = 0x1183 };
 enum KernelInfo : UInt { kNumArgs = 0x1191, kGroupSize = 0x11B0, kKernelLocalBytes = 0x11B2 };
 enum KernelGroupInfo : UInt { kGroupMultiple = 0x11B3 };
 enum EventInfo : UInt { kProfilingEnd = 0x1283 };
@@ -76,6 +76,7 @@ struct Api {
   FunctionOf<Int(Program, UInt, const DeviceId*, const char*, void (*)(Program, void*), void*)>
       build;
   FunctionOf<Int(Program, DeviceId, UInt, size_t, void*, size_t*)> build_info;
+  FunctionOf<Int(Program, UInt, size_t, void*, size_t*)> program_info;
   FunctionOf<Int(Program)> release_program;
   FunctionOf<Kernel(Program, const char*, Int*)> create_kernel;
   FunctionOf<Int(Kernel)> release_kernel;
