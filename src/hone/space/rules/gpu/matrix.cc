@@ -55,7 +55,9 @@ bool GpuMatrix::legal(const Choice& choice) const {
     return warps == 1 || (warps - 1) * tile < extent;
   };
   const int64_t parts = choice[d_parts];
+  const int64_t chunks = ceil_div(terms, parts * choice[d_terms]);
   return (parts == 1 || terms > (parts - 1) * choice[d_terms]) &&
+         choice[d_depth] <= chunks &&  // more would never be filled
          fits(choice[d_row_warps], choice[d_rows], rows) &&
          fits(choice[d_column_warps], choice[d_columns], columns) && n <= gpu.threads_per_block &&
          per_thread <= gpu.registers_per_thread && n * per_thread <= gpu.registers_per_sm &&
