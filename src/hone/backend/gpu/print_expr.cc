@@ -120,9 +120,7 @@ ExprPrinter::Text ExprPrinter::text(const Expr& e) {
     default: break;
   }
   const bool is_double = e->type == DType::kF64;
-  const bool is_power_of_2 =
-      e->op == Op::kPow && e->args[0]->op == Op::kFloat && e->args[0]->float_value == 2;
-  if (is_power_of_2)
+  if (e->op == Op::kPow && e->args[0]->op == Op::kFloat && e->args[0]->float_value == 2)
     return call(power_of_2_function(context_.dialect, is_double), print(e->args[1]));
   const std::string name = math_function(context_.dialect, e->op, is_double);
   std::string arguments = print(e->args[0]);

@@ -60,6 +60,7 @@ std::recursive_mutex mutex;  // one call at a time
 ContextTag context;
 StreamTag default_stream;
 std::map<std::thread::id, StreamTag> thread_streams;
+std::deque<StreamTag> all_streams;
 std::vector<Stream> unused_streams;  // destroyed; the next that are made get their handles
 std::map<Pointer, size_t> allocations;
 std::set<Stream> streams;  // made and not destroyed
@@ -245,7 +246,7 @@ Result cuPointerGetAttribute(void* out, PointerAttribute which, Pointer pointer)
 
 Result cuStreamCreate(Stream* out, unsigned) {
   ENTER;
-  if (unused_streams.empty()) unused_streams.push_back(new StreamTag);
+  if (unused_streams.empty()) unused_streams.push_back(&all_streams.emplace_back());
   *out = unused_streams.back();
   unused_streams.pop_back();
   streams.insert(*out);
