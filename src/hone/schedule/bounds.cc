@@ -379,21 +379,24 @@ bool ends_padding(const StageState& stage) {
   return stage.scope == ir::Scope::kShared && stage.compute.kind == AttachKind::kAt;
 }
 
-std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output) {
-  const std::vector<StoredDim>& stored = bounds.storage[output];
-  const bool laid_out = !stage.layout.empty() && output == 0;
+std::vector<int64_t> laid_out_shape(const std::vector<LayoutDim>& layout,
+                                    const std::vector<StoredDim>& stored) {
   std::vector<int64_t> shape;
-  shape.reserve(laid_out ? stage.layout.size() : stored.size());
-  if (!laid_out) {
-    for (const StoredDim& dim : stored) shape.push_back(dim.extent);
-    return shape;
-  }
-  for (const LayoutDim& dim : stage.layout) {
+  shape.reserve(std::max(layout.size(), stored.size()));
+  for (const LayoutDim& dim : layout) {
     const int64_t digits =
         dim.modulo > 0 ? dim.modulo : ceil_div(stored[dim.axis].extent, dim.divide);
     shape.push_back(digits + dim.pad);
   }
+  if (layout.empty()) {
+    for (const StoredDim& dim : stored) shape.push_back(dim.extent);
+  }
   return shape;
+}
+
+std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output) {
+  static const std::vector<LayoutDim> kRowMajor;
+  return laid_out_shape(output == 0 ? stage.layout : kRowMajor, bounds.storage[output]);
 }
 
 int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim) {

@@ -95,6 +95,9 @@ struct Bounds {
 [[nodiscard]] bool ends_padding(const StageState& stage);
 // Returns the range of a linear form over all iterations of its loops.
 [[nodiscard]] std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds);
+// Returns the shape of what is stored of a buffer with a layout, which is row-major if it is empty.
+[[nodiscard]] std::vector<int64_t> laid_out_shape(const std::vector<LayoutDim>& layout,
+                                                  const std::vector<StoredDim>& stored);
 // Returns the physical shape of the buffer of an output, after layout.
 [[nodiscard]] std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds,
                                                  int output = 0);

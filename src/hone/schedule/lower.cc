@@ -77,7 +77,10 @@ class Lowering {
     }
     if (const int matrix = first_matrix_loop(stage); matrix >= 0)
       emission.first_reduce = std::min(emission.first_reduce, matrix);
-    const std::vector<bool> extra = loops_of_extra_axes(s);
+    std::vector<bool> extra = loops_of_extra_axes(s);
+    // Each thread has its own copy of the results that do not move with a loop over threads.
+    for (const int leaf : stage.thread_loops())
+      extra[leaf] = extra[leaf] && stage.scope != ir::Scope::kFragment;
     for (size_t i = 0; i < extra.size(); ++i) {
       if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].loops[i].last_leaf);
     }
@@ -228,7 +231,7 @@ class Lowering {
     const ir::VarMap map = index_.axis_values(s);
     std::vector<Stmt> body;
     for (const Stmt& stmt : state_.stages[s].info->stage.body)
-      body.push_back(with_lanes(index_.place_body(stmt, map), state_.stages[s].body_lanes));
+      body.push_back(with_lanes(index_.place_body(stmt, map, s), state_.stages[s].body_lanes));
     return body;
   }
 
@@ -273,7 +276,7 @@ class Lowering {
     } else {
       stores = compute::point_stores(what, extra_loops);
     }
-    for (Stmt& s : stores) s = index_.place_stores(s, map);
+    for (Stmt& s : stores) s = index_.place_stores(s, map, e.s);
     return stores;
   }
 
@@ -315,7 +318,7 @@ class Lowering {
           std::vector<Expr> indices;
           for (const Expr& index : e->args)
             indices.push_back(ir::substitute(index, index_.axis_values(s)));
-          indices = index_.physical_indices(mark.buffer, indices);
+          indices = index_.physical_indices(mark.buffer, indices, s);
           for (Expr& index : indices) index = ir::substitute(index, ahead);
           body.insert(body.begin(),
                       ir::make_prefetch(index_.physical_buffer(mark.buffer), std::move(indices)));

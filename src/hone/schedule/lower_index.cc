@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/ir/visit.h"
+#include "hone/schedule/fragment_layout.h"
 
 namespace hone::schedule {
 
@@ -26,12 +27,14 @@ void IndexMap::make_storage(int s, int output) {
   const BufferPtr& logical = stage.info->stage.outputs[output].buffer;
   if (state_.is_param(logical) || storage_.count(logical.get()) > 0) return;
   const bool root = stage.compute.kind == AttachKind::kRoot;
-  std::vector<int64_t> shape = storage_shape(stage, bounds_.stages[s], output);
+  // Legality has found no error in it.
+  std::vector<LayoutDim> layout = layout_of(state_, bounds_, s, output).value();
+  std::vector<int64_t> shape = laid_out_shape(layout, bounds_.stages[s].storage[output]);
   drop_dimensions(s, shape);
   if (stage.pipeline_depth > 0) shape.insert(shape.begin(), stage.pipeline_depth);
   BufferPtr physical = ir::make_buffer(logical->name, logical->dtype, std::move(shape),
                                        root ? ir::Scope::kGlobal : stage.scope);
-  storage_[logical.get()] = {physical, s, output};
+  storage_[logical.get()] = {physical, s, output, std::move(layout)};
   if (root) {
     intermediates_.push_back(
         {physical, stage.info->constant ? ir::Role::kPacked : ir::Role::kWorkspace});
@@ -103,7 +106,7 @@ BufferPtr IndexMap::physical_buffer(const BufferPtr& logical) const {
 }
 
 std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
-                                             const std::vector<Expr>& indices) const {
+                                             const std::vector<Expr>& indices, int by) const {
   const auto found = storage_.find(logical.get());
   if (found == storage_.end()) return indices;
   const Storage& at = found->second;
@@ -120,12 +123,16 @@ std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
     const Expr iteration = ir::variable(vars_[stage.compute.stage][stage.compute.loop]);
     physical.push_back(ir::floormod(iteration, stage.pipeline_depth));
   }
-  if (stage.layout.empty() || at.output > 0) {
+  if (at.layout.empty()) {
     drop_dimensions(at.stage, relative);
     physical.insert(physical.end(), relative.begin(), relative.end());
     return physical;
   }
-  for (const LayoutDim& dim : stage.layout) {
+  for (const LayoutDim& dim : at.layout) {
+    if (dim.axis == kCopies) {
+      physical.push_back(thread_number(by, physical.size()));
+      continue;
+    }
     Expr digit = ir::floordiv(relative[dim.axis], dim.divide);
     physical.push_back(dim.modulo > 0 ? ir::floormod(digit, dim.modulo) : digit);
   }
@@ -133,33 +140,45 @@ std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
   return physical;
 }
 
-Expr IndexMap::place_loads(const Expr& e) const {
+Expr IndexMap::thread_number(int by, size_t loop) const {
+  std::vector<std::pair<int, int>> threads = enclosing_loops(state_, state_.stages[by].compute);
+  std::erase_if(threads, [&](const auto& around) {
+    return !is_thread_loop(state_.stages[around.first].loops[around.second].annotation);
+  });
+  for (const int leaf : state_.stages[by].thread_loops()) threads.emplace_back(by, leaf);
+  return ir::variable(variable(threads[loop].first, threads[loop].second));
+}
+
+Expr IndexMap::place_loads(const Expr& e, int by) const {
   return ir::rewrite(e, [&](const Expr& node) -> Expr {
     if (node->op != ir::Op::kLoad || storage_.count(node->buffer.get()) == 0) return nullptr;
-    return ir::load(physical_buffer(node->buffer), physical_indices(node->buffer, node->args));
+    return ir::load(physical_buffer(node->buffer), physical_indices(node->buffer, node->args, by));
   });
 }
 
 // ---- statements ----
 
-Stmt IndexMap::place_stores(const Stmt& s, const ir::VarMap& axes) const {
+Stmt IndexMap::place_stores(const Stmt& s, const ir::VarMap& axes, int by) const {
   return ir::rewrite_stmts(s, [&](const Stmt& store) {
     if (store->kind != ir::StmtKind::kStore) return store;
     std::vector<Expr> indices;
     for (const Expr& index : store->indices) indices.push_back(ir::substitute(index, axes));
-    return ir::make_store(physical_buffer(store->buffer), physical_indices(store->buffer, indices),
-                          place_loads(ir::substitute(store->value, axes)));
+    return ir::make_store(physical_buffer(store->buffer),
+                          physical_indices(store->buffer, indices, by),
+                          place_loads(ir::substitute(store->value, axes), by));
   });
 }
 
-Stmt IndexMap::place_body(const Stmt& s, const ir::VarMap& axes) const {
-  const auto place = [&](const Expr& e) { return e ? place_loads(ir::substitute(e, axes)) : e; };
+Stmt IndexMap::place_body(const Stmt& s, const ir::VarMap& axes, int by) const {
+  const auto place = [&](const Expr& e) {
+    return e ? place_loads(ir::substitute(e, axes), by) : e;
+  };
   std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(place_body(child, axes));
+  for (const Stmt& child : s->body) body.push_back(place_body(child, axes, by));
   std::vector<Expr> indices;
   for (const Expr& index : s->indices) indices.push_back(place(index));
   if (s->kind == ir::StmtKind::kStore) {
-    return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
+    return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices, by),
                           place(s->value));
   }
   return ir::with_exprs(*s, place(s->min), place(s->extent), place(s->condition),

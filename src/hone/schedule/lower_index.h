@@ -33,23 +33,29 @@ class IndexMap {
   // These return the buffer that stores a logical buffer, and the indices there of an element with
   // these logical coordinates. The first dimension of what works ahead is the slot of the ring.
   [[nodiscard]] ir::BufferPtr physical_buffer(const ir::BufferPtr& logical) const;
+  // `by` is the stage that accesses it.
   [[nodiscard]] std::vector<ir::Expr> physical_indices(const ir::BufferPtr& logical,
-                                                       const std::vector<ir::Expr>& indices) const;
+                                                       const std::vector<ir::Expr>& indices,
+                                                       int by) const;
 
-  // Both rewrite statements from axes and logical buffers to loops and storage: stores inside loops
-  // that are rewritten already, and the body of an extern stage, which has its own loops.
-  [[nodiscard]] ir::Stmt place_stores(const ir::Stmt& s, const ir::VarMap& axes) const;
-  [[nodiscard]] ir::Stmt place_body(const ir::Stmt& s, const ir::VarMap& axes) const;
+  // Both rewrite statements of a stage from axes and logical buffers to loops and storage: stores
+  // inside loops that are rewritten already, and the body of an extern stage, which has its own
+  // loops.
+  [[nodiscard]] ir::Stmt place_stores(const ir::Stmt& s, const ir::VarMap& axes, int by) const;
+  [[nodiscard]] ir::Stmt place_body(const ir::Stmt& s, const ir::VarMap& axes, int by) const;
 
  private:
   struct Storage {
     ir::BufferPtr buffer;
     int stage;
     int output;
+    std::vector<LayoutDim> layout;
   };
 
   void make_storage(int s, int output);
-  [[nodiscard]] ir::Expr place_loads(const ir::Expr& e) const;
+  [[nodiscard]] ir::Expr place_loads(const ir::Expr& e, int by) const;
+  // Returns the number of the thread that runs a stage, along one of the loops over threads.
+  [[nodiscard]] ir::Expr thread_number(int by, size_t loop) const;
   // Removes the dimensions of loops over threads that are left out from those of a fragment.
   template <typename T>
   void drop_dimensions(int s, std::vector<T>& dims) const;

@@ -76,6 +76,16 @@ class Tiling {
                        output.identity,
                        nullptr,
                        nullptr};
+    if (!output.merge) return made;
+    // Reductions of a tile can be divided as those of all keys.
+    const ir::BufferPtr other = ir::make_buffer(output.other->name + ".t", output.other->dtype,
+                                                tiled(output.buffer)->shape);
+    made.outputs[0].other = other;
+    made.outputs[0].merge = ir::rewrite(output.merge, [&](const Expr& e) -> Expr {
+      if (e->op != Op::kLoad) return nullptr;
+      return ir::load(e->buffer == output.other ? other : tiled(e->buffer),
+                      place(output.buffer, e->args));
+    });
     return made;
   }
 

@@ -46,7 +46,7 @@ class BoxMaker {
     std::vector<Expr> indices;
     for (const Expr& e : at) indices.push_back(ir::substitute(e, axes_));
     ir::Box box{
-        index_.physical_buffer(logical), index_.physical_indices(logical, indices), {}, false};
+        index_.physical_buffer(logical), index_.physical_indices(logical, indices, s_), {}, false};
     int row = -1, column = -1;
     for (size_t d = 0; d < box.indices.size(); ++d) {
       Expr& e = box.indices[d];

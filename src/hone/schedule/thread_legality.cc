@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "hone/ir/gpu/thread_nest.h"
+#include "hone/schedule/fragment_layout.h"
 #include "hone/schedule/fused_rows.h"
 #include "hone/schedule/pipeline.h"
 
@@ -125,28 +126,50 @@ class ThreadLegality {
   // that indexes registers of a thread is known at compile time.
   [[nodiscard]] Status check_fragment(int s) const {
     const StageState& stage = state_.stages[s];
-    if (stage.info->stage.outputs.size() != 1)
-      return invalid("{} is fragment and has several outputs", stage.name());
-    const std::vector<int64_t> shape = storage_shape(stage, bounds_.stages[s]);
-    const size_t threads = stage.thread_loops().size();
-    int64_t elements = 1;
-    for (size_t d = threads; d < shape.size(); ++d) elements *= shape[d];
+    const auto& outputs = stage.info->stage.outputs;
+    if (outputs.size() > 1 && !stage.layout.empty())
+      return invalid("{} is fragment and has several outputs, expected no layout", stage.name());
+    int64_t elements = 0;
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      const int output = static_cast<int>(o);
+      HONE_ASSIGN_OR_RETURN(const Fragment fragment, fragment_of(s, output));
+      const std::vector<int64_t>& shape = fragment.shape;
+      int64_t each = 1;
+      for (size_t d = stage.thread_loops().size(); d < shape.size(); ++d) each *= shape[d];
+      elements += each;
+      HONE_RETURN_IF_ERROR(check_access(fragment, s, stage.info->writes[o]));
+      for (int r = s + 1; r < static_cast<int>(state_.stages.size()); ++r) {
+        for (const compute::Access& access : state_.stages[r].info->reads) {
+          if (access.buffer == outputs[o].buffer)
+            HONE_RETURN_IF_ERROR(check_access(fragment, r, access.index));
+        }
+      }
+    }
     if (are_warps(threads_of(s))) elements /= ir::kWarpThreads;
     if (elements > kMostOfThread)
       return invalid("{} keeps {} elements in registers of a thread", stage.name(), elements);
-    HONE_RETURN_IF_ERROR(check_access(s, s, stage.info->writes[0]));
-    for (int r = s + 1; r < static_cast<int>(state_.stages.size()); ++r) {
-      for (const compute::Access& access : state_.stages[r].info->reads) {
-        if (access.buffer == stage.buffer()) HONE_RETURN_IF_ERROR(check_access(s, r, access.index));
-      }
-    }
     return ok_status();
   }
 
-  [[nodiscard]] Status check_access(int s, int by,
+  // What an output has in registers.
+  struct Fragment {
+    int stage, output;
+    std::vector<LayoutDim> layout;
+    std::vector<int64_t> shape;
+  };
+  [[nodiscard]] Result<Fragment> fragment_of(int s, int output) const {
+    HONE_ASSIGN_OR_RETURN(std::vector<LayoutDim> layout, layout_of(state_, bounds_, s, output));
+    const std::vector<StoredDim>& stored = bounds_.stages[s].storage[output];
+    std::vector<int64_t> shape = laid_out_shape(layout, stored);
+    for (size_t d = 0; layout.size() < stored.size(); ++d) layout.push_back({static_cast<int>(d)});
+    return Fragment{s, output, std::move(layout), std::move(shape)};
+  }
+
+  [[nodiscard]] Status check_access(const Fragment& fragment, int by,
                                     const std::vector<compute::AffineRow>& rows) const {
+    const int s = fragment.stage;
     const StageState &stage = state_.stages[s], &reader = state_.stages[by];
-    const std::vector<int64_t> shape = storage_shape(stage, bounds_.stages[s]);
+    const std::vector<int64_t>& shape = fragment.shape;
     const Loops threads = threads_of(by);
     const bool same =
         threads.size() == stage.thread_loops().size() && threads.size() <= shape.size();
@@ -158,15 +181,18 @@ class ThreadLegality {
     }
     std::vector<Linear> places;
     for (size_t d = 0; d < rows.size(); ++d) {
-      const std::optional<Linear> place = place_of(s, by, rows[d], d);
+      const std::optional<Linear> place = place_of(fragment, by, rows[d], d);
       if (!place) return invalid("{} has too many loops around it", reader.name());
       places.push_back(*place);
       if (!are_warps(threads)) HONE_RETURN_IF_ERROR(check_rest(s, by, *place, threads));
     }
     for (size_t i = 0; i < threads.size(); ++i) {
-      const LayoutDim digit =
-          stage.layout.empty() ? LayoutDim{static_cast<int>(i)} : stage.layout[i];
-      if (is_digit(places[static_cast<size_t>(digit.axis)], digit, threads[i], shape[i])) continue;
+      const LayoutDim& digit = fragment.layout[i];
+      const bool is_there =
+          digit.axis == kCopies
+              ? extent(threads[i]) == shape[i]
+              : is_digit(places[static_cast<size_t>(digit.axis)], digit, threads[i], shape[i]);
+      if (is_there) continue;
       return invalid(
           "{} is fragment: its dimension {} of {} is not the loop {} of {} over {} "
           "threads",
@@ -177,8 +203,8 @@ class ThreadLegality {
   }
 
   // Returns the coordinate along a logical dimension, relative to what is stored.
-  [[nodiscard]] std::optional<Linear> place_of(int s, int by, const compute::AffineRow& row,
-                                               size_t d) const {
+  [[nodiscard]] std::optional<Linear> place_of(const Fragment& fragment, int by,
+                                               const compute::AffineRow& row, size_t d) const {
     Linear place;
     place.constant = row.constant;
     SmallVector<bool, 16> taken;
@@ -190,7 +216,8 @@ class ThreadLegality {
       const AxisBounds& axis = bounds_.stages[by].axes[a];
       if (!place.add(axis.min, row.coef[a]) || !place.add(axis.own, row.coef[a])) return {};
     }
-    if (!place.add(bounds_.stages[s].storage[0][d].min, -1)) return {};
+    const std::vector<StoredDim>& stored = bounds_.stages[fragment.stage].storage[fragment.output];
+    if (!place.add(stored[d].min, -1)) return {};
     return place;
   }
 

@@ -20,11 +20,11 @@ Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text
   return ir::run_pipeline(ir::gpu_pipeline(), std::move(program));
 }
 
-void expect_threads(const compute::Dag& dag, std::string_view text) {
+void expect_threads(const compute::Dag& dag, std::string_view text, double tolerance = 0) {
   const Result<ir::Program> program = lower_threads(dag, text);
   ASSERT_TRUE(program.ok()) << program.status().message();
   SCOPED_TRACE(ir::print(*program));
-  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), 0);
+  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), tolerance);
 }
 
 std::string refused(const compute::Dag& dag, std::string_view text) {
@@ -140,6 +140,46 @@ TEST(threads, a_stage_of_one_point_gets_a_loop_for_its_thread) {
   expect_threads(dag, "bind(total, one, thread)");
   const Result<ir::Program> program = lower_threads(dag, "bind(total, one, thread)");
   EXPECT_NE(ir::print(*program).find("thread one in 0..1"), std::string::npos);
+}
+
+// Each thread has a copy of the running maximum and total of its rows beside its part of the sums.
+TEST(threads, a_stage_of_several_results_is_in_registers) {
+  std::string steps = R"(
+online_softmax(sums, 4)
+split(attention, m, [2, 2])
+split(attention, d, [3])
+reorder(attention, [h, m.0, m.1, d.0, m.2, d.1])
+fuse(attention, [h, m.0])
+parallel(attention, h@m.0)
+bind(attention, m.1, thread)
+bind(attention, d.0, thread)
+unroll(attention, m.2)
+unroll(attention, d.1)
+compute_at(sums, attention, h@m.0)
+scope(sums, fragment)
+split(sums, m, [2])
+split(sums, d, [3])
+reorder(sums, [h, t, m.0, d.0, m.1, d.1])
+bind(sums, m.0, thread)
+bind(sums, d.0, thread)
+unroll(sums, m.1)
+unroll(sums, d.1)
+)";
+  for (const char* stage : {"sums.part", "total", "weights", "most", "masked", "scores"}) {
+    steps +=
+        fmt::format("compute_at({0}, sums, t)\nscope({0}, shared)\nbind({0}, m, thread)\n", stage);
+  }
+  for (const int64_t keys : {5, 12}) {
+    for (const int64_t depth : {1, 5, 6}) expect_threads(attention(2, 7, keys, depth), steps, 1e-5);
+  }
+  const Result<ir::Program> program = lower_threads(attention(2, 7, 12, 6), steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string text = ir::print(*program);
+  for (const char* part :
+       {"alloc fragment most.run: f32[2, 2, 2, 1]", "alloc fragment sums: f32[2, 2, 2, 1, 3]"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  EXPECT_NE(refused(attention(2, 7, 12, 6), steps + "layout(sums, [m, h])\n").find("sums"),
+            std::string::npos);
 }
 
 TEST(threads, says_what_is_wrong) {

@@ -53,7 +53,8 @@ Layout layout_of(const Node& node, bool pools_in_any_order) {
 }
 
 // The order in which a node wants operand k; empty if it takes any.
-std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k, Layout layout) {
+std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k,
+                              const PassOptions& options) {
   const ValueId id = node.inputs[k];
   if (id == kNoValue || graph.value(id).constant || node.outputs.empty() ||
       node.outputs[0] == kNoValue)
@@ -61,12 +62,14 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k, La
   const Value& value = graph.value(id);
   const Value& result = graph.value(node.outputs[0]);
   if (is_reshape(node) && k == 0) return plain_order(value.shape.size());
+  const Layout layout = layout_of(node, options.pools_in_any_order);
   if (layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
     return channels_last(value.shape.size());
   }
   // Vector lanes run along the columns of a product: they must lie side by side.
-  if (is_right_operand(node, k) && value.shape.size() >= 2 &&
-      order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
+  const bool is_key = node.type == "hone.Attention" && k == 1;
+  if (is_right_operand(node, k) && !(is_key && options.keys_in_any_order) &&
+      value.shape.size() >= 2 && order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
     return plain_order(value.shape.size());
   if (node.op->kind == Kind::kElementwise && value.shape == result.shape) return result.order;
   return {};
@@ -168,8 +171,7 @@ Status assign_layouts(Graph& graph, const PassOptions& options) {
     const std::string suffix = is_reshape(graph.nodes[i]) ? ".plain" : ".reordered";
     for (size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
       const ValueId from = graph.nodes[i].inputs[k];
-      const std::vector<int> wanted = wanted_order(
-          graph, graph.nodes[i], k, layout_of(graph.nodes[i], options.pools_in_any_order));
+      const std::vector<int> wanted = wanted_order(graph, graph.nodes[i], k, options);
       if (wanted.empty() || same_order(graph.value(from).shape, graph.value(from).order, wanted))
         continue;
       const auto known = copies.find({from, wanted});

@@ -28,6 +28,9 @@ struct PassOptions {
   // Pooling takes values in the order that they have, as on GPUs; else channels last, as their
   // vectors run along channels.
   bool pools_in_any_order = false;
+  // Attention takes keys in any order, as on GPUs; else they lie side by side, as vectors run along
+  // them.
+  bool keys_in_any_order = false;
 };
 
 // Runs all passes, after which the graph can be fused into tasks.

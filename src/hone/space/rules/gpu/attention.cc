@@ -7,6 +7,10 @@
 //     most, weights, total: along rows, partial results of which threads join
 //     for tiles of keys: values, copied;  sums: a register tile of each thread
 //     the result: divided by the totals
+//
+// Of many keys the scores would not fit: in a second sketch (schedule/online_softmax.h) all between
+// the queries and the result runs over a tile of keys at a time, and running maxima and sums, in
+// registers, join the tiles.
 #include "hone/space/rules/attention.h"
 
 #include <algorithm>
@@ -29,7 +33,10 @@ constexpr int64_t kMostCopies = 16;      // copies of a thread in straight code
 constexpr int64_t kMostProducts = 64;    // results in registers of a thread
 constexpr int64_t kSpareRegisters = 40;  // of a thread: addresses, counters, values loaded early
 constexpr int64_t kUsualThreads = 128;
-constexpr int64_t kLeastRows = 4;  // queries of a block, so that keys are read rarely enough
+constexpr int64_t kLeastRows = 4;    // queries of a block, so that keys are read rarely enough
+constexpr int64_t kFewRows = 16;     // of more, blocks are so large that an SM wants several
+constexpr int64_t kFewKeys = 512;    // of no more, scores of all are there at once
+constexpr int64_t kTileOfKeys = 64;  // of more, so many at a time
 
 // A copy of an operand in shared memory.
 struct Operand {
@@ -39,14 +46,20 @@ struct Operand {
   bool is_whole = true;           // its contiguous axis is a dimension of the source
 };
 
+// `keys` are those whose scores are there at a time, and kSums, of keys in tiles, is a tile's.
 class GpuAttention : public Group, public Attention {
  public:
+  std::string joined;  // the stage that joins tiles of keys; "": all keys at once
   // Axes of the scores: keys, and what they sum; and the keys that the values are summed over.
   std::string key, term, summed;
   int64_t depth = 1, channels = 1;  // extents of `term` and of `lane`
   Operand copied_queries, copied_keys, copied_values;
   int64_t score_bytes = 4;
   bool mask_moves = false;  // what is added to the scores differs between queries
+  // The terms of a key's scores are neighbours in memory, in shared memory, too. Then a thread has
+  // keys far apart, so that neighbouring threads read neighbouring rows.
+  bool keys_are_rows = false;
+  int64_t all_keys = 1;
   target::Gpu gpu;
   DecisionId d_rows;                            // queries of a block
   DecisionId d_queries, d_vector, d_columns;    // of scores: registers, and threads along keys
@@ -71,20 +84,23 @@ class GpuAttention : public Group, public Attention {
            shared_bytes(choice) <= gpu.shared_bytes_opt_in;
   }
 
-  // So many queries in a block that every SM has one, if that can be, and threads for register
+  // So many queries in a block that every SM has work, if that can be, and threads for register
   // tiles of 4 x 4, or less where few queries have few threads.
   void set_default(MutableChoice& choice) const override {
     const auto rows = choice.options(d_rows);
     int64_t most = rows[0];
     for (const int64_t n : rows) {
-      if (n == rows[0] || blocks_outside * ceil_div(queries, n) >= gpu.sms) most = n;
+      const int64_t blocks = blocks_outside * ceil_div(queries, n);
+      if (blocks >= (n > kFewRows ? 2 : 1) * gpu.sms) most = n;
     }
     choice.set(d_rows, most);
     while (!try_default(choice) && choice.index(d_rows) > 0)
       choice.set_index(d_rows, choice.index(d_rows) - 1);
   }
 
-  void canonicalise(MutableChoice& choice) const override { choice.shorten(d_values, keys); }
+  void canonicalise(MutableChoice& choice) const override {
+    if (joined.empty()) choice.shorten(d_values, keys);
+  }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
     const int64_t in_block = threads(choice);
@@ -94,24 +110,46 @@ class GpuAttention : public Group, public Attention {
       steps.emplace_back(schedule::CacheWrite{stage[part] + ".rf"});
     }
     const std::string block = append_result(choice, steps);
-    append_sums(choice, block, steps);
-    append_copy(copied_values, stage[kSums], summed + ".0", {summed, lane}, in_block, choice,
-                steps);
-    append_row(kTotal, block, steps);
-    append_scores(kWeights, choice, block, steps);
-    append_row(kMost, block, steps);
-    append_scores(kMasked, choice, block, steps);
-    append_products(steps);
-    append_copy(copied_keys, stage[kMasked], key + ".0", {term, key}, in_block, choice, steps);
-    append_copy(copied_queries, stage[kResult], block, {query, term}, in_block, choice, steps);
+    const Place all = {stage[kResult], block}, tile = {joined, "t"};
+    const Place& around = joined.empty() ? all : tile;
+    Place values = {stage[kSums], summed + ".0"};
+    append_sums(choice, all, steps);
+    if (!joined.empty()) append_part(steps), values = tile;
+    append_copy(copied_values, values, {summed, lane}, in_block, choice, steps);
+    append_row(kTotal, around, steps);
+    append_scores(kWeights, choice, around, steps);
+    append_row(kMost, around, steps);
+    append_scores(kMasked, choice, around, steps);
+    append_products(choice, steps);
+    const std::vector<std::string> key_dims =
+        keys_are_rows ? std::vector<std::string>{key, term} : std::vector<std::string>{term, key};
+    append_copy(copied_keys, {stage[kMasked], key + ".0"}, key_dims, in_block, choice, steps);
+    append_copy(copied_queries, all, {query, term}, in_block, choice, steps);
   }
 
  private:
+  struct Place {
+    std::string stage, loop;
+  };
+  static void compute_at(const std::string& what, const Place& place, ir::Scope scope,
+                         Steps& steps) {
+    steps.emplace_back(schedule::ComputeAt{what, place.stage, place.loop});
+    steps.emplace_back(schedule::SetScope{what, scope});
+  }
+  // The outer axes of a stage. Those of a tile of keys have its number, too.
+  [[nodiscard]] std::vector<std::string> outer_of(AttentionPart part) const {
+    std::vector<std::string> axes = outer;
+    if (!joined.empty() && part != kScores && part != kMasked) axes.insert(axes.begin(), "t");
+    return axes;
+  }
   [[nodiscard]] int64_t channel_threads(const Choice& choice) const {
     return ceil_div(channels, choice[d_lanes] * choice[d_groups]);
   }
   [[nodiscard]] int64_t keys_at_once(const Choice& choice) const {
     return choice[d_columns] * choice[d_vector];
+  }
+  [[nodiscard]] int64_t values_at_once(const Choice& choice) const {
+    return joined.empty() ? std::min(choice[d_values], keys) : keys;
   }
   [[nodiscard]] int64_t threads(const Choice& choice) const {
     const int64_t rows = choice[d_rows];
@@ -127,7 +165,7 @@ class GpuAttention : public Group, public Attention {
     };
     const int64_t lanes = channel_threads(choice) * choice[d_lanes] * choice[d_groups];
     return array(rows, depth, copied_queries.bytes) + array(depth, at_once, copied_keys.bytes) +
-           array(choice[d_values], lanes, copied_values.bytes) +
+           array(values_at_once(choice), lanes, copied_values.bytes) +
            2 * array(rows, round_up(keys, at_once), score_bytes) +
            2 * rows * (choice[d_parts] + 1) * score_bytes;
   }
@@ -146,7 +184,7 @@ class GpuAttention : public Group, public Attention {
     choice.set(d_sum_queries,
                static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(ceil_div(rows, along)))));
     choice.set(d_parts, std::clamp<int64_t>(wanted / rows, 1, 32));
-    choice.set(d_values, 128);
+    choice.set(d_values, kTileOfKeys);
     // What takes less memory, from what costs least on.
     for (const DecisionId d : {d_values, d_columns, d_parts, d_vector}) {
       while (!legal(choice) && choice.index(d) > 0) choice.set_index(d, choice.index(d) - 1);
@@ -179,77 +217,117 @@ class GpuAttention : public Group, public Attention {
     return block;
   }
 
-  void append_sums(const Choice& choice, const std::string& block, Steps& steps) const {
-    const std::string& sums = stage[kSums];
+  // The sums over all keys, or over tiles of them, in registers of all threads.
+  void append_sums(const Choice& choice, const Place& place, Steps& steps) const {
+    const std::string& sums = joined.empty() ? stage[kSums] : joined;
     const int64_t t = channel_threads(choice), v = choice[d_lanes], rows = choice[d_sum_queries];
-    steps.emplace_back(schedule::ComputeAt{sums, stage[kResult], block});
-    steps.emplace_back(schedule::SetScope{sums, ir::Scope::kFragment});
+    compute_at(sums, place, ir::Scope::kFragment, steps);
     steps.emplace_back(schedule::Split{sums, query, {rows}});
     steps.emplace_back(schedule::Split{sums, lane, {t, v}});
-    const int64_t terms = std::min(kTerms, choice[d_values]);
-    steps.emplace_back(
-        schedule::Split{sums, summed, {choice[d_values] / terms, terms}, Tail::kPeel});
+    std::vector<std::string> terms = {"t"}, inside;
+    if (joined.empty()) {
+      append_layout(choice, steps);
+      const int64_t straight = std::min(kTerms, choice[d_values]);
+      steps.emplace_back(
+          schedule::Split{sums, summed, {choice[d_values] / straight, straight}, Tail::kPeel});
+      terms = {summed + ".0"}, inside = {summed + ".1", summed + ".2"};
+    }
+    std::vector<std::string> loops = outer;
+    loops.insert(loops.end(), terms.begin(), terms.end());
+    loops.insert(loops.end(), {query + ".0", lane + ".1"});
+    loops.insert(loops.end(), inside.begin(), inside.end());
+    loops.insert(loops.end(), {query + ".1", lane + ".0", lane + ".2"});
+    steps.emplace_back(schedule::Reorder{sums, std::move(loops)});
+    for (const std::string& loop : {query + ".0", lane + ".1"})
+      steps.emplace_back(schedule::Bind{sums, loop});
+    if (!inside.empty()) steps.emplace_back(schedule::Unroll{sums, inside.back()});
+    for (const std::string& loop : {query + ".1", lane + ".0", lane + ".2"})
+      steps.emplace_back(schedule::Unroll{sums, loop});
+  }
+
+  void append_layout(const Choice& choice, Steps& steps) const {
+    const int64_t t = channel_threads(choice), v = choice[d_lanes], rows = choice[d_sum_queries];
     std::vector<std::string> dims = {quotient(query, rows)};
     dims.push_back(choice[d_groups] > 1 ? remainder(quotient(lane, v), t) : quotient(lane, v));
     dims.insert(dims.end(), outer.begin(), outer.end());
     dims.push_back(remainder(query, rows));
     if (choice[d_groups] > 1) dims.push_back(quotient(lane, t * v));
     dims.push_back(remainder(lane, v));
-    steps.emplace_back(schedule::Layout{sums, std::move(dims)});
-    std::vector<std::string> loops = outer;
-    loops.insert(loops.end(), {summed + ".0", query + ".0", lane + ".1", summed + ".1",
-                               summed + ".2", query + ".1", lane + ".0", lane + ".2"});
+    steps.emplace_back(schedule::Layout{stage[kSums], std::move(dims)});
+  }
+
+  // The sums over one tile of keys, by the threads that join them.
+  void append_part(Steps& steps) const {
+    compute_at(stage[kSums], {joined, lane + ".1"}, ir::Scope::kRegister, steps);
+    append_register_tile(stage[kSums], outer_of(kSums), summed, {query, lane}, steps);
+  }
+
+  static void append_register_tile(const std::string& sums, std::vector<std::string> loops,
+                                   const std::string& terms, const std::vector<std::string>& tile,
+                                   Steps& steps) {
+    steps.emplace_back(schedule::Split{sums, terms, {kTerms}, Tail::kPeel});
+    loops.insert(loops.end(), {terms + ".0", terms + ".1"});
+    loops.insert(loops.end(), tile.begin(), tile.end());
     steps.emplace_back(schedule::Reorder{sums, std::move(loops)});
-    for (const std::string& loop : {query + ".0", lane + ".1"})
-      steps.emplace_back(schedule::Bind{sums, loop});
-    for (const std::string& loop : {summed + ".2", query + ".1", lane + ".0", lane + ".2"})
-      steps.emplace_back(schedule::Unroll{sums, loop});
+    steps.emplace_back(schedule::Unroll{sums, terms + ".1"});
+    for (const std::string& loop : tile) steps.emplace_back(schedule::Unroll{sums, loop});
   }
 
   // Scores of a block in shared memory, those of a tile of keys at a time.
-  void append_scores(AttentionPart part, const Choice& choice, const std::string& block,
+  void append_scores(AttentionPart part, const Choice& choice, const Place& place,
                      Steps& steps) const {
     const std::string& scores = stage[part];
-    steps.emplace_back(schedule::ComputeAt{scores, stage[kResult], block});
-    steps.emplace_back(schedule::SetScope{scores, ir::Scope::kShared});
+    compute_at(scores, place, ir::Scope::kShared, steps);
     steps.emplace_back(schedule::Split{scores, query, {choice[d_queries]}});
-    steps.emplace_back(schedule::Split{scores,
-                                       key,
-                                       {choice[d_columns], choice[d_vector]},
+    std::vector<int64_t> lengths = {choice[d_columns], choice[d_vector]};
+    if (keys_are_rows) std::swap(lengths[0], lengths[1]);
+    const std::string thread = key + (keys_are_rows ? ".2" : ".1");
+    const std::string each = key + (keys_are_rows ? ".1" : ".2");
+    steps.emplace_back(schedule::Split{scores, key, std::move(lengths),
                                        part == kMasked ? Tail::kPad : Tail::kMask});
-    std::vector<std::string> dims = outer, loops = outer;
+    std::vector<std::string> dims = outer_of(part), loops = dims;
     dims.insert(dims.end(), {query, key + fmt::format("+{}", padding(score_bytes))});
     steps.emplace_back(schedule::Layout{scores, std::move(dims)});
-    loops.insert(loops.end(), {key + ".0", query + ".0", key + ".1", query + ".1", key + ".2"});
+    loops.insert(loops.end(), {key + ".0", query + ".0", thread, query + ".1", each});
     steps.emplace_back(schedule::Reorder{scores, std::move(loops)});
-    for (const std::string& loop : {query + ".0", key + ".1"})
+    for (const std::string& loop : {query + ".0", thread})
       steps.emplace_back(schedule::Bind{scores, loop});
     steps.emplace_back(schedule::Unroll{scores, query + ".1"});
-    steps.emplace_back(schedule::Vectorize{scores, key + ".2"});
+    if (keys_are_rows)
+      steps.emplace_back(schedule::Unroll{scores, each});
+    else
+      steps.emplace_back(schedule::Vectorize{scores, each});
   }
 
   // The register tile of scores.
-  void append_products(Steps& steps) const {
+  void append_products(const Choice& choice, Steps& steps) const {
     const std::string& scores = stage[kScores];
-    steps.emplace_back(schedule::ComputeAt{scores, stage[kMasked], key + ".1"});
-    steps.emplace_back(schedule::SetScope{scores, ir::Scope::kRegister});
-    steps.emplace_back(schedule::Split{scores, term, {kTerms}, Tail::kPeel});
-    std::vector<std::string> loops = outer;
-    loops.insert(loops.end(), {term + ".0", term + ".1", query, key});
-    steps.emplace_back(schedule::Reorder{scores, std::move(loops)});
-    for (const std::string& loop : {term + ".1", query, key})
-      steps.emplace_back(schedule::Unroll{scores, loop});
+    const int64_t rows = choice[d_queries], t = choice[d_columns], v = choice[d_vector];
+    compute_at(scores, {stage[kMasked], key + ".0"}, ir::Scope::kFragment, steps);
+    steps.emplace_back(schedule::Split{scores, query, {rows}});
+    steps.emplace_back(schedule::Split{scores, key, {keys_are_rows ? t : v}});
+    const std::string thread = key + (keys_are_rows ? ".1" : ".0");
+    const std::string each = key + (keys_are_rows ? ".0" : ".1");
+    std::vector<std::string> dims = {quotient(query, rows)}, loops = outer;
+    dims.push_back(keys_are_rows ? remainder(key, t) : quotient(key, v));
+    dims.insert(dims.end(), outer.begin(), outer.end());
+    dims.push_back(remainder(query, rows));
+    dims.push_back(keys_are_rows ? quotient(key, t) : remainder(key, v));
+    steps.emplace_back(schedule::Layout{scores, std::move(dims)});
+    loops.insert(loops.end(), {query + ".0", thread});
+    append_register_tile(scores, std::move(loops), term, {query + ".1", each}, steps);
+    for (const std::string& loop : {query + ".0", thread})
+      steps.emplace_back(schedule::Bind{scores, loop});
   }
 
   // A maximum or sum of each row: partial results of which neighbouring threads take neighbouring
   // terms, and a thread that joins them.
-  void append_row(AttentionPart part, const std::string& block, Steps& steps) const {
+  void append_row(AttentionPart part, const Place& at, Steps& steps) const {
     const std::string parts = stage[part] + ".rf", each = summed + "i";
     const auto place = [&](const std::string& what, const std::vector<std::string>& bound,
                            const std::string& inside) {
-      steps.emplace_back(schedule::ComputeAt{what, stage[kResult], block});
-      steps.emplace_back(schedule::SetScope{what, ir::Scope::kShared});
-      std::vector<std::string> loops = outer;
+      compute_at(what, at, ir::Scope::kShared, steps);
+      std::vector<std::string> loops = outer_of(part);
       loops.insert(loops.end(), bound.begin(), bound.end());
       if (!inside.empty()) loops.push_back(inside);
       if (loops.size() > 1) steps.emplace_back(schedule::Reorder{what, std::move(loops)});
@@ -257,8 +335,7 @@ class GpuAttention : public Group, public Attention {
     };
     place(stage[part], {query}, each);
     place(parts, {query, each}, "");
-    steps.emplace_back(schedule::ComputeAt{parts + ".acc", parts, each});
-    steps.emplace_back(schedule::SetScope{parts + ".acc", ir::Scope::kRegister});
+    compute_at(parts + ".acc", {parts, each}, ir::Scope::kRegister, steps);
   }
 
   // Points of an axis that a copy has at a time.
@@ -266,16 +343,14 @@ class GpuAttention : public Group, public Attention {
     if (axis == query) return choice[d_rows];
     if (axis == key) return std::min(keys_at_once(choice), keys);
     if (axis == term) return depth;
-    if (axis == summed) return std::min(choice[d_values], keys);
+    if (axis == summed) return values_at_once(choice);
     return axis == lane ? channels : 1;
   }
 
   // `dims`: the order of the last two axes in shared memory.
-  void append_copy(const Operand& operand, const std::string& at, const std::string& loop,
-                   const std::vector<std::string>& dims, int64_t in_block, const Choice& choice,
-                   Steps& steps) const {
-    steps.emplace_back(schedule::ComputeAt{operand.stage, at, loop});
-    steps.emplace_back(schedule::SetScope{operand.stage, ir::Scope::kShared});
+  void append_copy(const Operand& operand, const Place& place, const std::vector<std::string>& dims,
+                   int64_t in_block, const Choice& choice, Steps& steps) const {
+    compute_at(operand.stage, place, ir::Scope::kShared, steps);
     std::vector<std::string> layout;
     for (const std::string& axis : operand.axes) {
       if (std::find(dims.begin(), dims.end(), axis) == dims.end()) layout.push_back(axis);
@@ -286,7 +361,7 @@ class GpuAttention : public Group, public Attention {
     const std::string& last = operand.axes.back();
     std::vector<std::string> loops = operand.axes;
     int64_t vector = last == dims.back() && operand.is_whole ? kVectorBytes / operand.bytes : 1;
-    const int64_t whole = last == key || last == summed ? keys : points_of(last, choice);
+    const int64_t whole = last == key || last == summed ? all_keys : points_of(last, choice);
     while (vector > 1 && (points_of(last, choice) % vector != 0 || whole % vector != 0))
       vector /= 2;
     if (vector > 1) {
@@ -369,6 +444,7 @@ void add_decisions(SketchBuilder& builder, GpuAttention& group) {
   while (lanes.back() < vector && group.channels % (2 * lanes.back()) == 0)
     lanes.push_back(2 * lanes.back());
   group.d_lanes = add(kSums, "vector", DecisionKind::kVector, lanes);
+  if (!group.joined.empty()) return;
   group.d_groups = add(kSums, "vectors", DecisionKind::kUnroll,
                        powers_of_2(1, std::min<int64_t>(4, group.channels)));
   group.d_values = add(kSums, "keys", DecisionKind::kTile,
@@ -377,11 +453,18 @@ void add_decisions(SketchBuilder& builder, GpuAttention& group) {
                        group.keys);
 }
 
-}  // namespace
+bool tile_keys(SketchBuilder& builder, GpuAttention& group) {
+  group.joined = group.stage[kSums];
+  group.keys = kTileOfKeys;
+  if (!builder.add_step(schedule::OnlineSoftmax{group.joined, group.keys}).ok()) return false;
+  const int joined = builder.state.find_stage(group.joined);  // behind a tile's sums
+  group.stage[kSums] = builder.state.stages[static_cast<size_t>(joined - 1)].name();
+  return true;
+}
 
-Fit add_gpu_attention(SketchBuilder& builder, const Task&) {
+Fit add_attention(SketchBuilder& builder, bool in_tiles) {
   const std::optional<Attention> found = find_attention(builder);
-  if (!found) return Fit::kNone;
+  if (!found || (in_tiles && found->keys <= kTileOfKeys)) return Fit::kNone;
   auto group = std::make_shared<GpuAttention>();
   static_cast<Attention&>(*group) = *found;
   group->gpu = builder.target.gpu();
@@ -415,14 +498,25 @@ Fit add_gpu_attention(SketchBuilder& builder, const Task&) {
   const auto values = copy_operand(builder, group->stage[kSums], of_values);
   if (!queries || !keys || !values) return Fit::kNone;
   group->copied_queries = *queries, group->copied_keys = *keys, group->copied_values = *values;
+  group->keys_are_rows = keys->axes.back() == group->term;
+  group->all_keys = group->keys;
+  if (in_tiles && !tile_keys(builder, *group)) return Fit::kNone;
   add_decisions(builder, *group);
   std::vector<int> indices(builder.decisions.size(), 0);
   MutableChoice choice(builder.decisions, indices);
   group->set_default(choice);
   if (!group->legal(choice)) return Fit::kNone;
-  const bool is_good = choice[group->d_rows] >= std::min(kLeastRows, group->queries);
+  const bool has_rows = choice[group->d_rows] >= std::min(kLeastRows, group->queries);
+  const bool is_good = has_rows && (group->all_keys > kFewKeys) == in_tiles;
   builder.groups.push_back(std::move(group));
   return is_good ? Fit::kBest : Fit::kPossible;
+}
+
+}  // namespace
+
+Fit add_gpu_attention(SketchBuilder& builder, const Task&) { return add_attention(builder, false); }
+Fit add_gpu_attention_tiles(SketchBuilder& builder, const Task&) {
+  return add_attention(builder, true);
 }
 
 }  // namespace hone::space

@@ -48,6 +48,50 @@ TEST(gpu_attention, keys_that_a_query_does_not_see) {
   }
 }
 
+// softmax(q k) v where a key's terms lie side by side, as where keys come from a product.
+compute::Dag attention_of_rows(int64_t m, int64_t n, int64_t depth) {
+  compute::Dag dag = attention(2, m, n, depth);
+  for (ir::Param& param : dag.params) {
+    if (param.buffer->name != "key") continue;
+    const ir::BufferPtr rows = ir::make_buffer("key", param.buffer->dtype, {2, n, depth});
+    for (compute::Stage& stage : dag.stages) {
+      stage.outputs[0].value =
+          ir::rewrite(stage.outputs[0].value, [&](const ir::Expr& e) -> ir::Expr {
+            if (e->op != ir::Op::kLoad || e->buffer != param.buffer) return nullptr;
+            return ir::load(rows, {e->args[0], e->args[2], e->args[1]});
+          });
+    }
+    param.buffer = rows;
+    break;
+  }
+  return dag;
+}
+
+TEST(gpu_attention, keys_whose_terms_are_neighbours_stay_rows) {
+  for (const int64_t n : kOdd)
+    expect_points(attention_of_rows(7, n, 1 + n % 9), 2, 1e-5, small_gpu(), n > 1 ? 2 : 1);
+  expect_points(attention_of_rows(3, 97, 8), 3, 1e-5, small_gpu(), 4);
+  const std::string steps = default_steps(attention_of_rows(33, 64, 16), small_gpu());
+  EXPECT_NE(steps.find("layout(key.col, [h, n, e+4])"), std::string::npos) << steps;
+}
+
+// Keys in tiles of 64, the last of which may be shorter.
+TEST(gpu_attention, tiles_of_keys) {
+  for (const int64_t keys : {65, 97, 128}) {
+    expect_points(attention(2, 7, keys, 3), 2, 1e-5, small_gpu(), 4);
+    expect_points(attention(1, 17, keys, 8, keys / 2), 2, 1e-5, small_gpu(), 4);
+  }
+}
+
+TEST(gpu_attention, many_keys_are_in_tiles_whose_sums_stay_in_registers) {
+  const compute::Dag dag = attention(1, 5, 577, 8);
+  const std::string steps = default_steps(dag, small_gpu());
+  EXPECT_NE(steps.find("online_softmax(sums, 64)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(sums, fragment)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(sums.part, register)"), std::string::npos) << steps;
+  expect_points(dag, 0);
+}
+
 // Scores stay in shared memory, sums in registers, and nothing between them is stored.
 TEST(gpu_attention, is_one_phase) {
   const compute::Dag dag = attention(2, 33, 97, 16);

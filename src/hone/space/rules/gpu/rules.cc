@@ -15,6 +15,7 @@ Fit winograd(SketchBuilder& builder, const Task& task) {
 
 constexpr Rule kTaskRules[] = {
     {"attention", always, add_gpu_attention, true},
+    {"attention_tiles", always, add_gpu_attention_tiles, true},
     {"block_rows", always, add_block_rows, true},
 };
 

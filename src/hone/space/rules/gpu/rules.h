@@ -15,6 +15,8 @@ namespace hone::space {
 
 // Adds an attention as one nest, a block for a tile of queries of a head.
 [[nodiscard]] Fit add_gpu_attention(SketchBuilder& builder, const Task& task);
+// Does the same with keys in tiles, over which maxima and sums run.
+[[nodiscard]] Fit add_gpu_attention_tiles(SketchBuilder& builder, const Task& task);
 // Adds the whole task as reductions along rows, which a block's threads divide, and what is
 // computed from them.
 [[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);
