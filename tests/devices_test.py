@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 import support  # first: it says where the others are
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from support import Case, make_model, value
 
 import engines
@@ -43,6 +43,31 @@ class Devices(Case):
 
     def test_bert_base_s128(self):
         self.check("bert_base_s128")
+
+    def test_what_a_device_cannot_run_runs_on_the_host(self):
+        """A thread that keeps so many boxes would need more memory than one has; what surrounds the task stays on the device."""
+        boxes = most = 20_000
+        nodes = [
+            helper.make_node("Relu", ["raw"], ["scores"]),
+            helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["found"], name="suppress"),
+            helper.make_node("Cast", ["found"], ["y"], to=TensorProto.FLOAT),
+        ]
+        inputs = [value("boxes", (1, boxes, 4)), value("raw", (1, 1, boxes))]
+        constants = {"most": np.array([most]), "iou": np.array([0.5], np.float32)}
+        model = self.save(make_model(nodes, inputs, [value("y", ("n", 3))], constants))
+        library = self.folder / "model.so"
+        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--device", "opencl-pocl", "--no-check")
+        sources = {kernel["name"]: kernel["source"] for kernel in report["kernels"]}
+        self.assertEqual(sources["suppress"], "host", sources)
+        self.assertGreater(sum(source != "host" for source in sources.values()), 0, sources)
+        generator = np.random.default_rng(1)
+        corners = np.sort(generator.random((1, boxes, 2, 2), np.float32), axis=2).reshape(1, boxes, 4)
+        data = {"boxes": corners, "raw": generator.standard_normal((1, 1, boxes)).astype(np.float32)}
+        engine = engines.Hone(library, data, 1)
+        found = [array.copy() for array in engine.run()]
+        engine.close()
+        for array, right in zip(found, support.reference(model, data).values(), strict=True):
+            np.testing.assert_array_equal(array[: len(right)], right)
 
 
 def attention_block(tokens=24, width=32):

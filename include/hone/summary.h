@@ -19,7 +19,7 @@ struct TaskSummary {
   double least_flops = 0;    // FLOPs of the algorithm that needs the fewest
   double bytes = 0;          // bytes that it reads and writes, each counted once
   // The source of its schedule: "default", "predicted", "transferred", "shipped", "stored" or
-  // "tuned".
+  // "tuned"; "host" if the device cannot run the task, which the host does instead.
   std::string source;
   // The model for which the schedule was measured, or the task of another shape.
   std::string from;

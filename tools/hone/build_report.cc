@@ -33,7 +33,8 @@ std::string coverage(const CompileSummary& summary) {
       {"shipped", "of records that come with Hone"},
       {"transferred", "of other kernels' records"},
       {"predicted", "the best predicted"},
-      {"default", "the default"}};
+      {"default", "the default"},
+      {"host", "run on the host, as the device cannot run them"}};
   for (const auto& [source, meaning] : kinds) {
     const auto count =
         std::count_if(summary.tasks.begin(), summary.tasks.end(),

@@ -12,9 +12,11 @@
 #include "hone/base/round_up.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/ir/in_place.h"
+#include "hone/machine/local.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/device_model.h"
 #include "hone/session/check_arguments.h"
+#include "hone/space/space.h"
 #include "hone/target/gpu_devices.h"
 
 namespace hone {
@@ -78,6 +80,17 @@ void set_device(const target::Target& target, artifact::ArtifactSpec& spec) {
   }
   spec.device = target::driver_kind(target.gpu());
   spec.device_name = target::driver_name(target.gpu());
+}
+
+// Notes which groups run on the host beside a device. Their code is for this machine's CPU.
+void find_on_host(const target::Target& target, std::span<const KernelPtr> kernels,
+                  Assembly& assembly) {
+  if (target.kind() == target::Kind::kCpu) return;
+  for (size_t g = 0; g < kernels.size(); ++g) {
+    if (kernels[g]->executable.kind == target::Kind::kCpu) assembly.on_host.push_back(g);
+  }
+  if (!assembly.on_host.empty())
+    assembly.spec.features = checked_features(machine::local().target().cpu());
 }
 
 // The arguments of a call's kernel as tensors: constants given, packed weights computed.
@@ -198,10 +211,20 @@ std::string kernel_text(const graph::TaskCall& call) {
   return fmt::format("the kernel of node '{}'", call.name);
 }
 
+// Code for the host of a kernel that a device cannot run, with the default schedule.
+Result<KernelPtr> host_kernel(const compute::Dag& dag) {
+  const target::Target& host = machine::local().target();
+  HONE_ASSIGN_OR_RETURN(const space::Space space,
+                        space::Space::create(dag, host, trial::Accuracy::kStrict));
+  HONE_ASSIGN_OR_RETURN(Kernel kernel, build_kernel(dag, space.steps(space.default_point()), host));
+  return std::make_shared<const Kernel>(std::move(kernel));
+}
+
 // One kernel per group.
 Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::TaskList& tasks,
                                                std::span<const schedule::Steps> schedules,
-                                               const std::atomic<bool>* interrupted) {
+                                               const std::atomic<bool>* interrupted,
+                                               HostKernels host) {
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
@@ -213,6 +236,8 @@ Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::Ta
     const AllocatesFor purpose(kernel_text(first_call(i)));
     Result<KernelPtr> kernel = session.kernels().build(
         session.tasks().get(first_call(i).dag, tasks.groups[i].key), schedules[i]);
+    if (host == HostKernels::kWhereNeeded && kernel.status().code() == Code::kUnsupported)
+      kernel = host_kernel(first_call(i).dag);
     if (kernel.ok())
       kernels[i] = std::move(kernel).value();
     else
@@ -314,10 +339,11 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
 
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,
-                          const std::atomic<bool>* interrupted, const TogetherOptions& together) {
+                          const std::atomic<bool>* interrupted, const TogetherOptions& together,
+                          HostKernels host) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
-                        compile_kernels(session, tasks, schedules, interrupted));
+                        compile_kernels(session, tasks, schedules, interrupted, host));
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
@@ -334,6 +360,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
   set_device(session.target(), spec);
+  find_on_host(session.target(), kernels, assembly);
   add_tensors(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(kernels, spec);
 

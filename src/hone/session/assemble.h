@@ -26,6 +26,9 @@ struct TogetherOptions {
   graph::ArenaBound arena;  // limit of the arena if kernels run together
 };
 
+// Says whether kernels that a device cannot run have code for the host beside it.
+enum class HostKernels : uint8_t { kNone, kWhereNeeded };
+
 struct Assembly {
   artifact::ArtifactSpec spec;
   std::vector<int> calls;  // the index into TaskList::calls of each of spec.steps
@@ -35,6 +38,7 @@ struct Assembly {
   // other threads is predicted not to pay.
   int small = 0;
   std::vector<Tensor> weights;  // the memory that spec.weights points to
+  std::vector<size_t> on_host;  // the groups of tasks that run on the host beside a device
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
@@ -43,7 +47,8 @@ struct Assembly {
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
-                                        const TogetherOptions& together = {});
+                                        const TogetherOptions& together = {},
+                                        HostKernels host = HostKernels::kNone);
 
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {

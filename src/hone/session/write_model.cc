@@ -133,15 +133,27 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
 
 Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                 const CompileOptions& options) {
-  const auto once = [&]() -> Result<Assembly> {
+  const auto once = [&](HostKernels host) -> Result<Assembly> {
     HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
                           together_options(model, schedules, options));
-    return assemble(*model.session, model.tasks, schedules, options.interrupted, together);
+    return assemble(*model.session, model.tasks, schedules, options.interrupted, together, host);
   };
-  Result<Assembly> assembly = once();
+  Result<Assembly> assembly = once(HostKernels::kNone);
   if (assembly.status().code() != Code::kUnsupported) return assembly;
-  HONE_ASSIGN_OR_RETURN(const bool changed, shorten_code(model, schedules, options));
-  return changed ? once() : std::move(assembly);
+  const Result<bool> changed = shorten_code(model, schedules, options);
+  if (changed.ok()) return *changed ? once(HostKernels::kNone) : std::move(assembly);
+  if (changed.status().code() != Code::kUnsupported || model.target().kind() == target::Kind::kCpu)
+    return changed.status();
+  // No schedule of some task has code for the device.
+  assembly = once(HostKernels::kWhereNeeded);
+  if (!assembly.ok()) return assembly;
+  for (const size_t group : assembly->on_host) {
+    TaskSummary& line = model.summaries[group];
+    line.source = "host";
+    line.steps.clear();
+    line.seconds = line.predicted_seconds = 0;
+  }
+  return assembly;
 }
 
 Result<Written> write_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
