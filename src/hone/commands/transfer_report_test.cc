@@ -44,6 +44,7 @@ struct Fixture {
     options.compile.records.db = folder.file("hone.db");
     options.compile.records.use_shipped = false;
     options.compile.target.threads = 1;
+    options.compile.advanced.cost = "analytic";
     hooks.runner = &runner;
     options.compile.advanced.hooks = &hooks;
   }

@@ -59,6 +59,7 @@ struct Fixture {
     options.compile.advanced.hooks = &hooks;
     options.compile.records.db = folder.file("hone.db");
     options.compile.target.threads = 1;
+    options.compile.advanced.cost = "analytic";
     options.search.budget_seconds = 20;  // a busy machine needs them for as many trials
     options.search.max_trials = 40;
   }
@@ -255,6 +256,7 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
 // Which kernels there are is not the guide's to say.
 TEST(facade, what_another_model_guided_is_compiled_without_it) {
   Fixture f;
+  f.options.compile.advanced.cost = "auto";
   f.options.search.guide = "analytic";
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
