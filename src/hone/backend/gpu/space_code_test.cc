@@ -114,5 +114,28 @@ TEST_F(SpaceOnCuda, tiles_stay_in_registers_while_copies_work_ahead) {
   }
 }
 
+// A thread loads its vectors of a row once, however often the row is reduced, and tiles of a
+// transpose move as vectors.
+TEST_F(SpaceOnCuda, rows_and_transposes_are_loaded_once_in_vectors) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  for (const compute::Dag& dag :
+       {softmax(16384, 1024, 1), normalized_rows(16384, 1024), transpose(4096, 64, 64, 0)}) {
+    const Result<space::Space> space = space::Space::create(dag, h100);
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    testing::for_points(*space, {space->default_point()}, 0, 1,
+                        [&](const ir::Program& program) { add(program); });
+  }
+  const Cubin cubin = expect_compiled({"sm_90a"});
+  ASSERT_EQ(cubin.kernels.size(), 3);
+  for (const KernelNote& kernel : cubin.kernels) {
+    EXPECT_EQ(kernel.spill_bytes, 0) << kernel.symbol;
+    EXPECT_EQ(kernel.stack_bytes, 0) << kernel.symbol;
+    const Result<CubinInstructions> found = count_instructions(cubin.data, kernel.symbol);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->global_load, 4) << kernel.symbol;
+    EXPECT_EQ(found->global_store, 4) << kernel.symbol;
+  }
+}
+
 }  // namespace
 }  // namespace hone::backend::gpu

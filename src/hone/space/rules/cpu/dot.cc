@@ -197,24 +197,12 @@ void Dot::append_layout(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Layout{packed, std::move(dims)});
 }
 
-// The operand that is packed, by a stage or by one to be made; null if there is none.
-const compute::Access* packed_operand(const schedule::State& state, const schedule::StageInfo& r,
-                                      int axis, const std::string& packed) {
-  if (packed.empty()) return packable(state, r, axis);
-  const ir::BufferPtr& buffer = state.stages[state.find_stage(packed)].buffer();
-  for (const compute::Access& read : r.reads) {
-    if (read.buffer == buffer) return &read;
-  }
-  return nullptr;
-}
-
 // The longest reduce axis (position in r.axes) along which all operands are contiguous or packed;
 // -1 if there is none.
-int lane_axis(const schedule::State& state, const schedule::StageInfo& r,
-              const std::string& packed) {
+int lane_axis(const schedule::State& state, const schedule::StageInfo& r) {
   int best = -1;
   for (size_t a = static_cast<size_t>(r.num_spatial()); a < r.axes.size(); ++a) {
-    const compute::Access* operand = packed_operand(state, r, static_cast<int>(a), packed);
+    const compute::Access* operand = packable(state, r, static_cast<int>(a));
     const bool fits = std::all_of(r.reads.begin(), r.reads.end(), [&](const auto& read) {
       if (operand != nullptr && read.buffer == operand->buffer) return true;
       return read.buffer == r.stage.outputs[0].buffer || is_contiguous(read, a);
@@ -233,12 +221,12 @@ std::vector<int64_t> divisors(int64_t extent, int64_t most) {
   return found;
 }
 
-// Chooses the axes that are tiled: the innermost with points, and the next one, of those from
-// `fixed` on. Returns the number of results along these.
-int64_t choose_tile(const schedule::StageInfo& e, int unit, int fixed, Dot& group) {
+// Chooses the axes that are tiled: the innermost with points, and the next one. Returns the number
+// of results.
+int64_t choose_tile(const schedule::StageInfo& e, int unit, Dot& group) {
   group.column = unit;
   int64_t results = 1;
-  for (int a = e.num_spatial(); a-- > fixed;) {
+  for (int a = e.num_spatial(); a-- > 0;) {
     const int64_t extent = e.axes[static_cast<size_t>(a)].extent;
     results *= extent;
     if (a == unit || extent == 1) continue;
@@ -275,14 +263,14 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
 
 }  // namespace
 
-Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
-                const DotOptions& options) {
+Fit add_dot(SketchBuilder& builder, const Task& task) {
+  const std::string &epilogue = task.epilogue, &reduction = task.reduction;
   const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
       e->axes.empty() || !r->stage.outputs[0].merge)
     return Fit::kNone;
   const auto names = match_axes(*e, *r);
-  const int sum = lane_axis(builder.state, *r, options.packed);
+  const int sum = lane_axis(builder.state, *r);
   if (!names || sum < 0) return Fit::kNone;
   auto group = std::make_shared<Dot>();
   group->lanes = lanes_of(builder.cpu(), *e);
@@ -291,13 +279,13 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   const int unit = unit_stride_axis(*e);
-  const int64_t results = choose_tile(*e, unit, options.fixed, *group);
+  const int64_t results = choose_tile(*e, unit, *group);
   size_t r_column = 0;
   for (size_t a = 0; group->column >= 0 && a < r->axes.size(); ++a) {
     if (r->axes[a].var->name == group->reduction_names[static_cast<size_t>(group->column)])
       r_column = a;
   }
-  const compute::Access* operand = packed_operand(builder.state, *r, sum, options.packed);
+  const compute::Access* operand = packable(builder.state, *r, sum);
   bool gathers = false;
   int moving = 0;
   for (const compute::Access& read : r->reads) {
@@ -319,18 +307,13 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
   }
   if (operand != nullptr) {
     group->pad_column = moving == 1 && moves(*operand, static_cast<int>(r_column));
-    group->packed = options.packed;
-    if (options.packed.empty()) group->packed = add_copy(builder, operand->buffer->name, reduction);
+    group->packed = add_copy(builder, operand->buffer->name, reduction);
     if (group->packed.empty()) return Fit::kNone;
     group->packed_axes = long_axes(builder, group->packed);
   }
   add_decisions(builder, *group);
   builder.groups.push_back(std::move(group));
   return unit < 0 || gathers || is_short ? Fit::kBest : Fit::kPossible;
-}
-
-Fit add_dot(SketchBuilder& builder, const Task& task) {
-  return add_dot_sum(builder, task.epilogue, task.reduction, {});
 }
 
 }  // namespace hone::space

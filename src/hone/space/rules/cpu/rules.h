@@ -47,12 +47,6 @@ namespace hone::space {
 // they do not apply. add_contraction() adds R with E by multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
-struct DotOptions {
-  std::string packed = {};  // stage that makes the constant operand; "": one is added if possible
-  int fixed = 0;            // number of E's leading axes that stay untiled
-};
-[[nodiscard]] Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue,
-                              const std::string& reduction, const DotOptions& options);
 // Adds a pointwise stage with fused, parallel outer loops and one vectorized axis.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // Adds an extern stage that is a scan, in which neighbouring points take their steps together.
