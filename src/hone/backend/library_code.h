@@ -1,5 +1,5 @@
-// backend/library_code.h - what is added to the code of kernels that go into a library, as it would
-// take too long for candidates.
+// backend/library_code.h - adds to the code of kernels that go into a library what would take too
+// long for candidates.
 #pragma once
 
 #include "hone/backend/executable.h"
