@@ -33,12 +33,11 @@ class TuningForGpus(Case):
         made = self.succeed_json(*make, timeout=300)
         self.assertGreater(made["records"], made["failed"])
         with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
-            records = connection.execute("SELECT device, threads, steps, verified FROM trial WHERE outcome = 'ok'").fetchall()
-        self.assertEqual({(name.startswith("opencl-pocl-"), threads) for name, threads, _, _ in records}, {(True, 1)})
-        for _, _, steps, verified in records:
-            self.assertIn("bind(", steps)
-            self.assertTrue(verified)
-        self.assertEqual(self.succeed_json("dataset", "stat", "--db", db)["outcomes"]["ok"], len(records))
+            records = connection.execute("SELECT threads, verified FROM trial WHERE outcome = 'ok'").fetchall()
+        self.assertEqual(set(records), {(1, 1)})
+        stat = self.succeed_json("dataset", "stat", "--db", db)
+        self.assertEqual(stat["outcomes"]["ok"], len(records))
+        self.assertRegex(" ".join(stat["devices"]), r"^opencl-pocl-\S+$")
 
         self.succeed("train", "--db", db, *device, "-o", trained)
         self.assertTrue(trained.read_text().startswith("hone cost model 2\nkind gpu\n"))

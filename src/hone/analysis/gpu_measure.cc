@@ -16,13 +16,15 @@ constexpr double kSchedulers = 4;         // of an SM; each issues an instructio
 constexpr double kSectorsPerCycle = 4;    // that an SM's load unit handles
 constexpr double kMathInstructions = 12;  // of exp or tanh, as multiply-adds
 constexpr double kDivideInstructions = 8;
-// Cycles from a load to its value, from L2 and from memory.
-constexpr double kL2Latency = 260, kMemoryLatency = 600;
+// Cycles from a load to its value, from the SM's own cache, from L2 and from memory.
+constexpr double kL1Latency = 40, kL2Latency = 260, kMemoryLatency = 600;
 constexpr double kSharedLatency = 30;
 constexpr double kArithmeticLatency = 4;
+constexpr double kMatrixLatency = 33;
+constexpr double kRequestBytes = 512;    // that a warp moves by one instruction at most
+constexpr double kWavefrontBytes = 128;  // that shared memory gives in a cycle
 constexpr double kBarrierCycles = 40;
-// Passes of a loop inside a thread whose loads of shared memory a compiler starts together. Those
-// of global memory it does not: kernels of an H100 take as long as if each pass waited.
+// Passes of a loop inside a thread whose loads a compiler starts together.
 constexpr double kPassesTogether = 4;
 constexpr double kOtherRegisters = 24;     // addresses and temporaries of a thread
 constexpr double kSpillFactor = 4;         // slow-down of arithmetic whose registers do not suffice
@@ -39,6 +41,32 @@ double product(const std::vector<NestLoop>& loops, bool (*wanted)(const NestLoop
   double all = 1;
   for (const NestLoop& loop : loops) all *= wanted(loop) ? static_cast<double>(loop.extent) : 1;
   return all;
+}
+
+// Whether the lanes of a warp run the inner loops together.
+bool is_of_warps(const Nest& nest) {
+  const auto has = [&](Annotation annotation) {
+    return std::any_of(nest.loops.begin(), nest.loops.end(),
+                       [&](const NestLoop& loop) { return loop.annotation == annotation; });
+  };
+  return has(Annotation::kWarp) && !has(Annotation::kLane);
+}
+
+double threads_of(const Nest& nest, const target::Gpu& gpu) {
+  return product(nest.loops, is_thread) * (is_of_warps(nest) ? gpu.warp : 1);
+}
+
+// The fastest instruction for the matrices of a nest; null if it has none or there is none.
+const target::MatrixInstruction* matrix_of(const Nest& nest, const target::Gpu& gpu) {
+  if (nest.loops.empty() || nest.loops.back().annotation != Annotation::kMatrix) return nullptr;
+  const target::MatrixInstruction* best = nullptr;
+  for (const target::MatrixInstruction& one : gpu.matrix) {
+    if (one.warp_group || one.input != nest.accesses.front().buffer->dtype ||
+        one.accumulator != nest.accesses.back().buffer->dtype)
+      continue;
+    if (best == nullptr || one.fma_per_cycle > best->fma_per_cycle) best = &one;
+  }
+  return best;
 }
 
 // Traffic with memory of all blocks: what they touch together, once if L2 keeps it. Else the blocks
@@ -66,19 +94,21 @@ using LoopSet = std::set<std::pair<int, int>>;
 class StageMeter {
  public:
   StageMeter(const Nest& nest, const target::Gpu& gpu, const GpuRootMeasure& root,
-             const LoopSet& shared, int64_t depth)
+             const LoopSet& shared)
       : nest_(nest),
         gpu_(gpu),
         root_(root),
         shared_(shared),
         body_(gpu_body(nest)),
-        depth_(depth) {}
+        lanes_(is_of_warps(nest) ? gpu.warp : 1),
+        matrix_(matrix_of(nest, gpu)) {}
 
-  GpuStageMeasure measure() {
+  GpuStageMeasure measure(int64_t slots) {
     out_.stage = nest_.stage;
-    out_.threads = product(nest_.loops, is_thread);
+    out_.threads = threads_of(nest_, gpu_);
+    out_.ahead = static_cast<double>(std::max<int64_t>(slots - 1, 0));
     const double per_thread = nest_.iterations() / (root_.blocks * out_.threads);
-    out_.passes = per_thread / nest_.iterations(body_);
+    out_.passes = per_thread / nest_.iterations(body_) * lanes_;
     for (const NestLoop& loop : nest_.loops) {
       if (is_thread(loop)) break;
       if (!is_grid(loop) && shared_.contains({loop.stage, loop.loop}))
@@ -89,18 +119,44 @@ class StageMeter {
       if (nest_.accesses.back().moves_with(i))
         out_.independent *= static_cast<double>(nest_.loops[i].extent);
     }
-    const compute::OpCounts& ops = nest_.ops;
-    const double simple =
-        ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select + 0.5 * ops.integer;
-    out_.arithmetic =
-        per_thread * (simple + kMathInstructions * ops.math + kDivideInstructions * ops.div) +
-        2 * out_.passes;  // the loop around the body
+    count_instructions(per_thread);
     measure_accesses();
     find_cycles();
     return out_;
   }
 
  private:
+  void count_instructions(double per_thread) {
+    const compute::OpCounts& ops = nest_.ops;
+    double instructions = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select +
+                          0.5 * ops.integer + kMathInstructions * ops.math +
+                          kDivideInstructions * ops.div;
+    if (matrix_ != nullptr) {
+      const double points = static_cast<double>(matrix_->m) * matrix_->n * matrix_->k;
+      out_.independent = std::max(1.0, out_.independent / (matrix_->m * matrix_->n));
+      out_.matrix = per_thread * gpu_.warp / points;
+      instructions = gpu_.warp / points;
+    }
+    out_.arithmetic = per_thread * instructions + 2 * out_.passes;  // the loop around the body
+  }
+
+  // What a warp that runs the body together needs for an access: it moves a box of elements.
+  [[nodiscard]] WarpAccess box_access(const NestAccess& access) const {
+    Extents inside;
+    for (size_t i = 0; i < nest_.loops.size(); ++i)
+      inside.push_back(i < body_ ? 1 : nest_.loops[i].extent);
+    const double bytes = access.footprint(nest_.loops, body_) * access.element_bytes;
+    const double requests = std::ceil(bytes / kRequestBytes);
+    return {.elements = access.footprint(nest_.loops, body_) / requests,
+            .sectors = sector_bytes(access, inside) / kSectorBytes / requests,
+            .wavefronts = std::ceil(bytes / kWavefrontBytes) / requests};
+  }
+
+  // Blocks that an SM has at the same time.
+  [[nodiscard]] double blocks_together() const {
+    return std::max(1.0, std::min(root_.resident_blocks, root_.busiest_blocks(gpu_)));
+  }
+
   // An element that the unrolled loops touch is loaded once; the box around those may have others.
   [[nodiscard]] double elements_of_body(const NestAccess& access) const {
     double points = access.reads;
@@ -110,13 +166,15 @@ class StageMeter {
   }
 
   void measure_accesses() {
-    const double shared = root_.shared_bytes * root_.resident_blocks;
-    const double free = static_cast<double>(gpu_.shared_bytes_per_sm) + kL1Bytes - shared;
-    const double cache = std::max(kLeastL1Bytes, free / std::max(1.0, root_.resident_blocks));
+    const double together = blocks_together();
+    const double free =
+        static_cast<double>(gpu_.shared_bytes_per_sm) + kL1Bytes - root_.shared_bytes * together;
+    const double cache = std::max(kLeastL1Bytes, free / together);
     const CachedLoops cached = cached_loops(nest_, body_, cache);
     for (const NestAccess& access : nest_.accesses) {
       if (is_private(access.scope)) continue;
-      const WarpAccess warp = warp_access(nest_, access, gpu_.warp);
+      const WarpAccess warp =
+          lanes_ > 1 ? box_access(access) : warp_access(nest_, access, gpu_.warp);
       const double requests = std::ceil(elements_of_body(access) / warp.elements) * out_.passes;
       if (access.scope == ir::Scope::kShared) {
         out_.shared_requests += requests;
@@ -124,13 +182,17 @@ class StageMeter {
         continue;
       }
       out_.global_requests += requests;
-      loads_ = loads_ || !access.write;
       out_.global_sectors += requests * warp.sectors;
       const double each =
           requests * warp.sectors * kSectorBytes * std::ceil(out_.threads / gpu_.warp);
       const double kept = cached.times * sector_bytes(access, cached.extents);
       const double l2 = cached.fits ? std::min(each, kept) : each;
       out_.l2_bytes += l2;
+      if (!access.write) {
+        loads_ += requests;
+        loaded_bytes_ += l2;
+        touched_bytes_ += requests * warp.sectors * kSectorBytes;
+      }
       const double running = root_.resident_blocks * gpu_.sms;
       const double share = kCacheShare * static_cast<double>(gpu_.l2_bytes);
       Extents all;
@@ -150,21 +212,38 @@ class StageMeter {
     const double units =
         warps * (std::max(out_.global_requests, out_.global_sectors / kSectorsPerCycle) +
                  out_.shared_cycles);
+    out_.compute_cycles = std::max((out_.arithmetic - out_.matrix) * each, issue);
+    double slot = std::max(1.0, kSchedulers * gpu_.warp / gpu_.fma_per_cycle);
+    double latency_of_one = kArithmeticLatency;
+    if (matrix_ != nullptr) {
+      const double points = static_cast<double>(matrix_->m) * matrix_->n * matrix_->k;
+      const double cycles = points / matrix_->fma_per_cycle;
+      out_.compute_cycles = std::max(out_.compute_cycles, warps * out_.matrix * cycles);
+      slot = std::max(1.0, kSchedulers * cycles);
+      latency_of_one = kMatrixLatency;
+    }
     out_.busy_cycles =
-        std::max({out_.arithmetic * each, issue, units, out_.l2_bytes / gpu_.l2_bytes_per_cycle});
-    // The loads of a pass are under way together, then the thread waits for them.
-    const double together = loads_ ? 1 : kPassesTogether;
-    const double waits = out_.turns * std::ceil(out_.passes / out_.turns / together);
+        std::max({out_.compute_cycles, units, out_.l2_bytes / gpu_.l2_bytes_per_cycle});
+    // A thread that sums up starts its loads of global memory one after the other: kernels of an
+    // H100 that load operands where they use them take 50 to 180 cycles for each. Others start
+    // those of some passes together.
+    const double waits = out_.turns * std::ceil(out_.passes / out_.turns / kPassesTogether);
+    const bool sums = std::any_of(
+        nest_.loops.begin() + static_cast<std::ptrdiff_t>(nest_.outer), nest_.loops.end(),
+        [](const NestLoop& loop) { return loop.reduce && loop.extent > 1; });
+    const double loads = sums ? loads_ : std::min(loads_, waits);
     const double far =
         std::clamp(out_.memory_bytes / std::max(1.0, out_.l2_bytes * root_.blocks), 0.0, 1.0);
-    double latency = out_.shared_requests > 0 ? kSharedLatency : 0;
-    if (loads_) latency = kL2Latency + far * (kMemoryLatency - kL2Latency);
-    const double slot = std::max(1.0, kSchedulers * gpu_.warp / gpu_.fma_per_cycle);
-    // What works ahead is waited for by a later turn, if at all.
-    const bool works_ahead = depth_ > 1;
-    if (works_ahead) out_.ahead_cycles = out_.turns * latency / static_cast<double>(depth_ - 1);
-    out_.latency_cycles = (works_ahead ? 0 : waits * latency) + requests +
-                          out_.arithmetic * std::max(slot, kArithmeticLatency / out_.independent) +
+    // Blocks that reside on an SM find in part what others have brought there.
+    const double missed =
+        std::clamp(loaded_bytes_ / std::max(1.0, touched_bytes_ * warps), 0.0, 1.0) /
+        std::sqrt(blocks_together());
+    const double latency = kL1Latency + missed * (kL2Latency + far * (kMemoryLatency - kL2Latency));
+    const double shared = out_.shared_requests > 0 ? kSharedLatency : 0;
+    out_.wait_cycles = loads * latency + waits * shared;
+    if (out_.ahead > 0) out_.wait_cycles = out_.turns * latency;  // nothing waits for its start
+    out_.latency_cycles = requests +
+                          out_.arithmetic * std::max(slot, latency_of_one / out_.independent) +
                           out_.turns * kBarrierCycles;
   }
 
@@ -173,8 +252,11 @@ class StageMeter {
   const GpuRootMeasure& root_;
   const LoopSet& shared_;
   size_t body_;
-  int64_t depth_;       // of the stage's pipeline; 0 if it does not work ahead
-  bool loads_ = false;  // from global memory
+  double lanes_;                             // that run the body together
+  const target::MatrixInstruction* matrix_;  // null: the lanes compute
+  // Requests of a warp for loads from global memory, the bytes of their sectors, and the bytes that
+  // come from L2 for all warps.
+  double loads_ = 0, touched_bytes_ = 0, loaded_bytes_ = 0;
   GpuStageMeasure out_;
 };
 
@@ -224,20 +306,21 @@ double resident_blocks(const GpuRootMeasure& root, const target::Gpu& gpu) {
 }
 
 void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
-  double ahead = 0;
   for (const GpuStageMeasure& stage : root.stages) {
     const double warps = std::ceil(stage.threads / gpu.warp);
-    const double requests = stage.global_requests + stage.shared_requests;
-    root.arithmetic_cycles += warps * std::max(stage.arithmetic * gpu.warp / gpu.fma_per_cycle,
-                                               (stage.arithmetic + requests) / kSchedulers);
+    root.arithmetic_cycles += stage.compute_cycles;
     root.memory_cycles +=
         warps * (std::max(stage.global_requests, stage.global_sectors / kSectorsPerCycle) +
                  stage.shared_cycles);
     root.l2_cycles += stage.l2_bytes / gpu.l2_bytes_per_cycle;
     root.l2_bytes += stage.l2_bytes * root.blocks;
     root.memory_bytes += stage.memory_bytes;
-    root.latency_cycles += stage.latency_cycles;
-    ahead = std::max(ahead, stage.ahead_cycles);
+    root.latency_cycles += stage.latency_cycles + (stage.ahead > 0 ? 0 : stage.wait_cycles);
+  }
+  // Loads that are started ahead arrive while the block does the turns between.
+  double ahead = 0;
+  for (const GpuStageMeasure& stage : root.stages) {
+    if (stage.ahead > 0) ahead = std::max(ahead, stage.wait_cycles / stage.ahead);
   }
   root.latency_cycles = std::max(root.latency_cycles, ahead);
   if (root.registers > root.register_limit) root.arithmetic_cycles *= kSpillFactor;
@@ -247,6 +330,10 @@ void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
 
 size_t gpu_body(const Nest& nest) {
   size_t first = nest.loops.size();
+  if (is_of_warps(nest)) {
+    while (!is_thread(nest.loops[first - 1])) --first;
+    return first;
+  }
   while (first > 0 && (nest.loops[first - 1].annotation == Annotation::kUnroll ||
                        nest.loops[first - 1].annotation == Annotation::kVectorize)) {
     --first;
@@ -305,7 +392,7 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   for (const Nest& nest : nests) {
     GpuRootMeasure& root = root_of(nest.root);
     root.blocks = std::max(root.blocks, product(nest.loops, is_grid));
-    root.threads = std::max(root.threads, product(nest.loops, is_thread));
+    root.threads = std::max(root.threads, threads_of(nest, gpu));
   }
   for (const Nest& nest : nests) {
     if (nest.stage != nest.root) add_storage(state, bounds, nest.stage, root_of(nest.root));
@@ -320,8 +407,8 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   }
   for (const Nest& nest : nests) {
     GpuRootMeasure& root = root_of(nest.root);
-    const int64_t depth = state.stages[static_cast<size_t>(nest.stage)].pipeline_depth;
-    root.stages.push_back(StageMeter(nest, gpu, root, shared, depth).measure());
+    const int64_t slots = state.stages[static_cast<size_t>(nest.stage)].pipeline_depth;
+    root.stages.push_back(StageMeter(nest, gpu, root, shared).measure(slots));
   }
   for (GpuRootMeasure& root : measure.roots) sum_up(gpu, root);
   return measure;

@@ -15,9 +15,10 @@ inline constexpr double kLaunchSeconds = 2.5e-6;
 struct GpuStageMeasure {
   int stage = -1;
   double threads = 1;          // threads that get work
-  double passes = 1;           // passes of a thread through the unrolled loops of its body
+  double passes = 1;           // passes of a thread or warp through the loops of its body
   double turns = 1;            // times that the block gets to the stage after another one
   double arithmetic = 0;       // instructions of one thread
+  double matrix = 0;           // the matrix instructions among them
   double independent = 1;      // results of a pass that do not wait for each other
   double global_requests = 0;  // load and store instructions of one warp to global memory
   double global_sectors = 0;   // pieces of 32 bytes that these touch
@@ -26,11 +27,11 @@ struct GpuStageMeasure {
   double l2_bytes = 0;         // bytes that move between L2 and the SM
   double unique_bytes = 0;     // bytes of global memory that all blocks together touch
   double memory_bytes = 0;     // bytes that all blocks together move between memory and L2
-  // Cycles of the SM for the block: those of the busiest of its units, and of one thread that has
-  // the SM for itself.
-  double busy_cycles = 0, latency_cycles = 0;
-  // Cycles in which all turns can be done if each copies for a later one (schedule/pipeline.h).
-  double ahead_cycles = 0;
+  // Cycles of the SM for the block: those to issue and compute instructions, those of the busiest
+  // of its units, and those of one thread that has the SM for itself, without and in waiting for
+  // loads.
+  double compute_cycles = 0, busy_cycles = 0, latency_cycles = 0, wait_cycles = 0;
+  double ahead = 0;  // turns of the block that loads are started ahead of
 };
 
 // The seconds of a launch by each limit alone.
@@ -74,7 +75,8 @@ struct GpuMeasure {
                                      const schedule::Bounds& bounds, const target::Gpu& gpu);
 [[nodiscard]] GpuMeasure measure_gpu(const schedule::State& state, const schedule::Bounds& bounds,
                                      const target::Gpu& gpu);
-// Returns the first of the innermost loops that are unrolled or vectorized.
+// Returns the first of the loops of the body: the innermost ones that are unrolled or vectorized,
+// or all loops inside of those over warps if a warp computes them together.
 [[nodiscard]] size_t gpu_body(const Nest& nest);
 
 }  // namespace hone::analysis

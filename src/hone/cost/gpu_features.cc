@@ -98,6 +98,9 @@ void write_stage(std::string_view name, const GpuStageMeasure& stage, RowWriter&
   out.count(out.name("{}.turns", name), stage.turns);
   out.count(out.name("{}.independent", name), stage.independent);
   out.ratio(out.name("{}.arithmetic", name), stage.arithmetic, stage.passes);
+  out.plain(out.name("{}.matrix", name), stage.matrix / std::max(stage.arithmetic, 1.0));
+  out.plain(out.name("{}.ahead", name), stage.ahead);
+  out.ratio(out.name("{}.wait", name), stage.wait_cycles, stage.latency_cycles);
   out.ratio(out.name("{}.requests", name), requests, stage.arithmetic);
   out.ratio(out.name("{}.global", name), stage.global_requests, requests);
   out.ratio(out.name("{}.sectors", name), stage.global_sectors, stage.global_requests);

@@ -13,6 +13,6 @@ namespace hone::cost {
 
 // This version changes if a number of the row changes its meaning. A model that was trained with
 // another version is refused.
-inline constexpr int kGpuFeatureVersion = 1;
+inline constexpr int kGpuFeatureVersion = 2;
 
 }  // namespace hone::cost

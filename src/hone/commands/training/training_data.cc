@@ -10,6 +10,7 @@
 #include "hone/cost/net/family.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
+#include "hone/machine/local.h"
 #include "hone/trial/schedule_version.h"
 
 namespace hone {
@@ -27,7 +28,7 @@ std::pair<std::string, std::string> split_device(std::string_view text) {
 
 Result<target::Target> measured_target(std::string_view text) {
   const std::string name = split_device(text).first;
-  const Result<target::Target> named = target::find(name);
+  const Result<target::Target> named = machine::local().find(name);
   Result<target::Target> by_key = named.ok() ? named : target::of_key(name);
   if (!by_key.ok()) return named;
   return by_key;
@@ -57,7 +58,7 @@ Result<MeasuredDevice> parse_measured_device(std::string_view option, std::strin
       return invalid("{}: '{}': after / the threads: {}", option, text, number.status().message());
     device.threads = static_cast<int>(*number);
   }
-  const Result<target::Target> target = target::find(name);
+  const Result<target::Target> target = machine::local().find(name);
   device.key = target.ok() ? target::device_key(*target) : name;
   return device;
 }
