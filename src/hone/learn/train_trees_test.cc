@@ -77,6 +77,7 @@ TEST_F(GbdtModel, learns_what_the_analytic_model_gets_wrong) {
        {cost::TreeLibrary::kXgboost, cost::TreeLibrary::kLightgbm}) {
     if (!cost::boosting_status(library).ok()) continue;  // said by the tests of each
     for (const cost::FeatureSet set : cost::kTreeFeatures) {
+      if (cost::device_kind(set) != machine().kind()) continue;
       const Trainer trainer = [&](const Dataset& part) -> Result<std::unique_ptr<cost::CostModel>> {
         cost::BoostOptions options = kFew;
         options.library = library;
