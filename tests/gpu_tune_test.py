@@ -45,7 +45,7 @@ class TuningForGpus(Case):
         self.assertEqual(analytic["all"]["trials"], trees["all"]["trials"])
         self.assertGreater(trees["all"]["pair_accuracy"], analytic["all"]["pair_accuracy"])  # of what it was trained on
         split = self.folder / "split.json"
-        self.succeed("dataset", "split", "--db", db, "-o", split, "--by", "within", "--fraction", "0.3")
+        self.succeed("dataset", "split", "--db", db, "-o", split, "--by", "task", "--fraction", "0.5")
         self.assertGreater(self.succeed_json("eval", "--db", db, *device, "--split-file", split, "--cost", "gpu")["all"]["tasks"], 0)
         self.refuse("expected a CPU: --cost combined knows no others", "train", "--db", db, *device, "-o", trained, "--cost", "combined")
         self.refuse("expected a CPU: a neural net knows no others", "train", "--db", db, *device, "-o", "x.onnx", "--cost", "small")
