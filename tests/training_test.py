@@ -197,7 +197,7 @@ def check_unused_options(folder, db):
         check(f"{option}: for training nets, but --cost gbdt fits trees", "train", *into, "--cost", "gbdt", option, *filter(None, [value]))
     check("--epochs, --curve: for training nets, but --cost combined fits trees", "train", *into, "--curve", "c.html", "--epochs", "3")
     check("--lr: for training nets, but --from a.model fits trees", "train", *into, "--from", "a.model", "--lr", "0.1")
-    check("--cost: a.model has trees, expected gbdt or combined, or no --cost, not small", "train", *into, "--from", "a.model", "--cost", "small")
+    check("--cost: a.model has trees, expected gbdt, combined or gpu, or no --cost, not small", "train", *into, "--from", "a.model", "--cost", "small")
     check("--options: unknown option 'hidden', expected one of: trees, levels", "train", *into, "--cost", "gbdt", "--options", "hidden=8")
     check("--options: levels: ", "train", *into, "--cost", "gbdt", "--options", "levels=99")
     check("--options: for fitting trees anew, but --from a.model adds a few", "train", *into, "--from", "a.model", "--options", "leaves=4")
