@@ -123,7 +123,7 @@ class HalfPrecision(Case):
             for name in self.TOLERANCE:
                 report = self.succeed_json("compile", self.save(in_half.in_half(attention_block(), name)), "-o", self.folder / "model.so", "--no-db",
                                            "--device", device, timeout=400)
-                self.assertGreater(len(report["kernels"]), 3)
+                self.assertGreater(len(report["kernels"]), 2)
 
 
 if __name__ == "__main__":
