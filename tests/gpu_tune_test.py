@@ -26,6 +26,16 @@ class TuningForGpus(Case):
         self.succeed("run", library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
         self.assertLess(relative_error(np.load(self.folder / "y.npy"), reference(model, {"x": x})["y"]), 1e-4)
 
+        # What was measured serves the next compilation, and kernels are compared with the device's description.
+        again = self.succeed_json("compile", model, "-o", library, "--device", "opencl-pocl", "--db", db)
+        self.assertIn("stored", {kernel["source"] for kernel in again["kernels"]})
+        described = next(device for device in self.succeed_json("devices") if device["name"] == "opencl")
+        bench = self.succeed_json("bench", library, "--repeat", "3")
+        self.assertEqual(bench["peak_flops"], described["flops"])
+        for kernel in again["kernels"] + bench["kernels"]:
+            self.assertIn(kernel["limit"], ("compute", "L2", "memory"), kernel["name"])
+            self.assertGreater(kernel["limit_seconds"], 0)
+
     def test_a_data_set_of_a_gpu_is_made_and_trained_on(self):
         model, db, trained = self.save(small_network()), self.folder / "data.db", self.folder / "gpu.model"
         device = ("--device", "opencl-pocl")
