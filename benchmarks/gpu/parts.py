@@ -165,7 +165,8 @@ def tuning(result, setting):
             row_failed(result, name, problem)
             continue
         seconds = time.monotonic() - begin
-        result.add(name, budget_seconds=budget, seconds=round(seconds, 1), trials=report["trials"], trials_per_second=round(report["trials"] / seconds, 1))
+        result.add(name, budget_seconds=budget, seconds=round(seconds, 1), trials=report["trials"], trials_per_second=round(report["trials"] / seconds, 1),
+                   compiled=report["compiled"], compiled_per_second=round(report["compiled"] / max(report["compile_seconds"], 1e-9), 1))
 
 
 def rest(result, setting):
@@ -175,7 +176,7 @@ def rest(result, setting):
     if not result.has("data set"):
         model = networks.model_file("small" if setting.small else "resnet18", setting)
         db = setting.folder("rest") / "data.db"
-        budget = max(2, int(setting.left - 8))
+        budget = 15 if setting.small else max(2, int(setting.left - 8))
         try:
             hone(setting, "dataset", "make", model, "--db", db, "--device", setting.device, "--budget", f"{budget}s")
         except RuntimeError as problem:
