@@ -365,7 +365,7 @@ TEST(space, points_are_found_again_from_their_steps) {
     const Result<Space> space = Space::create(c.dag, narrow());
     ASSERT_TRUE(space.ok());
     Rng rng(3);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 10; ++i) {
       const Point point = space->sample(rng);
       const auto found = space->locate(space->steps(point));
       ASSERT_TRUE(found.has_value());

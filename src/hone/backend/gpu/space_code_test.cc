@@ -73,14 +73,22 @@ TEST_F(SpaceOnCuda, points_of_every_rule_are_compiled) {
   expect_compiled();
 }
 
-// Tiles are in registers: nothing of the default schedules of large tasks is in local memory.
-TEST_F(SpaceOnCuda, products_and_attentions_keep_their_tiles_in_registers) {
+// Tiles are in registers: nothing of the default schedule of a large product is in local memory.
+TEST_F(SpaceOnCuda, a_product_keeps_its_tiles_in_registers) {
+  for_points(gemm(512, 512, 512), 0, 1, [&](const ir::Program& program) { add(program); });
+  for (const KernelNote& kernel : expect_compiled({"sm_80"}).kernels) {
+    EXPECT_EQ(kernel.spill_bytes, 0) << kernel.symbol;
+    EXPECT_EQ(kernel.stack_bytes, 0) << kernel.symbol;
+    EXPECT_GT(kernel.registers, 16) << kernel.symbol;
+  }
+}
+
+TEST_F(SpaceOnCuda, attentions_keep_their_tiles_in_registers) {
   const auto add_program = [&](const ir::Program& program) { add(program); };
-  for_points(gemm(512, 512, 512), 0, 1, add_program);
   for_points(attention(12, 128, 128, 64), 0, 1, add_program);
   for_points(attention(4, 197, 197, 80), 0, 1, add_program);
   for (const KernelNote& kernel : expect_compiled({"sm_80"}).kernels) {
-    // Where results are divided, the rare cases of a division are a function that is called.
+    // The rare cases of the division of results are a function that is called.
     EXPECT_LE(kernel.spill_bytes, 4) << kernel.symbol;
     EXPECT_LE(kernel.stack_bytes, 8) << kernel.symbol;
     EXPECT_GT(kernel.registers, 16) << kernel.symbol;
