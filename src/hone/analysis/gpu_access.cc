@@ -10,7 +10,7 @@ namespace {
 using schedule::Annotation;
 
 constexpr int kBanks = 32;         // of shared memory, ...
-constexpr int64_t kBankBytes = 4;  // ... each so wide
+constexpr int64_t kBankBytes = 4;  // the width of each bank
 constexpr int64_t kMostVectorBytes = 16;
 
 // Elements that one instruction of a thread moves.

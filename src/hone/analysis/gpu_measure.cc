@@ -43,7 +43,7 @@ double product(const std::vector<NestLoop>& loops, bool (*wanted)(const NestLoop
   return all;
 }
 
-// Whether the lanes of a warp run the inner loops together.
+// Returns whether the lanes of a warp run the inner loops together.
 bool is_of_warps(const Nest& nest) {
   const auto has = [&](Annotation annotation) {
     return std::any_of(nest.loops.begin(), nest.loops.end(),
@@ -140,7 +140,8 @@ class StageMeter {
     out_.arithmetic = per_thread * instructions + 2 * out_.passes;  // the loop around the body
   }
 
-  // What a warp that runs the body together needs for an access: it moves a box of elements.
+  // Returns what a warp that runs the body together needs for an access: it moves a box of
+  // elements.
   [[nodiscard]] WarpAccess box_access(const NestAccess& access) const {
     Extents inside;
     for (size_t i = 0; i < nest_.loops.size(); ++i)

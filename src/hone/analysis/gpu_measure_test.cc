@@ -47,7 +47,7 @@ const GpuStageMeasure& heaviest(const GpuRootMeasure& root) {
                            });
 }
 
-// Of few blocks, each chunk would wait for memory.
+// With few blocks each chunk would wait for memory.
 TEST(gpu_measure, copies_that_work_ahead_are_waited_for_less) {
   const compute::Dag dag = gemm(128, 128, 1024);
   const auto latency = [&](int64_t depth) {
@@ -228,7 +228,7 @@ TEST(gpu_measure, threads_of_large_blocks_have_fewer_registers) {
   EXPECT_EQ(limit(32), 64);
 }
 
-// Of a product in half precision, by the first sketch with matrix instructions.
+// The product in half precision has the first sketch with matrix instructions.
 TEST(gpu_measure, matrix_instructions_have_their_rate) {
   const int64_t n = 1024;
   const compute::Dag dag = half_gemm(n, n, n);

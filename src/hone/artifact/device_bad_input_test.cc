@@ -1,5 +1,6 @@
-// What models on devices say of bad drivers, code, memory, arrays and streams, and of calls at the
-// same time. Most of it needs a driver of CUDA, also the one of runtime/device/fake_cuda.cc.
+// These tests show what models on devices say of bad drivers, code, memory, arrays and streams, and
+// of calls at the same time. Most of it needs a driver of CUDA, also the one of
+// runtime/device/fake_cuda.cc.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -34,7 +34,7 @@ TEST(time_plan, puts_what_was_measured_in_place_of_estimates) {
   EXPECT_GT(second.finish_seconds, first.finish_seconds);
 }
 
-// What is compiled during the search need not be compiled when the library is written.
+// Kernels that are compiled during the search need not be compiled when the library is written.
 TEST(time_plan, a_device_s_kernels_are_compiled_by_the_search) {
   const UntunedWrite slow = {.seconds = 8, .assembly_seconds = 7};
   TimeDemand demand = usual();

@@ -12,8 +12,8 @@ namespace {
 
 using graph::ValueId;
 
-// Of the accuracy, and of the types that the model computes with; what was rounded to 8 bits may
-// differ by one step.
+// Returns the tolerance of the accuracy, and of the types that the model computes with; what was
+// rounded to 8 bits may differ by one step.
 double usual_tolerance(const graph::Graph& graph, trial::Accuracy accuracy) {
   double tolerance = accuracy == trial::Accuracy::kFast ? 1e-2 : 1e-3;
   for (const graph::Node& node : graph.nodes) {

@@ -14,18 +14,6 @@ using namespace compute::testing;
 
 const std::string kProduct = product_in_threads({.m_threads = 4, .m = 4, .n_threads = 4, .n = 2});
 
-Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text) {
-  HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
-  return lower(dag, steps, ir::gpu_pipeline(), {});
-}
-
-void expect_pipeline(const compute::Dag& dag, std::string_view text) {
-  const Result<ir::Program> program = lower_threads(dag, text);
-  ASSERT_TRUE(program.ok()) << program.status().message();
-  SCOPED_TRACE(ir::print(*program));
-  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), 0);
-}
-
 std::string both(int64_t depth, std::string_view transport) {
   return fmt::format("pipeline(data.cache, {0}, {1})\npipeline(weight.cache, {0}, {1})\n", depth,
                      transport);
@@ -44,11 +32,11 @@ TEST(pipeline, copies_work_ahead_of_a_product) {
     for (const int64_t m : {3, 33}) {
       SCOPED_TRACE(fmt::format("{} x 17 x {}", m, k));
       const compute::Dag dag = gemm(m, 17, k);
-      for (const int64_t depth : {2, 3, 4}) expect_pipeline(dag, kProduct + both(depth, "async"));
-      expect_pipeline(dag, kProduct + both(2, "registers"));
-      expect_pipeline(dag, kProduct + "pipeline(data.cache, 2, registers)\n" +
-                               "pipeline(weight.cache, 3, async)\n");
-      expect_pipeline(dag, kProduct + "pipeline(data.cache, 2, async)\n");
+      for (const int64_t depth : {2, 3, 4}) expect_threads(dag, kProduct + both(depth, "async"));
+      expect_threads(dag, kProduct + both(2, "registers"));
+      expect_threads(dag, kProduct + "pipeline(data.cache, 2, registers)\n" +
+                              "pipeline(weight.cache, 3, async)\n");
+      expect_threads(dag, kProduct + "pipeline(data.cache, 2, async)\n");
     }
   }
 }
@@ -77,7 +65,7 @@ TEST(pipeline, a_convolution_copies_its_windows_ahead) {
   shape.h = 7, shape.w = 9, shape.ic = 5, shape.oc = 11;
   for (const char* end : {"pipeline(data.col, 3, async)", "pipeline(data.col, 2, registers)"}) {
     for (const bool in_one_loop : {false, true})
-      expect_pipeline(conv2d(shape), convolution_in_threads(in_one_loop) + end);
+      expect_threads(conv2d(shape), convolution_in_threads(in_one_loop) + end);
   }
 }
 

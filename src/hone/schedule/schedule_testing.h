@@ -9,6 +9,8 @@
 #include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/known_zeros.h"
+#include "hone/ir/passes/pipeline.h"
+#include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
 
@@ -247,6 +249,20 @@ inline compute::Dag built(compute::DagBuilder&& builder) {
   Result<compute::Dag> dag = std::move(builder).build();
   EXPECT_TRUE(dag.ok()) << dag.status().message();
   return *std::move(dag);
+}
+
+// Lowers a schedule for a GPU.
+inline Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text) {
+  HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
+  return lower(dag, steps, ir::gpu_pipeline(), {});
+}
+
+// Checks that a schedule for a GPU computes what the naive program does.
+inline void expect_threads(const compute::Dag& dag, std::string_view text, double tolerance = 0) {
+  const Result<ir::Program> program = lower_threads(dag, text);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  SCOPED_TRACE(ir::print(*program));
+  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), tolerance);
 }
 
 }  // namespace hone::schedule

@@ -45,36 +45,22 @@ reorder(weight.right, [terms@columns.1, terms@columns.0])
 bind(weight.right, terms@columns.1, thread)
 )";
 
-Result<ir::Program> lowered(const compute::Dag& dag, std::string_view text) {
-  HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
-  HONE_ASSIGN_OR_RETURN(const State state, replay(dag, steps));
-  HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
-  HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
-  return ir::run_pipeline(ir::gpu_pipeline(), std::move(program));
-}
-
-void expect_product(const compute::Dag& dag) {
-  const Result<ir::Program> program = lowered(dag, kProduct);
-  ASSERT_TRUE(program.ok()) << program.status().message();
-  SCOPED_TRACE(ir::print(*program));
-  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), 0);
-}
-
 TEST(tensorize, products_of_any_extents) {
   for (const int64_t m : {1, 17, 64}) {
     for (const int64_t n : {1, 33, 32}) {
       for (const int64_t k : {1, 31, 64}) {
         SCOPED_TRACE(fmt::format("{} x {} x {}", m, n, k));
-        expect_product(half_gemm(m, n, k));
+        expect_threads(half_gemm(m, n, k), kProduct);
       }
     }
   }
-  expect_product(half_gemm(33, 17, 40, {.type = DType::kBF16}));
-  expect_product(half_gemm(33, 17, 40, {.transposed_data = true, .transposed_weight = true}));
+  expect_threads(half_gemm(33, 17, 40, {.type = DType::kBF16}), kProduct);
+  expect_threads(half_gemm(33, 17, 40, {.transposed_data = true, .transposed_weight = true}),
+                 kProduct);
 }
 
 TEST(tensorize, the_innermost_loops_become_a_matrix_statement) {
-  const Result<ir::Program> program = lowered(half_gemm(64, 64, 64), kProduct);
+  const Result<ir::Program> program = lower_threads(half_gemm(64, 64, 64), kProduct);
   ASSERT_TRUE(program.ok()) << program.status().message();
   const std::string text = ir::print(*program);
   for (const char* part :
@@ -105,7 +91,7 @@ TEST(tensorize, says_what_is_wrong) {
     EXPECT_NE(why.find(message), std::string::npos) << steps << "\n" << why;
   }
   const auto why =
-      lowered(half_gemm(32, 32, 32), product + "tensorize(matmul, rows, columns, terms)");
+      lower_threads(half_gemm(32, 32, 32), product + "tensorize(matmul, rows, columns, terms)");
   EXPECT_NE(why.status().message().find("not into a fragment of warps"), std::string::npos)
       << why.status().message();
   EXPECT_NE(refusal(gemm(32, 32, 32),
@@ -144,11 +130,8 @@ TEST(tensorize, tiles_of_rows_run_over_several_axes) {
   for (size_t at = 0; (at = steps.find(" m.0@n.0", at)) != std::string::npos; at += 9)
     steps.replace(at, 8, " b@m.0@n.0");
   for (const auto& [batch, m] : {std::pair(3, 17), {5, 13}, {2, 32}, {1, 40}}) {
-    const compute::Dag dag = half_gemm(m, 24, 20, {.batch = batch});
-    const Result<ir::Program> program = lowered(dag, steps);
-    ASSERT_TRUE(program.ok()) << program.status().message() << steps;
-    SCOPED_TRACE(ir::print(*program));
-    expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), 0);
+    SCOPED_TRACE(steps);
+    expect_threads(half_gemm(m, 24, 20, {.batch = batch}), steps);
   }
 }
 

@@ -12,21 +12,6 @@ using namespace compute::testing;
 // Each block has a tile of 16 x 8 results, each of its 4 x 4 threads 4 x 2 of them.
 const std::string kProduct = product_in_threads({.m_threads = 4, .m = 4, .n_threads = 4, .n = 2});
 
-Result<ir::Program> lower_threads(const compute::Dag& dag, std::string_view text) {
-  HONE_ASSIGN_OR_RETURN(const Steps steps, parse_steps(text));
-  HONE_ASSIGN_OR_RETURN(const State state, replay(dag, steps));
-  HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
-  HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
-  return ir::run_pipeline(ir::gpu_pipeline(), std::move(program));
-}
-
-void expect_threads(const compute::Dag& dag, std::string_view text, double tolerance = 0) {
-  const Result<ir::Program> program = lower_threads(dag, text);
-  ASSERT_TRUE(program.ok()) << program.status().message();
-  SCOPED_TRACE(ir::print(*program));
-  expect_close(outputs_of(compute::naive_program(dag), 1), outputs_of(*program, 1), tolerance);
-}
-
 std::string refused(const compute::Dag& dag, std::string_view text) {
   return std::string(lower_threads(dag, text).status().message());
 }

@@ -167,7 +167,7 @@ std::string ExprPrinter::stored_pair(const Expr& first, const Expr& second) {
 }
 
 ExprPrinter::Unrounded ExprPrinter::unrounded(const Expr& value) {
-  // What is widened and rounded back stays as it is.
+  // A value that is widened and rounded back stays as it is.
   const auto is_exact = [&](const Expr& e) {
     return e->op == Op::kCast && (e->args[0]->type == value->type ||
                                   (is_float(e->args[0]->type) && e->args[0]->op == Op::kCast &&

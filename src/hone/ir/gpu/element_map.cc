@@ -166,7 +166,7 @@ class Iterations {
   std::vector<Variable> variables_;
 };
 
-// What a form may be that is known up to multiples of a number, as (k + 2) % 4 - k is: the
+// Returns what a form may be that is known up to multiples of a number, as (k + 2) % 4 - k is: the
 // difference of two indices of a dimension with so many elements.
 std::optional<std::set<int64_t>> congruent_values(const Linear& form, int64_t elements) {
   int64_t modulus = 0;
@@ -232,8 +232,8 @@ std::optional<std::set<int64_t>> possible_values(const Linear& form, int64_t ele
 struct Dimensions {
   std::vector<Linear> earlier, later;
   std::vector<std::vector<int64_t>> differences;
-  // Whether there is a dimension in which both accesses have one index, and never the same, as in
-  // different slots of a ring.
+  // Returns whether there is a dimension in which both accesses have one index, and never the
+  // same, as in different slots of a ring.
   [[nodiscard]] bool are_apart() const {
     for (size_t i = 0; i < earlier.size(); ++i) {
       if (!earlier[i].is_constant() || !later[i].is_constant()) continue;
