@@ -48,8 +48,8 @@ class Loop {
         cores_(machine::host_cores(*options.context.target)),
         overlap_(options.overlap.value_or(leaves_a_core(options.context, cores_))),
         pool_(compile_threads()),
-        builders_(compiles_ahead() ? std::make_unique<ThreadPool>(compile_threads() + 1) : nullptr),
         bounds_(*options.context.target, options.context.threads, options.roofline),
+        builders_(compiles_ahead() ? std::make_unique<ThreadPool>(compile_threads() + 1) : nullptr),
         keeper_(options.store) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
@@ -98,11 +98,12 @@ class Loop {
   int cores_;
   bool overlap_;
   ThreadPool pool_;
-  std::unique_ptr<ThreadPool> builders_;  // null: candidates are compiled by pool_
   TaskBounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
   std::optional<BatchMaker> batches_;
+  // Null: candidates are compiled by pool_. Its threads use what is above, so they end first.
+  std::unique_ptr<ThreadPool> builders_;
   int trials_ = 0;  // measured
   TrialKeeper keeper_;
   std::set<int> warned_of_;
