@@ -27,10 +27,11 @@ struct ExecutableCache::State {
   std::list<Key> used;  // the latest first
   Counts counts;
 
-  // Under the lock. A crash may have been for want of memory: the next one who asks tries again.
+  // Under the lock. Only that there is no code for a program stays so: after a crash, or where no
+  // compiler could start, the next one who asks tries again.
   void keep(const Key& key, const Result<Executable>& made) {
     const auto entry = entries.find(key);
-    if (!made.ok() && made.status().code() == Code::kInternal) {
+    if (!made.ok() && made.status().code() != Code::kUnsupported) {
       used.erase(entry->second.used);
       entries.erase(entry);
       return;

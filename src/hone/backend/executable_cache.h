@@ -26,8 +26,8 @@ class ExecutableCache {
   ExecutableCache& operator=(const ExecutableCache&) = delete;
 
   // Returns what is known under the key, or else what `compile` returns, from any thread; if
-  // another thread is compiling it already, it waits for that. Errors are kept as well, but for
-  // those of code kInternal, such as a crash of the compiler.
+  // another thread is compiling it already, it waits for that. Errors of code kUnsupported are
+  // kept as well; others, such as a crash of the compiler, are not.
   [[nodiscard]] Result<Executable> get(const Key& key,
                                        const std::function<Result<Executable>()>& compile);
   struct Counts {

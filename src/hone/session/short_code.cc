@@ -47,10 +47,14 @@ Result<bool> shorten_code(ModelTasks& model, std::vector<schedule::Steps>& sched
     found[g] = cancelled.ok() ? short_steps(model, g, schedules[g]) : cancelled;
   });
   bool changed = false;
+  Status failed = ok_status();  // that of a group without any code, unless there is another error
   for (size_t g = 0; g < found.size(); ++g) {
     TaskSummary& line = model.summaries[g];
-    if (!found[g].ok())
-      return error(found[g].status().code(), "{}: {}", line.name, found[g].status().message());
+    if (!found[g].ok()) {
+      if (failed.ok() || failed.code() == Code::kUnsupported)
+        failed = error(found[g].status().code(), "{}: {}", line.name, found[g].status().message());
+      continue;
+    }
     if (*found[g] == schedules[g]) continue;
     changed = true;
     HONE_ASSIGN_OR_RETURN(line.predicted_seconds, predicted_seconds(model, g, *found[g]));
@@ -58,6 +62,7 @@ Result<bool> shorten_code(ModelTasks& model, std::vector<schedule::Steps>& sched
     line.steps = schedule::to_string(*found[g]);
     schedules[g] = *std::move(found[g]);
   }
+  HONE_RETURN_IF_ERROR(failed);
   return changed;
 }
 

@@ -49,7 +49,7 @@ CompilePool::~CompilePool() {
 
 Result<std::string> CompilePool::compile(std::string_view request) {
   if (getpid() != owner_)
-    return error(Code::kUnsupported, "a process that was forked cannot compile for GPUs");
+    return error(Code::kInternal, "a process that was forked cannot compile for GPUs");
   for (int tries = 1;; ++tries) {
     HONE_ASSIGN_OR_RETURN(ChildPtr child, take());
     child->limit_cpu(options_.compile_seconds);
@@ -95,12 +95,12 @@ Result<CompilePool::ChildPtr> CompilePool::take() {
   Result<ChildPtr> child =
       WorkerChild::start(options_.program, options_.arguments, options_.start_seconds);
   if (!child.ok()) {
-    if (child.status().code() == Code::kUnsupported) {
-      const std::lock_guard lock(mutex_);
-      refused_ = child.status();
-    }
     drop(nullptr);
-    return child.status();
+    if (child.status().code() != Code::kUnsupported) return child.status();
+    // Nothing can be compiled here, which says nothing of this source.
+    const std::lock_guard lock(mutex_);
+    refused_ = error(Code::kNotFound, "{}", child.status().message());
+    return refused_;
   }
   (*child)->limit_memory(options_.memory_bytes);
   return child;

@@ -39,8 +39,8 @@ class CompilePool {
 
   // Sends a request to a process and returns its answer; waits while all are busy. It may be called
   // from any thread. The error is kUnsupported if there is no answer in time, kInternal if the
-  // process died, and that of WorkerChild::start() if none starts; a worker that refused to work is
-  // not asked again.
+  // process died or was forked, kNotFound if the worker refuses to work, which is not asked again,
+  // and that of WorkerChild::start() if none starts.
   [[nodiscard]] Result<std::string> compile(std::string_view request);
   // Returns the number of processes that there are.
   [[nodiscard]] int processes() const;
