@@ -235,9 +235,11 @@ Result<InModelResult> compare_in_model(const ModelTasks& model,
                                        std::span<const Contest> contests,
                                        const InModelOptions& options) {
   const Extended extended = extend(model.tasks, schedules, contests);
+  const HostKernels host =
+      model.target().kind() == target::Kind::kGpu ? HostKernels::kWhereNeeded : HostKernels::kNone;
   HONE_ASSIGN_OR_RETURN(
       std::optional<Assembly> assembly,
-      assemble(*model.session, extended.tasks, extended.schedules, options.interrupted));
+      assemble(*model.session, extended.tasks, extended.schedules, options.interrupted, {}, host));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<machine::TimedModel> run,
                         model.session->machine().models().load(assembly->spec, model.threads()));
   Comparison comparison(extended, *assembly, *run, options.seed);
