@@ -23,13 +23,46 @@ bool is_constant(const AffineRow& row) {
   return std::all_of(row.coef.begin(), row.coef.end(), [](int64_t c) { return c == 0; });
 }
 
-// The row of an index with quotients and remainders by constants, for small values of the axes.
-std::optional<AffineRow> row_near_zero(const Expr& index, std::span<const ir::VarPtr> vars) {
+// The row of an index. Of one with quotients and remainders by constants there is none, or, if
+// `exact` is given, which then becomes false, the one for small values of the axes.
+std::optional<AffineRow> row_of(const Expr& index, std::span<const ir::VarPtr> vars, bool* exact) {
+  const size_t n = vars.size();
   switch (index->op) {
+    case Op::kInt: return constant_row(index->int_value, n);
+    case Op::kVar: {
+      auto row = constant_row(0, n);
+      for (size_t i = 0; i < n; ++i) {
+        if (vars[i] == index->var) {
+          row->coef[i] = 1;
+          return row;
+        }
+      }
+      return std::nullopt;
+    }
+    case Op::kAdd:
+    case Op::kSub: {
+      const auto a = row_of(index->args[0], vars, exact), b = row_of(index->args[1], vars, exact);
+      if (!a || !b) return std::nullopt;
+      return combine(*a, *b, index->op == Op::kAdd ? 1 : -1);
+    }
+    case Op::kNeg: {
+      const auto a = row_of(index->args[0], vars, exact);
+      if (!a) return std::nullopt;
+      return combine(*constant_row(0, n), *a, -1);
+    }
+    case Op::kMul: {
+      const auto a = row_of(index->args[0], vars, exact), b = row_of(index->args[1], vars, exact);
+      if (!a || !b) return std::nullopt;
+      if (is_constant(*b)) return combine(*constant_row(0, n), *a, b->constant);
+      if (is_constant(*a)) return combine(*constant_row(0, n), *b, a->constant);
+      return std::nullopt;
+    }
     case Op::kFloorDiv:
     case Op::kFloorMod: {
-      auto row = row_near_zero(index->args[0], vars);
-      if (!row || !ir::is_const_int(index->args[1])) return std::nullopt;
+      if (exact == nullptr || !ir::is_const_int(index->args[1])) return std::nullopt;
+      auto row = row_of(index->args[0], vars, exact);
+      if (!row) return std::nullopt;
+      *exact = false;
       const int64_t divisor = index->args[1]->int_value;
       const auto digit = [&](int64_t& x) {
         x = index->op == Op::kFloorDiv ? x / divisor : x % divisor;
@@ -38,20 +71,7 @@ std::optional<AffineRow> row_near_zero(const Expr& index, std::span<const ir::Va
       for (int64_t& c : row->coef) digit(c);
       return row;
     }
-    case Op::kAdd:
-    case Op::kSub: {
-      const auto a = row_near_zero(index->args[0], vars), b = row_near_zero(index->args[1], vars);
-      if (!a || !b) return std::nullopt;
-      return combine(*a, *b, index->op == Op::kAdd ? 1 : -1);
-    }
-    case Op::kMul: {
-      const auto a = row_near_zero(index->args[0], vars), b = row_near_zero(index->args[1], vars);
-      if (!a || !b || (!is_constant(*a) && !is_constant(*b))) return std::nullopt;
-      const bool scaled = is_constant(*b);
-      return combine(*constant_row(0, vars.size()), scaled ? *a : *b,
-                     scaled ? b->constant : a->constant);
-    }
-    default: return affine_row(index, vars);
+    default: return std::nullopt;
   }
 }
 
@@ -88,11 +108,7 @@ void collect_reads(const Expr& e, bool guarded, const Stage& stage,
   }
   Access access{e->buffer, {}, guarded};
   for (const Expr& index : e->args) {
-    auto row = affine_row(index, vars);
-    if (!row) {
-      access.exact = false;
-      row = row_near_zero(index, vars);
-    }
+    auto row = row_of(index, vars, &access.exact);
     HONE_ASSERT(row.has_value(), "a verified stage reads affinely");
     access.index.push_back(std::move(*row));
   }
@@ -109,41 +125,7 @@ void collect_reads(const Expr& e, bool guarded, const Stage& stage,
 }  // namespace
 
 std::optional<AffineRow> affine_row(const Expr& index, std::span<const ir::VarPtr> vars) {
-  const size_t n = vars.size();
-  switch (index->op) {
-    case Op::kInt: return constant_row(index->int_value, n);
-    case Op::kVar: {
-      auto row = constant_row(0, n);
-      for (size_t i = 0; i < n; ++i) {
-        if (vars[i] == index->var) {
-          row->coef[i] = 1;
-          return row;
-        }
-      }
-      return std::nullopt;
-    }
-    case Op::kAdd:
-    case Op::kSub: {
-      const auto a = affine_row(index->args[0], vars);
-      const auto b = affine_row(index->args[1], vars);
-      if (!a || !b) return std::nullopt;
-      return combine(*a, *b, index->op == Op::kAdd ? 1 : -1);
-    }
-    case Op::kNeg: {
-      const auto a = affine_row(index->args[0], vars);
-      if (!a) return std::nullopt;
-      return combine(*constant_row(0, n), *a, -1);
-    }
-    case Op::kMul: {
-      const auto a = affine_row(index->args[0], vars);
-      const auto b = affine_row(index->args[1], vars);
-      if (!a || !b) return std::nullopt;
-      if (is_constant(*b)) return combine(*constant_row(0, n), *a, b->constant);
-      if (is_constant(*a)) return combine(*constant_row(0, n), *b, a->constant);
-      return std::nullopt;
-    }
-    default: return std::nullopt;
-  }
+  return row_of(index, vars, nullptr);
 }
 
 bool moves(const Access& read, int axis) {

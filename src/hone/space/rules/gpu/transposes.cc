@@ -162,7 +162,7 @@ int row_of(const StageInfo& e, const compute::Access& read, int column) {
   const auto reads = std::count_if(e.reads.begin(), e.reads.end(),
                                    [&](const auto& other) { return other.buffer == read.buffer; });
   if (reads != 1 || read.guarded || !read.buffer->values.empty() || !is_plain(read) ||
-      stride_of(read, static_cast<size_t>(column)) < 2)
+      read.buffer->shape.back() == 1 || stride_of(read, static_cast<size_t>(column)) < 2)
     return -1;
   for (int a = 0; a < e.num_spatial(); ++a) {
     if (a != column && e.axes[static_cast<size_t>(a)].extent > 1 &&
@@ -178,7 +178,6 @@ std::optional<Transposes::Copy> copy_of(SketchBuilder& builder, const std::strin
   if (!builder.add_step(schedule::CacheRead{buffer, stage}).ok()) return std::nullopt;
   const int place = builder.state.find_stage(stage) - 1;
   const StageInfo& info = *builder.state.stages[static_cast<size_t>(place)].info;
-  if (info.stage.axes.back().extent == 1) return std::nullopt;  // its rows are elsewhere
   return Transposes::Copy{info.stage.name, names_of(info.stage.axes), info.stage.axes.back().extent,
                           dtype_bytes(info.stage.outputs[0].buffer->dtype)};
 }

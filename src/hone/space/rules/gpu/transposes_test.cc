@@ -38,6 +38,13 @@ TEST(gpu_transposes, odd_shapes) {
   }
 }
 
+// The rows of what is copied would lie along another dimension than the last one.
+TEST(gpu_transposes, an_operand_with_one_column_is_read_as_it_is) {
+  const compute::Dag dag = transpose(24, 40, 1, 0);
+  EXPECT_EQ(default_steps(dag).find("cache_read"), std::string::npos);
+  expect_points(dag, 4);
+}
+
 TEST(gpu_transposes, tiles_pass_through_shared_memory) {
   for (const compute::Dag& dag : {transpose(64, 9, 9, 0), permuted(40, 24, 3, true)}) {
     const std::string steps = default_steps(dag);
