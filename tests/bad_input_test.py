@@ -216,6 +216,13 @@ class Options(Case):
         """What is not here is not measured, and a cost model knows one kind of devices."""
         other = "opencl-generic"  # no device has this name
         self.refuse(f"device {other} cannot be measured here", "tune", self.model, "-o", self.output, "--device", other)
+        make = ("dataset", "make", self.model, "--db", self.folder / "new.db", "--device")
+        self.refuse(f"device {other} cannot be measured here", *make, other)
+        self.refuse("expected a GPU alone", *make, "host,opencl-pocl")
+        for device in (other, "opencl-pocl"):
+            for command in (("eval", "--db", self.folder / "new.db"), ("train", "--db", self.folder / "new.db", "-o", self.folder / "new.model")):
+                with self.subTest(device, command=command[:1]):
+                    self.refuse("new.db", *command, "--device", device)
         for cost, device, message in (("combined", other, "cost model 'combined' knows CPUs only, expected gpu or analytic for device"),
                                       ("gpu", "host", "cost model 'gpu' knows GPUs only, expected one of CPUs for device host")):
             with self.subTest(cost, device=device):

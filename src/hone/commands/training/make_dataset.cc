@@ -212,8 +212,9 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const DatasetOptions& options,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
   if (options.devices.empty()) return invalid("no device is named, expected one or more");
-  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.devices[0]));
-  Collector collector(options, std::move(target));
+  HONE_ASSIGN_OR_RETURN(std::vector<target::Target> targets,
+                        measured_targets(options, machine_of(options)));
+  Collector collector(options, std::move(targets[0]));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
     if (!inputs.ok()) {
