@@ -102,7 +102,7 @@ double rounding(int64_t kernel, int64_t kernel_w, const std::string& steps, int6
   return rounding_of(compute::testing::conv2d({.h = 8 * stride,
                                                .w = 9 * stride,
                                                .ic = 256,
-                                               .oc = 2,
+                                               .oc = 4,
                                                .kernel = kernel,
                                                .stride = stride,
                                                .pad = 2,

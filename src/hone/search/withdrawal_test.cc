@@ -93,7 +93,7 @@ struct Failing {
     });
     FailsWith runner(quick, object, outcome, "no luck", from, times);
     f.options.runner = &runner;
-    f.options.max_trials = 40;
+    f.options.max_trials = 80;
     f.tasks[0].start = *schedule::parse_steps(before);
     const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
     EXPECT_TRUE(result.ok()) << result.status().message();

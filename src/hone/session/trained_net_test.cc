@@ -77,7 +77,7 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   learn::set_normalisation(trained, rows.batch);
   net::NetTraining training;
   training.loss = net::parse_loss(family.recipe.loss).value();
-  training.epochs = 80;
+  training.epochs = 120;
   training.batch = 2 * kEach;
   training.rate = 5e-3;
   training.average = 0.9;

@@ -104,7 +104,7 @@ TEST(space, every_sampled_point_computes_the_same) {
     const double tolerance = space->num_sketches() > 1 ? 1e-3 : 0;  // Winograd's algorithm rounds
     for (int sketch = 0; sketch < space->num_sketches(); ++sketch)
       schedule::expect_same(c.dag, space->steps(space->default_point(sketch)), tolerance);
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 25; ++i) {
       Point point = space->sample(rng);
       if (i % 2 == 1) point = space->mutate(point, rng);
       const schedule::Steps steps = space->steps(point);

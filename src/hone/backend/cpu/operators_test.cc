@@ -21,8 +21,9 @@ void expect_right(const std::vector<OperatorProgram>& programs) {
 }
 
 TEST(compile, every_operator_of_every_type) {
-  for (const int64_t n : {1, 5, 21}) expect_right(testing::operator_programs(n, kVector));
-  expect_right(testing::operator_programs(5, kSerial));
+  for (const int64_t n : {1, 5, 21}) {
+    for (const ForKind kind : {kVector, kSerial}) expect_right(testing::operator_programs(n, kind));
+  }
 }
 
 TEST(compile, signs_of_zeros) {

@@ -201,7 +201,7 @@ TEST(layout, pools_take_any_order_if_the_device_does) {
   model.node("MaxPool", {"x"}, {"m"}, {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}});
   model.node("GlobalAveragePool", {"m"}, {"y"}).output("m").output("y");
   Graph graph = model.graph();
-  ASSERT_TRUE(optimize(graph, {.pools_in_any_order = true}).ok());
+  ASSERT_TRUE(optimize(graph, {.any_order = true}).ok());
   EXPECT_EQ(copies(graph), 0);
   EXPECT_EQ(copies(optimized(model)), 2);
   const Tensor x = random_tensor({2, 3, 8, 6}, rng);

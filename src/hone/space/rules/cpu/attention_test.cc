@@ -40,8 +40,8 @@ int64_t chosen(const Space& space, std::string_view name, const Point& point) {
 // queries, of the keys' panels and of the register tiles, of all keys at once and of tiles of them.
 TEST(attention, panels_and_blocks_compute_the_same) {
   for (const auto& [keys, offset] :
-       {std::pair{515, std::optional<int64_t>()}, {515, {500}}, {521, {500}}}) {
-    const compute::Dag dag = attention(1, 37, keys, 7, offset);
+       {std::pair{515, std::optional<int64_t>()}, {515, {500}}, {521, {}}, {521, {500}}}) {
+    const compute::Dag dag = attention(2, 37, keys, 7, offset);
     const Result<Space> space = Space::create(dag, narrow());
     ASSERT_TRUE(space.ok()) << space.status().message();
     ASSERT_EQ(space->num_sketches(), keys == 515 ? 4 : 3);  // 521 has no divisor

@@ -171,6 +171,7 @@ TEST(gpu_contraction, blocks_keep_to_the_limits_of_the_device) {
 
 // Scores and results in tiles, maxima and sums in rows, weights in a phase that computes them once.
 TEST(gpu_contraction, attention_may_be_products_and_rows) {
+  expect_points(attention(2, 33, 97, 16), 3, 1e-5, small_gpu(), 2);
   const Result<Space> space = Space::create(attention(2, 33, 97, 16), small_gpu());
   ASSERT_TRUE(space.ok()) << space.status().message();
   bool found = false;
