@@ -13,7 +13,7 @@ import parts
 
 
 def job_file(setting, key):
-    return setting.folder("ahead") / f"{key.replace(' ', '_').replace('/', '_').replace(',', '')}.json"
+    return setting.folder("ahead") / f"{parts.file_name(key)}.json"
 
 
 def begin(file):

@@ -106,7 +106,7 @@ def rival_seconds(torch, operator, arrays):
 
 
 def model_file(setting, operator):
-    return setting.folder("operators") / (operator.name.replace(" ", "_").replace("/", "_").replace(",", "") + ".onnx")
+    return setting.folder("operators") / f"{parts.file_name(operator.name)}.onnx"
 
 
 def shapes_of(setting, operator):

@@ -51,6 +51,11 @@ class Setting:
         return path
 
 
+def file_name(name):
+    """The name of a row as that of a file."""
+    return name.replace(" ", "_").replace("/", "_").replace(",", "")
+
+
 def program(bundled, built):
     """A file of the portable archive, or of the build folder."""
     for path in (ROOT / bundled, ROOT / "build" / "release" / built):

@@ -71,10 +71,9 @@ const target::MatrixInstruction* matrix_of(const Nest& nest, const target::Gpu& 
 
 // Traffic with memory of all blocks: what they touch together, once if L2 keeps it. Else the blocks
 // that run at the same time share what they touch, and the next ones fetch it again.
-double memory_bytes(const Nest& nest, const NestAccess& access, double running, double kept) {
-  Extents extents;
-  for (const NestLoop& loop : nest.loops) extents.push_back(loop.extent);
-  const double unique = sector_bytes(access, extents);
+// They touch `unique` bytes of the loops' `extents`.
+double memory_bytes(const Nest& nest, const NestAccess& access, Extents extents, double unique,
+                    double running, double kept) {
   if (unique <= kept) return unique;
   double together = 1, rounds = 1;  // neighbouring blocks run together
   for (size_t i = nest.loops.size(); i-- > 0;) {
@@ -172,6 +171,10 @@ class StageMeter {
         static_cast<double>(gpu_.shared_bytes_per_sm) + kL1Bytes - root_.shared_bytes * together;
     const double cache = std::max(kLeastL1Bytes, free / together);
     const CachedLoops cached = cached_loops(nest_, body_, cache);
+    const double running = root_.resident_blocks * gpu_.sms;
+    const double share = kCacheShare * static_cast<double>(gpu_.l2_bytes);
+    Extents all;
+    for (const NestLoop& loop : nest_.loops) all.push_back(loop.extent);
     for (const NestAccess& access : nest_.accesses) {
       if (is_private(access.scope)) continue;
       const WarpAccess warp =
@@ -194,13 +197,8 @@ class StageMeter {
         loaded_bytes_ += l2;
         touched_bytes_ += requests * warp.sectors * kSectorBytes;
       }
-      const double running = root_.resident_blocks * gpu_.sms;
-      const double share = kCacheShare * static_cast<double>(gpu_.l2_bytes);
-      Extents all;
-      for (const NestLoop& loop : nest_.loops) all.push_back(loop.extent);
       const double unique = sector_bytes(access, all);
-      out_.unique_bytes += unique;
-      out_.memory_bytes += std::min(memory_bytes(nest_, access, running, share),
+      out_.memory_bytes += std::min(memory_bytes(nest_, access, all, unique, running, share),
                                     std::max(unique, l2 * root_.blocks));
     }
   }
@@ -210,7 +208,7 @@ class StageMeter {
     const double each = warps * gpu_.warp / gpu_.fma_per_cycle;
     const double requests = out_.global_requests + out_.shared_requests;
     const double issue = warps * (out_.arithmetic + requests) / kSchedulers;
-    const double units =
+    out_.unit_cycles =
         warps * (std::max(out_.global_requests, out_.global_sectors / kSectorsPerCycle) +
                  out_.shared_cycles);
     out_.compute_cycles = std::max((out_.arithmetic - out_.matrix) * each, issue);
@@ -224,7 +222,7 @@ class StageMeter {
       latency_of_one = kMatrixLatency;
     }
     out_.busy_cycles =
-        std::max({out_.compute_cycles, units, out_.l2_bytes / gpu_.l2_bytes_per_cycle});
+        std::max({out_.compute_cycles, out_.unit_cycles, out_.l2_bytes / gpu_.l2_bytes_per_cycle});
     // A thread that sums up starts its loads of global memory one after the other: kernels of an
     // H100 that load operands where they use them take 50 to 180 cycles for each. Others start
     // those of some passes together.
@@ -308,11 +306,8 @@ double resident_blocks(const GpuRootMeasure& root, const target::Gpu& gpu) {
 
 void sum_up(const target::Gpu& gpu, GpuRootMeasure& root) {
   for (const GpuStageMeasure& stage : root.stages) {
-    const double warps = std::ceil(stage.threads / gpu.warp);
     root.arithmetic_cycles += stage.compute_cycles;
-    root.memory_cycles +=
-        warps * (std::max(stage.global_requests, stage.global_sectors / kSectorsPerCycle) +
-                 stage.shared_cycles);
+    root.memory_cycles += stage.unit_cycles;
     root.l2_cycles += stage.l2_bytes / gpu.l2_bytes_per_cycle;
     root.l2_bytes += stage.l2_bytes * root.blocks;
     root.memory_bytes += stage.memory_bytes;

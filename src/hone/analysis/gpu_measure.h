@@ -25,12 +25,11 @@ struct GpuStageMeasure {
   double shared_requests = 0;  // load and store instructions of one warp to shared memory
   double shared_cycles = 0;    // their cycles, with conflicts between banks
   double l2_bytes = 0;         // bytes that move between L2 and the SM
-  double unique_bytes = 0;     // bytes of global memory that all blocks together touch
   double memory_bytes = 0;     // bytes that all blocks together move between memory and L2
-  // Cycles of the SM for the block: those to issue and compute instructions, those of the busiest
-  // of its units, and those of one thread that has the SM for itself, without and in waiting for
-  // loads.
-  double compute_cycles = 0, busy_cycles = 0, latency_cycles = 0, wait_cycles = 0;
+  // Cycles of the SM for the block: those to issue and compute instructions, those of its unit for
+  // loads and stores, those of the busiest of its units, and those of one thread that has the SM
+  // for itself, without and in waiting for loads.
+  double compute_cycles = 0, unit_cycles = 0, busy_cycles = 0, latency_cycles = 0, wait_cycles = 0;
   double ahead = 0;  // turns of the block that loads are started ahead of
 };
 

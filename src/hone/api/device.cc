@@ -27,25 +27,27 @@ void describe(const target::Cpu& cpu, Device& device) {
     device.caches.push_back({cache.level, cache.bytes, cache.line_bytes, cache.shared_by});
 }
 
+double peak_flops(const target::Gpu& gpu) {
+  return 2.0 * gpu.fma_per_cycle * gpu.sms * gpu.ghz * 1e9;
+}
+
 void describe(const target::Gpu& gpu, Device& device) {
   device.gpu = {.interface = std::string(target::api_name(gpu.api)),
                 .architecture = gpu.arch,
                 .multiprocessors = gpu.sms,
                 .ghz = gpu.ghz,
-                .flops = 2.0 * gpu.fma_per_cycle * gpu.sms * gpu.ghz * 1e9,
+                .flops = peak_flops(gpu),
                 .l2_bytes = gpu.l2_bytes,
                 .memory_bytes = gpu.memory_bytes,
                 .memory_bandwidth = gpu.memory_bandwidth};
 }
 
-// The peaks of a description, of the device as a whole. Copies reach about nine tenths of the
-// bandwidth of memory.
+// The peaks of a description, of the device as a whole.
 Roofline roofline_of(const target::Gpu& gpu) {
   const double cycles = gpu.sms * gpu.ghz * 1e9;
   const auto rate = [](double all) { return Rate{all, all}; };
   const Rate l2 = rate(gpu.l2_bytes_per_cycle * cycles), memory = rate(gpu.memory_bandwidth);
-  Roofline roofline{
-      .cores = 1, .flops = rate(2.0 * gpu.fma_per_cycle * cycles), .fork_join = {}, .levels = {}};
+  Roofline roofline{.cores = 1, .flops = rate(peak_flops(gpu)), .fork_join = {}, .levels = {}};
   if (gpu.l2_bytes > 0) roofline.levels.push_back({2, gpu.l2_bytes, 1, l2, l2});
   roofline.levels.push_back({0, 0, 1, memory, memory});
   return roofline;

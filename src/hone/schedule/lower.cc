@@ -21,7 +21,11 @@ enum class Mode { kAll, kInit, kUpdate };
 class Lowering {
  public:
   Lowering(const State& state, const Bounds& bounds)
-      : state_(state), bounds_(bounds), index_(state, bounds) {}
+      : state_(state),
+        bounds_(bounds),
+        index_(state, bounds),
+        has_pipelines_(std::any_of(state.stages.begin(), state.stages.end(),
+                                   [](const auto& s) { return s.pipeline_depth > 0; })) {}
 
   Result<ir::Program> run() {
     ir::Program program;
@@ -144,6 +148,7 @@ class Lowering {
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
     if (mode == Mode::kInit) return {make_loop(e, leaf, std::move(body))};
     add_prefetches(e.s, leaf, body);
+    if (!has_pipelines_) return {make_loop(e, leaf, std::move(body))};
     return emit_pipeline(e, level, std::move(body));
   }
 
@@ -330,6 +335,7 @@ class Lowering {
   const State& state_;
   const Bounds& bounds_;
   IndexMap index_;
+  bool has_pipelines_;  // some stage works ahead of the loop that reads it
   Status status_;
 };
 

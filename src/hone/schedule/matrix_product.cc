@@ -43,13 +43,6 @@ Expr as_stored(const Expr& e) {
   return e;
 }
 
-bool uses(const Expr& e, const ir::VarPtr& var) {
-  bool found = false;
-  ir::visit(e,
-            [&](const Expr& node) { found = found || (node->op == Op::kVar && node->var == var); });
-  return found;
-}
-
 int64_t points(const std::vector<Axis>& axes) {
   int64_t product = 1;
   for (const Axis& axis : axes) product *= axis.extent;
@@ -106,8 +99,9 @@ Result<Roles> roles_of(const compute::Stage& stage, const MatrixProduct& step) {
 }
 
 bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](const Axis& axis) { return axis.extent > 1 && uses(e, axis.var); });
+  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+    return axis.extent > 1 && ir::uses(e, axis.var.get());
+  });
 }
 
 // The stage that lays out one factor, and how the sum reads it.
@@ -148,7 +142,8 @@ class Rewriter {
       return ir::variable(copy.axes.back().var);
     };
     for (size_t i = 0; i < outer_.size(); ++i) {
-      if (uses(value, roles_.outer[i].var)) map.push_back({roles_.outer[i].var, add(outer_[i])});
+      if (ir::uses(value, roles_.outer[i].var.get()))
+        map.push_back({roles_.outer[i].var, add(outer_[i])});
     }
     if (left) add_digits(roles_.rows, add(rows_), map);
     const Expr terms = add(sum_);
@@ -201,7 +196,7 @@ class Rewriter {
       for (const Axis& axis : axes) {
         const auto& write = stage_.outputs[0].write;
         const auto d = std::find_if(write.begin(), write.end(),
-                                    [&](const Expr& e) { return uses(e, axis.var); });
+                                    [&](const Expr& e) { return ir::uses(e, axis.var.get()); });
         found.push_back(indices[static_cast<size_t>(d - write.begin())]);
       }
       return found;

@@ -146,8 +146,6 @@ int first_matrix_loop(const StageState& stage) {
   return -1;
 }
 
-bool is_tensorized(const StageState& stage) { return first_matrix_loop(stage) >= 0; }
-
 Status check_tensorized(const State& state, int s) {
   const StageState& stage = state.stages[static_cast<size_t>(s)];
   const int first = first_matrix_loop(stage);

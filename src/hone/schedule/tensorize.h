@@ -8,8 +8,7 @@ namespace hone::schedule {
 
 [[nodiscard]] Status tensorize(const Tensorize& step, State& state);
 
-// Returns whether a stage has such loops, and the position of the first of them among its leaves.
-[[nodiscard]] bool is_tensorized(const StageState& stage);
+// Returns the position of the first of such loops among a stage's leaves; -1 if it has none.
 [[nodiscard]] int first_matrix_loop(const StageState& stage);
 
 // Checks that the loops are the innermost ones and what they need of the stage.

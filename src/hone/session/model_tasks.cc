@@ -79,8 +79,7 @@ graph::PassOptions pass_options(const CompileOptions& options, const target::Tar
           .later = {kRunTogether},
           .after_pass = hooks_of(options).after_pass,
           .lanes = layout_lanes(target),
-          .pools_in_any_order = target.kind() == target::Kind::kGpu,
-          .keys_in_any_order = target.kind() == target::Kind::kGpu};
+          .any_order = target.kind() == target::Kind::kGpu};
 }
 
 // Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be

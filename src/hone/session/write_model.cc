@@ -172,7 +172,8 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
       step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
   }
   const double assembled = real_clock().now_seconds();
-  if (options.library.sync) add_library_code(model, assembly.spec, options);
+  if (options.library.sync && model.target().kind() == target::Kind::kGpu)
+    add_library_code(model, assembly.spec, options);
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.library.prefix;
   const Result<int64_t> linked = link_library(assembly.spec, output, options, assembled - start);

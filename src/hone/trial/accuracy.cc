@@ -36,7 +36,7 @@ Accuracy accuracy_of_algorithm(std::string_view algorithm) {
   return rounds_more(algorithm) ? Accuracy::kDefault : Accuracy::kStrict;
 }
 
-// No name in a schedule has a parenthesis, so each of these begins a step.
+// No name in a schedule has a parenthesis, so each of these begins or ends a step.
 Accuracy accuracy_of(std::string_view steps) {
   for (const std::string_view fewer_bits : {"narrow(", ", tf32)"}) {
     if (steps.find(fewer_bits) != std::string_view::npos) return Accuracy::kFast;

@@ -9,12 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/base/temporary_name.h"
 
 namespace hone::backend::gpu {
 namespace {
@@ -70,9 +68,10 @@ std::string CodeFiles::path(const Key& key) const {
 }
 
 std::optional<std::string> CodeFiles::find(const Key& key) const {
+  if (!check_folder().ok()) return std::nullopt;
   const std::string file = path(key);
-  std::optional<std::string> contents = contents_of(file);
-  if (!contents || !check_folder().ok()) return std::nullopt;
+  const std::optional<std::string> contents = contents_of(file);
+  if (!contents) return std::nullopt;
   Header header = {};
   if (contents->size() >= sizeof header) std::memcpy(&header, contents->data(), sizeof header);
   const std::string_view bytes =
@@ -100,21 +99,10 @@ Status CodeFiles::keep(const Key& key, std::string_view bytes) {
   std::filesystem::create_directories(std::filesystem::path(folder_).parent_path(), failure);
   mkdir(folder_.c_str(), 0700);
   HONE_RETURN_IF_ERROR(check_folder());
-  clear_stale_files(folder_);
   Header header = {{}, key.first, key.second, bytes.size(), hash_string(bytes)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  const std::string partial = temporary_name(path(key));
-  {
-    std::ofstream file(partial, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(&header), sizeof header);
-    file.write(bytes.data(), std::ssize(bytes));
-    file.close();
-    if (!file || rename(partial.c_str(), path(key).c_str()) != 0) {
-      const int why = errno;
-      unlink(partial.c_str());
-      return error(Code::kIo, "cannot write {}: {}", path(key), errno_text(why));
-    }
-  }
+  std::string contents(reinterpret_cast<const char*>(&header), sizeof header);
+  HONE_RETURN_IF_ERROR(write_file_atomic(path(key), contents.append(bytes), 0600));
   const std::lock_guard lock(mutex_);
   const bool look = unchecked_bytes_ < 0 || unchecked_bytes_ > max_bytes_ / 16;
   unchecked_bytes_ = look ? 0 : unchecked_bytes_ + std::ssize(bytes);

@@ -12,14 +12,13 @@
 #include <string_view>
 
 #include "hone/base/status.h"
+#include "hone/ir/program_hash.h"
 
 namespace hone::backend::gpu {
 
 class CodeFiles {
  public:
-  struct Key {
-    uint64_t first = 0, second = 0;
-  };
+  using Key = ir::Identity;
   // The folder is created when something is kept. One that other users may write to is not used.
   explicit CodeFiles(std::string folder, int64_t max_bytes = 256 << 20)
       : folder_(std::move(folder)), max_bytes_(max_bytes) {}

@@ -47,9 +47,9 @@ std::vector<int> followed(const Graph& graph, const Node& node, const Shape& sha
 }
 
 // The order in which an operator reads and writes.
-Layout layout_of(const Node& node, bool pools_in_any_order) {
+Layout layout_of(const Node& node, bool any_order) {
   const bool pools = node.op->layout == Layout::kChannelsLast && node.op->kind == Kind::kReduction;
-  return pools && pools_in_any_order ? Layout::kFollow : node.op->layout;
+  return pools && any_order ? Layout::kFollow : node.op->layout;
 }
 
 // The order in which a node wants operand k; empty if it takes any.
@@ -62,14 +62,14 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k,
   const Value& value = graph.value(id);
   const Value& result = graph.value(node.outputs[0]);
   if (is_reshape(node) && k == 0) return plain_order(value.shape.size());
-  const Layout layout = layout_of(node, options.pools_in_any_order);
+  const Layout layout = layout_of(node, options.any_order);
   if (layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
     return channels_last(value.shape.size());
   }
   // Vector lanes run along the columns of a product: they must lie side by side.
   const bool is_key = node.type == "hone.Attention" && k == 1;
-  if (is_right_operand(node, k) && !(is_key && options.keys_in_any_order) &&
-      value.shape.size() >= 2 && order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
+  if (is_right_operand(node, k) && !(is_key && options.any_order) && value.shape.size() >= 2 &&
+      order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
     return plain_order(value.shape.size());
   if (node.op->kind == Kind::kElementwise && value.shape == result.shape) return result.order;
   return {};
@@ -115,14 +115,14 @@ bool is_plain(const Value& value) {
   return same_order(value.shape, order_of(value), plain_order(value.shape.size()));
 }
 
-void choose_orders(Graph& graph, bool pools_in_any_order) {
+void choose_orders(Graph& graph, bool any_order) {
   for (Value& value : graph.values) value.order = plain_order(value.shape.size());
   const Uses uses(graph);
   for (const Node& node : graph.nodes) {
     for (const ValueId out : node.outputs) {
       if (out == kNoValue) continue;
       Value& value = graph.value(out);
-      const Layout layout = layout_of(node, pools_in_any_order);
+      const Layout layout = layout_of(node, any_order);
       if (node.type == "Transpose") {
         value.order = transposed(graph, node);
       } else if (layout == Layout::kChannelsLast && value.shape.size() >= 3) {
@@ -163,7 +163,7 @@ void CopyInserter::insert() {
 }
 
 Status assign_layouts(Graph& graph, const PassOptions& options) {
-  choose_orders(graph, options.pools_in_any_order);
+  choose_orders(graph, options.any_order);
   CopyInserter inserter(graph);
   // One copy per value and order serves all readers.
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies;

@@ -25,12 +25,9 @@ struct PassOptions {
   // Called after each pass that ran, with the graph, which it may change, for tests.
   std::function<void(const std::string& pass, Graph& graph)> after_pass;
   int lanes = 8;  // 32-bit elements of a vector of the device
-  // Pooling takes values in the order that they have, as on GPUs; else channels last, as their
-  // vectors run along channels.
-  bool pools_in_any_order = false;
-  // Attention takes keys in any order, as on GPUs; else they lie side by side, as vectors run along
-  // them.
-  bool keys_in_any_order = false;
+  // Pooling takes values, and attention keys, in the order that they have, as on GPUs; else, as
+  // vectors run along them, pooling takes channels last, and keys lie side by side.
+  bool any_order = false;
 };
 
 // Runs all passes, after which the graph can be fused into tasks.
@@ -81,7 +78,7 @@ struct PassOptions {
 [[nodiscard]] Status assign_storage(Graph& graph);
 
 // Sets Value::order by the operators' layout rules, without changing the graph.
-void choose_orders(Graph& graph, bool pools_in_any_order = false);
+void choose_orders(Graph& graph, bool any_order = false);
 // Returns whether a value of this shape is stored equally in both orders; dimensions of extent 1
 // don't matter.
 [[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a,

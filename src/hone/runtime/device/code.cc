@@ -6,8 +6,6 @@
 namespace hone::runtime {
 namespace {
 
-constexpr size_t kMessageBytes = kCodeMessageBytes;
-
 const CodeEntry* entries_of(const void* container) {
   return reinterpret_cast<const CodeEntry*>(static_cast<const char*>(container) +
                                             sizeof(CodeHeader));
@@ -128,13 +126,13 @@ bool code_choose(const void* container, const DeviceProperties& device, CodeImag
     out = image;
   }
   if (best > 0) return true;
-  char images[kMessageBytes / 2];
+  char images[kCodeMessageBytes / 2];
   list_images(container, images, sizeof images);
   if (device.kind == DeviceKind::kCuda)
-    snprintf(message, kMessageBytes, "the code is for %s, but %.64s is sm_%d", images, device.name,
-             device.capability);
+    snprintf(message, kCodeMessageBytes, "the code is for %s, but %.64s is sm_%d", images,
+             device.name, device.capability);
   else
-    snprintf(message, kMessageBytes, "the code is for %s, which %.64s does not run", images,
+    snprintf(message, kCodeMessageBytes, "the code is for %s, which %.64s does not run", images,
              device.name);
   return false;
 }

@@ -38,6 +38,11 @@ constexpr int64_t kFewRows = 16;     // of more, blocks are so large that an SM 
 constexpr int64_t kFewKeys = 512;    // of no more, scores of all are there at once
 constexpr int64_t kTileOfKeys = 64;  // of more, so many at a time
 
+// Returns the least power of 2 that covers an extent.
+int64_t at_least(int64_t extent) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+}
+
 // A copy of an operand in shared memory.
 struct Operand {
   std::string stage;
@@ -181,8 +186,7 @@ class GpuAttention : public Group, public Attention {
     choice.set_last(d_lanes);
     choice.set(d_groups, 1);
     const int64_t along = std::max<int64_t>(1, wanted / channel_threads(choice));
-    choice.set(d_sum_queries,
-               static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(ceil_div(rows, along)))));
+    choice.set(d_sum_queries, at_least(ceil_div(rows, along)));
     choice.set(d_parts, std::clamp<int64_t>(wanted / rows, 1, 32));
     choice.set(d_values, kTileOfKeys);
     // What takes less memory, from what costs least on.
@@ -416,10 +420,6 @@ ir::BufferPtr operand_that(const StageInfo& product, const std::string& axis, bo
     found = read.buffer;
   }
   return found;
-}
-
-int64_t at_least(int64_t extent) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
 }
 
 void add_decisions(SketchBuilder& builder, GpuAttention& group) {

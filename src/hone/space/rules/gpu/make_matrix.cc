@@ -31,15 +31,6 @@ std::vector<int64_t> lengths(int64_t least, int64_t most, int64_t extent) {
   return options;
 }
 
-int64_t stride_of(const compute::Access& read, int axis) {
-  int64_t stride = 0, elements = 1;
-  for (size_t d = read.index.size(); d-- > 0;) {
-    stride += read.index[d].coef[static_cast<size_t>(axis)] * elements;
-    elements *= read.buffer->shape[d];
-  }
-  return stride;
-}
-
 // The axes of a sum that only its left factor has become rows, and those that only its right factor
 // has columns: that is the one along which results are neighbours.
 bool find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::string>& names,
@@ -107,7 +98,7 @@ MatrixOperand operand_of(const schedule::State& state, int index, const std::str
   const compute::Access& read = info.reads[0];
   const int terms = axis_named(info, "terms"), other = axis_named(info, side);
   const auto distance = [&](int axis) {
-    const int64_t stride = std::abs(stride_of(read, axis));
+    const int64_t stride = std::abs(stride_of(read, static_cast<size_t>(axis)));
     return stride == 0 ? INT64_MAX : stride;
   };
   operand.terms_are_neighbours = distance(terms) <= distance(other);
