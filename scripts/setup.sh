@@ -12,6 +12,8 @@ packages=(
   # to test and to measure against
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   ocl-icd-libopencl1 pocl-opencl-icd
+  # to link and to run libraries for other machines
+  g++-aarch64-linux-gnu qemu-user-static
   postgresql-15
   # to make the portable archive
   patchelf zstd

@@ -146,15 +146,13 @@ class File(Case):
         for device in devices:
             library = self.folder / f"{device}.so"
             if os.uname().machine != "x86_64":
-                self.refuse("cannot be linked on", "compile", model, "-o", library, "--no-db", "--device", device)
+                self.refuse("kernels for x86-64 cannot be linked", "compile", model, "-o", library, "--no-db", "--device", device)
                 continue
             self.succeed("compile", model, "-o", library, "--no-db", "--device", device)
             if device in lacking:
                 self.refuse("compiled for a CPU with", "run", library)
             else:
                 self.succeed("run", library)
-        if os.uname().machine == "x86_64":
-            self.refuse("cannot be linked on x86-64", "compile", model, "-o", self.folder / "arm.so", "--no-db", "--device", "aarch64-neon")
         self.refuse("no-such-device", "compile", model, "-o", self.folder / "x.so", "--no-db", "--device", "no-such-device")
 
     def test_prefix_is_a_c_identifier(self):

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "hone/artifact/elf_object.h"
 #include "hone/artifact/embedded_runtime.h"
@@ -44,19 +46,27 @@ Status write_file(const std::string& path, std::string_view bytes) {
   return ok_status();
 }
 
-Status check_objects(const ArtifactSpec& spec) {
+// Returns the machine that the kernels for CPUs are for; this one if there are none.
+Result<Machine> check_objects(const ArtifactSpec& spec) {
+  std::optional<Machine> found;
   for (const backend::Executable& executable : spec.executables) {
     if (executable.kind == target::Kind::kGpu) continue;
     HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(executable.code.str()));
-    if (machine != host_machine())
-      return error(Code::kUnsupported,
-                   "kernels for {} cannot be linked on {}, which has its runtime only",
-                   machine_name(machine), machine_name(host_machine()));
+    if (found.value_or(machine) != machine)
+      return invalid("kernels for {} and {} cannot be in one library", machine_name(*found),
+                     machine_name(machine));
+    found = machine;
+    if (runtime_of(machine).archive.empty())
+      return error(
+          Code::kUnsupported,
+          "kernels for {} cannot be linked: this Hone was built without its runtime, which "
+          "needs a cross compiler (scripts/setup.sh)",
+          machine_name(machine));
   }
   const std::set<std::string> distinct(spec.kernel_symbols.begin(), spec.kernel_symbols.end());
   if (distinct.size() != spec.kernel_symbols.size())
     return invalid("a kernel is listed twice in an artifact");
-  return ok_status();
+  return found.value_or(host_machine());
 }
 
 // A name, which may hold anything, as text that neither ends a comment nor begins another.
@@ -97,7 +107,7 @@ Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
     HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.executables[i].code.str()));
   }
   inputs.push_back("libhone_runtime.a");
-  HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_archive()));
+  HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_of(options.machine).archive));
   if (!options.shared) return inputs;
   inputs.push_back("weights.o");
   HONE_RETURN_IF_ERROR(write_weights_object(spec, options.machine, folder.file(inputs.back())));
@@ -119,18 +129,34 @@ std::vector<std::string> host_kernels(const ArtifactSpec& spec) {
   return symbols;
 }
 
+// Writes the stubs of another machine's libraries into the folder and returns their names.
+Result<std::vector<std::string>> write_stubs(Machine machine, const TempDir& folder) {
+  const MachineRuntime runtime = runtime_of(machine);
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] :
+       {std::pair{"libc.so.6", runtime.libc}, std::pair{"libm.so.6", runtime.libm}}) {
+    if (bytes.empty()) continue;
+    HONE_RETURN_IF_ERROR(write_file(folder.file(name), bytes));
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 // Links the inputs in the folder to the file `output` there.
-Status link_shared(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
-                   const std::vector<std::string>& inputs, const std::string& output) {
+Status link_shared(const ArtifactSpec& spec, Machine machine, const std::string& linker,
+                   const TempDir& folder, const std::vector<std::string>& inputs,
+                   const std::string& output) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> libraries, write_stubs(machine, folder));
   HONE_RETURN_IF_ERROR(
-      link_shared_library(linker, folder.path(), inputs, exported_names(spec), output));
+      link_shared_library(linker, folder.path(), inputs, libraries, exported_names(spec), output));
   const Status appended = append_weights(spec, folder.file(output));
   if (appended.code() != Code::kInternal) return appended;
   return error(Code::kInternal, "{} ({})", appended.message(), linker);
 }
 
-Status link_static(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
-                   const std::vector<std::string>& inputs, const std::string& output) {
+Status link_static(const ArtifactSpec& spec, Machine, const std::string& linker,
+                   const TempDir& folder, const std::vector<std::string>& inputs,
+                   const std::string& output) {
   const std::string object = folder.file("model.o");
   HONE_RETURN_IF_ERROR(link_object(linker, folder.path(), inputs, "model.o"));
   std::filesystem::remove(folder.file(inputs[0]));  // the weights are on the disk twice now
@@ -142,15 +168,15 @@ Status link_static(const ArtifactSpec& spec, const std::string& linker, const Te
 Status write_library(const ArtifactSpec& spec, const std::string& path,
                      const ArtifactOptions& options, bool is_static) {
   HONE_RETURN_IF_ERROR(check_prefix(spec.prefix));
-  HONE_RETURN_IF_ERROR(check_objects(spec));
+  HONE_ASSIGN_OR_RETURN(const Machine machine, check_objects(spec));
   HONE_ASSIGN_OR_RETURN(const std::string plan, encode_plan(spec));
-  HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker));
+  HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker, machine));
   HONE_ASSIGN_OR_RETURN(const TempDir folder, working_folder(path));
-  const ImageOptions image = {host_machine(), !is_static, options.near_weights};
+  const ImageOptions image = {machine, !is_static, options.near_weights};
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
                         write_link_inputs(spec, plan, image, folder));
   const auto link = is_static ? link_static : link_shared;
-  HONE_RETURN_IF_ERROR(link(spec, linker, folder, inputs, "library"));
+  HONE_RETURN_IF_ERROR(link(spec, machine, linker, folder, inputs, "library"));
   if (options.before_publishing)
     HONE_RETURN_IF_ERROR(options.before_publishing(folder.file("library")));
   return publish_file(folder.file("library"), path, options.sync);

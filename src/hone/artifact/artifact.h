@@ -83,7 +83,7 @@ struct ArtifactSpec {
 };
 
 struct ArtifactOptions {
-  std::string linker;  // path of a program; if empty, the first of ld, ld.lld, ld.lld-22 in PATH
+  std::string linker;  // path of a program; if empty, the first one for the machine in PATH
   // If a static library has more bytes of weights, programs place them outside the 2 GiB that
   // x86-64's code can reach.
   int64_t near_weights = int64_t{1} << 30;

@@ -53,12 +53,16 @@ TEST(artifact_error, feature_cannot_be_checked) {
   expect_refused(spec, "CPU feature warp-drive cannot be checked");
 }
 
-TEST(artifact_error, object_is_for_another_machine) {
+TEST(artifact_error, objects_are_for_two_machines_or_for_an_unknown_one) {
   ArtifactSpec spec = good_spec();
   std::string object = spec.executables[0].code.str();
   object[18] = static_cast<char>(object[18] == 62 ? 183 : 62);  // e_machine
-  spec.executables[0].code = object;
-  expect_refused(spec, "cannot be linked on");
+  spec.executables.push_back(spec.executables[0]);
+  spec.executables.back().code = object;
+  expect_refused(spec, "cannot be in one library");
+  object[18] = static_cast<char>(243);  // RISC-V
+  spec.executables.back().code = object;
+  expect_refused(spec, "machine 243");
 }
 
 TEST(artifact_error, object_is_garbage) {

@@ -238,7 +238,7 @@ TEST(artifact, maps_weights_read_only_and_code_unwritable) {
 TEST(artifact, maps_far_weights_read_only) {
   for (const char* name : {"ld", "ld.lld-22"}) {
     SCOPED_TRACE(name);
-    const Result<std::string> linker = find_linker(name);
+    const Result<std::string> linker = find_linker(name, host_machine());
     if (!linker.ok()) continue;
     const ArtifactOptions options = {.linker = *linker, .near_weights = 0};
     const Folder folder;

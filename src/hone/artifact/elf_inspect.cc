@@ -47,7 +47,11 @@ Result<Machine> object_machine(std::string_view object) {
   if (object.size() >= sizeof header) std::memcpy(&header, object.data(), sizeof header);
   if (!is_elf64(header) || header.e_type != ET_REL)
     return invalid("found {} bytes that are not an object file of 64-bit ELF", object.size());
-  return static_cast<Machine>(header.e_machine);
+  const auto machine = static_cast<Machine>(header.e_machine);
+  if (machine != Machine::kX86_64 && machine != Machine::kAArch64)
+    return invalid("found an object file for machine {} of ELF, expected x86-64 or AArch64",
+                   header.e_machine);
+  return machine;
 }
 
 Result<std::optional<std::string>> read_shared_library_note(int descriptor, const std::string& path,

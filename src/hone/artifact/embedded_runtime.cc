@@ -1,40 +1,54 @@
 #include "hone/artifact/embedded_runtime.h"
 
-// HONE_RUNTIME_ARCHIVE and HONE_RUNTIME_HEADER are paths, set by the build.
-__asm__(
-    ".pushsection .rodata\n"
-    ".balign 16\n"
-    "hone_embedded_archive:\n"
-    ".incbin \"" HONE_RUNTIME_ARCHIVE
-    "\"\n"
-    "hone_embedded_archive_end:\n"
-    "hone_embedded_header:\n"
-    ".incbin \"" HONE_RUNTIME_HEADER
-    "\"\n"
-    "hone_embedded_header_end:\n"
-    ".globl hone_embedded_archive, hone_embedded_archive_end\n"
-    ".globl hone_embedded_header, hone_embedded_header_end\n"
-    ".hidden hone_embedded_archive, hone_embedded_archive_end\n"
-    ".hidden hone_embedded_header, hone_embedded_header_end\n"
-    ".popsection\n");
+// The names of the files are set by the build. Those of AArch64 are not, if this is its machine or
+// there was no cross compiler for it.
+#define HONE_EMBED(name, file)                                         \
+  "hone_embedded_" name ":\n.incbin \"" file "\"\nhone_embedded_" name \
+  "_end:\n"                                                            \
+  ".globl hone_embedded_" name ", hone_embedded_" name                 \
+  "_end\n"                                                             \
+  ".hidden hone_embedded_" name ", hone_embedded_" name "_end\n"
 
-extern "C" {
-__attribute__((visibility("hidden"))) extern const char hone_embedded_archive[];
-__attribute__((visibility("hidden"))) extern const char hone_embedded_archive_end[];
-__attribute__((visibility("hidden"))) extern const char hone_embedded_header[];
-__attribute__((visibility("hidden"))) extern const char hone_embedded_header_end[];
-}
+__asm__(".pushsection .rodata\n.balign 16\n" HONE_EMBED("archive", HONE_RUNTIME_ARCHIVE)
+            HONE_EMBED("header", HONE_RUNTIME_HEADER)
+#ifdef HONE_AARCH64_ARCHIVE
+                HONE_EMBED("aarch64_archive", HONE_AARCH64_ARCHIVE)
+                    HONE_EMBED("aarch64_libc", HONE_AARCH64_LIBC)
+                        HONE_EMBED("aarch64_libm", HONE_AARCH64_LIBM)
+#endif
+                            ".popsection\n");
+
+#define HONE_EMBEDDED(name)                                                             \
+  extern "C" {                                                                          \
+  __attribute__((visibility("hidden"))) extern const char hone_embedded_##name[];       \
+  __attribute__((visibility("hidden"))) extern const char hone_embedded_##name##_end[]; \
+  }                                                                                     \
+  static std::string_view name() {                                                      \
+    return {hone_embedded_##name,                                                       \
+            static_cast<size_t>(hone_embedded_##name##_end - hone_embedded_##name)};    \
+  }
 
 namespace hone::artifact {
+namespace {
 
-std::string_view runtime_archive() {
-  return {hone_embedded_archive,
-          static_cast<size_t>(hone_embedded_archive_end - hone_embedded_archive)};
+HONE_EMBEDDED(archive)
+HONE_EMBEDDED(header)
+#ifdef HONE_AARCH64_ARCHIVE
+HONE_EMBEDDED(aarch64_archive)
+HONE_EMBEDDED(aarch64_libc)
+HONE_EMBEDDED(aarch64_libm)
+#endif
+
+}  // namespace
+
+MachineRuntime runtime_of(Machine machine) {
+  if (machine == host_machine()) return {archive(), {}, {}};
+#ifdef HONE_AARCH64_ARCHIVE
+  if (machine == Machine::kAArch64) return {aarch64_archive(), aarch64_libc(), aarch64_libm()};
+#endif
+  return {};
 }
 
-std::string_view runtime_header_text() {
-  return {hone_embedded_header,
-          static_cast<size_t>(hone_embedded_header_end - hone_embedded_header)};
-}
+std::string_view runtime_header_text() { return header(); }
 
 }  // namespace hone::artifact

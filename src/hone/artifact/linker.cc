@@ -1,6 +1,7 @@
 #include "hone/artifact/linker.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -19,9 +20,14 @@ extern "C" char** environ;  // NOLINT: POSIX's name
 namespace hone::artifact {
 namespace {
 
-constexpr const char* kLinkers[] = {"ld", "ld.lld", "ld.lld-22"};
 constexpr const char* kExportsFile = "exports.map";
 constexpr const char* kMessagesFile = "linker.txt";
+
+std::vector<const char*> linkers_of(Machine machine) {
+  if (machine == host_machine()) return {"ld", "ld.lld", "ld.lld-22"};
+  if (machine == Machine::kAArch64) return {"ld.lld-22", "ld.lld", "aarch64-linux-gnu-ld"};
+  return {"ld.lld-22", "ld.lld", "x86_64-linux-gnu-ld"};
+}
 
 bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
@@ -117,22 +123,26 @@ Status run_linker(const std::string& folder, const std::vector<std::string>& com
 
 }  // namespace
 
-Result<std::string> find_linker(const std::string& wanted) {
+Result<std::string> find_linker(const std::string& wanted, Machine machine) {
   if (!wanted.empty()) {
     const std::string path = wanted.find('/') == std::string::npos ? find_in_path(wanted) : wanted;
     if (!path.empty() && is_program(path)) return path;
     return error(Code::kNotFound, "the linker {} is not there", wanted);
   }
-  for (const char* name : kLinkers) {
+  for (const char* name : linkers_of(machine)) {
     std::string path = find_in_path(name);
     if (!path.empty()) return path;
   }
-  return error(Code::kNotFound,
-               "no linker in PATH, expected ld or ld.lld: apt-get install binutils");
+  if (machine == host_machine())
+    return error(Code::kNotFound,
+                 "no linker in PATH, expected ld or ld.lld: apt-get install binutils");
+  return error(Code::kNotFound, "no linker for {} in PATH, expected one of {}: apt-get install lld",
+               machine_name(machine), fmt::join(linkers_of(machine), ", "));
 }
 
 Status link_shared_library(const std::string& linker, const std::string& folder,
                            const std::vector<std::string>& inputs,
+                           const std::vector<std::string>& libraries,
                            const std::vector<std::string>& exports, const std::string& output) {
   HONE_RETURN_IF_ERROR(write_exports(folder + "/" + kExportsFile, exports));
   std::vector<std::string> command = {linker, "-shared", "-o", output};
@@ -144,7 +154,8 @@ Status link_shared_library(const std::string& linker, const std::string& folder,
   command.push_back(std::string("--version-script=") + kExportsFile);
   command.insert(command.end(), inputs.begin(), inputs.end());
   command.push_back("--as-needed");
-  for (const std::string& library : system_libraries()) command.push_back(library);
+  for (const std::string& library : libraries.empty() ? system_libraries() : libraries)
+    command.push_back(library);
   return run_linker(folder, command);
 }
 

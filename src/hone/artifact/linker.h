@@ -4,19 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "hone/artifact/elf_object.h"
 #include "hone/base/status.h"
 
 namespace hone::artifact {
 
-// Returns the program's path. If `wanted` is empty, it is the first of ld, ld.lld, ld.lld-22 in
-// PATH.
-[[nodiscard]] Result<std::string> find_linker(const std::string& wanted);
+// Returns the program's path. If `wanted` is empty, it is the first linker for the machine in PATH:
+// of ld, ld.lld, ld.lld-22 for that of this process, else of ld.lld-22, ld.lld and binutils' ld.
+[[nodiscard]] Result<std::string> find_linker(const std::string& wanted, Machine machine);
 
-// Links a shared library against this process's own libc and libm. The linker runs in `folder`, so
-// that no path gets into the output; `inputs` and `output` are names there. Only the symbols of
-// `exports` are visible.
+// Links a shared library against `libraries`, files in the folder; if there are none, against this
+// process's own libc and libm. The linker runs in `folder`, so that no path gets into the output;
+// `inputs` and `output` are names there. Only the symbols of `exports` are visible.
 [[nodiscard]] Status link_shared_library(const std::string& linker, const std::string& folder,
                                          const std::vector<std::string>& inputs,
+                                         const std::vector<std::string>& libraries,
                                          const std::vector<std::string>& exports,
                                          const std::string& output);
 

@@ -57,7 +57,7 @@ std::string run_command(const std::string& command) {
 class StaticLibrary : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(StaticLibrary, links_with_another_into_one_program) {
-  const Result<std::string> linker = find_linker(GetParam());
+  const Result<std::string> linker = find_linker(GetParam(), host_machine());
   if (!linker.ok()) GTEST_SKIP() << linker.status().message();
   const Folder folder;
   const float same[3] = {0, 1, 0};
@@ -72,7 +72,7 @@ TEST_P(StaticLibrary, links_with_another_into_one_program) {
   std::ofstream(folder.file("main.c")) << kProgram;
   const std::string build = "cd " + folder.path() + " && ";
   std::vector<const char*> compilers = {"cc -std=c99"};
-  if (*linker == *find_linker(""))
+  if (*linker == *find_linker("", host_machine()))
     compilers.insert(compilers.end(), {"c++ -x c++", "cc -static", "cc -no-pie"});
   for (const char* compiler : compilers) {
     SCOPED_TRACE(compiler);

@@ -35,7 +35,7 @@ std::vector<float> run(const std::string& path, const std::vector<float>& x) {
 TEST(weights_segment, every_linker_leaves_room) {
   for (const char* name : {"ld", "ld.gold", "ld.lld", "ld.lld-22"}) {
     SCOPED_TRACE(name);
-    const Result<std::string> linker = find_linker(name);
+    const Result<std::string> linker = find_linker(name, host_machine());
     if (!linker.ok()) continue;
     const Folder folder;
     const std::string path = folder.file("a.so");

@@ -28,6 +28,10 @@ const std::vector<Description>& descriptions() {
        {"+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl", "-prefer-256-bit"},
        4},
       {"aarch64-neon", "aarch64-linux-gnu", "neoverse-n1", {"+neon"}, 4},
+      {"neoverse-n1", "aarch64-linux-gnu", "neoverse-n1", {"+neon"}, 16},
+      {"neoverse-v1", "aarch64-linux-gnu", "neoverse-v1", {"+neon"}, 16},
+      {"cortex-a72", "aarch64-linux-gnu", "cortex-a72", {"+neon"}, 4},
+      {"cortex-a53", "aarch64-linux-gnu", "cortex-a53", {"+neon"}, 4},
   };
   return all;
 }
@@ -42,7 +46,7 @@ void fill_numbers(Cpu& t, const MachineNumbers& m) {
   t.loads_per_cycle = m.loads_per_cycle;
   t.memory_bytes_per_cycle = m.memory_bytes_per_cycle;
   t.caches.clear();
-  for (int level = 1; level <= 3; ++level) {
+  for (int level = 1; level <= 3 && m.cache_bytes[level - 1] > 0; ++level) {
     t.caches.push_back({level, m.cache_bytes[level - 1], 64, level == 3 ? m.l3_shared_by : 1,
                         m.cache_bytes_per_cycle[level - 1]});
   }

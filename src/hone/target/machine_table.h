@@ -20,7 +20,7 @@ struct MachineNumbers {
   double cache_bytes_per_cycle[3];  // read bandwidth of one core from L1, L2, L3
   double memory_bytes_per_cycle;
   // Sizes of a typical part, for named descriptions and for machines that do not report theirs.
-  int64_t cache_bytes[3];
+  int64_t cache_bytes[3];  // 0: there is no cache of this level
   int l3_shared_by;
 };
 

@@ -1,0 +1,35 @@
+# The runtime of another machine than this one, made by Debian's cross compiler: what hone_artifact carries to
+# link libraries for it. Sets RESULT to the archive and the stubs of libc and libm, or to nothing without a compiler.
+function(hone_cross_runtime RESULT MACHINE)
+  string(TOUPPER "HONE_${MACHINE}_CXX" compiler)
+  find_program(${compiler} ${MACHINE}-linux-gnu-g++)
+  if(NOT ${compiler})
+    message(STATUS "no ${MACHINE}-linux-gnu-g++: libraries for ${MACHINE} cannot be linked")
+    set(${RESULT} "" PARENT_SCOPE)
+    return()
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${MACHINE}")
+  file(MAKE_DIRECTORY "${folder}")
+  set(flags -std=c++20 -O2 -g0 -fPIC -ffunction-sections -DNDEBUG -I "${PROJECT_SOURCE_DIR}/src" ${HONE_RUNTIME_FLAGS})
+  if(MACHINE STREQUAL "aarch64")
+    list(APPEND flags -mno-outline-atomics)
+  endif()
+  set(objects "")
+  foreach(source ${HONE_RUNTIME_SOURCES})
+    string(REPLACE "/" "_" object "${source}")
+    set(object "${folder}/${object}.o")
+    add_custom_command(OUTPUT "${object}"
+      COMMAND ${${compiler}} ${flags} -MD -MF "${object}.d" -c "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${object}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${object}.d" VERBATIM)
+    list(APPEND objects "${object}")
+  endforeach()
+  set(archive "${folder}/libhone_runtime_embedded.a")
+  string(REGEX REPLACE "g\\+\\+$" "" prefix "${${compiler}}")
+  add_custom_command(OUTPUT "${archive}" COMMAND ${CMAKE_COMMAND} -E rm -f "${archive}"
+    COMMAND ${prefix}ar rcs "${archive}" ${objects} DEPENDS ${objects} VERBATIM)
+  set(stubs "${folder}/libc.so.6" "${folder}/libm.so.6")
+  add_custom_command(OUTPUT ${stubs}
+    COMMAND "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" "${prefix}" "${folder}"
+    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" VERBATIM)
+  set(${RESULT} "${archive}" ${stubs} PARENT_SCOPE)
+endfunction()
