@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,21 +20,10 @@
 
 namespace hone::backend::gpu::testing {
 
-// Returns the text of a program with another type in place of f16.
-inline std::string with_type(std::string text, const std::string& type) {
-  for (size_t at = text.find("f16"); at != std::string::npos; at = text.find("f16", at + 4))
-    text.replace(at, 3, type);
-  return text;
-}
-
-// Runs programs on PoCL's device.
-class OpenClTest : public ::testing::Test {
+// Programs whose results are compared with the interpreter's.
+class RunTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string why;
-    device_ = runtime::testing::open_pocl(why);
-    ASSERT_NE(device_, nullptr) << why;
-  }
+  explicit RunTest(Dialect dialect) : dialect_(dialect) {}
   void add(const ir::Program& program, uint64_t seed, double tolerance) {
     const Status verified = ir::verify(program);
     ASSERT_TRUE(verified.ok()) << verified.message();
@@ -44,24 +34,28 @@ class OpenClTest : public ::testing::Test {
     programs_.push_back({program, seed, tolerance, *kernels});
   }
   [[nodiscard]] size_t size() const { return programs_.size(); }
+  [[nodiscard]] std::string text() const { return printer_.text(); }
   void expect_right() {
-    KernelRunner runner(*device_);
-    const std::string source = printer_.text();
-    const Status built = runner.load(runtime::testing::opencl_source(source));
-    ASSERT_TRUE(built.ok()) << built.message() << "\n" << source;
-    for (const Made& made : programs_) ASSERT_NO_FATAL_FAILURE(expect_right(made, runner));
+    const Status built = load(printer_.text());
+    ASSERT_TRUE(built.ok()) << built.message() << "\n" << printer_.text();
+    for (const Made& made : programs_) ASSERT_NO_FATAL_FAILURE(expect_right(made));
     programs_.clear();
-    printer_ = SourcePrinter(Dialect::kOpenCl);
+    printer_ = SourcePrinter(dialect_);
   }
-
- private:
   struct Made {
     ir::Program program;
     uint64_t seed;
     double tolerance;
     std::vector<Kernel> kernels;
   };
-  static void expect_right(const Made& made, KernelRunner& runner) {
+  // Compiles the text of all programs.
+  virtual Status load(const std::string& text) = 0;
+  // Runs the kernels of a program on its arguments.
+  virtual Status run(const Made& made, std::vector<Tensor>& args) = 0;
+  [[nodiscard]] const std::vector<Made>& programs() const { return programs_; }
+
+ private:
+  void expect_right(const Made& made) {
     std::vector<Tensor> expected = ir::random_arguments(made.program, made.seed);
     // Copies of a tensor would share its memory.
     std::vector<Tensor> found = ir::random_arguments(made.program, made.seed);
@@ -76,16 +70,39 @@ class OpenClTest : public ::testing::Test {
         backend::testing::fill_with_garbage(found[i]);
       }
     }
-    const Status status = runner.run(made.kernels, found);
-    ASSERT_TRUE(status.ok()) << status.message() << ir::print(made.program);
+    const Status status = run(made, found);
+    ASSERT_TRUE(status.ok()) << status.message() << "\n"
+                             << ir::print(made.program) << print_c(made.program, dialect_)->text;
     ASSERT_EQ(backend::testing::difference(made.program, expected, found, made.tolerance), "")
         << "seed " << made.seed << "\n"
-        << ir::print(made.program) << print_c(made.program, Dialect::kOpenCl)->text;
+        << ir::print(made.program) << print_c(made.program, dialect_)->text;
   }
 
-  runtime::testing::DevicePtr device_;
-  SourcePrinter printer_ = SourcePrinter(Dialect::kOpenCl);
+  Dialect dialect_;
+  SourcePrinter printer_ = SourcePrinter(dialect_);
   std::vector<Made> programs_;
+};
+
+// Runs programs on PoCL's device.
+class OpenClTest : public RunTest {
+ protected:
+  OpenClTest() : RunTest(Dialect::kOpenCl) {}
+  void SetUp() override {
+    std::string why;
+    device_ = runtime::testing::open_pocl(why);
+    ASSERT_NE(device_, nullptr) << why;
+  }
+  Status load(const std::string& text) override {
+    runner_.emplace(*device_);
+    return runner_->load(runtime::testing::opencl_source(text));
+  }
+  Status run(const Made& made, std::vector<Tensor>& args) override {
+    return runner_->run(made.kernels, args);
+  }
+
+ private:
+  runtime::testing::DevicePtr device_;
+  std::optional<KernelRunner> runner_;
 };
 
 // Compiles programs by NVRTC, if it is there.

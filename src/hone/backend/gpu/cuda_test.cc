@@ -44,16 +44,7 @@ TEST_F(Cuda, random_programs_are_compiled) {
   expect_compiled();
 }
 
-// Returns a kernel that is written by hand (ir/passes/gpu/sketches), with its barriers. Elements of
-// half precision become those of another type.
-ir::Program sketch(const std::string& name, const std::string& type = "f16") {
-  Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
-  EXPECT_TRUE(text.ok()) << text.status().message();
-  const Result<ir::Program> made =
-      ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(testing::with_type(*text, type)));
-  EXPECT_TRUE(made.ok()) << made.status().message();
-  return *made;
-}
+using testing::sketch;
 
 TEST_F(Cuda, asynchronous_stores_become_asynchronous_copies) {
   add(sketch("simt_product"));

@@ -1,5 +1,5 @@
-// backend/gpu/golden_programs_testing.h - the programs in goldens of passes, which tests of back
-// ends compile.
+// backend/gpu/golden_programs_testing.h - the programs in goldens of passes, and kernels that are
+// written by hand, which tests of back ends compile.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,8 @@
 
 #include "hone/base/file.h"
 #include "hone/ir/parser.h"
+#include "hone/ir/pass_testing.h"
+#include "hone/ir/passes/pipeline.h"
 
 namespace hone::backend::gpu::testing {
 
@@ -54,6 +56,24 @@ inline std::vector<GoldenProgram> golden_programs() {
     }
   }
   return programs;
+}
+
+// Returns the text of a program with another type in place of f16.
+inline std::string with_type(std::string text, const std::string& type) {
+  for (size_t at = text.find("f16"); at != std::string::npos; at = text.find("f16", at + 4))
+    text.replace(at, 3, type);
+  return text;
+}
+
+// Returns a kernel that is written by hand (ir/passes/gpu/sketches), with its barriers. Elements of
+// half precision become those of another type.
+inline ir::Program sketch(const std::string& name, const std::string& type = "f16") {
+  const Result<std::string> text = read_file(HONE_SKETCHES "/" + name + ".txt");
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  const Result<ir::Program> made =
+      ir::run_pipeline(ir::gpu_pipeline(), ir::testing::parsed(with_type(*text, type)));
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return *made;
 }
 
 }  // namespace hone::backend::gpu::testing

@@ -93,7 +93,8 @@ void MatrixPrinter::depth_step(const StmtNode& s, const Expr& k) {
 
   const Box& right = s.boxes[2];
   const bool pair =
-      columns % 2 == 0 && !aligned_address(right, k * matrix_depth(type), ir::constant(0)).empty();
+      columns % 2 == 0 &&
+      !aligned_address(right, k * matrix_depth(type), ir::constant(0), ir::kWarpThreads).empty();
   const Count n = open_loop("n", pair ? columns / 2 : columns);
   const std::string b = context_.names.declare(b_var.get(), "b");
   out_.line(fmt::format("uint {}[{}];", b, pair ? 4 : 2));
@@ -120,7 +121,8 @@ std::string MatrixPrinter::element(const Box& box, const Expr& row, const Expr& 
   return exprs_.element(box.buffer, indices);
 }
 
-std::string MatrixPrinter::aligned_address(const Box& box, const Expr& row, const Expr& column) {
+std::string MatrixPrinter::aligned_address(const Box& box, const Expr& row, const Expr& column,
+                                           int addresses) {
   constexpr int64_t kElements = 8;  // of 16 bits, which ldmatrix loads from an address
   const MatrixBox m = *ir::matrix_of(box);
   const bool by_column = box.transposed;
@@ -128,7 +130,8 @@ std::string MatrixPrinter::aligned_address(const Box& box, const Expr& row, cons
   if (box.buffer->scope != ir::Scope::kShared || dtype_bytes(box.buffer->dtype) != 2 ||
       next + 1 != box.buffer->shape.size())
     return "";
-  const MatrixPlace at = address_place(by_column, lane_);
+  const Expr lane = addresses < ir::kWarpThreads ? ir::floormod(lane_, addresses) : lane_;
+  const MatrixPlace at = address_place(by_column, lane);
   const std::vector<Expr> indices = place(box, row + at.row, column + at.column);
   const ir::Linear flat = ir::linearize(memory_.flat_index(*box.buffer, indices));
   if (flat.constant % kElements != 0) return "";
@@ -161,7 +164,8 @@ void MatrixPrinter::load_a(const Box& box, const std::string& to, const Expr& m,
     });
   }
   const Expr row = m * kMatrixRows, column = k * depth;
-  if (const std::string address = aligned_address(box, row, column); !address.empty()) {
+  if (const std::string address = aligned_address(box, row, column, ir::kWarpThreads);
+      !address.empty()) {
     const std::string_view name =
         context_.functions.use(box.transposed ? "load_matrix_4_transposed" : "load_matrix_4");
     return out_.line(fmt::format("{}({}, {});", name, to, address));
@@ -177,7 +181,8 @@ void MatrixPrinter::load_b(const StmtNode& s, const std::string& to, const Expr&
   const Box& box = s.boxes[2];
   const DType type = box.buffer->dtype;
   const Expr row = k * matrix_depth(type), column = n * kMatrixColumns;
-  if (const std::string address = aligned_address(box, row, column); !address.empty()) {
+  const int addresses = pair ? ir::kWarpThreads : ir::kWarpThreads / 2;
+  if (const std::string address = aligned_address(box, row, column, addresses); !address.empty()) {
     const std::string name =
         fmt::format("load_matrix_{}{}", pair ? 4 : 2, box.transposed ? "" : "_transposed");
     return out_.line(fmt::format("{}({}, {});", context_.functions.use(name), to, address));

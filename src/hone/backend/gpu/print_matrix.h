@@ -36,8 +36,10 @@ class MatrixPrinter {
   void load_b(const ir::StmtNode& s, const std::string& to, const ir::Expr& k, const ir::Expr& n,
               bool pair);
   void load_elements(const std::string& to, DType type, int registers, const auto& element);
-  // Returns the text of the address if ldmatrix can load a tile from it, else nothing.
-  std::string aligned_address(const ir::Box& box, const ir::Expr& row, const ir::Expr& column);
+  // Returns the text of the address if ldmatrix can load a tile from it, else nothing. The first
+  // `addresses` lanes give one that is used; others repeat theirs, so that none is out of bounds.
+  std::string aligned_address(const ir::Box& box, const ir::Expr& row, const ir::Expr& column,
+                              int addresses);
   std::string element(const ir::Box& box, const ir::Expr& row, const ir::Expr& column);
 
   PrintContext& context_;
