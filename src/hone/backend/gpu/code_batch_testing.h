@@ -20,6 +20,11 @@
 
 namespace hone::backend::gpu::testing {
 
+inline bool has_matrices(const ir::Phase& phase) {
+  return ir::any_stmt(*phase.body,
+                      [](const ir::StmtNode& s) { return s.kind == ir::StmtKind::kMatrix; });
+}
+
 // Programs whose results are compared with the interpreter's.
 class RunTest : public ::testing::Test {
  protected:
@@ -34,7 +39,7 @@ class RunTest : public ::testing::Test {
     programs_.push_back({program, seed, tolerance, *kernels});
   }
   [[nodiscard]] size_t size() const { return programs_.size(); }
-  [[nodiscard]] std::string text() const { return printer_.text(); }
+  [[nodiscard]] Dialect dialect() const { return dialect_; }
   void expect_right() {
     const Status built = load(printer_.text());
     ASSERT_TRUE(built.ok()) << built.message() << "\n" << printer_.text();
@@ -123,10 +128,7 @@ class CudaTest : public ::testing::Test {
     ++added_;
     kernels_ += kernels->size();
     for (const Kernel& kernel : *kernels) {
-      const bool matrices =
-          ir::any_stmt(*program.phases[kernel.phase].body,
-                       [](const ir::StmtNode& s) { return s.kind == ir::StmtKind::kMatrix; });
-      if (matrices) with_matrices_.push_back(kernel.symbol);
+      if (has_matrices(program.phases[kernel.phase])) with_matrices_.push_back(kernel.symbol);
     }
   }
   // Returns what was made for the last architecture.

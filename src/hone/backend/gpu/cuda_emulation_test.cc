@@ -204,6 +204,74 @@ TEST(cuda_emulation, copies_arrive_at_once_or_as_late_as_they_may) {
   }
 }
 
+// ---- faults in printed code ----
+
+struct Fault {
+  const char* program;
+  const char* from;  // the first occurrence is replaced
+  const char* to;
+};
+constexpr Fault kFaults[] = {
+    {"matrix_product", "", ""},  // none
+    {"matrix_product", "__syncthreads();", ""},
+    {"matrix_product", "wait_copies<1>();\n    __syncthreads();", "wait_copies<1>();"},
+    {"matrix_product", "wait_copies<1>", "wait_copies<2>"},
+    {"matrix_product", "commit_copies();\n  for", "for"},
+    {"matrix_product", "load_matrix_4_transposed(", "load_matrix_4("},
+    {"matrix_product", "m * 16 + lane % 16", "m * 16 + lane % 8"},
+    {"matrix_product", "lane / 16 * 8", "lane / 16 * 4"},
+    {"matrix_product", "lane / 16 * 8", "lane / 8 % 2 * 8"},
+    {"matrix_product", "b_1[0], b_1[1]", "b_1[1], b_1[0]"},
+    {"matrix_product", "b[k % 2]", "b[(k + 1) % 2]"},
+    {"matrix_product", "lane % 4 * 2", "lane % 2 * 2"},
+    {"flash_attention", "", ""},
+    {"flash_attention", "__syncthreads();", ""},
+    {"flash_attention", "quad_max(", "("},
+    {"flash_attention", "quad_sum(", "("},
+    {"flash_attention", "a[1] = two_halves(p[1][0]", "a[1] = two_halves(p[0][0]"},
+    {"flash_attention", "load_matrix_2_transposed(", "load_matrix_2("},
+};
+
+// Returns the text with a fault in it.
+std::string with_fault(std::string text, const Fault& fault) {
+  const size_t at = text.find(fault.from);
+  EXPECT_NE(at, std::string::npos) << fault.from << "\n" << text;
+  if (at != std::string::npos) text.replace(at, std::string_view(fault.from).size(), fault.to);
+  return text;
+}
+
+// A wrong lane, register, stage or wait in the text of a kernel does not stay unseen.
+TEST(cuda_emulation, finds_faults_in_printed_code) {
+  std::string text;
+  std::vector<std::string> symbols;
+  for (const Fault& fault : kFaults) {
+    const std::string symbol = fmt::format("fault{}", symbols.size());
+    const Result<Source> source =
+        print_c(testing::sketch(fault.program), Dialect::kCuda, {.symbol_prefix = symbol});
+    ASSERT_TRUE(source.ok()) << source.status().message();
+    const size_t kernel = source->text.find("extern \"C\" __global__");
+    text += fmt::format("namespace {} {{\n{}{}}}\nusing {}::{}_0;\n", symbol,
+                        source->text.substr(0, kernel),
+                        with_fault(source->text.substr(kernel), fault), symbol, symbol);
+    symbols.push_back(symbol + "_0");
+  }
+  const Result<testing::CudaEmulation> emulation = testing::CudaEmulation::compile(text, symbols);
+  ASSERT_TRUE(emulation.ok()) << emulation.status().message();
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const Fault& fault = kFaults[i];
+    SCOPED_TRACE(fmt::format("{}: {} becomes {}", fault.program, fault.from, fault.to));
+    const ir::Program program = testing::sketch(fault.program);
+    const Kernel kernel = {.symbol = symbols[i], .tiles = 2, .threads = 64};
+    std::vector<Tensor> expected = ir::random_arguments(program, 1);
+    std::vector<Tensor> found = ir::random_arguments(program, 1);
+    ASSERT_TRUE(ir::run(program, expected).ok());
+    const Status ran = emulation->run(program, kernel, found, {});
+    const std::string wrong =
+        ran.ok() ? backend::testing::difference(program, expected, found, 2e-3) : ran.message();
+    EXPECT_EQ(wrong.empty(), std::string_view(fault.from).empty()) << wrong;
+  }
+}
+
 using EmulatedCuda = testing::EmulatedCudaTest;
 
 // Products by matrix instructions, attention with a running softmax, tiles that are copied

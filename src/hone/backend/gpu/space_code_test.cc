@@ -10,51 +10,13 @@ namespace {
 
 using namespace compute::testing;
 
-// A GPU of few SMs, so that small tasks have blocks of many threads.
-target::Target small_gpu() {
-  target::Gpu gpu;
-  gpu.sms = 2;
-  return {.name = "small", .part = gpu};
-}
-
-// Calls f with the programs of the default points of all sketches and of some random points.
-void for_points(const compute::Dag& dag, int samples, uint64_t seed,
-                const std::function<void(const ir::Program&)>& f,
-                const target::Target& target = small_gpu()) {
-  SCOPED_TRACE(compute::describe(dag));
-  const Result<space::Space> space = space::Space::create(dag, target);
-  ASSERT_TRUE(space.ok()) << space.status().message();
-  testing::for_points(*space, space->default_points(), samples, seed, f);
-}
-
-std::vector<compute::Dag> tasks(int64_t n) {
-  ConvShape strided;
-  strided.h = n + 2, strided.w = 5, strided.ic = 5, strided.oc = 17, strided.stride = 2;
-  ConvShape residual;
-  residual.h = n + 1, residual.w = 7, residual.ic = 3, residual.oc = 8, residual.residual = true;
-  return {gemm(n, 34 - n % 32, 5),
-          gemm(33, n, 13),
-          conv2d(strided),
-          conv2d(residual),
-          depthwise(n + 2, n, 8, 1 + n % 2),
-          grouped_conv2d(n, 5, 3, 2, 4, 1),
-          softmax(3, n, 1),
-          arg_max(5, n, 3),
-          running_sum(7, n),
-          sum_of_two(n, 12),
-          max_pool(n + 2, n + 4, 4),
-          global_pool(n, n + 2, 6),
-          transpose(n, 5, 8, 1),
-          transpose(16, n, 9, 0),
-          normalized_rows(3, 4 * n),
-          gemm(3, n, 64),
-          attention(2, 7, n, 8)};
-}
+using testing::for_points;
+using testing::tasks_of_every_rule;
 
 class SpaceOnOpenCl : public testing::OpenClTest {
  protected:
   void expect_points(int64_t n, int samples) {
-    for (const compute::Dag& dag : tasks(n))
+    for (const compute::Dag& dag : tasks_of_every_rule(n))
       for_points(dag, samples, static_cast<uint64_t>(n),
                  [&](const ir::Program& program) { add(program, 1, 1e-4); });
     EXPECT_GT(size(), 17);
@@ -68,7 +30,7 @@ TEST_F(SpaceOnOpenCl, odd_extents_33) { expect_points(33, 1); }
 
 using SpaceOnCuda = testing::CudaTest;
 TEST_F(SpaceOnCuda, points_of_every_rule_are_compiled) {
-  for (const compute::Dag& dag : tasks(31))
+  for (const compute::Dag& dag : tasks_of_every_rule(31))
     for_points(dag, 1, 31, [&](const ir::Program& program) { add(program); });
   expect_compiled();
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/backend/gpu/code_batch_testing.h"
+#include "hone/backend/gpu/emulated_run_testing.h"
 #include "hone/backend/gpu/golden_programs_testing.h"
 #include "hone/backend/operator_programs_testing.h"
 #include "hone/backend/results_testing.h"
@@ -10,16 +11,18 @@
 #include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 
-// Programs as OpenCL C on PoCL's device, compared with the interpreter.
+// Programs as OpenCL C on PoCL's device and as CUDA C that this machine runs, compared with the
+// interpreter.
 
 namespace hone::backend::gpu {
 namespace {
 
 using backend::testing::OperatorProgram;
 
-class OpenCl : public testing::OpenClTest {
+template <typename Runner>
+class PrintedCode : public Runner {
  protected:
-  using testing::OpenClTest::add;
+  using Runner::add;
   void add(const OperatorProgram& p) { add(p.program, p.seed, p.tolerance); }
   void add(const std::string& text, double tolerance = 1e-5) {
     const auto program = ir::parse_program(text);
@@ -28,65 +31,76 @@ class OpenCl : public testing::OpenClTest {
   }
 };
 
-TEST_F(OpenCl, operators_of_every_type) {
+struct RunnerName {
+  template <typename Runner>
+  static std::string GetName(int) {  // NOLINT: the name that GoogleTest calls
+    return std::is_same_v<Runner, testing::OpenClTest> ? "OpenCl" : "Emulation";
+  }
+};
+using Runners = ::testing::Types<testing::OpenClTest, testing::EmulatedCudaTest>;
+TYPED_TEST_SUITE(PrintedCode, Runners, RunnerName);
+
+TYPED_TEST(PrintedCode, operators_of_every_type) {
   for (const OperatorProgram& p : backend::testing::operator_programs(5, ir::ForKind::kSerial))
-    add(p);
-  expect_right();
+    this->add(p);
+  this->expect_right();
 }
 
-TEST_F(OpenCl, casts_between_all_types) {
+TYPED_TEST(PrintedCode, casts_between_all_types) {
   for (const OperatorProgram& p : backend::testing::cast_programs(8, ir::ForKind::kVectorized))
-    add(p);
-  expect_right();
+    this->add(p);
+  this->expect_right();
 }
 
-TEST_F(OpenCl, bits_as_another_type_and_signs_of_zeros) {
+TYPED_TEST(PrintedCode, bits_as_another_type_and_signs_of_zeros) {
   for (const OperatorProgram& p : backend::testing::bit_programs(6, ir::ForKind::kVectorized))
-    add(p);
-  add(backend::testing::signs_of_zeros(5, ir::ForKind::kSerial));
-  expect_right();
+    this->add(p);
+  this->add(backend::testing::signs_of_zeros(5, ir::ForKind::kSerial));
+  this->expect_right();
 }
 
-TEST_F(OpenCl, random_programs) {
+TYPED_TEST(PrintedCode, random_programs) {
   int compared = 0;
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     const ir::Program program = ir::random_program(seed);
     if (!backend::testing::is_defined(program, seed)) continue;
-    add(program, seed, 1e-4);
+    this->add(program, seed, 1e-4);
     ++compared;
   }
   EXPECT_GT(compared, 60);
-  expect_right();
+  this->expect_right();
 }
 
 // Blocks of threads with barriers where the pass puts them.
-TEST_F(OpenCl, random_programs_of_gpus) {
+TYPED_TEST(PrintedCode, random_programs_of_gpus) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     const Result<ir::Program> program =
         ir::run_pipeline(ir::gpu_pipeline(), ir::random_gpu_program(seed));
     ASSERT_TRUE(program.ok()) << program.status().message();
-    if (backend::testing::is_defined(*program, seed)) add(*program, seed, 1e-4);
+    if (backend::testing::is_defined(*program, seed)) this->add(*program, seed, 1e-4);
   }
-  EXPECT_GT(size(), 20);
-  expect_right();
+  EXPECT_GT(this->size(), 20);
+  this->expect_right();
 }
 
 // What insert_barriers makes: threads that need each other's results.
-TEST_F(OpenCl, goldens_with_barriers) {
+TYPED_TEST(PrintedCode, goldens_with_barriers) {
   for (const testing::GoldenProgram& golden : testing::golden_programs()) {
     if (!golden.barriers) continue;
     SCOPED_TRACE(golden.origin);
-    const Result<Source> source = print_c(golden.program, Dialect::kOpenCl);
+    const Result<Source> source = print_c(golden.program, this->dialect());
     if (!source.ok() && source.status().code() == Code::kUnsupported) continue;
-    add(golden.program, 1, 1e-5);
+    const std::vector<ir::Phase>& phases = golden.program.phases;
+    const bool tf32 = std::any_of(phases.begin(), phases.end(), testing::has_matrices);
+    this->add(golden.program, 1, tf32 ? 2e-3 : 1e-5);
   }
-  EXPECT_GT(size(), 5);
-  expect_right();
+  EXPECT_GT(this->size(), 5);
+  this->expect_right();
 }
 
 // A product by tiles: shared copies of both operands, a tile of registers of each thread.
-TEST_F(OpenCl, a_product_of_matrices_by_tiles) {
-  add(R"(program gemm {
+TYPED_TEST(PrintedCode, a_product_of_matrices_by_tiles) {
+  this->add(R"(program gemm {
   input A: f32[64, 48]
   input B: f32[48, 64]
   output C: f32[64, 64]
@@ -129,12 +143,12 @@ TEST_F(OpenCl, a_product_of_matrices_by_tiles) {
   }
 }
 )");
-  expect_right();
+  this->expect_right();
 }
 
 // Nests of several sizes in one block, guards between the loops over threads, sums by halves.
-TEST_F(OpenCl, loops_over_threads_of_several_sizes) {
-  add(R"(program rows {
+TYPED_TEST(PrintedCode, loops_over_threads_of_several_sizes) {
+  this->add(R"(program rows {
   input X: f32[7, 100]
   output Y: f32[7, 100]
   output N: i64[7]
@@ -187,13 +201,13 @@ TEST_F(OpenCl, loops_over_threads_of_several_sizes) {
   }
 }
 )");
-  expect_right();
+  this->expect_right();
 }
 
 // Vectors of all widths, padded loads under one test, copies of small elements, odd places that
 // stay scalar.
-TEST_F(OpenCl, loops_on_lanes) {
-  add(R"(program lanes {
+TYPED_TEST(PrintedCode, loops_on_lanes) {
+  this->add(R"(program lanes {
   input X: f32[8, 64]
   input H: f16[8, 64]
   input I: u8[8, 64]
@@ -226,13 +240,13 @@ TEST_F(OpenCl, loops_on_lanes) {
   }
 }
 )",
-      1e-3);
-  expect_right();
+            1e-3);
+  this->expect_right();
 }
 
 // Vectors of eight, four and two 16-bit floats: sums in float, copies under a test, values that are
 // widened and rounded back, other types beside them, doubles that are rounded once.
-TEST_F(OpenCl, lanes_of_half_precision) {
+TYPED_TEST(PrintedCode, lanes_of_half_precision) {
   const std::string text = R"(program halves {
   input X: f16[8, 64]
   input Z: f16[8, 64]
@@ -266,14 +280,14 @@ TEST_F(OpenCl, lanes_of_half_precision) {
   }
 }
 )";
-  add(text, 0);
-  add(testing::with_type(text, "bf16"), 0);
-  expect_right();
+  this->add(text, 0);
+  this->add(testing::with_type(text, "bf16"), 0);
+  this->expect_right();
 }
 
 // Equal loads under several tests: a vector is read if any of them holds.
-TEST_F(OpenCl, loads_of_lanes_under_several_tests) {
-  add(R"(program tests {
+TYPED_TEST(PrintedCode, loads_of_lanes_under_several_tests) {
+  this->add(R"(program tests {
   input X: f32[16]
   input Z: f32[16]
   output A: f32[16]
@@ -301,12 +315,12 @@ TEST_F(OpenCl, loads_of_lanes_under_several_tests) {
   }
 }
 )");
-  expect_right();
+  this->expect_right();
 }
 
 // Allocations of one name in one loop, of which one is the last of shared memory.
-TEST_F(OpenCl, arrays_of_one_name_follow_each_other) {
-  add(R"(program arrays {
+TYPED_TEST(PrintedCode, arrays_of_one_name_follow_each_other) {
+  this->add(R"(program arrays {
   input X: f32[16]
   output Y: f32[16]
   phase {
@@ -330,12 +344,12 @@ TEST_F(OpenCl, arrays_of_one_name_follow_each_other) {
   }
 }
 )");
-  expect_right();
+  this->expect_right();
 }
 
 // A running sum, a filter, bounds that data decide, values known to the compiler.
-TEST_F(OpenCl, loops_that_are_run_in_order) {
-  add(R"(program in_order {
+TYPED_TEST(PrintedCode, loops_that_are_run_in_order) {
+  this->add(R"(program in_order {
   input X: f32[3, 40]
   input L: i64[3]
   constant W: f32[3, 3] = {1.0, 0.0, -1.0, 0.5, 2.0, 0.0, -1.0, 1.0, 4.0}
@@ -364,7 +378,7 @@ TEST_F(OpenCl, loops_that_are_run_in_order) {
   }
 }
 )");
-  expect_right();
+  this->expect_right();
 }
 
 }  // namespace
