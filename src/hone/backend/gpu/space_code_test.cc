@@ -1,6 +1,6 @@
 #include "hone/backend/gpu/code_batch_testing.h"
 #include "hone/backend/gpu/space_points_testing.h"
-#include "hone/compute/dag_testing.h"
+#include "hone/compute/window_testing.h"
 
 // Points of the spaces of GPUs, on extents that leave tails of every kind, as OpenCL C on PoCL's
 // device and as code of CUDA.
@@ -81,6 +81,39 @@ TEST_F(SpaceOnCuda, tiles_stay_in_registers_while_copies_work_ahead) {
     }
     EXPECT_GT(share, 0.7);
     EXPECT_GT(copies, 0);
+  }
+}
+
+// A thread has its tile of results in registers, and loads what their windows have in common once:
+// there would be two loads for each multiply-add otherwise.
+TEST_F(SpaceOnCuda, windows_are_loaded_once_into_registers) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  std::vector<WindowShape> shapes = {
+      {.results = {112, 112}, .channels = 32, .channels_last = true},
+      {.results = {56, 56}, .batch = 8, .channels = 96, .stride = 2, .channels_last = true},
+      {.results = {28, 28}, .channels = 240, .kernel = 5, .channels_last = true},
+      {.results = {56, 56}, .batch = 8, .channels = 144},
+      {.results = {14, 14}, .channels = 480, .kernel = 5},
+      {.results = {7, 7}, .channels = 960}};
+  for (const WindowShape& shape : shapes)
+    for_points(
+        windows(shape), 0, 1, [&](const ir::Program& program) { add(program); }, h100);
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Cubin cubin = expect_compiled({arch});
+    EXPECT_GE(cubin.kernels.size(), 3 * shapes.size());
+    int tiles = 0;
+    for (const KernelNote& kernel : cubin.kernels) {
+      EXPECT_EQ(kernel.spill_bytes, 0) << kernel.symbol;
+      EXPECT_EQ(kernel.stack_bytes, 0) << kernel.symbol;
+      const Result<CubinInstructions> found = count_instructions(cubin.data, kernel.symbol);
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      EXPECT_EQ(found->local, 0) << kernel.symbol;
+      const bool is_tile = kernel.shared_bytes == 0 && found->fma > 60;
+      if (!is_tile) continue;
+      ++tiles;
+      EXPECT_LT(found->global_load, found->fma) << kernel.symbol;
+    }
+    EXPECT_GE(tiles, 4);
   }
 }
 

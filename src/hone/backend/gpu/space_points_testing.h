@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "hone/compute/dag_testing.h"
+#include "hone/compute/window_testing.h"
 #include "hone/ir/passes/pipeline.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
@@ -61,6 +61,9 @@ inline std::vector<compute::Dag> tasks_of_every_rule(int64_t n) {
           conv2d(strided),
           conv2d(residual),
           depthwise(n + 2, n, 8, 1 + n % 2),
+          windows({.results = {n, 6}, .channels = 3, .stride = 2, .residual = true}),
+          windows({.results = {3, n}, .channels = 8, .dilation = 2, .channels_last = true}),
+          windows({.results = {2, n, 3}, .is_max = true, .guarded = true}),
           grouped_conv2d(n, 5, 3, 2, 4, 1),
           softmax(3, n, 1),
           arg_max(5, n, 3),

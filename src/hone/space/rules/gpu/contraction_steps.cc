@@ -3,6 +3,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/space/rules/gpu/contraction.h"
+#include "hone/space/rules/gpu/copies.h"
 
 namespace hone::space {
 
@@ -10,7 +11,6 @@ using schedule::Steps;
 
 namespace {
 
-constexpr int64_t kMostCopies = 16;    // copies of a thread in straight-line code
 constexpr int64_t kJoinThreads = 128;  // of a block that joins parts
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -205,40 +205,19 @@ std::string GpuContraction::append_sum(const ContractionNames& names, const std:
 void GpuContraction::append_copy(const OperandCopy& copy, const ContractionNames& names,
                                  const std::string& loop, const Choice& choice,
                                  Steps& steps) const {
-  steps.emplace_back(schedule::ComputeAt{copy.stage, names.reduction, loop});
-  steps.emplace_back(schedule::SetScope{copy.stage, ir::Scope::kShared});
-  std::vector<std::string> dims = copy.layout;
+  SharedCopy made{copy.stage, names.reduction, loop, copy.layout, copy.axes};
   if (copy.layout.back() != copy.axes.back())
-    dims.back() += fmt::format("+{}", kBankBytes / copy.element_bytes);
-  if (dims.size() > 1 || dims[0] != copy.layout[0])
-    steps.emplace_back(schedule::Layout{copy.stage, std::move(dims)});
-  std::vector<std::string> loops = copy.axes;
+    made.dims.back() += fmt::format("+{}", kBankBytes / copy.element_bytes);
+  made.elements = elements(copy, choice);
+  made.threads = threads(choice);
   const int64_t row = points_in_chunk(copy.axes.back(), choice);
-  int64_t vector = copy.vector;
-  while (vector > 1 && (row % vector != 0 || copy.source_row % vector != 0)) vector /= 2;
-  const std::string lane = copy.axes.back() + ".1";
-  if (vector > 1) {
-    steps.emplace_back(schedule::Split{copy.stage, copy.axes.back(), {vector}});
-    loops.back() += ".0";
-  }
-  if (loops.size() > 1) {
-    steps.emplace_back(schedule::Reorder{copy.stage, loops});
-    if (vector > 1) std::get<schedule::Reorder>(steps.back()).loops.push_back(lane);
-  }
-  const std::string fused = fuse_loops(copy.stage, loops, steps);
-  const int64_t in_block = threads(choice);
-  steps.emplace_back(schedule::Split{copy.stage, fused, {in_block}});
-  steps.emplace_back(schedule::Reorder{copy.stage, {fused + ".1", fused + ".0"}});
-  steps.emplace_back(schedule::Bind{copy.stage, fused + ".1"});
-  const bool works_ahead = choice[d_depth] > 1;
-  const bool in_registers = works_ahead && !copy.is_async;
-  if (in_registers || ceil_div(elements(copy, choice), in_block * vector) <= kMostCopies)
-    steps.emplace_back(schedule::Unroll{copy.stage, fused + ".0"});
-  if (vector > 1) steps.emplace_back(schedule::Vectorize{copy.stage, lane});
-  if (!works_ahead) return;
-  steps.emplace_back(schedule::Pipeline{
-      copy.stage, choice[d_depth],
-      in_registers ? schedule::Transport::kRegisters : schedule::Transport::kAsync});
+  made.vector = copy.vector;
+  while (made.vector > 1 && (row % made.vector != 0 || copy.source_row % made.vector != 0))
+    made.vector /= 2;
+  made.depth = choice[d_depth];
+  if (!copy.is_async) made.transport = schedule::Transport::kRegisters;
+  if (made.depth > 1 && !copy.is_async) made.most_unrolled = made.elements;
+  space::append_copy(made, steps);
 }
 
 void GpuContraction::append_join(Steps& steps) const {

@@ -19,7 +19,6 @@ constexpr int64_t kColumnStep = 8;    // threads along columns, unless they are 
 constexpr int64_t kMostParts = 16;    // of a sum
 constexpr int64_t kLeastParted = 32;  // terms along the longest axis of a sum that has parts
 constexpr int64_t kLeastAsync = 4;    // bytes
-constexpr int64_t kManyTerms = 16;    // with fewer a thread computes its points alone as well
 
 bool moves_in_sum(const StageInfo& r, const compute::Access& read) {
   for (int a = r.num_spatial(); a < static_cast<int>(r.axes.size()); ++a) {
@@ -57,29 +56,6 @@ bool is_plain(const StageInfo& r, const compute::Access& read) {
     return other.buffer == read.buffer && other.index != read.index;
   });
   return !read.guarded && others == 0;
-}
-
-// A constant whose results are not neighbours in memory is laid out anew at compile time. Returns
-// the name of the buffer that R then reads.
-std::string pack_constant(SketchBuilder& builder, const std::string& reduction,
-                          const compute::Access& read, int column) {
-  const ir::Param* param = builder.state.find_param(read.buffer);
-  const schedule::StageInfoPtr r = builder.info(reduction);
-  const bool packs = param != nullptr && param->role == ir::Role::kConstant &&
-                     read.buffer->values.empty() && is_plain(*r, read) && moves(read, column) &&
-                     stride_of(read, static_cast<size_t>(column)) != 1;
-  if (!packs || !builder.add_step(schedule::CacheRead{read.buffer->name, reduction}).ok())
-    return read.buffer->name;
-  const std::string copy =
-      builder.state.stages[static_cast<size_t>(builder.state.find_stage(reduction)) - 1].name();
-  std::vector<std::string> dims;
-  const std::string& last = r->axes[static_cast<size_t>(column)].var->name;
-  for (const compute::Axis& axis : builder.info(copy)->stage.axes) {
-    if (axis.var->name != last) dims.push_back(axis.var->name);
-  }
-  dims.push_back(last);
-  if (dims.size() > 1 && !builder.add_step(schedule::Layout{copy, std::move(dims)}).ok()) return "";
-  return builder.info(copy)->stage.outputs[0].buffer->name;
 }
 
 // Returns an operand's copy, with the axes that are neighbours in its source last; "" as its stage
@@ -237,13 +213,28 @@ bool reuses(const GpuContraction& group, const StageInfo& r) {
           }));
 }
 
-int64_t points_of(const StageInfo& info) {
-  int64_t points = 1;
-  for (const compute::Axis& axis : info.axes) points *= axis.extent;
-  return points;
-}
-
 }  // namespace
+
+std::string pack_constant(SketchBuilder& builder, const std::string& reduction,
+                          const compute::Access& read, int column) {
+  const ir::Param* param = builder.state.find_param(read.buffer);
+  const schedule::StageInfoPtr r = builder.info(reduction);
+  const bool packs = param != nullptr && param->role == ir::Role::kConstant &&
+                     read.buffer->values.empty() && is_plain(*r, read) && moves(read, column) &&
+                     stride_of(read, static_cast<size_t>(column)) != 1;
+  if (!packs || !builder.add_step(schedule::CacheRead{read.buffer->name, reduction}).ok())
+    return read.buffer->name;
+  const std::string copy =
+      builder.state.stages[static_cast<size_t>(builder.state.find_stage(reduction)) - 1].name();
+  std::vector<std::string> dims;
+  const std::string& last = r->axes[static_cast<size_t>(column)].var->name;
+  for (const compute::Axis& axis : builder.info(copy)->stage.axes) {
+    if (axis.var->name != last) dims.push_back(axis.var->name);
+  }
+  dims.push_back(last);
+  if (dims.size() > 1 && !builder.add_step(schedule::Layout{copy, std::move(dims)}).ok()) return "";
+  return builder.info(copy)->stage.outputs[0].buffer->name;
+}
 
 int column_of(const StageInfo& e) {
   int column = unit_stride_axis(e);
@@ -251,27 +242,6 @@ int column_of(const StageInfo& e) {
     if (e.axes[static_cast<size_t>(a)].extent > 1) column = a;
   }
   return column;
-}
-
-std::vector<Root> roots_with_sums(SketchBuilder& builder) {
-  std::vector<Root> roots = roots_of(builder.state);
-  for (Root& root : roots) {
-    const schedule::StageInfoPtr info = builder.info(root.stage);
-    const compute::Stage& stage = info->stage;
-    if (stage.reduce.empty() || stage.outputs.size() != 1 || stage.where || info->constant)
-      continue;
-    const schedule::StageList readers = builder.state.readers(stage.outputs[0].buffer);
-    const auto rival = std::find_if(roots.begin(), roots.end(), [&](const Root& other) {
-      return !other.reduction.empty() && readers.size() == 1 &&
-             other.stage == builder.state.stages[static_cast<size_t>(readers[0])].name();
-    });
-    std::string left = root.stage;
-    if (rival != roots.end() && points_of(*builder.info(rival->reduction)) < points_of(*info))
-      std::swap(left, rival->reduction);
-    root.stage = left;
-    if (builder.add_step(schedule::CacheWrite{left}).ok()) root.reduction = left + ".acc";
-  }
-  return roots;
 }
 
 bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
@@ -315,29 +285,6 @@ bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
   group->find_usual(builder.decisions);
   builder.groups.push_back(std::move(group));
   return true;
-}
-
-Fit add_tiles(SketchBuilder& builder, const Task&) {
-  bool any = false, many = false;
-  for (const auto& [stage, reduction] : roots_with_sums(builder)) {
-    if (reduction.empty()) {
-      const bool found = add_stage_transposes(builder, stage);
-      any |= found;
-      many |= found;
-      if (!found) add_stage_points(builder, stage, "");
-      continue;
-    }
-    int64_t terms = 1;
-    for (const compute::Axis& axis : builder.info(reduction)->stage.reduce) terms *= axis.extent;
-    const bool found = add_contraction_tiles(builder, stage, reduction) ||
-                       add_divided_rows(builder, stage, reduction) ||
-                       add_stage_rows(builder, stage, reduction);
-    any |= found;
-    many |= found && terms >= kManyTerms;
-    if (!found) add_stage_points(builder, stage, reduction);
-  }
-  if (!any) return Fit::kNone;
-  return many ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -21,8 +21,6 @@ constexpr int64_t kMostWarps = 4;     // along rows, and along columns
 constexpr int64_t kMostRows = 64, kMostColumns = 128, kMostTerms = 64;  // of a warp, of a chunk
 constexpr int64_t kMostRaster = 16, kMostDepth = 5, kMostParts = 16;
 constexpr int64_t kLeastAsync = 4;  // bytes of an asynchronous copy
-// Smaller products leave most of an instruction's tile empty.
-constexpr int64_t kFewRows = 8, kFewTerms = 16;
 
 // Powers of 2 from `least` on, until one covers the extent.
 std::vector<int64_t> lengths(int64_t least, int64_t most, int64_t extent) {
@@ -210,27 +208,6 @@ bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
   group->find_usual(builder.decisions);
   builder.groups.push_back(std::move(group));
   return true;
-}
-
-Fit add_matrix_tiles(SketchBuilder& builder, const Task& task) {
-  bool any = false, many = false;
-  for (const auto& [stage, reduction] : roots_with_sums(builder)) {
-    if (reduction.empty()) {
-      add_stage_points(builder, stage, "");
-      continue;
-    }
-    if (add_matrix_product(builder, stage, reduction, task.accuracy)) {
-      const auto& group = static_cast<const GpuMatrix&>(*builder.groups.back());
-      any = true;
-      many |= group.rows >= kFewRows && group.columns >= kFewRows && group.terms >= kFewTerms;
-      continue;
-    }
-    if (!add_contraction_tiles(builder, stage, reduction) &&
-        !add_stage_rows(builder, stage, reduction))
-      add_stage_points(builder, stage, reduction);
-  }
-  if (!any) return Fit::kNone;
-  return many ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hone/base/round_up.h"
+#include "hone/space/rules/gpu/copies.h"
 
 namespace hone::space {
 
@@ -12,7 +13,6 @@ using schedule::Steps;
 namespace {
 
 constexpr int64_t kSpareRegisters = 40;  // of a thread: addresses, counters, values loaded early
-constexpr int64_t kMostCopies = 16;      // copies of a thread in straight-line code
 constexpr int64_t kRowUnit = 16;         // bytes of a row that ldmatrix reads
 constexpr double kChunkCycles = 700;     // from the load of a chunk to its use
 constexpr double kBarrierCycles = 40;
@@ -247,39 +247,22 @@ void GpuMatrix::append_copy(const MatrixOperand& operand, const std::string& sum
     // A dimension that the sum reads at a place of two axes is named by its number.
     if (choice[d_parts] > 1) terms_axis = fmt::format("d{}", operand.outer.size());
   }
-  steps.emplace_back(schedule::ComputeAt{s, sum, "terms.0"});
-  steps.emplace_back(schedule::SetScope{s, ir::Scope::kShared});
-  std::vector<std::string> loops = operand.outer;
+  SharedCopy copy{s, sum, "terms.0"};
+  copy.axes = operand.outer;
   if (operand.terms_are_neighbours)
-    loops.insert(loops.end(), {operand.side, terms_axis});
+    copy.axes.insert(copy.axes.end(), {operand.side, terms_axis});
   else
-    loops.insert(loops.end(), {terms_axis, operand.side});
-  std::vector<std::string> dims = loops;
-  if (const int64_t more = pad(operand, choice); more > 0) dims.back() += fmt::format("+{}", more);
-  steps.emplace_back(schedule::Layout{s, std::move(dims)});
-  const std::string last = loops.back(), lane = last + ".1";
-  const int64_t elements = side_extent(operand, choice) * choice[d_terms];
+    copy.axes.insert(copy.axes.end(), {terms_axis, operand.side});
+  copy.dims = copy.axes;
+  if (const int64_t more = pad(operand, choice); more > 0)
+    copy.dims.back() += fmt::format("+{}", more);
+  copy.elements = side_extent(operand, choice) * choice[d_terms];
   const int64_t row = operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
-  const int64_t vector = std::min(operand.vector, row);
-  if (vector > 1) {
-    steps.emplace_back(schedule::Split{s, last, {vector}});
-    loops.back() += ".0";
-  }
-  steps.emplace_back(schedule::Reorder{s, loops});
-  if (vector > 1) std::get<schedule::Reorder>(steps.back()).loops.push_back(lane);
-  const std::string fused = fuse_loops(s, loops, steps);
-  const int64_t in_block = threads(choice);
-  steps.emplace_back(schedule::Split{s, fused, {in_block}});
-  steps.emplace_back(schedule::Reorder{s, {fused + ".1", fused + ".0"}});
-  steps.emplace_back(schedule::Bind{s, fused + ".1"});
-  if (ceil_div(elements, in_block * vector) <= kMostCopies)
-    steps.emplace_back(schedule::Unroll{s, fused + ".0"});
-  if (vector > 1) steps.emplace_back(schedule::Vectorize{s, lane});
-  if (choice[d_depth] > 1) {
-    steps.emplace_back(schedule::Pipeline{
-        s, depth(operand, choice),
-        operand.is_async ? schedule::Transport::kAsync : schedule::Transport::kRegisters});
-  }
+  copy.vector = std::min(operand.vector, row);
+  copy.threads = threads(choice);
+  copy.depth = choice[d_depth] > 1 ? depth(operand, choice) : 1;
+  if (!operand.is_async) copy.transport = schedule::Transport::kRegisters;
+  space::append_copy(copy, steps);
 }
 
 }  // namespace hone::space

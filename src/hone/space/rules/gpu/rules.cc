@@ -22,6 +22,7 @@ constexpr Rule kTaskRules[] = {
 constexpr Rule kStageRules[] = {
     {"matrix_tiles", has_matrix_instructions, add_matrix_tiles, true},
     {"tiles", always, add_tiles, true},
+    {"shared_windows", always, add_shared_windows, true},
     {"scans", always, add_gpu_scan, true},
     {"points", always, add_points},
     {"winograd_2", may_round, winograd<2>, true},

@@ -25,9 +25,13 @@ namespace hone::space {
 // Adds each stage by itself, or R with E, with points that each thread computes alone.
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
-// Adds each stage by itself, or R with E, with reductions of reused operands in tiles of blocks,
-// threads and registers, others in rows, and transposes in tiles of shared memory.
+// Adds each stage by itself, or R with E, with reductions of windows in tiles of registers, those
+// of reused operands in tiles of blocks, threads and registers, others in rows, and transposes in
+// tiles of shared memory.
 [[nodiscard]] Fit add_tiles(SketchBuilder& builder, const Task& task);
+
+// Does the same with what windows slide over in shared memory, if there is such a reduction.
+[[nodiscard]] Fit add_shared_windows(SketchBuilder& builder, const Task& task);
 
 // Adds a convolution by Winograd's algorithm, with tiles of `outputs` results in each dimension.
 [[nodiscard]] Fit add_gpu_winograd(SketchBuilder& builder, const Task& task, int64_t outputs);
@@ -44,6 +48,11 @@ namespace hone::space {
 // Returns the axis whose results are neighbours in memory, or the last one with several points.
 [[nodiscard]] int column_of(const schedule::StageInfo& e);
 
+// Lays a constant that R reads out anew, at compile time, if neighbouring results do not read
+// neighbours of it. Returns the name of the buffer that R then reads; "" if that is illegal.
+[[nodiscard]] std::string pack_constant(SketchBuilder& builder, const std::string& reduction,
+                                        const compute::Access& read, int column);
+
 // Adds R with E by matrix instructions; returns false and leaves the builder as it was if there are
 // none for them.
 [[nodiscard]] bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
@@ -52,6 +61,11 @@ namespace hone::space {
 // have steps that change nothing.
 [[nodiscard]] bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
                                          const std::string& reduction);
+// Adds R with E, and returns true, if R reduces windows that slide over an operand, as depthwise
+// convolutions and pools do: in tiles of registers, from global memory or, if it `shares`, from a
+// box in shared memory. After false the builder may have steps that change nothing.
+[[nodiscard]] bool add_stage_windows(SketchBuilder& builder, const std::string& epilogue,
+                                     const std::string& reduction, bool shares);
 // Adds a pointwise stage with tiles in shared memory, and returns true, if operands and results lie
 // in different orders.
 [[nodiscard]] bool add_stage_transposes(SketchBuilder& builder, const std::string& stage);

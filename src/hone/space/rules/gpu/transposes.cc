@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
 
 namespace hone::space {
@@ -17,7 +18,7 @@ constexpr int64_t kBankBytes = 4;     // rows of a tile are so far apart in bank
 constexpr int64_t kLeastRow = 5;      // shorter rows are read whole by a few neighbouring threads
 constexpr int64_t kLeastTile = 8, kUsualTile = 64, kMostTile = 128;
 constexpr int64_t kUsualThreads = 256, kMostThreads = 512, kBlocksPerSm = 2;
-constexpr size_t kMostCopies = 2;
+constexpr size_t kMostOperands = 2;
 constexpr int64_t kMostUnrolled = 32;  // vectors of a thread in straight-line code
 
 // for tiles, in parallel:
@@ -101,43 +102,24 @@ class Transposes : public Group {
     const std::string block = fuse_loops(stage, grid, steps);
     steps.emplace_back(schedule::Parallel{stage, block});
     const int64_t vectors = ceil_div(tile(column, choice), vector) * tile(row, choice);
-    append_threads(stage, inside, vectors, choice, steps);
+    append_threads(stage, inside, vectors, choice[d_threads], kMostUnrolled, steps);
     if (vector > 1) steps.emplace_back(schedule::Vectorize{stage, column.name + ".1"});
     for (const Copy& copy : copies) append_copy(copy, block, choice, steps);
   }
 
  private:
-  // Threads share the points of these loops, neighbours first.
-  void append_threads(const std::string& of, const std::vector<std::string>& loops, int64_t points,
-                      const Choice& choice, Steps& steps) const {
-    const std::string fused = fuse_loops(of, loops, steps);
-    steps.emplace_back(schedule::Split{of, fused, {choice[d_threads]}});
-    steps.emplace_back(schedule::Reorder{of, {fused + ".1", fused + ".0"}});
-    steps.emplace_back(schedule::Bind{of, fused + ".1"});
-    if (points <= kMostUnrolled * choice[d_threads])
-      steps.emplace_back(schedule::Unroll{of, fused + ".0"});
-  }
-
   void append_copy(const Copy& copy, const std::string& block, const Choice& choice,
                    Steps& steps) const {
-    const std::string& last = copy.axes.back();
-    steps.emplace_back(schedule::ComputeAt{copy.stage, stage, block});
-    steps.emplace_back(schedule::SetScope{copy.stage, ir::Scope::kShared});
-    std::vector<std::string> dims = copy.axes, loops = copy.axes;
-    dims.back() += "+" + std::to_string(std::max<int64_t>(1, kBankBytes / copy.element_bytes));
-    steps.emplace_back(schedule::Layout{copy.stage, std::move(dims)});
+    SharedCopy made{copy.stage, stage, block, copy.axes, copy.axes};
+    made.dims.back() += "+" + std::to_string(std::max<int64_t>(1, kBankBytes / copy.element_bytes));
     const int64_t rows = tile(row, choice);
-    int64_t vector = kVectorBytes / copy.element_bytes;
-    while (vector > 1 && (rows % vector != 0 || copy.row % vector != 0)) vector /= 2;
-    if (vector > 1) {
-      steps.emplace_back(schedule::Split{copy.stage, last, {vector}});
-      loops.back() += ".0";
-    }
-    std::vector<std::string> order = loops;
-    if (vector > 1) order.push_back(last + ".1");
-    if (order.size() > 1) steps.emplace_back(schedule::Reorder{copy.stage, std::move(order)});
-    append_threads(copy.stage, loops, tile(column, choice) * rows / vector, choice, steps);
-    if (vector > 1) steps.emplace_back(schedule::Vectorize{copy.stage, last + ".1"});
+    made.elements = tile(column, choice) * rows;
+    made.vector = kVectorBytes / copy.element_bytes;
+    while (made.vector > 1 && (rows % made.vector != 0 || copy.row % made.vector != 0))
+      made.vector /= 2;
+    made.threads = choice[d_threads];
+    made.most_unrolled = kMostUnrolled;
+    space::append_copy(made, steps);
   }
 };
 
@@ -213,7 +195,7 @@ bool add_stage_transposes(SketchBuilder& builder, const std::string& stage) {
   std::vector<std::string> operands;
   for (const compute::Access& read : e->reads) {
     const int found = row_of(*e, read, column);
-    if (found < 0 || (row >= 0 && found != row) || operands.size() == kMostCopies) continue;
+    if (found < 0 || (row >= 0 && found != row) || operands.size() == kMostOperands) continue;
     row = found;
     operands.push_back(read.buffer->name);
   }
