@@ -286,5 +286,37 @@ TEST_F(EmulatedCuda, kernels_that_are_written_by_hand) {
   expect_right();
 }
 
+// Loops over parts of tiles, and single rows and columns, which loops of one iteration leave.
+const char* const kParts = R"(program parts {
+  input X: f32[2, 16, 24]
+  output Y: f32[2, 13, 11]
+  output R: f32[2, 24]
+  output C: f32[2, 16]
+  output E: f32[2]
+  output M: f32[2]
+  phase {
+    alloc fragment d: f32[2, 16, 24] {
+      alloc fragment m: f32[2, 16] {
+        warp w in 0..2 {
+          for i in 0..16 { for j in 0..24 { d[w, i, j] = X[w, i, j] } }
+          for i in 0..13 { for j in 0..11 { Y[w, i, j] = d[w, i, j] } }
+          for j in 0..24 { R[w, j] = d[w, 10, j] }
+          for t in 0..2 { for i in 0..8 { C[w, t * 8 + i] = d[w, t * 8 + i, 21] } }
+          E[w] = d[w, 9, 14]
+          m[w, 5] = 0.0
+          for j in 0..19 { m[w, 5] = max(m[w, 5], d[w, 5, j]) }
+          M[w] = m[w, 5]
+        }
+      }
+    }
+  }
+}
+)";
+
+TEST_F(EmulatedCuda, parts_of_tiles_are_tests_in_whole_tiles) {
+  add(ir::testing::parsed(kParts), 1, 0);
+  expect_right();
+}
+
 }  // namespace
 }  // namespace hone::backend::gpu

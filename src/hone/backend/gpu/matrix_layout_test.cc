@@ -245,13 +245,13 @@ std::string error_of(const std::string& statements) {
 }
 
 TEST(warp_lanes, what_has_no_code_is_an_error) {
-  EXPECT_EQ(error_of("for i in 0..16 { d[w, i, 3] = 0.0 }"),
-            "there is no code for the index 3 of d, which is not that of a loop over elements of a "
+  EXPECT_EQ(error_of("for i in 0..16 { d[w, i, 3] = d[w, i, 4] }"),
+            "there is no code for the index 4 of d, which is not that of a loop over elements of a "
             "warp");
   EXPECT_EQ(error_of("for i in 0..16 { d[w, i, i] = 0.0 }"),
             "there is no code for the loop i over elements of a warp, which is none over whole "
             "tiles of rows or columns");
-  EXPECT_EQ(error_of("for i in 0..12 { r[w, i] = 0.0 }"),
+  EXPECT_EQ(error_of("for i in 2..8 { r[w, i] = 0.0 }"),
             "there is no code for the loop i over elements of a warp, which is none over whole "
             "tiles of rows or columns");
   EXPECT_EQ(error_of("for i in 0..12 { e[w, i] = 0.0 }"),

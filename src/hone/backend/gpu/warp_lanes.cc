@@ -8,6 +8,7 @@
 #include "hone/backend/gpu/lane_pairs.h"
 #include "hone/backend/gpu/matrix_layout.h"
 #include "hone/backend/gpu/warp_fragments.h"
+#include "hone/backend/gpu/whole_tiles.h"
 #include "hone/ir/gpu/matrix_box.h"
 #include "hone/ir/gpu/thread_nest.h"
 #include "hone/ir/linear.h"
@@ -167,7 +168,8 @@ class Spreader {
       if (stores) wait();
       if (has_hazard(*s)) fail("loops in which a warp stores memory and accesses it elsewhere");
       lane_ = ir::variable(lane);
-      nests.push_back(nest(s));
+      const Stmt whole = with_whole_tiles(s, fragments_);
+      nests.push_back(nest(whole));
       if (stores) wait();
     }
     flush();
@@ -284,21 +286,8 @@ class Spreader {
     return chooses && ir::is_const_int(loop.extent) ? ForKind::kUnrolled : loop.for_kind;
   }
 
-  // Returns whether an index of rows (columns) of a fragment inside the loop uses its variable.
-  bool runs_over(const StmtNode& loop, bool columns) const {
-    bool found = false;
-    const auto access = [&](const BufferPtr& buffer, const std::vector<Expr>& indices) {
-      const Fragment* f = fragment(buffer);
-      if (f == nullptr || !(columns ? f->matrix : f->rows)) return;
-      const Expr& index = indices[columns ? indices.size() - 1 : f->row(indices.size())];
-      found = found || ir::linearize(index).coefficient(loop.var) == 1;
-    };
-    for_each_access(loop, access);
-    return found;
-  }
-
   Stmt loop(const StmtNode& s) {
-    const bool rows = runs_over(s, false), columns = runs_over(s, true);
+    const bool rows = runs_over(s, false, fragments_), columns = runs_over(s, true, fragments_);
     if (!rows && !columns) {
       return ir::make_for(s.var, expr(s.min), expr(s.extent), plain_kind(s), nests(s.body));
     }
