@@ -44,6 +44,18 @@ class Devices(Case):
     def test_bert_base_s128(self):
         self.check("bert_base_s128")
 
+    def test_a_run_that_takes_too_long_is_given_up(self):
+        extent = 1536
+        inputs = [value("x", (extent, extent)), value("z", (extent, extent))]
+        model = self.save(make_model([helper.make_node("MatMul", ["x", "z"], ["y"], name="long")], inputs, [value("y", (extent, extent))], {}))
+        library = self.folder / "model.so"
+        self.succeed("compile", model, "-o", library, "--no-db", "--device", "opencl-pocl", "--no-check")
+        for command in ("run", "bench"):
+            line = self.refuse("did not end", command, library, "--time-limit", "0.005")
+            self.assertRegex(line, r"model\.so: step 'long' \(kernel \S+\) did not end: .* is lost to this process: what ran there did not end within 0\.005 s")
+        self.succeed("run", library, "--time-limit", "0")
+        self.refuse("--time-limit", "run", library, "--time-limit", "-1")
+
     def test_what_a_device_cannot_run_runs_on_the_host(self):
         """A thread that keeps so many boxes would need more memory than one has; what surrounds the task stays on the device."""
         boxes = most = 20_000

@@ -37,6 +37,13 @@ struct StepTime {
   double least_flops = 0, bytes = 0;
 };
 
+struct LoadOptions {
+  int num_threads = 0;  // 0: all cores that this process may use
+  // For a library for a GPU: the most seconds that a run may take; 0: any. A run that takes longer
+  // is Code::kTimeout, and this process has lost the GPU, since the kernel may run until it ends.
+  double time_limit = 0;
+};
+
 // A library that is loaded, with memory and threads of its own. Different objects may run at the
 // same time, and objects of one library share the weights.
 class HONE_API Model {
@@ -45,6 +52,7 @@ class HONE_API Model {
   // version that is known is loaded, so no code of any other library runs. With `num_threads` of 0
   // it runs on all cores that this process may use.
   [[nodiscard]] static Result<Model> load(const std::string& path, int num_threads = 0);
+  [[nodiscard]] static Result<Model> load(const std::string& path, const LoadOptions& options);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

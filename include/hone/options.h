@@ -45,6 +45,9 @@ struct TargetOptions {
   // The number of threads that the library will run on; 0: all cores of a CPU. It also runs on
   // other numbers, but its schedules are chosen for this one. On a GPU 1 of the host works: 0 or 1.
   int threads = 0;
+  // The most seconds that a run on a GPU may take, where open_model() loads a library; 0: any
+  // (LoadOptions::time_limit).
+  double time_limit = 0;
   // How much results may be rounded. "strict": only as the model's own sums are; "default": also as
   // Winograd's and Strassen's algorithms do; "fast": also weights in bf16, products in tf32 (GPUs).
   std::string accuracy = "default";

@@ -226,6 +226,10 @@ void add_model(CLI::App& app, ModelRunTexts& texts) {
 void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text) {
   app.add_option("--repeat", texts.repeat, repeat_text)->type_name("N")->capture_default_str();
   add_threads(app, texts.threads);
+  app.add_option("--time-limit", texts.time_limit,
+                 "The most seconds of a run on a GPU; one that takes longer is an error; 0: any")
+      ->type_name("S")
+      ->capture_default_str();
   add_seed(app, texts.seed);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
@@ -245,6 +249,8 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   run.compile.target.accuracy = texts.accuracy;
   HONE_ASSIGN_OR_RETURN(run.compile.target.max_memory, parse_max_memory(texts.max_memory));
   HONE_ASSIGN_OR_RETURN(run.compile.target.threads, parse_threads(texts.threads));
+  HONE_ASSIGN_OR_RETURN(run.compile.target.time_limit,
+                        of_option("--time-limit", parse_real(texts.time_limit, 0, 1e6)));
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
   HONE_ASSIGN_OR_RETURN(run.compile.model.shapes, parse_shapes(texts.shapes));

@@ -64,6 +64,7 @@ struct ModelRunTexts {
   std::string model;
   std::string repeat = "1";
   std::string threads = "0";
+  std::string time_limit = "300";
   std::string seed = "0";
   std::vector<std::string> shapes, bind;
   std::string db;

@@ -27,10 +27,18 @@ Result<bool> is_library(const std::string& path) {
       "ELF");
 }
 
+namespace {
+
+Result<Model> load_for(const TargetOptions& target, const std::string& library) {
+  return Model::load(library, LoadOptions{target.threads, target.time_limit});
+}
+
+}  // namespace
+
 Result<OpenedModel> open_model(const std::string& path, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
   if (is_compiled) {
-    HONE_ASSIGN_OR_RETURN(Model model, load(path, options.target.threads));
+    HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, path));
     if (!options.model.bind.empty())
       return invalid("{} is a library already: inputs are bound when it is compiled", path);
     if (options.target.accuracy != TargetOptions().accuracy)
@@ -45,7 +53,7 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   CompileOptions quick = options;
   quick.library.static_library = quick.library.header = quick.library.sync = false;
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
-  HONE_ASSIGN_OR_RETURN(Model model, load(library, options.target.threads));
+  HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, library));
   HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));
   std::erase_if(bound, [&](const std::string& name) {
     return std::any_of(model.inputs().begin(), model.inputs().end(),

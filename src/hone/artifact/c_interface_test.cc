@@ -115,8 +115,8 @@ TEST(c_interface, reads_only_fields_of_the_options) {
   options.pool = nullptr;
   options.device = 0;
   EXPECT_NE(api.create_with(&model, &options), 0);
-  EXPECT_STREQ(api.last_error(nullptr), "the options are those of a later version");
-  options.reserved = 0;
+  EXPECT_STREQ(api.last_error(nullptr), "the time limit is less than 0");
+  options.time_limit_ms = 0;
   ASSERT_EQ(api.create_with(&model, &options), 0) << api.last_error(nullptr);
   api.destroy(model);
 }

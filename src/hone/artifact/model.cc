@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -22,10 +25,11 @@ namespace {
 constexpr const char* kNoteOwner = "Hone";  // artifact.cc writes it
 // The interface has only grown since this version, so libraries with it run as well.
 constexpr int kOldestVersion = 2;
+constexpr int kTimeLimits = 4;  // the first version with them
 
 // The C interface, by the types of its header.
 struct Interface {
-  decltype(&hone_model_create) create;
+  decltype(&hone_model_create_with) create_with;
   decltype(&hone_model_destroy) destroy;
   decltype(&hone_model_num_inputs) num_inputs;
   decltype(&hone_model_num_outputs) num_outputs;
@@ -56,7 +60,7 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
     complete = complete && symbol != nullptr;
     std::memcpy(&function, &symbol, sizeof function);
   };
-  find("_create", api.create);
+  find("_create_with", api.create_with);
   find("_destroy", api.destroy);
   find("_num_inputs", api.num_inputs);
   find("_num_outputs", api.num_outputs);
@@ -82,8 +86,13 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   return usable;
 }
 
-// The prefix of the artifact's symbols, from its note "<abi version> <prefix>".
-Result<std::string> read_prefix(const Descriptor& file, const std::string& path) {
+// The note of an artifact, "<abi version> <prefix>".
+struct Note {
+  int version = 0;
+  std::string prefix;  // of its symbols
+};
+
+Result<Note> read_note(const Descriptor& file, const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::optional<std::string> note,
                         artifact::read_shared_library_note(file.get(), path, kNoteOwner));
   if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
@@ -92,7 +101,18 @@ Result<std::string> read_prefix(const Descriptor& file, const std::string& path)
   if (version < kOldestVersion || version > HONE_ABI_VERSION || space == std::string::npos)
     return invalid("{} has version {} of the model interface, expected {} to {}: compile it again",
                    path, version, kOldestVersion, HONE_ABI_VERSION);
-  return note->substr(space + 1);
+  return Note{version, note->substr(space + 1)};
+}
+
+// The options as those of the library's version of the interface: a longer struct is one of a later
+// version.
+hone_model_options options_for(const LoadOptions& options, int version) {
+  hone_model_options made = {};
+  made.size = version < kTimeLimits ? offsetof(hone_model_options, device) : sizeof made;
+  made.num_threads = options.num_threads;
+  const double limit = std::clamp(std::ceil(options.time_limit * 1e3), 0.0, double{INT_MAX});
+  if (version >= kTimeLimits) made.time_limit_ms = static_cast<int>(limit);
+  return made;
 }
 
 // Returns a path of an open file that no call before has returned. The loader returns what it has
@@ -141,22 +161,30 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<Model> Model::load(const std::string& path, int num_threads) {
+  return load(path, LoadOptions{.num_threads = num_threads});
+}
+
+Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   auto state = std::make_unique<State>();
   state->path = path;
   HONE_ASSIGN_OR_RETURN(state->file, open_input(path));
-  HONE_ASSIGN_OR_RETURN(const std::string prefix, read_prefix(state->file, path));
+  HONE_ASSIGN_OR_RETURN(const Note note, read_note(state->file, path));
   const std::string file = new_name_of(state->file);
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (state->library == nullptr) {
     std::string_view why = dlerror();
     if (why.starts_with(file + ": ")) why.remove_prefix(file.size() + 2);
-    return error(Code::kIo, "cannot load {}: {}", path, why);
+    const bool is_memory = why.find("failed to map segment") != std::string_view::npos ||
+                           why.find("cannot allocate memory") != std::string_view::npos;
+    const std::string bound = is_memory ? memory_bound_text() : "";
+    return error(Code::kIo, "cannot load {}: {}{}{}", path, why, bound.empty() ? "" : ", ", bound);
   }
   Interface& api = state->api;
-  if (!bind(state->library, prefix, api))
+  if (!bind(state->library, note.prefix, api))
     return invalid("{} lacks a function of the model interface: compile it again", path);
   errno = 0;
-  if (api.create(&state->model, num_threads) != 0) {
+  const hone_model_options how = options_for(options, note.version);
+  if (api.create_with(&state->model, &how) != 0) {
     const std::string bound = errno == ENOMEM ? memory_bound_text() : "";
     return error(Code::kUnsupported, "cannot start {}: {}{}{}", path, api.last_error(nullptr),
                  bound.empty() ? "" : ", ", bound);
@@ -191,9 +219,10 @@ Status Model::run(std::span<const void* const> inputs, std::span<void* const> ou
   if (inputs.size() != state_->inputs.size() || outputs.size() != state_->outputs.size())
     return invalid("found {} inputs and {} outputs, expected {} and {}", inputs.size(),
                    outputs.size(), state_->inputs.size(), state_->outputs.size());
-  if (state_->api.run(state_->model, inputs.data(), outputs.data()) == 0) return ok_status();
-  return error(Code::kInternal, "cannot run {}: {}", state_->path,
-               state_->api.last_error(state_->model));
+  const int result = state_->api.run(state_->model, inputs.data(), outputs.data());
+  if (result == 0) return ok_status();
+  return error(result == HONE_TIME_IS_OVER ? Code::kTimeout : Code::kInternal, "cannot run {}: {}",
+               state_->path, state_->api.last_error(state_->model));
 }
 
 Result<std::vector<Tensor>> Model::run(std::span<const Tensor> inputs) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "hone/runtime/device/device.h"
 #include "hone/runtime/device_model.h"
 
 namespace hone::machine {
@@ -28,7 +29,8 @@ Result<std::unique_ptr<TimedModel>> ModelRun::create(const artifact::ArtifactSpe
   const runtime::ModelImage image = {run.plan_.data(), plan.size(), run.kernels_.functions.data(),
                                      run.weights_.data(), &runtime::hone_device_runner};
   char message[runtime::kErrorBytes];
-  run.model_.reset(runtime::model_create(image, {.num_threads = threads}, message));
+  run.model_.reset(runtime::model_create(
+      image, {.num_threads = threads, .time_limit_ns = runtime::kAmpleNs}, message));
   if (!run.model_) return error(Code::kUnsupported, "cannot start the model: {}", message);
   runtime::model_profile(*run.model_, true);
   return std::unique_ptr<TimedModel>(std::move(made));

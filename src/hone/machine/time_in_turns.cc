@@ -3,6 +3,7 @@
 #include "hone/base/clock.h"
 #include "hone/machine/machine.h"
 #include "hone/model.h"
+#include "hone/runtime/device/device.h"
 
 namespace hone::machine {
 
@@ -17,7 +18,7 @@ Result<std::vector<std::vector<double>>> time_in_turns(const std::vector<std::st
   };
   std::vector<Entry> entries;
   for (const std::string& library : libraries) {
-    HONE_ASSIGN_OR_RETURN(Model model, Model::load(library, threads));
+    HONE_ASSIGN_OR_RETURN(Model model, Model::load(library, {threads, 1e-9 * runtime::kAmpleNs}));
     Entry entry{std::move(model), {}, {}, {}, {}, {}};
     for (const ModelTensor& input : entry.model.inputs())
       entry.inputs.emplace_back(input.dtype, input.shape);

@@ -23,8 +23,8 @@ namespace {
 constexpr size_t kOldestOptions = offsetof(hone_model_options, device);  // those of version 2
 
 // No padding at the end: fields of later versions follow at once.
-static_assert(sizeof(hone_model_options) ==
-              offsetof(hone_model_options, reserved) + sizeof hone_model_options::reserved);
+static_assert(sizeof(hone_model_options) == offsetof(hone_model_options, time_limit_ms) +
+                                                sizeof hone_model_options::time_limit_ms);
 
 thread_local char create_error[kErrorBytes];
 
@@ -93,14 +93,15 @@ int hone_model_create_with(hone_model** out, const hone_model_options* given) {
   // A program of an earlier version has a shorter struct.
   hone_model_options known = {};
   __builtin_memcpy(&known, given, given->size < sizeof known ? given->size : sizeof known);
-  if (known.reserved != 0) return fail_to_create("the options are those of a later version");
+  if (known.time_limit_ms < 0) return fail_to_create("the time limit is less than 0");
   return create(out, {.num_threads = known.num_threads,
                       .spin_ns = known.spin_ns == 0  ? -1
                                  : known.spin_ns < 0 ? 0
                                                      : known.spin_ns,
                       .parallel_for = known.parallel_for,
                       .owner = known.pool,
-                      .device = known.device});
+                      .device = known.device,
+                      .time_limit_ns = int64_t{1'000'000} * known.time_limit_ms});
 }
 
 void hone_model_destroy(hone_model* model) { hone::runtime::model_destroy(unwrap(model)); }

@@ -130,6 +130,7 @@ void bind_memory(DeviceModel& self) {
 // Frees what is on the device. A child of fork() cannot and need not.
 void leave_device(DeviceModel& self) {
   const PlanHeader& plan = *self.model->plan;
+  device_start_timer(*self.device, self.time_limit_ns);
   (void)device_wait(*self.device, self.last);
   release_graphs(self);
   release_events(self);
@@ -170,7 +171,7 @@ bool choose(DeviceModel& self, const int32_t* steps, int32_t count) {
   return true;
 }
 
-bool fill(DeviceModel& self, int wanted, char* message) {
+bool fill(DeviceModel& self, const ModelOptions& options, char* message) {
   const PlanHeader& plan = *self.model->plan;
   const auto tensors = static_cast<uint64_t>(num_tensors(plan));
   if (!allocate(self.modules, plan.num_modules) || !allocate(self.functions, plan.num_kernels) ||
@@ -180,7 +181,7 @@ bool fill(DeviceModel& self, int wanted, char* message) {
     say(message, "out of memory");
     return false;
   }
-  const int index = find_device(plan, wanted, message);
+  const int index = find_device(plan, options.device, message);
   if (index < 0) return false;
   char why[kDeviceErrorBytes];
   self.device = device_open(plan.device, index, why);
@@ -189,7 +190,10 @@ bool fill(DeviceModel& self, int wanted, char* message) {
     return false;
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) self.order[i] = static_cast<int32_t>(i);
-  if (!load_kernels(self) || !take_memory(self)) {
+  const bool loaded = load_kernels(self);
+  self.time_limit_ns = options.time_limit_ns;
+  device_start_timer(*self.device, self.time_limit_ns > 0 ? kAmpleNs : 0);
+  if (!loaded || !take_memory(self)) {
     say(message, "%s", device_error(*self.device));
     return false;
   }
@@ -199,7 +203,7 @@ bool fill(DeviceModel& self, int wanted, char* message) {
   return false;
 }
 
-DeviceModel* create(Model& model, int wanted, char* message) {
+DeviceModel* create(Model& model, const ModelOptions& options, char* message) {
   const FloatMode mode;  // drivers do not expect the caller's traps
   void* memory = malloc(sizeof(DeviceModel));
   if (memory == nullptr) {
@@ -209,7 +213,7 @@ DeviceModel* create(Model& model, int wanted, char* message) {
   auto* self = new (memory) DeviceModel;
   self->model = &model;
   self->process = getpid();
-  if (fill(*self, wanted, message)) return self;
+  if (fill(*self, options, message)) return self;
   destroy(self);
   return nullptr;
 }

@@ -10,15 +10,16 @@ namespace hone::runtime {
 
 class Model;
 class DeviceModel;  // opaque type
+struct ModelOptions;
 
 // The alignment of inputs and outputs in its memory there, as CUDA's own allocations have at least.
 constexpr int64_t kArrayAlignment = 256;
 
 // The functions behind one pointer, by which a library that needs them is linked with them.
 struct DeviceRunner {
-  // The model's pool, memory and phases are made; `device` is that of ModelOptions. Returns null
-  // after a failure, with the reason in `message` (kErrorBytes).
-  DeviceModel* (*create)(Model& model, int device, char* message);
+  // The model's pool, memory and phases are made. Returns null after a failure, with the reason in
+  // `message` (kErrorBytes).
+  DeviceModel* (*create)(Model& model, const ModelOptions& options, char* message);
   void (*destroy)(DeviceModel* device);
   bool (*choose)(DeviceModel& device, const int32_t* steps, int32_t count);
   // These return 0, or 1 with the reason in the model's error.

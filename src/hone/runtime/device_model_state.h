@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "hone/runtime/device/device.h"
@@ -28,18 +27,19 @@ class DeviceModel {
   DeviceArgument* arguments = nullptr;   // those of all steps
   int32_t* order = nullptr;              // the steps that a run consists of
   Segments segments;
-  DeviceEvent* events = nullptr;  // two a step, while times are measured; else null
-  DeviceEvent last;               // the end of the last run in a stream of a caller
+  // Two a step, while times are measured and, if the time is limited, until it has run; else null.
+  DeviceEvent* events = nullptr;
+  DeviceEvent last;  // the end of the last run in a stream of a caller
   void* last_stream = nullptr;
   bool last_is_callers = false;
   int64_t same_runs = -1;  // runs with the same arrays and steps before this one, in a row
   bool no_graphs = false;  // the driver has none
+  int64_t time_limit_ns = 0;
+  bool has_run = false;  // at least once without an error
+  bool told = false;     // which step hangs
 };
 
-// Makes the error of the device that of the model.
-inline int fail(DeviceModel& self) {
-  snprintf(self.model->error, kErrorBytes, "%s", device_error(*self.device));
-  return 1;
-}
+// Makes the error of the device that of the model, at first with the step that hangs. Returns 1.
+int fail(DeviceModel& self);
 
 }  // namespace hone::runtime

@@ -5,6 +5,7 @@
 
 #include "hone/runtime/device_steps.h"
 #include "hone/runtime/float_mode.h"
+#include "hone/runtime/hone_model.h"
 
 namespace hone::runtime {
 namespace {
@@ -87,7 +88,15 @@ int run_bound(DeviceModel& self) {
   const int result = run_segments(self);
   if (result != 0) return result;
   if (!fetch_shapes(self)) return fail(self);
-  return self.events == nullptr || read_times(self) ? 0 : fail(self);
+  return !self.model->profile || read_times(self) ? 0 : fail(self);
+}
+
+// Begins the time of a run. The one before may still be under way in a stream of its
+// caller, and late.
+bool start_timer(DeviceModel& self) {
+  if (!device_is_in_time(*self.device, self.last)) return fail(self) == 0;
+  device_start_timer(*self.device, self.time_limit_ns);
+  return true;
 }
 
 // The driver's state did not survive a fork.
@@ -100,9 +109,11 @@ bool is_own_process(DeviceModel& self) {
 }
 
 // Copies of a run that failed may still be under way, to and from arrays that the caller frees.
-int wait_after_failure(DeviceModel& self, int result) {
+int end_run(DeviceModel& self, int result) {
   if (result != 0) (void)device_synchronize(*self.device);
-  return result;
+  self.has_run |= result == 0;
+  self.model->is_in_use = device_hangs(*self.device);
+  return result != 0 && device_hangs(*self.device) ? HONE_TIME_IS_OVER : result;
 }
 
 // Makes the error of the device that of the model, with the name of the array. Returns false.
@@ -130,10 +141,15 @@ int run_with_copies(DeviceModel& self, const void* const* inputs, void* const* o
   if (!enter_own_stream(self)) return fail(self);
   bind_arrays(self, self.own_arrays);
   const int num_inputs = static_cast<int>(plan.num_inputs);
+  // With a limit, the caller's arrays are read before what may hang.
+  const bool limited = self.time_limit_ns > 0;
+  device_start_timer(*self.device, limited ? kAmpleNs : 0);
   for (int i = 0; i < num_inputs; ++i)
     if (!device_upload(*self.device, self.arrays, self.own_arrays[i].offset, inputs[i],
                        tensor_at(plan, i).bytes))
       return fail(self);
+  if (limited && !device_synchronize(*self.device)) return fail(self);
+  device_start_timer(*self.device, self.time_limit_ns);
   if (run_bound(self) != 0) return 1;
   for (int i = 0; i < num_tensors(plan) - num_inputs; ++i)
     if (!device_download(*self.device, outputs[i], self.arrays,
@@ -194,8 +210,10 @@ int run_in_stream(DeviceModel& self, const void* const* inputs, void* const* out
 
 int run_from_host(DeviceModel& self, const void* const* inputs, void* const* outputs) {
   const FloatMode mode;
-  if (!is_own_process(self) || !are_of_host(self, inputs, outputs)) return 1;
-  return wait_after_failure(self, run_with_copies(self, inputs, outputs));
+  if (!is_own_process(self)) return 1;
+  if (!start_timer(self)) return end_run(self, 1);
+  if (!are_of_host(self, inputs, outputs)) return 1;
+  return end_run(self, run_with_copies(self, inputs, outputs));
 }
 
 int run_on_device(DeviceModel& self, const void* const* inputs, void* const* outputs,
@@ -209,10 +227,11 @@ int run_on_device(DeviceModel& self, const void* const* inputs, void* const* out
                       "the model runs by OpenCL, whose memory has no pointers: call run, with "
                       "arrays of the host");
   if (!is_own_process(self)) return 1;
+  if (!start_timer(self)) return end_run(self, 1);
   for (int i = 0; i < num_inputs + num_outputs; ++i)
     if (!place_array(self, i, i < num_inputs ? inputs[i] : outputs[i - num_inputs], self.given[i]))
       return 1;
-  return wait_after_failure(self, run_in_stream(self, inputs, outputs, stream));
+  return end_run(self, run_in_stream(self, inputs, outputs, stream));
 }
 
 }  // namespace hone::runtime

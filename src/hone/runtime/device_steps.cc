@@ -5,6 +5,18 @@
 namespace hone::runtime {
 namespace {
 
+// Returns the first step of the device whose end was recorded and has not come, or null.
+const PlanStep* unfinished_step(const DeviceModel& self) {
+  const PlanHeader& plan = *self.model->plan;
+  for (int32_t s = 0; self.events != nullptr && s < self.segments.count; ++s) {
+    const Segment& segment = self.segments.list[s];
+    for (int32_t i = segment.first; segment.on_device && i < segment.first + segment.count; ++i)
+      if (!device_has_happened(*self.device, self.events[2 * i + 1]))
+        return &plan_table<PlanStep>(plan, plan.steps)[self.order[i]];
+  }
+  return nullptr;
+}
+
 // Returns the place of an input or output of this run, as a buffer from its start on.
 DeviceBuffer array_of(const DeviceModel& self, int tensor) {
   const DeviceArgument& at = self.bound[tensor];
@@ -49,6 +61,7 @@ bool launch_steps(DeviceModel& self, const Segment& segment) {
   const PlanHeader& plan = *self.model->plan;
   for (int32_t i = segment.first; i < segment.first + segment.count; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[self.order[i]];
+    if (!device_keep_up(*self.device)) return false;
     if (self.events != nullptr && !device_record(*self.device, self.events[2 * i])) return false;
     if (!device_launch(*self.device, self.functions[step.kernel], step.num_tiles,
                        self.arguments + step.first_argument, static_cast<int>(step.num_arguments)))
@@ -77,13 +90,29 @@ int run_device_steps(DeviceModel& self, Segment& segment) {
   const bool wanted = self.same_runs > 0 && segment.count > 1 && self.events == nullptr &&
                       self.model->plan->device == DeviceKind::kCuda && !self.no_graphs;
   if (wanted && segment.graph.handle == nullptr) record_graph(self, segment);
-  const bool ran = wanted && segment.graph.handle != nullptr
-                       ? device_launch_graph(*self.device, segment.graph)
-                       : launch_steps(self, segment);
+  const bool ran =
+      wanted && segment.graph.handle != nullptr
+          ? device_keep_up(*self.device) && device_launch_graph(*self.device, segment.graph)
+          : launch_steps(self, segment);
   return ran ? 0 : fail(self);
 }
 
 }  // namespace
+
+int fail(DeviceModel& self) {
+  const PlanHeader& plan = *self.model->plan;
+  char* error = self.model->error;
+  const bool tells = device_hangs(*self.device) && !self.told;
+  const PlanStep* step = tells ? unfinished_step(self) : nullptr;
+  self.told |= tells;
+  if (step != nullptr)
+    say(error, "step '%s' (kernel %s) did not end: %s", plan_string(plan, step->name),
+        plan_string(plan, plan_kernel(plan, *step).name), device_error(*self.device));
+  else
+    say(error, "%s%s", tells ? "a kernel of the model did not end: " : "",
+        device_error(*self.device));
+  return 1;
+}
 
 int run_segments(DeviceModel& self) {
   for (int32_t i = 0; i < self.segments.count; ++i) {
@@ -109,8 +138,9 @@ void release_events(DeviceModel& self) {
 
 bool prepare_events(DeviceModel& self) {
   const uint32_t num_steps = self.model->plan->num_steps;
-  if (!self.model->profile) release_events(self);
-  if (!self.model->profile || self.events != nullptr) return true;
+  const bool wanted = self.model->profile || (self.time_limit_ns > 0 && !self.has_run);
+  if (!wanted) release_events(self);
+  if (!wanted || self.events != nullptr) return true;
   return allocate(self.events, 2 * static_cast<uint64_t>(num_steps));
 }
 

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HONE_ABI_VERSION 3
+#define HONE_ABI_VERSION 4
+#define HONE_TIME_IS_OVER 2 /* of a run; see time_limit_ms */
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +38,13 @@ typedef struct hone_model_options {
   /* For a model that was compiled for a GPU: which one of its kind, counted from 1 in the order of
    * CUDA or, GPUs first, of OpenCL; 0 = the first that its code runs on. Since version 3. */
   int device;
-  int reserved; /* 0 */
+  /* For a model that was compiled for a GPU: the most milliseconds until a run has ended, from the
+   * moment at which its inputs are on the device; 0 = any number. A run that takes longer is given
+   * up and returns HONE_TIME_IS_OVER, with an error that names the step, as far as it is known. The
+   * device is then lost to the process, since the kernel may run until the process ends: later
+   * calls fail in the same way, at once. A run in a caller's stream is found to be late by the next
+   * call, and its arrays are still in use. Since version 4. */
+  int time_limit_ms;
 } hone_model_options;
 
 int hone_model_create_with(hone_model** out, const hone_model_options* options);

@@ -282,7 +282,7 @@ Model* model_create(const ModelImage& image, const ModelOptions& options, char* 
   }
   populate_weights(*model);
   if (plan.device == DeviceKind::kNone) return model;
-  model->device = image.devices->create(*model, options.device, message);
+  model->device = image.devices->create(*model, options, message);
   if (model->device == nullptr) {
     model_destroy(model);
     return nullptr;
@@ -294,7 +294,8 @@ void model_destroy(Model* model) {
   if (model == nullptr) return;
   if (model->device != nullptr) model->image.devices->destroy(model->device);
   pool_destroy(model->pool);
-  if (model->memory != nullptr) munmap(model->memory, static_cast<size_t>(model->memory_bytes));
+  if (model->memory != nullptr && !model->is_in_use)
+    munmap(model->memory, static_cast<size_t>(model->memory_bytes));
   free(model->staging);
   free(model->phases);
   free(model->chosen);

@@ -31,6 +31,7 @@ struct ModelOptions {
   ParallelFor parallel_for = nullptr;  // if set, num_threads has no limit
   void* owner = nullptr;
   int device = 0;  // number of the device, from 1 on; 0 means the first that the plan suits
+  int64_t time_limit_ns = 0;  // a run that takes longer means that its device hangs; 0 means none
 };
 
 inline constexpr int kErrorBytes = 1024;

@@ -31,6 +31,7 @@ class Model {
   void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;
   bool profile = false;
+  bool is_in_use = false;            // by a device that hangs, and copies perhaps to or from memory
   DeviceModel* device = nullptr;     // null if all steps run on the host
   std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is
   std::atomic<bool> refused{false};  // a run was, because another one was under way

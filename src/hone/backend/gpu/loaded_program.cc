@@ -27,7 +27,9 @@ struct SharedDevice {
     return device != nullptr ? ok_status() : Status(Code::kNotFound, message);
   }
   Status check(bool good) const {
-    return good ? ok_status() : Status(Code::kInternal, runtime::device_error(*device));
+    if (good) return ok_status();
+    return {runtime::device_hangs(*device) ? Code::kTimeout : Code::kInternal,
+            runtime::device_error(*device)};
   }
 };
 
@@ -65,7 +67,10 @@ class LoadedProgram final : public LoadedExecutable {
     if (first_tile == last_tile) return ok_status();
     const std::lock_guard lock(shared_.mutex);
     std::vector<runtime::DeviceBuffer> buffers(notes_.params.size());
+    runtime::device_start_timer(*shared_.device, runtime::kAmpleNs);
     Status status = run_on(entry, args, first_tile, last_tile, buffers);
+    if (status.code() == Code::kTimeout)
+      status = error(Code::kTimeout, "kernel {} did not end: {}", entry.symbol, status.message());
     for (runtime::DeviceBuffer& buffer : buffers) runtime::device_free(*shared_.device, buffer);
     return status;
   }

@@ -39,6 +39,7 @@ const char* find_functions(void* library, Api& api) {
   find("cuEventCreate", api.create_event);
   find("cuEventRecord", api.record_event);
   find("cuEventSynchronize", api.wait_event);
+  find("cuEventQuery", api.query_event);
   find("cuStreamWaitEvent", api.stream_wait_event);
   find("cuEventElapsedTime", api.elapsed);
   find("cuEventDestroy_v2", api.destroy_event);

@@ -34,6 +34,7 @@ enum ResultCode : Result {
   kUnsupportedPtxVersion = 222,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
   kContextDestroyed = 709,
@@ -103,6 +104,7 @@ struct Api {
   FunctionOf<Result(Event*, unsigned)> create_event;
   FunctionOf<Result(Event, Stream)> record_event;
   FunctionOf<Result(Event)> wait_event;
+  FunctionOf<Result(Event)> query_event;
   FunctionOf<Result(Stream, Event, unsigned)> stream_wait_event;
   FunctionOf<Result(float*, Event, Event)> elapsed;
   FunctionOf<Result(Event)> destroy_event;

@@ -51,6 +51,7 @@ void release_function(Device&, const DeviceFunction&);
 [[nodiscard]] bool elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& to,
                            double& seconds);
 [[nodiscard]] bool wait(Device& device, const DeviceEvent& event);
+[[nodiscard]] Progress poll(Device& device, const DeviceEvent& event);
 [[nodiscard]] bool wait_in_stream(Device& device, const DeviceEvent& event);
 void release_event(Device& device, const DeviceEvent& event);
 [[nodiscard]] bool begin_graph(Device& device);

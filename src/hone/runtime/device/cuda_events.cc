@@ -37,6 +37,14 @@ bool wait(Device& device, const DeviceEvent& event) {
                    "running kernels");
 }
 
+Progress poll(Device& device, const DeviceEvent& event) {
+  CudaDevice& cuda = opened(device);
+  const Current current(cuda);
+  const Result code = cuda.api.query_event(reinterpret_cast<Event>(event.handle));
+  if (code == kNotReady) return Progress::kUnderWay;
+  return succeeded(device, code, "running kernels") ? Progress::kDone : Progress::kFailed;
+}
+
 bool wait_in_stream(Device& device, const DeviceEvent& event) {
   CudaDevice& cuda = opened(device);
   const Current current(cuda);

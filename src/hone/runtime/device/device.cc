@@ -82,9 +82,15 @@ int device_find(DeviceKind kind, const char* name, char* message) {
 Device* device_open(DeviceKind kind, int index, char* message) {
   message[0] = '\0';
   const Driver* driver = driver_of(kind, message);
+  if (driver != nullptr && has_hung(kind, index)) {
+    say_device(message, "device %d of %s is lost to this process: a kernel did not end there",
+               index, kind == DeviceKind::kCuda ? "CUDA" : "OpenCL");
+    return nullptr;
+  }
   Device* device = driver == nullptr ? nullptr : driver->open(index, message);
   if (device != nullptr) {
-    device->driver = driver;
+    device->driver = device->opened_by = driver;
+    device->index = index;
     device->process = getpid();
   }
   return device;
@@ -93,7 +99,10 @@ Device* device_open(DeviceKind kind, int index, char* message) {
 void device_close(Device* device) {
   if (device == nullptr) return;
   // The driver's threads and its state are those of the process that opened it.
-  if (device->process == getpid()) device->driver->close(*device);
+  if (device->process == getpid()) {
+    device_release(*device, device->watch.end);
+    device->driver->close(*device);
+  }
   free(device);
 }
 
@@ -126,13 +135,16 @@ void device_free(Device& device, DeviceBuffer& buffer) {
 bool device_upload(Device& device, const DeviceBuffer& to, int64_t offset, const void* from,
                    int64_t bytes) {
   if (!range_fits(device, to, offset, bytes)) return false;
-  return bytes == 0 || device.driver->upload(device, to, offset, from, bytes);
+  // Drivers let a copy from and to the host wait for the stream.
+  return bytes == 0 ||
+         (await_launches(device) && device.driver->upload(device, to, offset, from, bytes));
 }
 
 bool device_download(Device& device, void* to, const DeviceBuffer& from, int64_t offset,
                      int64_t bytes) {
   if (!range_fits(device, from, offset, bytes)) return false;
-  return bytes == 0 || device.driver->download(device, to, from, offset, bytes);
+  return bytes == 0 ||
+         (await_launches(device) && device.driver->download(device, to, from, offset, bytes));
 }
 
 bool device_copy(Device& device, const DeviceBuffer& to, int64_t to_offset,
@@ -147,7 +159,10 @@ bool device_zero(Device& device, const DeviceBuffer& buffer, int64_t offset, int
   return bytes == 0 || device.driver->zero(device, buffer, offset, bytes);
 }
 
-bool device_synchronize(Device& device) { return device.driver->synchronize(device); }
+bool device_synchronize(Device& device) {
+  count_launch(device);  // whatever was put there
+  return await_launches(device) && device.driver->synchronize(device);
+}
 
 bool device_load(Device& device, const CodeImage& code, DeviceModule& out) {
   out = {};
@@ -216,11 +231,13 @@ bool device_launch(Device& device, const DeviceFunction& function, int64_t block
   if (blocks > INT64_MAX / function.threads)
     return fail_device(device, "%lld blocks of %d threads are too many for a launch",
                        static_cast<long long>(blocks), function.threads);
-  return blocks <= 0 ||
-         device.driver->launch(device, function, blocks, arguments, num_arguments, first_tile);
+  if (blocks <= 0) return true;
+  count_launch(device);
+  return device.driver->launch(device, function, blocks, arguments, num_arguments, first_tile);
 }
 
 bool device_record(Device& device, DeviceEvent& event) {
+  count_launch(device);
   return device.driver->record(device, event);
 }
 
@@ -228,11 +245,11 @@ bool device_elapsed(Device& device, const DeviceEvent& from, const DeviceEvent& 
                     double& seconds) {
   if (from.handle == 0 || to.handle == 0)
     return fail_device(device, "an event is measured that was not recorded");
-  return device.driver->elapsed(device, from, to, seconds);
+  return await(device, to) && device.driver->elapsed(device, from, to, seconds);
 }
 
 bool device_wait(Device& device, const DeviceEvent& event) {
-  return event.handle == 0 || device.driver->wait(device, event);
+  return event.handle == 0 || (await(device, event) && device.driver->wait(device, event));
 }
 
 bool device_wait_in_stream(Device& device, const DeviceEvent& event) {
@@ -247,17 +264,21 @@ void device_release(Device& device, DeviceEvent& event) {
 
 bool device_begin_graph(Device& device) {
   if (device.driver->begin_graph == nullptr) return needs_cuda(device, "a graph");
-  return device.driver->begin_graph(device);
+  const bool begun = device.driver->begin_graph(device);
+  if (begun) device.watch.launches = -1;
+  return begun;
 }
 
 bool device_end_graph(Device& device, DeviceGraph& out) {
   out = {};
   if (device.driver->end_graph == nullptr) return needs_cuda(device, "a graph");
+  device.watch.launches = 1;  // those that were there before
   return device.driver->end_graph(device, out);
 }
 
 bool device_launch_graph(Device& device, const DeviceGraph& graph) {
   if (device.driver->launch_graph == nullptr) return needs_cuda(device, "a graph");
+  count_launch(device);
   return device.driver->launch_graph(device, graph);
 }
 
@@ -269,6 +290,7 @@ void device_release(Device& device, DeviceGraph& graph) {
 bool device_use_stream(Device& device, void* stream) {
   if (device.driver->use_stream == nullptr) return needs_cuda(device, "the stream of a caller");
   device.driver->use_stream(device, false, stream);
+  if (device.watch.launches == 0) device.watch.launches = 1;  // whatever the caller put there
   return true;
 }
 

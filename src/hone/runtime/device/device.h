@@ -119,6 +119,23 @@ struct DeviceEvent {
 [[nodiscard]] bool device_wait_in_stream(Device& device, const DeviceEvent& event);
 void device_release(Device& device, DeviceEvent& event);
 
+// A watchdog. From this call on the device has `limit_ns` for all that is waited for; 0, as at
+// first: any time. What is not done by then is not waited for any more, and the device hangs: all
+// functions but device_has_happened() fail or do nothing, and no device of this kind and index can
+// be opened again in this process. What a device that hangs holds is never freed, since its kernels
+// may still run; nor may the host's memory be freed that is copied from or to.
+void device_start_timer(Device& device, int64_t limit_ns);
+// Returns false if an event has not happened and the time is over: then the device hangs.
+[[nodiscard]] bool device_is_in_time(Device& device, const DeviceEvent& event);
+// Waits, if there is a limit and much was launched: calls do not return while the queue of a driver
+// is full.
+[[nodiscard]] bool device_keep_up(Device& device);
+[[nodiscard]] bool device_hangs(const Device& device);
+// Returns whether an event has happened, also of a device that hangs.
+[[nodiscard]] bool device_has_happened(Device& device, const DeviceEvent& event);
+// Seconds that Hone's own programs give a run: far more than any takes.
+inline constexpr int64_t kAmpleNs = 300'000'000'000;
+
 // CUDA only. What is put into the stream between begin and end is not run but recorded as a graph,
 // which costs the CPU little to launch. Nothing is waited for in between.
 struct DeviceGraph {

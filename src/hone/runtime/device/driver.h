@@ -9,6 +9,8 @@
 
 namespace hone::runtime {
 
+enum class Progress { kDone, kUnderWay, kFailed };
+
 struct Driver {
   int (*count)(char* message);
   bool (*describe)(int index, DeviceProperties& out, char* message);
@@ -36,6 +38,7 @@ struct Driver {
   bool (*record)(Device& device, DeviceEvent& event);
   bool (*elapsed)(Device& device, const DeviceEvent& from, const DeviceEvent& to, double& seconds);
   bool (*wait)(Device& device, const DeviceEvent& event);
+  Progress (*poll)(Device& device, const DeviceEvent& event);  // the event was recorded
   void (*release_event)(Device& device, const DeviceEvent& event);
   // Null where a kind has no such thing.
   bool (*begin_graph)(Device& device);
@@ -51,13 +54,23 @@ struct Driver {
 extern const Driver kOpenClDriver;
 extern const Driver kCudaDriver;
 
+// The state of a device for the watchdog (watchdog.cc).
+struct Watch {
+  int64_t limit_ns = 0, deadline_ns = 0;  // 0: no limit
+  int64_t launches = 0;  // since the stream was last seen to be empty; -1 while a graph is recorded
+  DeviceEvent end;       // the end of the stream, when it is waited for
+};
+
 // The part that all kinds have; each has a struct that begins with it.
 class Device {
  public:
-  const Driver* driver = nullptr;
+  const Driver* driver = nullptr;     // that of its kind, until it hangs
+  const Driver* opened_by = nullptr;  // that of its kind
   DeviceProperties properties;
+  int index = 0;
   pid_t process = 0;  // that opened it
-  bool lost = false;
+  bool lost = false, hangs = false;
+  Watch watch;
   int64_t allocated = 0, peak = 0;
   char error[kDeviceErrorBytes] = "";
 };
@@ -66,6 +79,15 @@ class Device {
 __attribute__((format(printf, 2, 3))) void say_device(char* message, const char* format, ...);
 // Stores the message and returns false.
 __attribute__((format(printf, 2, 3))) bool fail_device(Device& device, const char* format, ...);
+
+// Waits for an event within the time. Returns false after a failure, and if the device hangs.
+[[nodiscard]] bool await(Device& device, const DeviceEvent& event);
+// Waits for the stream within the time, if there is a limit and launches are in the stream.
+[[nodiscard]] bool await_launches(Device& device);
+// Counts what is put into the stream to be run.
+void count_launch(Device& device);
+// Returns whether a device of this process hung.
+[[nodiscard]] bool has_hung(DeviceKind kind, int index);
 
 // Finds a function of a library that dlopen() returned.
 template <typename F>

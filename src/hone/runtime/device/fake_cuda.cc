@@ -3,6 +3,8 @@
 // PTX names. What is put into a stream runs when the stream is waited for, never before, so that
 // code which does not wait is seen. Calls without a current context are errors, as with the real
 // driver. The functions that it has are those of runtime/device/cuda_api.cc.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -38,6 +40,7 @@ struct EventTag {
 struct FunctionTag {
   int num_parameters = 0;
   // Runs one thread of the tile's block.
+  // Null: it never ends.
   void (*thread)(char* const* buffers, int64_t tile, int64_t thread, int64_t threads) = nullptr;
 };
 struct ModuleTag {
@@ -55,6 +58,7 @@ namespace {
 constexpr size_t kMemory = 64 << 20, kOwnMemory = 1 << 20;
 constexpr Result kInvalidContext = 201;
 constexpr int64_t kElements = 1000;  // of the kernels but add
+constexpr int64_t kQueue = 1024;     // the most launches of a stream that wait to run
 
 std::recursive_mutex mutex;  // one call at a time
 ContextTag context;
@@ -96,6 +100,7 @@ const std::map<std::string, FunctionTag> kKernels = {
         const int64_t i = tile * threads + thread;
         if (i < kElements) floats(b[1])[i + 1] = floats(b[0])[i];
       }}},
+    {"hangs", {4}},
     {"filter", {4, [](char* const* b, int64_t tile, int64_t thread, int64_t threads) {
                   const int64_t i = tile * threads + thread;
                   const float *p = floats(b[0]), *w = floats(b[1]);
@@ -120,11 +125,21 @@ StreamTag& stream_of(Stream stream) {
 // Runs the work of a stream up to this place in it.
 void run_until(StreamTag& stream, int64_t place) {
   while (stream.begun < place) {
+    while (!stream.work.front()) pause();  // never ends
     const Work work = std::move(stream.work.front());
     stream.work.pop_front();
     ++stream.begun;
     work();
   }
+}
+
+// As run_until(), but only up to work that never ends. Returns whether that place was reached.
+bool runs_until(StreamTag& stream, int64_t place) {
+  while (stream.begun < place) {
+    if (!stream.work.front()) return false;
+    run_until(stream, stream.begun + 1);
+  }
+  return true;
 }
 
 void run_all(StreamTag& stream) { run_until(stream, stream.put); }
@@ -285,6 +300,11 @@ Result cuEventSynchronize(Event event) {
   if (event->stream != nullptr) run_until(*event->stream, event->place);
   return kSuccess;
 }
+Result cuEventQuery(Event event) {
+  ENTER;
+  if (event->stream == nullptr || runs_until(*event->stream, event->place)) return kSuccess;
+  return kNotReady;
+}
 Result cuEventElapsedTime(float* milliseconds, Event from, Event to) {
   ENTER;
   *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
@@ -341,6 +361,11 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
   }
   const int64_t first = *static_cast<int64_t*>(parameters[function->num_parameters - 1]);
   const auto thread = function->thread;
+  // A call waits while the queue is full.
+  StreamTag& into = stream_of(stream);
+  if (into.recorded == nullptr && into.put - into.begun >= kQueue)
+    run_until(into, into.put - kQueue + 1);
+  if (thread == nullptr) return put(stream, nullptr);
   return put(stream, [=] {
     for (int64_t b = 0; b < blocks; ++b)
       for (int64_t t = 0; t < threads; ++t) thread(buffers.data(), first + b, t, threads);
@@ -368,9 +393,11 @@ Result cuGraphInstantiateWithFlags(GraphExec* out, Graph graph, unsigned long lo
 Result cuGraphLaunch(GraphExec graph, Stream stream) {
   ENTER;
   ++graph_launches;
-  return put(stream, [work = graph->work] {
-    for (const Work& one : work) one();
-  });
+  Result result = kSuccess;
+  for (const Work& one : graph->work) {
+    if (result == kSuccess) result = put(stream, one);
+  }
+  return result;
 }
 Result cuGraphDestroy(Graph graph) {
   ENTER;

@@ -404,16 +404,30 @@ bool wait(Device& device, const DeviceEvent& event) {
   return finished(device, opened(device).api.wait(1, &waited), "running kernels");
 }
 
+Progress poll(Device& device, const DeviceEvent& event) {
+  OpenClDevice& cl = opened(device);
+  Int status = kComplete;
+  // What was not flushed need never run.
+  Int code = cl.api.flush(cl.queue);
+  if (code == kSuccess)
+    code = cl.api.event_info(reinterpret_cast<Event>(event.handle), kExecutionStatus, sizeof status,
+                             &status, nullptr);
+  if (code == kSuccess && status > kComplete) return Progress::kUnderWay;
+  return finished(device, code == kSuccess ? status : code, "running kernels") ? Progress::kDone
+                                                                               : Progress::kFailed;
+}
+
 void release_event(Device& device, const DeviceEvent& event) {
   opened(device).api.release_event(reinterpret_cast<Event>(event.handle));
 }
 
 }  // namespace
 
-const Driver kOpenClDriver = {count_devices,    describe, open_device, close_device, allocate,
-                              free_buffer,      upload,   download,    copy,         zero,
-                              synchronize,      load,     unload,      binary,       find_function,
-                              release_function, launch,   record,      elapsed,      wait,
-                              release_event};
+const Driver kOpenClDriver = {count_devices, describe,     open_device,   close_device,
+                              allocate,      free_buffer,  upload,        download,
+                              copy,          zero,         synchronize,   load,
+                              unload,        binary,       find_function, release_function,
+                              launch,        record,       elapsed,       wait,
+                              poll,          release_event};
 
 }  // namespace hone::runtime

@@ -32,6 +32,7 @@ bool load_api(Api& api, char* message) {
   find("clEnqueueCopyBuffer", api.copy);
   find("clEnqueueFillBuffer", api.fill);
   find("clFinish", api.finish);
+  find("clFlush", api.flush);
   find("clCreateProgramWithSource", api.program_of_source);
   find("clCreateProgramWithBinary", api.program_of_binary);
   find("clBuildProgram", api.build);
@@ -47,6 +48,7 @@ bool load_api(Api& api, char* message) {
   find("clEnqueueMarkerWithWaitList", api.marker);
   find("clWaitForEvents", api.wait);
   find("clGetEventProfilingInfo", api.profiling_info);
+  find("clGetEventInfo", api.event_info);
   find("clReleaseEvent", api.release_event);
   if (missing == nullptr) return true;
   say_device(message, "libOpenCL.so.1 is older than OpenCL 1.2: it has no %s", missing);

@@ -44,7 +44,8 @@ enum DeviceInfo : UInt {
 enum ProgramInfo : UInt { kBinarySizes = 0x1165, kBinaries = 0x1166, kBuildLog = 0x1183 };
 enum KernelInfo : UInt { kNumArgs = 0x1191, kGroupSize = 0x11B0, kKernelLocalBytes = 0x11B2 };
 enum KernelGroupInfo : UInt { kGroupMultiple = 0x11B3 };
-enum EventInfo : UInt { kProfilingEnd = 0x1283 };
+enum EventInfo : UInt { kExecutionStatus = 0x11D3, kProfilingEnd = 0x1283 };
+inline constexpr Int kComplete = 0;  // a kExecutionStatus; less is a failure
 
 template <typename Type>
 using FunctionOf = Type*;
@@ -69,6 +70,7 @@ struct Api {
   FunctionOf<Int(Queue, Memory, const void*, size_t, size_t, size_t, UInt, const Event*, Event*)>
       fill;
   FunctionOf<Int(Queue)> finish;
+  FunctionOf<Int(Queue)> flush;
   FunctionOf<Program(Context, UInt, const char**, const size_t*, Int*)> program_of_source;
   FunctionOf<Program(Context, UInt, const DeviceId*, const size_t*, const unsigned char**, Int*,
                      Int*)>
@@ -89,6 +91,7 @@ struct Api {
   FunctionOf<Int(Queue, UInt, const Event*, Event*)> marker;
   FunctionOf<Int(UInt, const Event*)> wait;
   FunctionOf<Int(Event, UInt, size_t, void*, size_t*)> profiling_info;
+  FunctionOf<Int(Event, UInt, size_t, void*, size_t*)> event_info;
   FunctionOf<Int(Event)> release_event;
 };
 
