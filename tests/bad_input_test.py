@@ -228,6 +228,11 @@ class Options(Case):
             with self.subTest(cost, device=device):
                 self.refuse(message, "compile", self.model, "-o", self.output, "--no-db", "--cost", cost, "--device", device)
 
+    def test_compilers_of_gpus(self):
+        none = str(self.folder / "none.so")
+        self.refuse(f"HONE_NVRTC names no library that can be loaded: {none}", "compile", self.model, "-o", self.output, "--no-db", "--device",
+                    "cuda-sm_80", env=os.environ | {"HONE_NVRTC": none})
+
     def test_adaptation(self):
         for adapt, cost, message in (("nonesuch", "analytic", "expected one of none, head, full, momentum"),
                                      ("head", "analytic", "cost model 'analytic', expected a FILE.onnx"),

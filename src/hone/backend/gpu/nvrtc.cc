@@ -74,6 +74,10 @@ Nvrtc open_nvrtc() {
     library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) break;
   }
+  if (library == nullptr && !environment("HONE_NVRTC").empty()) {
+    out.problem = fmt::format("HONE_NVRTC names no library that can be loaded: {}", dlerror());
+    return out;
+  }
   if (library == nullptr) {
     out.problem = fmt::format(
         "CUDA's compiler NVRTC is not there: found none of {}; install the "
