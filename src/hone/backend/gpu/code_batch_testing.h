@@ -110,6 +110,39 @@ class OpenClTest : public RunTest {
   std::optional<KernelRunner> runner_;
 };
 
+// Compiles programs by NVRTC and runs them on a GPU, if both are there.
+class CudaDeviceTest : public RunTest {
+ protected:
+  CudaDeviceTest() : RunTest(Dialect::kCuda) {}
+  void SetUp() override {
+    std::string why;
+    device_ = runtime::testing::open_device(runtime::DeviceKind::kCuda, why);
+    if (device_ == nullptr) GTEST_SKIP() << "skipped: no device: " << why;
+    if (const Status status = find_nvrtc(); !status.ok())
+      GTEST_SKIP() << "skipped: " << status.message();
+  }
+  Status load(const std::string& text) override {
+    constexpr int kFirstSpecific = 90;  // an architecture with instructions of its own, as sm_90a
+    const int capability = runtime::device_properties(*device_).capability;
+    HONE_ASSIGN_OR_RETURN(cubin_,
+                          compile_cuda(text, fmt::format("sm_{}{}", capability,
+                                                         capability >= kFirstSpecific ? "a" : "")));
+    runner_.emplace(*device_);
+    return runner_->load({.format = runtime::CodeFormat::kCubin,
+                          .capability = capability,
+                          .data = cubin_.data.data(),
+                          .bytes = std::ssize(cubin_.data)});
+  }
+  Status run(const Made& made, std::vector<Tensor>& args) override {
+    return runner_->run(made.kernels, args);
+  }
+
+ private:
+  runtime::testing::DevicePtr device_;
+  Cubin cubin_;
+  std::optional<KernelRunner> runner_;
+};
+
 // Compiles programs by NVRTC, if it is there.
 class CudaTest : public ::testing::Test {
  protected:

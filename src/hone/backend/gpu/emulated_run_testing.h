@@ -49,4 +49,13 @@ class EmulatedCudaTest : public RunTest {
   std::optional<CudaEmulation> emulation_;
 };
 
+// The names of what runs programs, in those of tests of each of them.
+struct RunnerName {
+  template <typename Runner>
+  static std::string GetName(int) {  // NOLINT: the name that GoogleTest calls
+    if (std::is_same_v<Runner, OpenClTest>) return "OpenCl";
+    return std::is_same_v<Runner, EmulatedCudaTest> ? "Emulation" : "CudaDevice";
+  }
+};
+
 }  // namespace hone::backend::gpu::testing

@@ -31,14 +31,9 @@ class PrintedCode : public Runner {
   }
 };
 
-struct RunnerName {
-  template <typename Runner>
-  static std::string GetName(int) {  // NOLINT: the name that GoogleTest calls
-    return std::is_same_v<Runner, testing::OpenClTest> ? "OpenCl" : "Emulation";
-  }
-};
-using Runners = ::testing::Types<testing::OpenClTest, testing::EmulatedCudaTest>;
-TYPED_TEST_SUITE(PrintedCode, Runners, RunnerName);
+using Runners =
+    ::testing::Types<testing::OpenClTest, testing::EmulatedCudaTest, testing::CudaDeviceTest>;
+TYPED_TEST_SUITE(PrintedCode, Runners, testing::RunnerName);
 
 TYPED_TEST(PrintedCode, operators_of_every_type) {
   for (const OperatorProgram& p : backend::testing::operator_programs(5, ir::ForKind::kSerial))

@@ -3,7 +3,7 @@
 #include "hone/compute/half_testing.h"
 
 // Points of the spaces of GPUs, on extents that leave tails of every kind, as CUDA C that this
-// machine runs.
+// machine runs, and that a GPU runs where there is one.
 
 namespace hone::backend::gpu {
 namespace {
@@ -11,18 +11,23 @@ namespace {
 using namespace compute::testing;
 using trial::Accuracy;
 
-class SpaceOnEmulation : public testing::EmulatedCudaTest {
+template <typename Runner>
+class SpaceInCuda : public Runner {
  protected:
   // Adds programs of the default points of all sketches and of some random points.
   void add_points(const compute::Dag& dag, const target::Target& target, int samples,
                   double tolerance, Accuracy accuracy = Accuracy::kDefault) {
-    const auto add_program = [&](const ir::Program& program) { add(program, seed_, tolerance); };
+    const auto add_program = [&](const ir::Program& program) {
+      this->add(program, seed_, tolerance);
+    };
     testing::for_points(dag, samples, ++seed_, add_program, target, accuracy);
   }
 
  private:
   uint64_t seed_ = 0;
 };
+using Runners = ::testing::Types<testing::EmulatedCudaTest, testing::CudaDeviceTest>;
+TYPED_TEST_SUITE(SpaceInCuda, Runners, testing::RunnerName);
 
 // A GPU of few SMs with asynchronous copies.
 target::Target async_gpu() {
@@ -39,74 +44,85 @@ target::Target matrix_gpu() {
   return target;
 }
 
-TEST_F(SpaceOnEmulation, tasks_of_every_rule) {
+TYPED_TEST(SpaceInCuda, tasks_of_every_rule) {
   for (const compute::Dag& dag : testing::tasks_of_every_rule(13))
-    add_points(dag, testing::small_gpu(), 1, 1e-4);
-  expect_right();
+    this->add_points(dag, testing::small_gpu(), 1, 1e-4);
+  this->expect_right();
   for (const compute::Dag& dag : testing::tasks_of_every_rule(33))
-    add_points(dag, async_gpu(), 1, 1e-4);
-  expect_right();
+    this->add_points(dag, async_gpu(), 1, 1e-4);
+  this->expect_right();
 }
 
-TEST_F(SpaceOnEmulation, tiles_that_are_copied_ahead) {
+TYPED_TEST(SpaceInCuda, tiles_that_are_copied_ahead) {
   ConvShape shape;
   shape.h = 9, shape.w = 5, shape.ic = 33, shape.oc = 16;
   for (const int64_t n : {7, 97}) {
-    add_points(gemm(n, 98 - n, 64), async_gpu(), 4, 1e-5);
-    add_points(gemm(33, 16, n), async_gpu(), 3, 1e-5);
-    add_points(product_of_two(2, n, 13, 32), async_gpu(), 2, 1e-5);
+    this->add_points(gemm(n, 98 - n, 64), async_gpu(), 4, 1e-5);
+    this->add_points(gemm(33, 16, n), async_gpu(), 3, 1e-5);
+    this->add_points(product_of_two(2, n, 13, 32), async_gpu(), 2, 1e-5);
   }
-  add_points(conv2d(shape), async_gpu(), 4, 1e-4);
-  expect_right();
+  this->add_points(conv2d(shape), async_gpu(), 4, 1e-4);
+  this->expect_right();
 }
 
-TEST_F(SpaceOnEmulation, products_by_matrix_instructions) {
+TYPED_TEST(SpaceInCuda, products_by_matrix_instructions) {
   for (const int64_t n : {1, 31, 97}) {
-    add_points(half_gemm(n, 98 - n, 17), matrix_gpu(), 3, 2e-3);
-    add_points(half_gemm(33, n, 16, {.type = DType::kBF16}), matrix_gpu(), 2, 1e-2);
-    add_points(half_gemm(16, 24, n, {.transposed_weight = true}), matrix_gpu(), 2, 2e-3);
-    add_points(gemm(n, 40, 33), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
+    this->add_points(half_gemm(n, 98 - n, 17), matrix_gpu(), 3, 2e-3);
+    this->add_points(half_gemm(33, n, 16, {.type = DType::kBF16}), matrix_gpu(), 2, 1e-2);
+    this->add_points(half_gemm(16, 24, n, {.transposed_weight = true}), matrix_gpu(), 2, 2e-3);
+    this->add_points(gemm(n, 40, 33), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
   }
-  add_points(half_gemm(24, 40, 48, {.transposed_data = true}), matrix_gpu(), 4, 2e-3);
-  add_points(half_gemm(7, 40, 64, {.batch = 3}), matrix_gpu(), 4, 2e-3);
-  add_points(product_of_two(3, 17, 13, 31), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
-  expect_right();
+  this->add_points(half_gemm(24, 40, 48, {.transposed_data = true}), matrix_gpu(), 4, 2e-3);
+  this->add_points(half_gemm(7, 40, 64, {.batch = 3}), matrix_gpu(), 4, 2e-3);
+  this->add_points(product_of_two(3, 17, 13, 31), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
+  this->expect_right();
 }
 
-TEST_F(SpaceOnEmulation, convolutions_by_matrix_instructions) {
+TYPED_TEST(SpaceInCuda, convolutions_by_matrix_instructions) {
   for (const int64_t stride : {1, 2}) {
     ConvShape shape;
     shape.h = 7, shape.w = 9, shape.ic = 8 + stride, shape.oc = 24, shape.stride = stride;
-    add_points(half_conv2d(shape), matrix_gpu(), 3, 2e-3);
-    add_points(conv2d(shape), matrix_gpu(), 2, 2e-3, Accuracy::kFast);
+    this->add_points(half_conv2d(shape), matrix_gpu(), 3, 2e-3);
+    this->add_points(conv2d(shape), matrix_gpu(), 2, 2e-3, Accuracy::kFast);
     shape.ic = 16, shape.oc = 17;
-    add_points(half_conv2d(shape, DType::kBF16), matrix_gpu(), 3, 1e-2);
+    this->add_points(half_conv2d(shape, DType::kBF16), matrix_gpu(), 3, 1e-2);
   }
-  expect_right();
+  this->expect_right();
 }
 
 // The tiles that are chosen for GPUs of the table, of several warps.
-TEST_F(SpaceOnEmulation, default_tiles_of_large_gpus) {
+TYPED_TEST(SpaceInCuda, default_tiles_of_large_gpus) {
   const target::Target a100 = *target::find("cuda-sm_80"), h100 = *target::find("cuda-sm_90a");
-  add_points(half_gemm(130, 72, 80), a100, 1, 2e-3);
-  add_points(half_gemm(64, 264, 48, {.type = DType::kBF16}), h100, 1, 1e-2);
-  add_points(gemm(129, 65, 40), a100, 1, 2e-3, Accuracy::kFast);
-  add_points(gemm(129, 65, 40), h100, 1, 1e-5);
-  add_points(attention(2, 65, 97, 32), h100, 1, 1e-4);
-  add_points(softmax(3, 1024, 1), a100, 1, 1e-5);
-  add_points(transpose(64, 33, 8, 0), h100, 1, 0);
-  expect_right();
+  this->add_points(half_gemm(130, 72, 80), a100, 1, 2e-3);
+  this->add_points(half_gemm(64, 264, 48, {.type = DType::kBF16}), h100, 1, 1e-2);
+  this->add_points(gemm(129, 65, 40), a100, 1, 2e-3, Accuracy::kFast);
+  this->add_points(gemm(129, 65, 40), h100, 1, 1e-5);
+  this->add_points(attention(2, 65, 97, 32), h100, 1, 1e-4);
+  this->add_points(softmax(3, 1024, 1), a100, 1, 1e-5);
+  this->add_points(transpose(64, 33, 8, 0), h100, 1, 0);
+  this->expect_right();
 }
 
-TEST_F(SpaceOnEmulation, attention_and_winograd) {
+// Sums, scans and columns in parts over blocks: tasks that are too small for the GPU otherwise.
+TYPED_TEST(SpaceInCuda, long_sums_and_scans) {
+  target::Target large = async_gpu();
+  large.gpu().sms = 132;
+  for (const compute::Dag& dag :
+       {gemm(5, 33, 1027), few_columns(3, 7, 515, true), running_sum(3, 4099), sum_of_two(2, 5003),
+        arg_max(2, 1031, 3), softmax(2, 2053, 1)})
+    this->add_points(dag, large, 1, 1e-3);
+  this->expect_right();
+}
+
+TYPED_TEST(SpaceInCuda, attention_and_winograd) {
   for (const int64_t n : {7, 33}) {
-    add_points(attention(2, n, 64 - n, 8), async_gpu(), 2, 1e-4);
-    add_points(attention(1, 17, 97, n), async_gpu(), 2, 1e-4);
+    this->add_points(attention(2, n, 64 - n, 8), async_gpu(), 2, 1e-4);
+    this->add_points(attention(1, 17, 97, n), async_gpu(), 2, 1e-4);
   }
   ConvShape shape;
   shape.h = 9, shape.w = 13, shape.ic = 5, shape.oc = 17;
-  add_points(conv2d(shape), async_gpu(), 6, 1e-3);
-  expect_right();
+  this->add_points(conv2d(shape), async_gpu(), 6, 1e-3);
+  this->expect_right();
 }
 
 }  // namespace
