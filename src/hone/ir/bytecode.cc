@@ -1,5 +1,6 @@
 #include "hone/ir/bytecode.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -7,6 +8,7 @@
 #include "hone/ir/bytecode_writer.h"
 #include "hone/ir/gpu/matrix_box.h"
 #include "hone/ir/gpu/thread_nest.h"
+#include "hone/ir/loop_invariants.h"
 
 namespace hone::ir {
 namespace {
@@ -21,6 +23,7 @@ class Compiler : private BytecodeWriter {
       if ((phase.prepare && options_.skip_prepare) || !phase.body) continue;
       if (options_.races) emit({.code = Opcode::kPhase});
       of_gpu_ = options_.races && is_gpu_code(*phase.body);
+      before_loops_ = loop_invariants(*phase.body);
       actor();
       statement(*phase.body);
     }
@@ -49,20 +52,7 @@ class Compiler : private BytecodeWriter {
         out_.code[test].target = here();
         return;
       }
-      case StmtKind::kStore: {
-        statement_ = num_stores_++;
-        int32_t r = value(s.value);
-        const DType type = s.buffer->dtype;
-        const bool exact =
-            type == DType::kF64 || (options_.float64 && is_float(type)) || !is_float(type);
-        if (!exact) {
-          const int32_t rounded = new_temporary();
-          round(r, type, rounded);
-          r = rounded;
-        }
-        emit({.code = Opcode::kStore, .a = access(s.buffer, s.indices, true), .b = r});
-        return;
-      }
+      case StmtKind::kStore: return store(s);
       case StmtKind::kAlloc: {
         const bool outer = buffers_.contains(s.buffer.get());
         emit({.code = Opcode::kAlloc, .a = storage(s.buffer)});
@@ -78,6 +68,39 @@ class Compiler : private BytecodeWriter {
       case StmtKind::kPrefetch: return;
       default: return gpu_statement(s);
     }
+  }
+  void store(const StmtNode& s) {
+    statement_ = num_stores_++;
+    const DType type = s.buffer->dtype;
+    const bool exact = type == DType::kF64 || options_.float64 || !is_float(type);
+    if (is_float(type) && (exact || type == DType::kF32) && adds_to_itself(s)) {
+      const int32_t added = value(s.value->args[1]);
+      const int32_t from = access(s.buffer, s.indices, false);
+      Access to = out_.accesses[from];
+      to.is_store = true;
+      out_.accesses.push_back(std::move(to));
+      emit({.code = exact ? Opcode::kAddTo : Opcode::kAddToF32,
+            .a = from,
+            .b = added,
+            .target = from + 1});
+      return;
+    }
+    int32_t r = value(s.value);
+    if (!exact && type != DType::kF32) {
+      const int32_t rounded = new_temporary();
+      round(r, type, rounded);
+      r = rounded;
+    }
+    emit({.code = !exact && type == DType::kF32 ? Opcode::kStoreF32 : Opcode::kStore,
+          .a = access(s.buffer, s.indices, true),
+          .b = r});
+  }
+  static bool adds_to_itself(const StmtNode& s) {
+    if (s.value->op != Op::kAdd || s.value->args[0]->op != Op::kLoad) return false;
+    const ExprNode& old = *s.value->args[0];
+    return old.buffer == s.buffer &&
+           std::equal(old.args.begin(), old.args.end(), s.indices.begin(), s.indices.end(),
+                      [](const Expr& a, const Expr& b) { return equal(a, b); });
   }
   void gpu_statement(const StmtNode& s) {
     switch (s.kind) {
@@ -119,7 +142,27 @@ class Compiler : private BytecodeWriter {
     emit({.code = Opcode::kExtern, .a = static_cast<int32_t>(out_.externs.size()) - 1});
   }
 
+  // Computes what the loop does not change; returns it, equal expressions once each.
+  std::vector<const ExprNode*> compute_before(const StmtNode& loop) {
+    std::vector<const ExprNode*> computed;
+    const auto it = before_loops_.find(&loop);
+    if (it == before_loops_.end()) return computed;
+    std::unordered_map<const Expr*, int32_t, HashTree, EqualTree> registers;
+    for (const Expr* e : it->second) {
+      const auto [place, added] = registers.try_emplace(e, 0);
+      if (added) {
+        temporaries_ = 0;
+        place->second = new_loop_register();
+        value_into(*e, place->second);
+      }
+      if (invariants_.try_emplace(e->get(), place->second).second) computed.push_back(e->get());
+    }
+    temporaries_ = 0;
+    return computed;
+  }
+
   void loop(const StmtNode& s) {
+    const std::vector<const ExprNode*> computed = compute_before(s);
     const int32_t min = value(s.min);
     const int32_t extent = value(s.extent);
     const auto [it, added] = vars_.try_emplace(s.var.get(), 0);
@@ -138,6 +181,7 @@ class Compiler : private BytecodeWriter {
     emit({.code = Opcode::kLoopNext, .dst = var, .a = end, .target = start});
     out_.code[init].target = here();
     vars_.erase(s.var.get());
+    for (const ExprNode* e : computed) invariants_.erase(e);
     if (is_threads) actor();
   }
 
@@ -263,8 +307,17 @@ class Compiler : private BytecodeWriter {
     const std::vector<int32_t> at_d = origin(s.boxes[0]), at_a = origin(s.boxes[1]),
                                at_b = origin(s.boxes[2]);
     const int32_t sum = new_loop_register();
+    // The elements of the row of a, and of the column of b.
+    std::vector<int32_t> row = at_a, column = at_b;
+    if (a->row >= 0) row[a->row] = new_loop_register();
+    if (b->column >= 0) column[b->column] = new_loop_register();
+    const auto add = [&](int32_t to, int32_t from, int32_t offset) {
+      emit({.code = Opcode::kAddI, .dst = to, .a = from, .b = offset});
+    };
     repeat(d->rows, [&](int32_t i) {
+      if (a->row >= 0) add(row[a->row], at_a[a->row], i);
       repeat(d->columns, [&](int32_t j) {
+        if (b->column >= 0) add(column[b->column], at_b[b->column], j);
         temporaries_ = 0;
         const std::vector<std::pair<int, int32_t>> place = {{d->row, i}, {d->column, j}};
         emit({.code = Opcode::kLoad, .dst = sum, .a = element(s.boxes[0], at_d, place, false)});
@@ -273,10 +326,10 @@ class Compiler : private BytecodeWriter {
           const int32_t left = new_temporary(), right = new_temporary();
           emit({.code = Opcode::kLoad,
                 .dst = left,
-                .a = element(s.boxes[1], at_a, {{a->row, i}, {a->column, k}}, false)});
+                .a = element(s.boxes[1], row, {{a->column, k}}, false)});
           emit({.code = Opcode::kLoad,
                 .dst = right,
-                .a = element(s.boxes[2], at_b, {{b->row, k}, {b->column, j}}, false)});
+                .a = element(s.boxes[2], column, {{b->row, k}}, false)});
           emit(
               {.code = floats ? Opcode::kMulF : Opcode::kMulI, .dst = left, .a = left, .b = right});
           emit({.code = floats ? Opcode::kAddF : Opcode::kAddI, .dst = sum, .a = sum, .b = left});
@@ -288,6 +341,7 @@ class Compiler : private BytecodeWriter {
   }
 
   std::unordered_map<const Buffer*, int32_t> storage_;  // of allocations
+  LoopInvariants before_loops_;                         // of the phase
   int32_t num_stores_ = 0;
   std::vector<const StmtNode*> threads_;  // the loops over threads around the statement
   int64_t first_thread_ = 0;              // of the role

@@ -26,6 +26,7 @@ enum class Opcode : uint16_t {
   kAddF, kSubF, kMulF, kDivF, kMinF, kMaxF, kPowF,
   kLtI, kLeI, kEqI, kNeI, kLtF, kLeF, kEqF, kNeF,
   kAnd, kOr, kXor, kRemF,
+  kMulAddI,                                      // dst = a * b + end
   kUnaryI, kUnaryF,                              // aux: Op
   kTyped,  // operations of kU64, shifts, kRem; aux: Op, DType
   kCompareU,                                     // aux: Op
@@ -33,6 +34,8 @@ enum class Opcode : uint16_t {
   kIntToFloat, kBits,                            // aux: from, to
   kLoad,                                         // dst = access a
   kStore,                                        // access a = register b
+  kStoreF32,                                     // the same, rounded
+  kAddTo, kAddToF32,  // access target = access a, which is the same element, + register b
   kJump, kJumpIfFalse,  // jumps to target (if register a is 0)
   kLoopInit,  // dst = a, register end = a + b; jumps to target if the loop is empty
   kLoopNext,  // ++dst < register a: jumps to target
@@ -55,7 +58,7 @@ struct Instruction {
   int32_t a = 0;
   int32_t b = 0;
   int32_t target = 0;
-  int32_t end = 0;  // kLoopInit: the register of the loop's end
+  int32_t end = 0;  // kLoopInit: the register of the loop's end; kMulAddI: the third operand
 };
 
 // Who runs a statement.

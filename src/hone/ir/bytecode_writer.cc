@@ -52,6 +52,23 @@ Opcode binary_code(Op op, DType type) {
   }
 }
 
+// Whether Instruction::a is a register, not the number of an access, a buffer or the like.
+bool first_is_register(Opcode code) {
+  switch (code) {
+    case Opcode::kLoad:
+    case Opcode::kStore:
+    case Opcode::kStoreF32:
+    case Opcode::kAddTo:
+    case Opcode::kAddToF32:
+    case Opcode::kAlloc:
+    case Opcode::kExtern:
+    case Opcode::kArrive:
+    case Opcode::kAwait:
+    case Opcode::kRoles: return false;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 int32_t BytecodeWriter::emit(Instruction instruction) {
@@ -95,12 +112,8 @@ void BytecodeWriter::number_registers() {
   out_.num_registers =
       static_cast<int32_t>(out_.constants.size()) + loop_registers_ + max_temporaries_;
   for (Instruction& i : out_.code) {
-    const bool a_is_register = i.code != Opcode::kLoad && i.code != Opcode::kStore &&
-                               i.code != Opcode::kAlloc && i.code != Opcode::kExtern &&
-                               i.code != Opcode::kArrive && i.code != Opcode::kAwait &&
-                               i.code != Opcode::kRoles;
     i.dst = resolve(i.dst);
-    if (a_is_register) i.a = resolve(i.a);
+    if (first_is_register(i.code)) i.a = resolve(i.a);
     i.b = resolve(i.b);
     i.end = resolve(i.end);
   }
@@ -131,7 +144,10 @@ int32_t BytecodeWriter::access(const BufferPtr& buffer, const std::vector<Expr>&
 int32_t BytecodeWriter::leaf(const Expr& e) {
   if (e->op == Op::kInt) return constant({.i = e->int_value});
   if (e->op == Op::kFloat) return constant({.f = e->float_value});
-  if (e->op != Op::kVar) return -1;
+  if (e->op != Op::kVar) {
+    const auto known = invariants_.find(e.get());
+    return known == invariants_.end() ? -1 : known->second;
+  }
   const auto it = vars_.find(e->var.get());
   if (it != vars_.end()) return it->second;
   fail(invalid("variable {} is not bound where it is used", e->var->name));
@@ -174,6 +190,7 @@ void BytecodeWriter::value_into(const Expr& e, int32_t dst) {
           .a = value(e->args[0])});
     return;
   }
+  if (multiply_add(e, dst)) return;
   const int32_t a = value(e->args[0]);
   if (e->args.size() == 1) {
     const bool kept = e->op == Op::kAbs && e->type == DType::kU64;
@@ -193,6 +210,19 @@ void BytecodeWriter::value_into(const Expr& e, int32_t dst) {
   if (is_narrow(e->type)) {
     emit({.code = Opcode::kWrap, .aux = static_cast<uint16_t>(e->type), .dst = dst, .a = dst});
   }
+}
+
+bool BytecodeWriter::multiply_add(const Expr& e, int32_t dst) {
+  if (e->op != Op::kAdd || e->type != DType::kI64) return false;
+  const auto is_product = [&](const Expr& arg) {
+    return arg->op == Op::kMul && !invariants_.contains(arg.get());
+  };
+  const bool first = is_product(e->args[0]);
+  if (!first && !is_product(e->args[1])) return false;
+  const Expr &product = e->args[first ? 0 : 1], &other = e->args[first ? 1 : 0];
+  const int32_t a = value(product->args[0]), b = value(product->args[1]);
+  emit({.code = Opcode::kMulAddI, .dst = dst, .a = a, .b = b, .end = value(other)});
+  return true;
 }
 
 void BytecodeWriter::convert(int32_t r, DType from, DType to, int32_t dst) {

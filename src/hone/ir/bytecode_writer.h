@@ -46,14 +46,18 @@ class BytecodeWriter {
   Status status_;
   std::unordered_map<const Buffer*, int32_t> buffers_;  // in scope; looked up only
   std::unordered_map<const Var*, int32_t> vars_;        // in scope
-  int32_t temporaries_ = 0;                             // in use
+  // What was computed before a loop around: the register of each such expression.
+  std::unordered_map<const ExprNode*, int32_t> invariants_;
+  int32_t temporaries_ = 0;  // in use
   int32_t statement_ = -1;
   const StmtNode* source_ = nullptr;  // the statement
 
  private:
   [[nodiscard]] int32_t resolve(int32_t r) const;
-  // Returns the register that holds a leaf, or -1.
+  // Returns the register that holds a leaf or what was computed before a loop, or -1.
   int32_t leaf(const Expr& e);
+  // Computes a sum of indices one of which is a product; returns false if `e` is none.
+  bool multiply_add(const Expr& e, int32_t dst);
   void convert(int32_t r, DType from, DType to, int32_t dst);
 
   std::map<int64_t, int32_t> constants_;  // by bits

@@ -12,15 +12,9 @@ bool compute_instruction(const Instruction& i, Cell* r) {
   const auto type = static_cast<DType>(i.aux & 0xff), from = static_cast<DType>(i.aux >> 8);
   switch (i.code) {
     case Opcode::kDivI:
-    case Opcode::kFloorDivI:
-    case Opcode::kFloorModI: {
       if (b.i == 0) return false;
-      const Op division = i.code == Opcode::kDivI        ? Op::kDiv
-                          : i.code == Opcode::kFloorDivI ? Op::kFloorDiv
-                                                         : Op::kFloorMod;
-      to.i = apply_binary(division, a.i, b.i);
+      to.i = apply_binary(Op::kDiv, a.i, b.i);
       break;
-    }
     case Opcode::kTyped: {
       const auto typed = static_cast<Op>(i.aux >> 8);
       if (is_division(typed) && b.i == 0) return false;

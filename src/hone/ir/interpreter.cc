@@ -17,6 +17,10 @@
 namespace hone::ir {
 namespace {
 
+double round_to_f32(double value) { return static_cast<double>(static_cast<float>(value)); }
+
+Status division_by_zero() { return invalid("integer division by zero"); }
+
 class Machine {
  public:
   Machine(const Bytecode& code, Memory& memory, const RunOptions& options)
@@ -31,11 +35,14 @@ class Machine {
 
  private:
   // A store or load as the loop below wants it: no indirection but one.
+  struct Dim {
+    int32_t index;  // the register
+    int64_t extent, stride;
+  };
   struct FlatAccess {
-    const int32_t* index;
-    const int64_t* shape;
+    const Dim* dims;
+    const Dim* end;
     Cell* cells;
-    int32_t rank;
   };
 
   // Why an access failed.
@@ -55,6 +62,7 @@ class Machine {
   const RunOptions& options_;
   int64_t operations_ = 0;
   std::vector<Cell> registers_;
+  std::vector<Dim> dims_;  // of all accesses
   std::optional<TouchRecorder> touches_;
   std::optional<RaceDetector> races_;
   Fibers fibers_;
@@ -82,11 +90,21 @@ void Machine::allocate(int32_t buffer) {
 }
 
 std::vector<Machine::FlatAccess> Machine::flat_accesses() {
+  size_t num_dims = 0;
+  for (const Access& a : code_.accesses) num_dims += a.index.size();
+  dims_.resize(num_dims);
+  Dim* next = dims_.data();
   std::vector<FlatAccess> accesses;
   for (const Access& a : code_.accesses) {
     Storage& s = memory_[a.buffer];
-    accesses.push_back({a.index.data(), s.buffer->shape.data(), s.cells.data(),
-                        static_cast<int32_t>(a.index.size())});
+    Dim* const begin = next;
+    next += a.index.size();
+    int64_t stride = 1;
+    for (size_t d = a.index.size(); d-- > 0;) {
+      begin[d] = {a.index[d], s.buffer->shape[d], stride};
+      stride = wrapping_mul(stride, s.buffer->shape[d]);
+    }
+    accesses.push_back({begin, next, s.cells.data()});
   }
   return accesses;
 }
@@ -95,10 +113,10 @@ std::vector<Machine::FlatAccess> Machine::flat_accesses() {
 template <Machine::Note kNote>
 Cell* Machine::element(const FlatAccess& access, int32_t number, const Cell* r) {
   int64_t flat = 0;
-  for (int32_t d = 0; d < access.rank; ++d) {
-    const int64_t i = r[access.index[d]].i;
-    if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(access.shape[d])) return nullptr;
-    flat = flat * access.shape[d] + i;
+  for (const Dim* d = access.dims; d != access.end; ++d) {
+    const int64_t i = r[d->index].i;
+    if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(d->extent)) return nullptr;
+    flat += d->stride * i;
   }
   if (kNote == Note::kCount) touches_->touch(number, flat);
   if (kNote == Note::kRaces && !races_->access(number, flat)) return nullptr;
@@ -213,6 +231,17 @@ Status Machine::execute() {
       case Opcode::kAddI: r[i.dst].i = wrapping_add(r[i.a].i, r[i.b].i); break;
       case Opcode::kSubI: r[i.dst].i = wrapping_sub(r[i.a].i, r[i.b].i); break;
       case Opcode::kMulI: r[i.dst].i = wrapping_mul(r[i.a].i, r[i.b].i); break;
+      case Opcode::kMulAddI:
+        r[i.dst].i = wrapping_add(wrapping_mul(r[i.a].i, r[i.b].i), r[i.end].i);
+        break;
+      case Opcode::kFloorDivI:
+        if (r[i.b].i == 0) return division_by_zero();
+        r[i.dst].i = floor_div(r[i.a].i, r[i.b].i);
+        break;
+      case Opcode::kFloorModI:
+        if (r[i.b].i == 0) return division_by_zero();
+        r[i.dst].i = floor_mod(r[i.a].i, r[i.b].i);
+        break;
       case Opcode::kMinI: r[i.dst].i = std::min(r[i.a].i, r[i.b].i); break;
       case Opcode::kMaxI: r[i.dst].i = std::max(r[i.a].i, r[i.b].i); break;
       case Opcode::kAddF: r[i.dst].f = r[i.a].f + r[i.b].f; break;
@@ -232,7 +261,7 @@ Status Machine::execute() {
       case Opcode::kAnd: r[i.dst].i = r[i.a].i & r[i.b].i; break;
       case Opcode::kOr: r[i.dst].i = r[i.a].i | r[i.b].i; break;
       case Opcode::kXor: r[i.dst].i = r[i.a].i ^ r[i.b].i; break;
-      case Opcode::kRoundF32: r[i.dst].f = static_cast<double>(static_cast<float>(r[i.a].f)); break;
+      case Opcode::kRoundF32: r[i.dst].f = round_to_f32(r[i.a].f); break;
       case Opcode::kLoad: {
         const Cell* const from = element<kNote>(accesses[i.a], i.a, r);
         if (from == nullptr) return failed(code_.accesses[i.a], r);
@@ -243,6 +272,22 @@ Status Machine::execute() {
         Cell* const to = element<kNote>(accesses[i.a], i.a, r);
         if (to == nullptr) return failed(code_.accesses[i.a], r);
         *to = r[i.b];
+        break;
+      }
+      case Opcode::kStoreF32: {
+        Cell* const to = element<kNote>(accesses[i.a], i.a, r);
+        if (to == nullptr) return failed(code_.accesses[i.a], r);
+        to->f = round_to_f32(r[i.b].f);
+        break;
+      }
+      case Opcode::kAddTo:
+      case Opcode::kAddToF32: {
+        Cell* const to = element<kNote>(accesses[i.a], i.a, r);
+        if (to == nullptr) return failed(code_.accesses[i.a], r);
+        if (kNote != Note::kNothing && element<kNote>(accesses[i.target], i.target, r) == nullptr)
+          return failed(code_.accesses[i.target], r);
+        const double sum = to->f + r[i.b].f;
+        to->f = i.code == Opcode::kAddTo ? sum : round_to_f32(sum);
         break;
       }
       case Opcode::kJump: pc = begin + i.target; break;
@@ -279,7 +324,7 @@ Status Machine::execute() {
           pc = place;
           r = registers;
         } else if (!compute_instruction(i, r)) {
-          return invalid("integer division by zero");
+          return division_by_zero();
         }
     }
   }

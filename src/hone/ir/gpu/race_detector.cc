@@ -35,7 +35,8 @@ RaceDetector::RaceDetector(const Bytecode& code)
     : code_(code), tracking_(code.buffers.size()), shadows_(code.buffers.size()) {
   for (const Access& access : code.accesses) {
     const Scope scope = code.buffers[access.buffer]->scope;
-    if (scope == Scope::kFragment) tracking_[access.buffer] = Tracking::kFragment;
+    // Each thread has its own elements, so there are only copies to wait for.
+    if (scope == Scope::kFragment && access.async) tracking_[access.buffer] = Tracking::kFragment;
     if (scope == Scope::kShared) tracking_[access.buffer] = Tracking::kShared;
     // What is never written cannot race.
     if (scope == Scope::kGlobal && access.is_store) tracking_[access.buffer] = Tracking::kGlobal;
@@ -48,13 +49,14 @@ RaceDetector::RaceDetector(const Bytecode& code)
 }
 
 void RaceDetector::begin_phase() {
-  ++phase_;
   begin_block();
+  first_block_ = block_;
 }
 
 // Copies that the last block did not wait for ended with it.
 void RaceDetector::begin_block() {
   ++block_;
+  changed_ = true;
   for (std::vector<Unfinished>& of_role : unfinished_) {
     for (const Unfinished& u : of_role) {
       Shadow& shadow = shadows_[u.buffer][u.element];
@@ -69,6 +71,7 @@ void RaceDetector::begin_block() {
 void RaceDetector::begin_roles(size_t count) {
   const size_t roles = std::max(known_.size(), count + kFirstRole);
   role_ = kBlock;
+  changed_ = true;
   epochs_.resize(roles);
   groups_.resize(roles);
   unfinished_.resize(roles);
@@ -88,18 +91,23 @@ void RaceDetector::begin_roles(size_t count) {
 
 void RaceDetector::end_roles() { begin_roles(0); }
 
-void RaceDetector::barrier() { ++epochs_[role_]; }
+void RaceDetector::barrier() {
+  ++epochs_[role_];
+  changed_ = true;
+}
 
 void RaceDetector::warp_barrier(int64_t warp) {
   if (static_cast<size_t>(warp) >= warp_epochs_.size()) warp_epochs_.resize(warp + 1);
   ++warp_epochs_[warp];
+  changed_ = true;
 }
 
 void RaceDetector::wait(int64_t unfinished) {
   std::erase_if(unfinished_[role_], [&](const Unfinished& u) {
     if (u.group > groups_[role_] - unfinished) return false;
     Shadow& shadow = shadows_[u.buffer][u.element];
-    Stamp stamp = now(u.stamp.access);
+    Stamp stamp = now();
+    stamp.access = u.stamp.access;
     stamp.actor = u.stamp.actor;
     if (static_cast<size_t>(warp_of(stamp.actor)) < warp_epochs_.size())
       stamp.warp_epoch = warp_epochs_[warp_of(stamp.actor)];
@@ -128,6 +136,7 @@ void RaceDetector::arrive(int32_t signal, int64_t element, bool of_copy, bool co
   } else {
     join(s.arriving, known_[role_]);
     ++known_[role_][role_];
+    changed_ = true;
   }
   if (!completes) return;
   s.complete = s.arriving;
@@ -138,22 +147,20 @@ void RaceDetector::await(int32_t signal, int64_t element) {
   join(known_[role_], signals_[{signal, element}].complete);
 }
 
-RaceDetector::Stamp RaceDetector::now(int32_t access) const {
-  Stamp stamp;
-  stamp.actor = actor_;
-  stamp.access = access;
-  stamp.role = role_;
-  stamp.phase = phase_;
-  stamp.block = block_;
-  stamp.epoch = epochs_[role_];
-  const auto warp = static_cast<size_t>(warp_of(actor_));
-  stamp.warp_epoch = warp < warp_epochs_.size() ? warp_epochs_[warp] : 0;
-  stamp.clock = known_[role_][role_];
-  return stamp;
+const RaceDetector::Stamp& RaceDetector::now() {
+  if (!changed_) return now_;
+  changed_ = false;
+  const auto warp = static_cast<size_t>(warp_of(now_.actor));
+  now_.role = static_cast<uint32_t>(role_);
+  now_.block = block_;
+  now_.epoch = epochs_[role_];
+  now_.warp_epoch = warp < warp_epochs_.size() ? warp_epochs_[warp] : 0;
+  now_.clock = known_[role_][role_];
+  return now_;
 }
 
 bool RaceDetector::ordered(const Stamp& before, const Stamp& now, Tracking tracking) const {
-  if (before.access < 0 || before.phase != now.phase) return true;
+  if (before.access < 0 || before.block < first_block_) return true;
   // Blocks have shared memory of their own.
   if (before.block != now.block) return tracking != Tracking::kGlobal;
   const bool are_threads = before.actor.kind == Actor::kThread && now.actor.kind == Actor::kThread;
@@ -212,11 +219,14 @@ bool RaceDetector::access(int32_t number, int64_t element) {
   const Tracking tracking = tracking_[access.buffer];
   if (tracking == Tracking::kNone) return true;
   Shadow& shadow = shadows_[access.buffer][element];
-  Stamp stamp = now(number);
+  Stamp stamp = now();
+  stamp.access = number;
   if (access.of_copy) {
     stamp.role = kCopies;
     stamp.clock = known_[kCopies][kCopies];
   }
+  const bool noted = !shadow.readers.empty() && shadow.readers.back() == stamp;
+  if (noted && !access.is_store && !access.async && shadow.unfinished_stores == 0) return true;
   const bool chained = access.async && tracking == Tracking::kFragment;
   if (shadow.unfinished_stores > 0 && !chained) {
     conflict(shadow.writer, stamp, element);
@@ -230,7 +240,7 @@ bool RaceDetector::access(int32_t number, int64_t element) {
   }
   if (tracking != Tracking::kFragment) {
     Stamp issued = stamp;
-    issued.role = role_;
+    issued.role = static_cast<uint32_t>(role_);
     if (!ordered(shadow.writer, issued, tracking)) return conflict(shadow.writer, stamp, element);
     if (access.is_store) {
       for (const Stamp& reader : shadow.readers) {

@@ -23,15 +23,18 @@ class RaceDetector {
   // ---- order ----
   void begin_phase();
   void begin_block();
-  void set_actor(Actor actor) { actor_ = actor; }
-  [[nodiscard]] Actor actor() const { return actor_; }
+  void set_actor(Actor actor) { now_.actor = actor, changed_ = true; }
+  [[nodiscard]] Actor actor() const { return now_.actor; }
   void barrier();
   void warp_barrier(int64_t warp);
   void commit() { ++groups_[role_]; }
   void wait(int64_t unfinished);
   // `role` runs from now on; -1: the block as a whole.
   void begin_roles(size_t count);
-  void set_role(int role) { role_ = role < 0 ? kBlock : static_cast<size_t>(role) + kFirstRole; }
+  void set_role(int role) {
+    role_ = role < 0 ? kBlock : static_cast<size_t>(role) + kFirstRole;
+    changed_ = true;
+  }
   void end_roles();
   // An arrival at a signal, of the role or of a copy that it started; `completes`: a phase ends.
   void arrive(int32_t signal, int64_t element, bool of_copy, bool completes);
@@ -42,12 +45,13 @@ class RaceDetector {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
-  using Clocks = std::vector<int64_t>;  // by role
+  using Clocks = std::vector<uint32_t>;  // by role
+  // Who accessed an element, and when. There are as many as elements, so they are small; no run of
+  // the interpreter is long enough for its counters to come round.
   struct Stamp {
     Actor actor;
     int32_t access = -1;  // none
-    size_t role = 0;
-    int64_t phase = 0, block = 0, epoch = 0, warp_epoch = 0, clock = 0;
+    uint32_t role = 0, block = 0, epoch = 0, warp_epoch = 0, clock = 0;
     bool operator==(const Stamp&) const = default;
   };
   struct Shadow {
@@ -66,7 +70,7 @@ class RaceDetector {
     Clocks arriving, complete;
   };
 
-  [[nodiscard]] Stamp now(int32_t access) const;
+  [[nodiscard]] const Stamp& now();  // of no access
   [[nodiscard]] bool ordered(const Stamp& before, const Stamp& now, Tracking tracking) const;
   bool conflict(const Stamp& before, const Stamp& now, int64_t element);
   void add_reader(Shadow& shadow, const Stamp& stamp, Tracking tracking) const;
@@ -75,13 +79,15 @@ class RaceDetector {
   const Bytecode& code_;
   std::vector<Tracking> tracking_;            // how each buffer is watched
   std::vector<std::vector<Shadow>> shadows_;  // what is known of each element
-  Actor actor_;
+  Stamp now_;
+  bool changed_ = true;  // now_ is to be made anew, but for its actor
   // The block as a whole and the copies of boxes are roles, too.
   static constexpr size_t kBlock = 0, kCopies = 1, kFirstRole = 2;
   size_t role_ = kBlock;
-  int64_t phase_ = 0, block_ = 0;
-  std::vector<int64_t> epochs_, groups_;  // by role
-  std::vector<int64_t> warp_epochs_;
+  uint32_t block_ = 0, first_block_ = 0;  // of the phase
+  std::vector<uint32_t> epochs_;          // by role
+  std::vector<int64_t> groups_;           // by role
+  std::vector<uint32_t> warp_epochs_;
   std::vector<Clocks> known_;  // by role: how far the others are known to have come
   std::vector<std::vector<Unfinished>> unfinished_;  // by role
   std::map<std::pair<int32_t, int64_t>, Signal> signals_;
