@@ -6,6 +6,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/space/finished_sketch.h"
+#include "hone/space/likeness.h"
 
 namespace hone::space {
 
@@ -20,41 +21,6 @@ uint64_t hash(const Point& point) {
 namespace {
 
 constexpr int64_t kFewPoints = 256;  // of a sketch: locate() looks at all of them
-
-// Words of a step's text: names and numbers.
-std::vector<std::string> words(const schedule::Step& step) {
-  std::vector<std::string> out(1);
-  for (const char c : schedule::to_string(step)) {
-    if (std::string_view("(), []@/%").find(c) == std::string_view::npos) {
-      out.back() += c;
-    } else if (!out.back().empty()) {
-      out.emplace_back();
-    }
-  }
-  return out;
-}
-
-// How alike two schedules are: equal steps count most, steps that the other has not count against,
-// and between steps of one kind and stage the words that agree place by place.
-int similarity(const Steps& a, const Steps& b) {
-  std::vector<std::vector<std::string>> others;
-  for (const schedule::Step& step : b) others.push_back(words(step));
-  int total = 0;
-  for (const schedule::Step& step : a) {
-    const std::vector<std::string> mine = words(step);
-    int best = 0;
-    for (const std::vector<std::string>& other : others) {
-      if (other[0] != mine[0] || other[1] != mine[1]) continue;
-      int same = other.size() == mine.size() ? 1 : 0;
-      for (size_t i = 2; i < std::min(mine.size(), other.size()); ++i)
-        same += static_cast<int>(mine[i] == other[i]);
-      best = std::max(best, same);
-    }
-    const bool equal = std::count(b.begin(), b.end(), step) > 0;
-    total += best + (equal ? 16 : -4);
-  }
-  return total;
-}
 
 }  // namespace
 
@@ -225,13 +191,14 @@ bool Space::legal(const Point& point) const {
 std::optional<Point> Space::locate(const Steps& steps) const {
   std::optional<Point> best;
   int best_score = INT_MIN;
+  Likeness likeness(steps);
   for (int s = 0; s < num_sketches(); ++s) {
     const Sketch& sketch = *sketches_[s];
-    const int structure = similarity(sketch.structure, steps);
+    const int structure = likeness.of(sketch.structure);
     const auto score = [&](const std::vector<int>& choices) {
       Steps own;
       sketch.append_steps(choices, own);
-      return structure + similarity(own, steps);
+      return structure + likeness.of(own);
     };
     int64_t points = 1;
     for (const Decision& decision : sketch.decisions)
