@@ -18,6 +18,7 @@
 
 #include "fuzz.h"
 #include "random_task.h"
+#include "task_data.h"
 
 namespace hone::fuzz {
 
@@ -28,128 +29,11 @@ std::string make_input(Rng& rng) {
 
 namespace {
 
-enum class Data : uint8_t { kPlain, kIntegers, kInfinite, kNan, kDenormal };
-
-double element(Data data, double scale, Rng& rng) {
-  const double plain = rng.uniform() * 2 - 1;
-  switch (data) {
-    case Data::kPlain: return plain;
-    case Data::kNan:
-      if (rng.chance(0.01)) return std::numeric_limits<double>::quiet_NaN();
-      return plain;
-    case Data::kInfinite:
-      if (rng.chance(0.01)) return rng.chance(0.5) ? HUGE_VAL : -HUGE_VAL;
-      return plain;
-    case Data::kIntegers:
-    case Data::kDenormal: break;
-  }
-  return static_cast<double>(rng.between(-3, 3)) * scale;
-}
-
-// Outputs begin as in guarded runs: what no stage writes is the same in both.
-std::vector<Tensor> arguments(const RandomTask& task, const ir::Program& program, Data data,
-                              uint64_t seed) {
-  Rng rng(seed);
-  std::vector<Tensor> args;
-  for (const ir::Param& param : program.params) {
-    if (const auto index = task.indices.find(args.size()); index != task.indices.end()) {
-      args.push_back(index->second);
-      continue;
-    }
-    Tensor tensor(param.buffer->dtype, param.buffer->shape);
-    const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
-    // Denormal data times weights that are integers have exact sums.
-    const bool tiny = data == Data::kDenormal && param.role == ir::Role::kInput;
-    const double scale = tiny ? std::ldexp(1.0, -static_cast<int>(rng.between(127, 149))) : 1;
-    if (!given) std::memset(tensor.data(), 0xFF, static_cast<size_t>(tensor.bytes()));
-    for (int64_t i = 0; given && i < tensor.size(); ++i) {
-      const std::vector<float>& known = param.buffer->values;
-      tensor.set(i, known.empty() ? element(data, scale, rng)
-                                  : static_cast<double>(known[static_cast<size_t>(i)]));
-    }
-    ir::put_known_zeros(param, tensor);
-    args.push_back(std::move(tensor));
-  }
-  return args;
-}
-
-// Of every parameter, how far its elements move where rounding moves operands; NaN: so far that
-// some are numbers and some are not.
-using Spread = std::vector<std::vector<double>>;
-
-// "" if each element is within `tolerance` of the largest finite one and its own `spread` (none:
-// 0), or as infinite or as little of a number. `in_place`: what no stage writes is what an input
-// left there.
-std::string difference(const ir::Program& program, const std::vector<Tensor>& want,
-                       const std::vector<Tensor>& got, double tolerance, bool in_place,
-                       const Spread& spread = {}) {
-  for (size_t p = 0; p < want.size(); ++p) {
-    if (program.params[p].role != ir::Role::kOutput) continue;
-    double largest = 0;
-    for (int64_t i = 0; i < want[p].size(); ++i) {
-      const double v = std::fabs(want[p].at(i));
-      if (std::isfinite(v)) largest = std::max(largest, v);
-    }
-    const double allowed = tolerance * largest + 4 * std::ldexp(1.0, -149);
-    for (int64_t i = 0; i < want[p].size(); ++i) {
-      const double w = want[p].at(i), g = got[p].at(i);
-      const double own = spread.empty() ? 0 : spread[p][static_cast<size_t>(i)];
-      if (w == g || std::fabs(w - g) <= allowed + own || std::isnan(own)) continue;
-      if (std::isnan(w) && std::isnan(g)) continue;
-      // All bits set, as what no stage writes.
-      if (in_place && (std::isnan(w) || (w == -1 && !is_float(want[p].dtype())))) continue;
-      return fmt::format("{}[{}] is {}, expected {} (largest {})", program.params[p].buffer->name,
-                         i, g, w, largest);
-    }
-  }
-  return "";
-}
-
 struct Oracle {
   Data data;
   uint64_t seed;
   std::vector<Tensor> want;
 };
-
-// How far a result may be off because of rounding alone: near the pole of a reciprocal or where
-// terms cancel, the last bits of the operands decide, and long sums round. The naive program on
-// operands that are off by some units in the last place, up or down by chance, tells (the condition
-// of the task there), and how far it is from itself in double.
-Spread spread_of(const RandomTask& task, const Oracle& oracle) {
-  constexpr int kRuns = 8;
-  constexpr double kOff = 0x1p-21;  // 4 units of f32
-  const ir::Program naive = compute::naive_program(task.dag);
-  Rng rng(oracle.seed);
-  std::vector<Tensor> exact = arguments(task, naive, oracle.data, oracle.seed);
-  HONE_ASSERT(ir::run(naive, exact, {.float64 = true, .keep_outputs = true}).ok(),
-              "as it ran before");
-  Spread spread;
-  for (const Tensor& want : oracle.want) spread.emplace_back(static_cast<size_t>(want.size()), 0.0);
-  const auto widen = [&](const std::vector<Tensor>& found) {
-    for (size_t p = 0; p < spread.size(); ++p) {
-      for (int64_t i = 0; i < oracle.want[p].size(); ++i) {
-        const double other = found[p].at(i), want = oracle.want[p].at(i);
-        const bool undecided = std::isnan(other) != std::isnan(want);  // a root of about zero
-        double& most = spread[p][static_cast<size_t>(i)];
-        most = undecided ? NAN : std::max(most, std::fabs(other - want));  // NAN stays
-      }
-    }
-  };
-  widen(exact);
-  for (int run = 0; run < kRuns; ++run) {
-    std::vector<Tensor> args = arguments(task, naive, oracle.data, oracle.seed);
-    for (size_t p = 0; p < args.size(); ++p) {
-      const ir::Param& param = naive.params[p];
-      const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
-      if (!given || !is_float(args[p].dtype()) || !param.buffer->values.empty()) continue;
-      for (int64_t i = 0; i < args[p].size(); ++i)
-        args[p].set(i, args[p].at(i) * (rng.chance(0.5) ? 1 + kOff : 1 - kOff));
-    }
-    HONE_ASSERT(ir::run(naive, args, {.keep_outputs = true}).ok(), "as it ran before");
-    widen(args);
-  }
-  return spread;
-}
 
 // "" or what is wrong with the kernel of a schedule.
 std::string check(const RandomTask& task, const schedule::Steps& steps,
@@ -173,7 +57,7 @@ std::string check(const RandomTask& task, const schedule::Steps& steps,
   got.resize(task.dag.params.size());  // they come first, in order
   std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);
   if (!wrong.empty()) {
-    const Spread spread = spread_of(task, oracle);
+    const Spread spread = spread_of(task, oracle.data, oracle.seed, oracle.want);
     wrong = difference(*program, oracle.want, got, tolerance, in_place, spread);
   }
   return wrong.empty() ? "" : wrong + "\n" + ir::print(*program);
