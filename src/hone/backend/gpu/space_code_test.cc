@@ -57,16 +57,22 @@ TEST_F(SpaceOnCuda, attentions_keep_their_tiles_in_registers) {
   }
 }
 
-// Tiles are in registers: nothing of the default schedules of products and convolutions, large and
-// small, is in local memory. They copy asynchronously, and the loop is hardly more than products.
-TEST_F(SpaceOnCuda, tiles_stay_in_registers_while_copies_work_ahead) {
-  ConvShape shape;
-  shape.h = shape.w = 14, shape.ic = shape.oc = 256;
-  const target::Target h100 = *target::find("cuda-sm_90a");
-  for (const compute::Dag& dag : {gemm(2048, 2048, 2048), gemm(128, 768, 768), conv2d(shape)})
-    for_points(
-        dag, 0, 1, [&](const ir::Program& program) { add(program); }, h100);
-  for (const char* arch : {"sm_80", "sm_90a"}) {
+class TilesOnCuda : public testing::CudaTest {
+ protected:
+  // Expects nothing of the default schedules of products and convolutions, large and small, for a
+  // GPU to be in local memory: tiles are in registers. They copy asynchronously, and the loop is
+  // hardly more than products.
+  void expect_tiles(const char* arch) {
+    ConvShape shape;
+    shape.h = shape.w = 14, shape.ic = shape.oc = 256;
+    // Few results of long sums, which groups of a block's threads share.
+    ConvShape few = shape;
+    few.h = few.w = 7, few.ic = 960, few.oc = 160, few.kernel = 1, few.pad = 0;
+    const target::Target target = *target::find(fmt::format("cuda-{}", arch));
+    for (const compute::Dag& dag :
+         {gemm(2048, 2048, 2048), gemm(128, 768, 768), conv2d(shape), conv2d(few)})
+      for_points(
+          dag, 0, 1, [&](const ir::Program& program) { add(program); }, target);
     const Cubin cubin = expect_compiled({arch});
     EXPECT_GT(cubin.kernels.size(), 5);
     double share = 0;
@@ -82,7 +88,9 @@ TEST_F(SpaceOnCuda, tiles_stay_in_registers_while_copies_work_ahead) {
     EXPECT_GT(share, 0.7);
     EXPECT_GT(copies, 0);
   }
-}
+};
+TEST_F(TilesOnCuda, stay_in_registers_of_sm_80_while_copies_work_ahead) { expect_tiles("sm_80"); }
+TEST_F(TilesOnCuda, stay_in_registers_of_sm_90a_while_copies_work_ahead) { expect_tiles("sm_90a"); }
 
 // A thread has its tile of results in registers, and loads what their windows have in common once:
 // there would be two loads for each multiply-add otherwise.

@@ -39,7 +39,7 @@ int64_t GpuContraction::row_threads(const BlockAxis& axis, const Choice& choice)
 }
 
 int64_t GpuContraction::threads(const Choice& choice) const {
-  int64_t threads = column_threads(choice);
+  int64_t threads = column_threads(choice) * choice[d_slices];
   for (const BlockAxis& axis : rows) threads *= row_threads(axis, choice);
   return threads;
 }
@@ -74,8 +74,18 @@ int64_t GpuContraction::registers(const Choice& choice) const {
   return r * c + r + c + loaded_early + kSpareRegisters;
 }
 
+int64_t GpuContraction::chunk_of_thread(const Choice& choice) const {
+  return std::min(choice[d_chunk], terms_of_thread(choice));
+}
+
+int64_t GpuContraction::tile_points(const Choice& choice) const {
+  int64_t points = tile(column, choice);
+  for (const BlockAxis& axis : rows) points *= tile(axis, choice);
+  return points;
+}
+
 int64_t GpuContraction::points_in_chunk(const std::string& axis, const Choice& choice) const {
-  if (axis == sum.var->name) return std::min(choice[d_chunk], sum.extent / choice[d_parts]);
+  if (axis == sum.var->name) return chunk_of_thread(choice) * choice[d_slices];
   if (axis == column.in_sum) return tile(column, choice);
   for (const BlockAxis& row : rows) {
     if (row.in_sum == axis) return tile(row, choice);
@@ -94,14 +104,14 @@ int64_t GpuContraction::elements(const OperandCopy& copy, const Choice& choice) 
 }
 
 int64_t GpuContraction::terms_in_chunk(const Choice& choice) const {
-  int64_t terms = points_in_chunk(sum.var->name, choice);
+  int64_t terms = chunk_of_thread(choice);
   const auto inside = static_cast<size_t>(choice.or_zero(d_taps));
   for (size_t i = taps.size() - inside; i < taps.size(); ++i) terms *= taps[i].extent;
   return terms;
 }
 
 int64_t GpuContraction::chunks(const Choice& choice) const {
-  int64_t chunks = ceil_div(sum.extent / choice[d_parts], points_in_chunk(sum.var->name, choice));
+  int64_t chunks = ceil_div(terms_of_thread(choice), chunk_of_thread(choice));
   const size_t outside = taps.size() - static_cast<size_t>(choice.or_zero(d_taps));
   for (size_t i = 0; i < outside; ++i) chunks *= taps[i].extent;
   return chunks;
@@ -136,7 +146,10 @@ int64_t GpuContraction::shared_bytes(const Choice& choice) const {
     bytes +=
         rows_of_copy * (points_in_chunk(copy.layout.back(), choice) * copy.element_bytes + pad);
   }
-  return bytes * choice[d_depth];
+  bytes *= choice[d_depth];
+  if (const int64_t slices = choice[d_slices]; slices > 1)
+    bytes += slices * tile_points(choice) * result_bytes;
+  return bytes;
 }
 
 // Only asynchronous copies are more than one chunk ahead, and no more than there are chunks.
@@ -158,7 +171,11 @@ bool GpuContraction::legal(const Choice& choice) const {
   if ((t - 1) * v >= column.extent) return false;
   if (blocks > 1 && t * v * (blocks - 1) >= column.extent) return false;
   const int64_t parts = choice[d_parts];
-  if (parts > 1 && (choice[d_chunk] > sum.extent / parts || parts * points() > kMostParts))
+  if (parts > 1 && parts * points() > kMostParts) return false;
+  // Parts of blocks or of groups of threads, and chunks that are not longer than these.
+  const int64_t slices = choice[d_slices];
+  if (parts * slices > 1 &&
+      (choice[d_chunk] > terms_of_thread(choice) || (parts > 1 && slices > 1)))
     return false;
   if (!depth_is_legal(choice)) return false;
   const int64_t n = threads(choice), per_thread = registers(choice);

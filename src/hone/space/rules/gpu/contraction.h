@@ -37,6 +37,7 @@ struct ContractionNames {
   std::string epilogue, reduction;
   std::vector<std::pair<std::string, std::string>> outer;  // untiled axes: names in both
   bool is_part = false;
+  std::string slice = {};  // the axis of the parts if a block's groups of threads compute them
 };
 
 // for blocks, in parallel:
@@ -46,6 +47,12 @@ struct ContractionNames {
 //   E: for threads: the register tile: bias, activation, residual, store
 // Where these are too few blocks, each computes a part of the sum, R.rf, and E joins the parts:
 // for blocks, in parallel: for threads: a vector of points: the sum of the parts, and E
+// Or groups of a block's threads compute parts, of every so many terms, and join them in shared
+// memory: chunks are fewer then, and a block has more warps to hide what each waits for.
+// for blocks, in parallel:
+//   R.rf, in registers: for chunks:  copies;  for groups: for threads: the terms of the group
+//   R.rf, in shared memory: for groups: for threads: the register tile
+//   E: for threads: a vector of points: the sum of the parts, and E
 class GpuContraction : public Group {
  public:
   std::string epilogue, reduction;
@@ -58,10 +65,12 @@ class GpuContraction : public Group {
   std::vector<OperandCopy> copies;
   DecisionId d_chunk, d_taps;     // length of a chunk; how many of the last taps are in it, too
   DecisionId d_depth;             // chunks in shared memory at a time
-  DecisionId d_parts;             // parts of the sum
+  DecisionId d_parts;             // parts of the sum, of blocks
+  DecisionId d_slices;            // parts of the sum, of groups of a block's threads
   std::vector<std::string> axes;  // E's, the column's last
   int64_t join_vector = 1;        // points that a thread joins
   int64_t outer_points = 1;
+  int64_t result_bytes = 4;  // bytes of each of R's results
   target::Gpu gpu;
   std::vector<int64_t> usual;  // values of all decisions of the default point, in `order`
   std::vector<DecisionId> order;
@@ -86,7 +95,13 @@ class GpuContraction : public Group {
   [[nodiscard]] int64_t blocks(const Choice& choice) const;
   [[nodiscard]] int64_t points() const;
   [[nodiscard]] int64_t chunks(const Choice& choice) const;
+  // Returns how many terms of `sum` a thread has, and how many of them in a chunk.
+  [[nodiscard]] int64_t terms_of_thread(const Choice& choice) const {
+    return sum.extent / (choice[d_parts] * choice[d_slices]);
+  }
+  [[nodiscard]] int64_t chunk_of_thread(const Choice& choice) const;
   [[nodiscard]] int64_t terms_in_chunk(const Choice& choice) const;
+  [[nodiscard]] int64_t tile_points(const Choice& choice) const;
   [[nodiscard]] bool depth_is_legal(const Choice& choice) const;
   [[nodiscard]] double estimate(const Choice& choice) const;
   void for_chunks(MutableChoice& choice, const std::function<void()>& f) const;
@@ -121,6 +136,8 @@ class GpuContraction : public Group {
   void append_copy(const OperandCopy& copy, const ContractionNames& names, const std::string& loop,
                    const Choice& choice, schedule::Steps& steps) const;
   void append_join(schedule::Steps& steps) const;
+  // Appends E and the sum of the parts of a block. Returns the loop over blocks.
+  std::string append_block_join(const Choice& choice, schedule::Steps& steps) const;
 };
 
 }  // namespace hone::space

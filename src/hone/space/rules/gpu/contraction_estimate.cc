@@ -17,11 +17,14 @@ constexpr double kGlobalLatency = 800, kChunkLatency = 120;
 constexpr double kVectorRead = 2;          // of 16 bytes of each lane from shared memory
 constexpr double kOtherInstructions = 12;  // of a warp and chunk: addresses, the loop, the barrier
 constexpr double kSecondPhase = 4500;      // another kernel: its start, and its end's slow blocks
+constexpr double kJoinLatency = 300;       // two barriers, and sums from shared memory between them
+constexpr double kWavefrontBytes = 128;    // of shared memory in a cycle
 constexpr double kStore = 4;               // a warp's store of vectors
 constexpr double kSmallShare = 0.2;        // of what another unit does at the same time
 constexpr int64_t kAllocation = 8;         // registers of a thread are given out in such numbers
 constexpr size_t kFewTiles = 32;  // of which chunks, depth and parts are looked at one by one
 constexpr int64_t kUsualChunk = 16, kMostThreads = 512;
+constexpr int64_t kFewBlocks = 4;  // of an SM, where groups of threads may share sums
 constexpr int64_t kLeastChunk = 4, kTailChunk = 8;  // terms; the latter if none divides the sum
 constexpr double kRolled = 1.1;  // what a chunk that is no straight-line code costs
 constexpr double kTail = 1.3;    // what tests of an incomplete last chunk cost
@@ -74,12 +77,16 @@ double GpuContraction::estimate(const Choice& choice) const {
   resident = std::max<int64_t>(resident, 1);
 
   const double ahead = depth == 1 ? 0 : static_cast<double>(depth - 1);
-  const double first = kGlobalLatency + kChunkLatency;
+  double first = kGlobalLatency + kChunkLatency, join = 0;
+  if (const int64_t slices = choice[d_slices]; slices > 1) {
+    first += kJoinLatency;
+    join = 2 * static_cast<double>(slices * tile_points(choice) * result_bytes) / kWavefrontBytes;
+  }
   const auto together = [&](int64_t n) {
     const double own = per_warp + kChunkLatency + (depth == 1 ? kGlobalLatency : 0);
     double chunk = std::max(busy * static_cast<double>(n), own);
     if (depth > 1) chunk = std::max(chunk, kGlobalLatency / ahead);
-    return first + all * (chunk + 0.1 * own) +
+    return first + static_cast<double>(n) * join + all * (chunk + 0.1 * own) +
            kStore * warps * points / static_cast<double>(choice[d_vector]) * static_cast<double>(n);
   };
   const int64_t per_sm = ceil_div(blocks(choice), gpu.sms);
@@ -87,7 +94,7 @@ double GpuContraction::estimate(const Choice& choice) const {
   if (per_sm % resident != 0) cycles += together(per_sm % resident);
   const int64_t parts = choice[d_parts];
   if (terms * points > static_cast<double>(kMostUnrolled)) cycles *= kRolled;
-  if (sum.extent / parts % points_in_chunk(sum.var->name, choice) != 0) cycles *= kTail;
+  if (terms_of_thread(choice) % chunk_of_thread(choice) != 0) cycles *= kTail;
   if (parts > 1) {
     const double moved = 2.0 * 4 * static_cast<double>(parts * this->points());
     cycles += kSecondPhase + moved / (gpu.l2_bytes_per_cycle * static_cast<double>(gpu.sms));
@@ -104,7 +111,7 @@ void GpuContraction::for_chunks(MutableChoice& choice, const std::function<void(
       choice.set_index(d_taps, inside);
       for (int chunk = 0; chunk < options(d_chunk); ++chunk) {
         choice.set_index(d_chunk, chunk);
-        const int64_t length = choice[d_chunk], extent = sum.extent / choice[d_parts];
+        const int64_t length = choice[d_chunk], extent = terms_of_thread(choice);
         if (length < std::min(kLeastChunk, extent)) continue;
         if (extent % length != 0 && length != kTailChunk) continue;
         for (int depth = 0; depth < options(d_depth); ++depth) {
@@ -144,9 +151,16 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
       return;
     }
     if (threads(choice) > std::min<int64_t>(kMostThreads, gpu.threads_per_block)) return;
-    for (const DecisionId d : {d_parts, d_taps}) choice.set_index(d, 0);
+    for (const DecisionId d : {d_parts, d_taps, d_slices}) choice.set_index(d, 0);
     keep_with_chunk(kUsualChunk);
     const int64_t few = blocks(choice);
+    if (few >= kFewBlocks * gpu.sms) return;
+    for (int slices = 1; slices < options(d_slices); ++slices) {
+      choice.set_index(d_slices, slices);
+      if (threads(choice) <= std::min<int64_t>(kMostThreads, gpu.threads_per_block))
+        keep_with_chunk(std::min(kUsualChunk, terms_of_thread(choice)));
+    }
+    choice.set_index(d_slices, 0);
     if (few >= gpu.sms || options(d_parts) == 1) return;
     choice.set(d_parts, gpu.sms / few + 1);
     keep_with_chunk(std::min(kUsualChunk, sum.extent / choice[d_parts]));
@@ -160,7 +174,7 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
     for_chunks(choice, keep);
   }
   if (!found.empty()) indices = std::min_element(found.begin(), found.end())->second;
-  order = {d_parts, d_chunk, d_taps};
+  order = {d_parts, d_slices, d_chunk, d_taps};
   order.insert(order.end(), tiles.begin(), tiles.end());
   for (const OperandCopy& copy : copies) order.push_back(copy.d_shared);
   order.push_back(d_depth);

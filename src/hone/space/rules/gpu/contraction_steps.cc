@@ -17,11 +17,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void bind(const std::string& stage, const std::vector<std::string>& loops, Steps& steps) {
+void bind_loops(const std::string& stage, const std::vector<std::string>& loops, Steps& steps) {
   for (const std::string& loop : loops) steps.emplace_back(schedule::Bind{stage, loop});
 }
 
-void unroll(const std::string& stage, const std::vector<std::string>& loops, Steps& steps) {
+void unroll_loops(const std::string& stage, const std::vector<std::string>& loops, Steps& steps) {
   for (const std::string& loop : loops) steps.emplace_back(schedule::Unroll{stage, loop});
 }
 
@@ -41,9 +41,14 @@ std::vector<std::string> interleaved(const std::vector<std::string>& rows,
 }  // namespace
 
 ContractionNames GpuContraction::names(const Choice& choice) const {
-  if (choice[d_parts] == 1) return {epilogue, reduction, outer};
-  const std::string part = reduction + ".rf", each = sum.var->name + "o";
-  ContractionNames made{part, part + ".acc", {{each, each}}, true};
+  const bool has_slices = choice[d_slices] > 1;
+  if (choice[d_parts] == 1 && !has_slices) return {epilogue, reduction, outer};
+  const std::string part = reduction + ".rf", each = sum.var->name + (has_slices ? "i" : "o");
+  ContractionNames made{part, part + ".acc", {}, true};
+  if (has_slices)
+    made.slice = each;
+  else
+    made.outer = {{each, each}};
   for (const auto& [name, in_sum] : outer) made.outer.emplace_back(in_sum, in_sum);
   return made;
 }
@@ -61,17 +66,25 @@ void GpuContraction::append_steps(const Choice& choice, Steps& steps) const {
     if (!is_shared(copy, choice)) steps.emplace_back(schedule::Inline{copy.stage});
   }
   const ContractionNames used = names(choice);
+  const bool has_slices = !used.slice.empty();
   if (used.is_part) {
-    steps.emplace_back(schedule::RFactor{reduction, sum.var->name, sum.extent / choice[d_parts]});
+    steps.emplace_back(schedule::RFactor{
+        reduction, sum.var->name, has_slices ? choice[d_slices] : sum.extent / choice[d_parts],
+        has_slices ? schedule::Parts::kStrided : schedule::Parts::kBlocks});
     steps.emplace_back(schedule::CacheWrite{used.epilogue});
   }
   std::string block;
+  if (has_slices) {
+    block = append_block_join(choice, steps);
+    steps.emplace_back(schedule::ComputeAt{used.epilogue, epilogue, block});
+    steps.emplace_back(schedule::SetScope{used.epilogue, ir::Scope::kShared});
+  }
   append_epilogue(used, choice, steps, block);
   const std::string chunks = append_sum(used, block, choice, steps);
   for (const OperandCopy& copy : copies) {
     if (is_shared(copy, choice)) append_copy(copy, used, chunks, choice, steps);
   }
-  if (used.is_part) append_join(steps);
+  if (used.is_part && !has_slices) append_join(steps);
 }
 
 void GpuContraction::append_epilogue(const ContractionNames& names, const Choice& choice,
@@ -103,16 +116,17 @@ void GpuContraction::append_epilogue(const ContractionNames& names, const Choice
   steps.emplace_back(schedule::Split{e, c, std::move(lengths), tail_of(column, choice)});
   grid.push_back(c + ".0");
   tile.push_back(c + ".1");
-  const std::vector<std::string> threads = interleaved(row_loops, column_loops);
+  std::vector<std::string> threads = interleaved(row_loops, column_loops);
+  if (!names.slice.empty()) threads.insert(threads.begin(), names.slice);
   std::vector<std::string> loops = grid;
   loops.insert(loops.end(), threads.begin(), threads.end());
   loops.insert(loops.end(), tile.begin(), tile.end());
   loops.push_back(vector);
   steps.emplace_back(schedule::Reorder{e, std::move(loops)});
   block = fuse_loops(e, grid, steps);
-  steps.emplace_back(schedule::Parallel{e, block});
-  bind(e, threads, steps);
-  unroll(e, tile, steps);
+  if (names.slice.empty()) steps.emplace_back(schedule::Parallel{e, block});
+  bind_loops(e, threads, steps);
+  unroll_loops(e, tile, steps);
   steps.emplace_back(schedule::Vectorize{e, vector});
 }
 
@@ -160,9 +174,14 @@ GpuContraction::Tile GpuContraction::append_tile(const ContractionNames& names,
   if (has_blocks) in_tile.push_back(quotient(c, t * v));
   in_tile.push_back(remainder(c, v));
   std::vector<std::string> dims = interleaved(row_dims, column_dims);
+  std::vector<std::string> loops = interleaved(row_loops, column_loops);
+  if (!names.slice.empty()) {
+    dims.insert(dims.begin(), names.slice);
+    loops.insert(loops.begin(), names.slice);
+  }
   dims.insert(dims.end(), in_tile.begin(), in_tile.end());
   steps.emplace_back(schedule::Layout{r, std::move(dims)});
-  return {interleaved(row_loops, column_loops), std::move(tile)};
+  return {std::move(loops), std::move(tile)};
 }
 
 std::string GpuContraction::append_sum(const ContractionNames& names, const std::string& block,
@@ -174,7 +193,7 @@ std::string GpuContraction::append_sum(const ContractionNames& names, const std:
   const bool works_ahead = choice[d_depth] > 1;
   // A loop of taps and chunks is no loop of chunks alone, whose last one could be peeled.
   const size_t outside = taps.size() - static_cast<size_t>(choice.or_zero(d_taps));
-  const bool is_whole = sum.extent / choice[d_parts] % choice[d_chunk] == 0;
+  const bool is_whole = terms_of_thread(choice) % choice[d_chunk] == 0;
   const bool is_fused = works_ahead && outside > 0;
   steps.emplace_back(
       schedule::Split{r,
@@ -192,13 +211,13 @@ std::string GpuContraction::append_sum(const ContractionNames& names, const std:
   loops.insert(loops.end(), tile.begin(), tile.end());
   steps.emplace_back(schedule::Reorder{r, std::move(loops)});
   const std::string chunks = is_fused ? fuse_loops(r, outer_loops, steps) : outer_loops.back();
-  bind(r, threads, steps);
+  bind_loops(r, threads, steps);
   if (terms_in_chunk(choice) * row_registers(choice) * column_registers(choice) <= kMostUnrolled) {
     for (size_t i = outside; i < taps.size(); ++i)
       steps.emplace_back(schedule::Unroll{r, taps[i].var->name});
     steps.emplace_back(schedule::Unroll{r, k + ".1"});
   }
-  unroll(r, tile, steps);
+  unroll_loops(r, tile, steps);
   return chunks;
 }
 
@@ -240,6 +259,40 @@ void GpuContraction::append_join(Steps& steps) const {
   if (join_vector == 1) return;
   steps.emplace_back(schedule::Reorder{reduction, {sum.var->name + "o", column.in_sum}});
   steps.emplace_back(schedule::Vectorize{reduction, column.in_sum});
+}
+
+std::string GpuContraction::append_block_join(const Choice& choice, Steps& steps) const {
+  const std::string &e = epilogue, &c = column.name;
+  std::vector<std::string> grid, tile;
+  for (const auto& [name, in_sum] : outer) grid.push_back(name);
+  for (const BlockAxis& axis : rows) {
+    steps.emplace_back(schedule::Split{
+        e, axis.name, {choice[axis.d_threads] * choice[axis.d_registers]}, tail_of(axis, choice)});
+    grid.push_back(axis.name + ".0");
+    tile.push_back(axis.name + ".1");
+  }
+  const int64_t vector = choice[d_vector];
+  steps.emplace_back(schedule::Split{
+      e, c, {choice[d_blocks] * choice[column.d_threads], vector}, tail_of(column, choice)});
+  grid.push_back(c + ".0");
+  tile.push_back(c + ".1");
+  const std::string lane = c + ".2";
+  std::vector<std::string> loops = grid;
+  loops.insert(loops.end(), tile.begin(), tile.end());
+  loops.push_back(lane);
+  steps.emplace_back(schedule::Reorder{e, std::move(loops)});
+  std::string block = fuse_loops(e, grid, steps);
+  steps.emplace_back(schedule::Parallel{e, block});
+  const std::string points =
+      append_threads(e, tile, tile_points(choice) / vector, threads(choice), kMostCopies, steps);
+  steps.emplace_back(schedule::Vectorize{e, lane});
+  const std::string &r = reduction, slice = sum.var->name + "i";
+  steps.emplace_back(schedule::ComputeAt{r, e, points});
+  steps.emplace_back(schedule::SetScope{r, ir::Scope::kRegister});
+  steps.emplace_back(schedule::Reorder{r, {slice, column.in_sum}});
+  steps.emplace_back(schedule::Unroll{r, slice});
+  steps.emplace_back(schedule::Vectorize{r, column.in_sum});
+  return block;
 }
 
 }  // namespace hone::space

@@ -57,28 +57,37 @@ TEST(gpu_contraction, copies_work_ahead_asynchronously) {
   }
 }
 
-// What a point of the default sketch becomes if some of its decisions are changed.
-void expect_choices(const compute::Dag& dag, const target::Target& target,
-                    const std::vector<std::pair<std::string_view, int64_t>>& choices) {
-  const Result<Space> space = Space::create(dag, target);
-  ASSERT_TRUE(space.ok()) << space.status().message();
-  Point point = space->default_point();
-  const std::vector<Decision>& decisions = space->decisions(point.sketch);
-  for (const auto& [role, value] : choices) {
+// Changes some decisions of a point; returns whether it has them all with these values.
+bool choose(const Space& space, const std::vector<std::pair<std::string_view, int64_t>>& choices,
+            Point& point) {
+  const std::vector<Decision>& decisions = space.decisions(point.sketch);
+  return std::all_of(choices.begin(), choices.end(), [&](const auto& choice) {
     bool found = false;
     for (size_t d = 0; d < decisions.size(); ++d) {
       const auto& options = decisions[d].options;
-      const auto option = std::find(options.begin(), options.end(), value);
-      if (decisions[d].role_name() != role || option == options.end()) continue;
+      const auto option = std::find(options.begin(), options.end(), choice.second);
+      if (decisions[d].role_name() != choice.first || option == options.end()) continue;
       point.choices[d] = static_cast<int>(option - options.begin());
       found = true;
     }
-    EXPECT_TRUE(found) << role << " " << value;
+    return found;
+  });
+}
+
+// Runs what the first default point that has all of these decisions becomes with their values.
+void expect_choices(const compute::Dag& dag, const target::Target& target,
+                    const std::vector<std::pair<std::string_view, int64_t>>& choices) {
+  SCOPED_TRACE(compute::describe(dag));
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  for (Point point : space->default_points()) {
+    if (!choose(*space, choices, point)) continue;
+    ASSERT_TRUE(space->legal(point));
+    const Result<Candidate> candidate = space->instantiate(point);
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    return expect_candidate(*candidate, 1e-5);
   }
-  ASSERT_TRUE(space->legal(point));
-  const Result<Candidate> candidate = space->instantiate(point);
-  ASSERT_TRUE(candidate.ok()) << candidate.status().message();
-  expect_candidate(*candidate, 1e-5);
+  FAIL() << "no sketch has these decisions";
 }
 
 TEST(gpu_contraction, blocks_compute_parts_of_sums) {
@@ -88,14 +97,49 @@ TEST(gpu_contraction, blocks_compute_parts_of_sums) {
     for (const int64_t parts : {2, 4}) {
       for (const int64_t depth : {1, 2}) {
         expect_choices(gemm(13, 20, 64), target,
-                       {{"parts", parts}, {"depth", depth}, {"chunk", 4}});
+                       {{"slices", 1}, {"parts", parts}, {"depth", depth}, {"chunk", 4}});
         expect_choices(gemm(13, 17, 64), target,
-                       {{"parts", parts}, {"depth", depth}, {"chunk", 8}});
-        expect_choices(conv2d(shape), target,
-                       {{"parts", parts}, {"depth", depth}, {"chunk", 4}, {"taps", 0}});
+                       {{"slices", 1}, {"parts", parts}, {"depth", depth}, {"chunk", 8}});
+        expect_choices(
+            conv2d(shape), target,
+            {{"slices", 1}, {"parts", parts}, {"depth", depth}, {"chunk", 4}, {"taps", 0}});
       }
     }
   }
+}
+
+TEST(gpu_contraction, groups_of_threads_compute_parts_of_sums) {
+  ConvShape shape;
+  shape.h = 5, shape.w = 4, shape.ic = 32, shape.oc = 20, shape.residual = true;
+  for (const target::Target& target : {small_gpu(), async_gpu()}) {
+    for (const int64_t slices : {2, 4, 8}) {
+      for (const int64_t depth : {1, 2}) {
+        expect_choices(gemm(13, 20, 64), target,
+                       {{"parts", 1}, {"slices", slices}, {"depth", depth}, {"chunk", 4}});
+        expect_choices(gemm(13, 17, 64), target,
+                       {{"parts", 1}, {"slices", slices}, {"depth", depth}, {"chunk", 2}});
+        expect_choices(
+            conv2d(shape), target,
+            {{"parts", 1}, {"slices", slices}, {"depth", depth}, {"chunk", 2}, {"taps", 0}});
+      }
+    }
+    expect_choices(gemm(17, 97, 96), target, {{"parts", 1}, {"slices", 8}, {"chunk", 4}});
+    expect_choices(gemm(97, 13, 96), target, {{"parts", 1}, {"slices", 4}, {"chunk", 2}});
+    expect_choices(gemm(31, 33, 40), target, {{"parts", 1}, {"slices", 4}, {"chunk", 5}});
+    expect_choices(product_of_two(2, 13, 31, 32), target,
+                   {{"parts", 1}, {"slices", 2}, {"chunk", 4}});
+  }
+}
+
+// Of few results with long sums, blocks cannot be more than results: their threads share the sums.
+TEST(gpu_contraction, the_default_of_few_results_has_groups_of_threads) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  ConvShape shape;
+  shape.h = shape.w = 7, shape.ic = 960, shape.oc = 160, shape.kernel = 1, shape.pad = 0;
+  const std::string steps = default_steps(conv2d(shape), h100);
+  EXPECT_NE(steps.find(", strided)"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("scope(conv2d.rf, shared)"), std::string::npos) << steps;
+  EXPECT_EQ(default_steps(gemm(4096, 4096, 4096), h100).find("rfactor"), std::string::npos);
 }
 
 TEST(gpu_contraction, the_default_has_as_many_blocks_as_the_device_needs) {

@@ -7,14 +7,15 @@ namespace hone::space {
 
 using schedule::Steps;
 
-void append_threads(const std::string& stage, const std::vector<std::string>& loops, int64_t points,
-                    int64_t threads, int64_t most_unrolled, Steps& steps) {
+std::string append_threads(const std::string& stage, const std::vector<std::string>& loops,
+                           int64_t points, int64_t threads, int64_t most_unrolled, Steps& steps) {
   const std::string fused = fuse_loops(stage, loops, steps);
   steps.emplace_back(schedule::Split{stage, fused, {threads}});
   steps.emplace_back(schedule::Reorder{stage, {fused + ".1", fused + ".0"}});
   steps.emplace_back(schedule::Bind{stage, fused + ".1"});
   if (ceil_div(points, threads) <= most_unrolled)
     steps.emplace_back(schedule::Unroll{stage, fused + ".0"});
+  return fused + ".0";
 }
 
 void append_copy(const SharedCopy& copy, Steps& steps) {

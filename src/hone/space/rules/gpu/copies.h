@@ -9,9 +9,10 @@ namespace hone::space {
 inline constexpr int64_t kMostCopies = 16;  // vectors of a thread in straight-line code
 
 // Lets threads share the points of these loops, neighbours first. Each has ceil(points / threads)
-// of them, in straight-line code if that is at most `most_unrolled`.
-void append_threads(const std::string& stage, const std::vector<std::string>& loops, int64_t points,
-                    int64_t threads, int64_t most_unrolled, schedule::Steps& steps);
+// of them, in straight-line code if that is at most `most_unrolled`. Returns the loop over these.
+std::string append_threads(const std::string& stage, const std::vector<std::string>& loops,
+                           int64_t points, int64_t threads, int64_t most_unrolled,
+                           schedule::Steps& steps);
 
 // A stage that copies what a block needs of an operand to shared memory.
 struct SharedCopy {

@@ -16,7 +16,8 @@ using schedule::StageInfo;
 constexpr int64_t kMostRowThreads = 32, kMostColumnThreads = 128, kMostChunk = 32;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kColumnStep = 8;    // threads along columns, unless they are a power of 2
-constexpr int64_t kMostParts = 16;    // of a sum
+constexpr int64_t kMostParts = 16;    // of a sum, for blocks
+constexpr int64_t kMostSlices = 8;    // of a sum, for groups of a block's threads
 constexpr int64_t kLeastParted = 32;  // terms along the longest axis of a sum that has parts
 constexpr int64_t kLeastAsync = 4;    // bytes
 
@@ -185,6 +186,10 @@ void add_decisions(SketchBuilder& builder, const StageInfo& e, GpuContraction& g
   for (int64_t n = 2; n <= kMostParts && group.sum.extent % n == 0; n *= 2) parts.push_back(n);
   if (parts.size() > 1 && group.sum.extent >= kLeastParted)
     group.d_parts = builder.add_decision(stage, "parts", DecisionKind::kParallel, parts);
+  std::vector<int64_t> slices = {1};
+  for (int64_t n = 2; n <= kMostSlices && group.sum.extent % n == 0; n *= 2) slices.push_back(n);
+  if (slices.size() > 1 && group.sum.extent >= kLeastParted)
+    group.d_slices = builder.add_decision(stage, "slices", DecisionKind::kParallel, slices);
   group.d_chunk =
       tile("chunk", DecisionKind::kTile, lengths(group.sum.extent, kMostChunk), group.sum.extent);
   if (!group.taps.empty()) {
@@ -257,6 +262,7 @@ bool add_contraction_tiles(SketchBuilder& builder, const std::string& epilogue,
   group->epilogue = epilogue;
   group->reduction = reduction;
   group->gpu = builder.target.gpu();
+  group->result_bytes = dtype_bytes(r->stage.outputs[0].buffer->dtype);
   find_axes(*e, *r, *names, column, *group);
   if (!reuses(*group, *r)) return false;
   const int lane = axis_named(*r, group->column.in_sum);
