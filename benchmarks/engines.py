@@ -25,7 +25,7 @@ class Hone:
         library.hone_model_last_error.restype = ctypes.c_char_p
         library.hone_model_last_error.argtypes = [ctypes.c_void_p]
         self.model = ctypes.c_void_p()
-        if library.hone_model_create(ctypes.byref(self.model), threads) != 0:
+        if self._create(threads) != 0:
             raise RuntimeError(f"{path}: {library.hone_model_last_error(None).decode()}")
         self.inputs = [aligned(inputs[name]) for name, _, _ in self._tensors("input")]
         self.outputs = [aligned(np.zeros(shape, dtype)) for _, dtype, shape in self._tensors("output")]
@@ -33,6 +33,9 @@ class Hone:
         self.output_pointers = (ctypes.c_void_p * len(self.outputs))(*[x.ctypes.data for x in self.outputs])
         self.call = library.hone_model_run
         self.call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+    def _create(self, threads):
+        return self.library.hone_model_create(ctypes.byref(self.model), threads)
 
     def _tensors(self, kind):
         library, found = self.library, []

@@ -10,7 +10,7 @@ if [[ ${1:-} == --build ]]; then build=$(cd "$here" && realpath "$2"); shift 2; 
 [[ $# == 1 ]] || { echo "$usage" >&2; exit 2; }
 output=$(cd "$here" && realpath -m "$1")
 limit=$((50 << 20))  # bytes of an archive
-device_tests=(runtime/hone_device_test artifact/hone_device_model_test backend/hone_gpu_code_test measure/hone_measure_device_test)
+device_tests=(runtime/hone_device_test artifact/hone_device_model_test backend/hone_gpu_space_test backend/hone_gpu_code_test measure/hone_measure_device_test)
 test_objects=(artifact/CMakeFiles/hone_artifact_test_kernels.dir/artifact_test_kernels.cc.o
               measure/CMakeFiles/hone_measure_test_kernels.dir/test_kernels.cc.o)
 

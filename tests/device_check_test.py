@@ -1,4 +1,5 @@
 """The portable archive, and the script that checks devices in it: with PoCL and small shapes, without PyTorch."""
+import argparse
 import csv
 import json
 import os
@@ -13,10 +14,14 @@ from pathlib import Path
 from support import HONE, SANITIZED, Case, main
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "gpu"))
+import device_check  # noqa: E402
+import parts  # noqa: E402
+
 GLIBC = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv))\.so\..*")
 ALONE = ["unshare", "--mount", "sh", "-c", 'mkdir -p "$0/proc" && mount --bind /proc "$0/proc" && exec chroot "$0" "$@"']
 PATHS = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-DONE = {"machine", "tests", "products", "memory", "models", "kernels", "tuning", "rest"}
+DONE = {"machine", "tests", "products", "memory", "models", "kernels", "tuning", "data", "products_tuned", "memory_tuned"}
 SKIPPED = {"sanitizer": "CUDA only", "compiled": "PyTorch"}
 
 
@@ -100,6 +105,94 @@ class Bundle(Case):
         self.assertEqual(self.result("memory")["rows"][:-1], data["rows"])
         self.assertEqual(self.result("memory")["rows"][-1]["name"], missing["name"])
         self.assertEqual({path.name for path, text in before.items() if path.read_bytes() != text}, {"memory.json"})
+
+
+class Budget(Case):
+    """How the parts share the seconds of a run, without running them."""
+
+    NEEDED = {"machine": 5, "products": 60, "memory": 20, "models": 110, "tests": 30, "tuning": 200, "data": 60, "compiled": 900, "kernels": 20, "sanitizer": 50,
+              "products_tuned": 300, "memory_tuned": 100}
+
+    def run_parts(self, seconds, had, only=()):
+        """Gives each part what it needs, or as much as it may have; returns what each got."""
+        options = argparse.Namespace(out=self.folder, small=False, only=only or list(parts.PARTS))
+        left, got = seconds, {}
+        for part in options.only:
+            result = device_check.Result(self.folder, part)
+            if result.data["status"] in device_check.FINISHED:
+                continue
+            limit = device_check.limit_of(part, options, left)
+            self.assertLessEqual(limit, max(left, 0))
+            got[part] = min(limit, self.NEEDED[part] - had.get(part, 0))
+            had[part] = had.get(part, 0) + got[part]
+            left -= got[part]
+            result.save("done" if had[part] == self.NEEDED[part] else "partial")
+        self.assertGreaterEqual(left, 0)
+        return got
+
+    def test_parts_are_those_of_the_tiers(self):
+        self.assertEqual([part for tier in device_check.TIERS for part in tier], list(parts.PARTS))
+        self.assertEqual(set(self.NEEDED), set(parts.PARTS))
+
+    def test_a_short_run_has_the_first_tables_whole(self):
+        had = {}
+        got = self.run_parts(222, had)
+        for part in ("machine", "products", "memory", "models"):
+            self.assertEqual(got[part], self.NEEDED[part], part)
+        for _ in range(3):  # later runs go on where time ended
+            got = self.run_parts(222, had)
+            self.assertNotIn("models", got)
+            self.assertGreater(sum(got.values()), 200)
+        for part in ("tests", "tuning", "data"):
+            self.assertEqual(had[part], self.NEEDED[part], part)
+
+    def test_a_long_run_reaches_every_tier(self):
+        got = self.run_parts(478, {})
+        for part in ("models", "tests", "data"):
+            self.assertEqual(got[part], self.NEEDED[part], part)
+        for part in ("compiled", "kernels"):
+            self.assertGreater(got[part], 0, part)
+        self.assertGreaterEqual(got["tuning"], device_check.LEAST["tuning"])
+
+    def test_a_part_that_runs_alone_has_all(self):
+        self.assertEqual(self.run_parts(222, {}, only=["compiled"]), {"compiled": 222})
+
+    def test_no_part_begins_without_the_time_of_a_row(self):
+        self.assertEqual(self.run_parts(11, {}, only=["compiled"]), {"compiled": 0})
+
+
+class Waiting(Case):
+    """What happens to a process that hangs, as with a kernel of its device."""
+
+    def wait(self, seconds, row_seconds, script="import time; time.sleep(100)"):
+        child = subprocess.Popen([sys.executable, "-c", script])
+        try:
+            return device_check.wait_for(child, "models", self.folder, seconds, row_seconds)
+        finally:
+            child.kill()
+            child.wait()
+
+    def test_a_row_that_does_not_end_is_one_with_a_problem(self):
+        device_check.Result(self.folder, "models").mark("alexnet, batch 8")
+        self.assertEqual(self.wait(100, 1.5), ("lost", "alexnet, batch 8 did not end"))
+        result = device_check.Result(self.folder, "models")
+        self.assertEqual(result.data["rows"], [{"name": "alexnet, batch 8", "problem": "it did not end within 1.5 s"}])
+        self.assertNotIn("at", result.data)
+
+    def test_the_time_of_a_part_is_kept(self):
+        self.assertEqual(self.wait(1, 60), ("partial", "its 1 s were over"))
+        self.assertEqual(self.wait(60, 60, "import sys; sys.exit(3)"), ("failed", "its process ended with code 3"))
+
+
+class Sanitizer(unittest.TestCase):
+    def test_its_last_line_is_read(self):
+        for output, expected in (("========= ERROR SUMMARY: 0 errors\n", ("ERROR SUMMARY: 0 errors", 0)),
+                                 ("========= Invalid read\n========= ERROR SUMMARY: 1 error\n", ("ERROR SUMMARY: 1 error", 1)),
+                                 ("========= ERROR SUMMARY: 54 errors\n", ("ERROR SUMMARY: 54 errors", 54)),
+                                 ("========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n",
+                                  ("RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)", 2)),
+                                 ("========= Target application returned an error\n", ("", None))):
+            self.assertEqual(parts.read_sanitizer(output), expected)
 
 
 if __name__ == "__main__":

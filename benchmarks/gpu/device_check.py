@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -18,9 +19,15 @@ from pathlib import Path
 import ahead
 import parts
 
-# Seconds of a whole run of 480; `rest` gets what is left.
-LIMITS = {"machine": 20, "tests": 60, "sanitizer": 40, "products": 85, "memory": 55, "models": 110, "kernels": 40, "tuning": 60, "compiled": 60, "rest": 600}
-FEWEST_SECONDS = 3  # of a part: with less it is not started
+# The parts share one budget, tier after tier: those of a tier divide what is left by these weights, and whatever a part does not need is the next one's.
+# A part that is done in an earlier run takes nothing. In the tiers between the first and the last, a weight is also the most seconds that the part gets.
+TIERS = ({"machine": 10, "products": 60, "memory": 35, "models": 120}, {"tests": 45, "tuning": 125}, {"data": 60},
+         {"compiled": 150, "kernels": 20, "sanitizer": 60, "products_tuned": 100, "memory_tuned": 50})
+LEAST = {"tuning": 45, "data": 20, "compiled": 30, "sanitizer": 15, "products_tuned": 12, "memory_tuned": 12}  # with less, a part is left to a later run
+FEWEST_SECONDS = 3  # the same of the others
+ROW_SECONDS = 60  # for which a row may use a GPU: then a kernel hangs
+SECONDS_TO_END = 2  # to stop a part and to pack
+FINISHED = ("done", "skipped")
 
 
 class Result:
@@ -36,7 +43,13 @@ class Result:
     def has(self, name):
         return any(row["name"] == name for row in self.data["rows"])
 
+    def mark(self, name):
+        """The device is used for the row from now on."""
+        self.data["at"] = [name, time.time()]
+        self.save("started")
+
     def add(self, name, **columns):
+        self.data.pop("at", None)
         self.data["rows"].append({"name": name, **columns})
         self.save("started")
 
@@ -64,9 +77,12 @@ def run_part(options):
     result = Result(options.out, options.part)
     result.save("started")
     try:
-        parts.PARTS[options.part](result, parts.Setting(options.device, options.out, options.small, time.monotonic() + options.seconds))
+        end = time.monotonic() + options.seconds
+        parts.PARTS[options.part](result, parts.Setting(options.device, options.out, options.small, end, options.rivals, result.mark))
     except parts.CannotRun as reason:
         result.save("skipped", str(reason))
+    except parts.NoTime as reason:
+        result.save("partial", str(reason))
     except parts.LostDevice as problem:
         result.save("lost", str(problem))
     except subprocess.TimeoutExpired as late:
@@ -79,14 +95,26 @@ def run_part(options):
         result.save("done", f"{len(failed)} rows have a problem: {', '.join(failed)}" if failed else "")
 
 
+def wait_for(child, part, out, seconds, row_seconds):
+    """Waits for the process of a part, as long as it may take and a row may use the device; returns what is wrong if it did not say so itself."""
+    end = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return "failed", f"its process ended with code {child.wait(max(0, min(1, end - time.monotonic())))}"
+        result = Result(out, part)
+        row, begun = result.data.get("at") or ("", math.inf)
+        if time.time() - begun > row_seconds:
+            result.add(row, problem=f"it did not end within {row_seconds} s")
+            return "lost", f"{row} did not end"
+        if time.monotonic() >= end:
+            return "partial", f"its {seconds:.0f} s were over"
+
+
 def start_part(part, options, seconds):
     """Runs the part in a process; stops it and its children when its time is over."""
-    command = [sys.executable, __file__, "--device", options.device, "--out", options.out, "--seconds", str(seconds), "--part", part]
+    command = [sys.executable, __file__, "--device", options.device, "--out", options.out, "--seconds", str(seconds), "--rivals", options.rivals, "--part", part]
     child = subprocess.Popen([*map(str, command), *(["--small"] if options.small else [])], start_new_session=True)
-    try:
-        problem = "failed", f"its process ended with code {child.wait(seconds + 2)}"
-    except subprocess.TimeoutExpired:
-        problem = "partial", f"its {seconds:.0f} s were over"
+    problem = wait_for(child, part, options.out, seconds + 1, ROW_SECONDS if options.device.startswith("cuda") else math.inf)
     with contextlib.suppress(ProcessLookupError):  # whatever is left of it
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -104,6 +132,22 @@ def run_processes(part, options, seconds):
             return
 
 
+def limit_of(part, options, left):
+    """The seconds that the part may take of those that are left; 0 if it is left to a later run."""
+    tier = next(tier for tier in TIERS if part in tier)
+    if options.small:
+        return left
+    waiting = [other for other in tier if other in options.only and Result(options.out, other).data["status"] not in FINISHED]
+    waiting = waiting[waiting.index(part):]
+    limit = left * tier[part] / sum(tier[other] for other in waiting)
+    if tier not in (TIERS[0], TIERS[-1]):
+        limit = min(limit, tier[part])
+    least = LEAST.get(part, FEWEST_SECONDS)
+    if limit < least <= left:
+        limit = least
+    return limit if limit >= least else 0
+
+
 def start_ahead(options):
     """The processes that make libraries and references while other parts use the GPU."""
     command = [sys.executable, Path(ahead.__file__), options.device, options.out, options.seconds, int(options.small)]
@@ -117,7 +161,7 @@ def pack(folder, archive):
     temporary = archive.with_suffix(".tmp")
     with tarfile.open(temporary, "w:gz") as tar:
         for path in sorted(folder.iterdir()):
-            if path.suffix in (".json", ".csv", ".txt"):
+            if path.suffix in (".json", ".csv", ".txt", ".db"):
                 tar.add(path, path.name)
     temporary.replace(archive)
 
@@ -130,10 +174,13 @@ def main():
     parser.add_argument("--pack", type=Path, help="also write all results as one .tar.gz after each part")
     parser.add_argument("--only", nargs="+", choices=list(parts.PARTS), help="only these parts")
     parser.add_argument("--small", action="store_true", help="few rows and small shapes: a test of this script")
+    parser.add_argument("--rivals", choices=("cuda", "cpu", "none"), help="where PyTorch runs; the default is cuda for devices of CUDA, else none")
     parser.add_argument("--part", choices=list(parts.PARTS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where hone looks for NVRTC
+    options.rivals = options.rivals or ("cuda" if options.device.startswith("cuda") else "none")
+    options.only = options.only or list(parts.PARTS)
     if options.part:
         run_part(options)
         return
@@ -141,19 +188,19 @@ def main():
     ahead.forget_unfinished(options.out)
     background = start_ahead(options)
     bad = False
-    for part in options.only or parts.PARTS:
-        left = end - time.monotonic()
+    for part in [part for part in parts.PARTS if part in options.only]:
+        left = end - time.monotonic() - SECONDS_TO_END
         result = Result(options.out, part)
-        if result.data["status"] not in ("done", "skipped"):
-            if left < FEWEST_SECONDS:
-                result.save("partial", "no time was left")
+        if result.data["status"] not in FINISHED:
+            limit = limit_of(part, options, left)
+            if limit > 0:
+                run_processes(part, options, limit)
             else:
-                limit = left if options.small else max(FEWEST_SECONDS, LIMITS[part] * options.seconds / 480)
-                run_processes(part, options, min(left - 2, limit))
+                result.save("partial", f"{max(left, 0):.0f} s were left for it")
             pack(options.out, options.pack)
         data = Result(options.out, part).data
         bad |= data["status"] in ("failed", "lost") or any(row.get("problem") for row in data["rows"])
-        print(f"{part:10} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
+        print(f"{part:14} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(background.pid, signal.SIGKILL)
     background.wait()

@@ -1,22 +1,21 @@
-"""Whole models against PyTorch, eager and compiled. The rival has the architecture that the graph was exported from, from torchvision or
-transformers, with random weights of its own; what Hone computes is compared with ONNX Runtime on the CPU."""
+"""Whole models against PyTorch, eager and compiled (rivals.py); what Hone computes is compared with ONNX Runtime on the CPU."""
+import subprocess
 import time
 
 import numpy as np
 
 import ahead
 import parts
+import rivals
 import timing
 
 BATCHES = (1, 8)
 TOLERANCE = 1e-4
-IMAGES = ("resnet18", "resnet50", "mobilenet_v2", "alexnet", "vgg16", "squeezenet1_1", "mnasnet1_0", "efficientnet_b0", "googlenet", "inception_v3")
-IMAGE_OPTIONS = {name: {"aux_logits": False, "init_weights": False} for name in ("googlenet", "inception_v3")}
-TEXTS = {"bert_base_s128": ("BertForSequenceClassification", "BertConfig"), "gpt2_s128": ("GPT2Model", "GPT2Config"),
-         "mobilebert_s128": ("MobileBertForSequenceClassification", "MobileBertConfig")}
-OTHERS = ("gpt2_s128_opset13", "ssdlite320_raw", "ssdlite320_full")
+# In the order in which they are measured: a run that ends early has the first ones.
+NAMES = ("resnet18", "resnet50", "bert_base_s128", "mobilenet_v2", "gpt2_s128", "efficientnet_b0", "inception_v3", "vgg16", "googlenet", "squeezenet1_1",
+         "alexnet", "mobilebert_s128", "mnasnet1_0", "ssdlite320_raw", "ssdlite320_full", "gpt2_s128_opset13")
 ONE_ELEMENT = ("gpt2_s128", "gpt2_s128_opset13", "ssdlite320_full")  # their graphs have the batch of 1 written into them
-COMPILED = ("resnet18", "bert_base_s128", "mobilenet_v2", "resnet50")  # torch.compile takes a minute for a model
+COMPILE_SECONDS = 75  # for a network under torch.compile; without a result it counts as not compiled
 SMALL = parts.ROOT / "examples" / "small.onnx"
 
 
@@ -49,30 +48,6 @@ def reference(model, elements):
     return [np.concatenate(arrays).astype(np.float64) for arrays in zip(*found, strict=True)]
 
 
-def rival(torch, name):
-    """The network in PyTorch, on the GPU."""
-    with torch.device("cuda"):
-        if name in IMAGES:
-            import torchvision
-
-            network = torchvision.models.get_model(name, weights=None, **IMAGE_OPTIONS.get(name, {}))
-        else:
-            import transformers
-
-            network_class, config = TEXTS[name.removesuffix("_opset13")]
-            network = getattr(transformers, network_class)(getattr(transformers, config)())
-    return network.eval().cuda()
-
-
-def rival_seconds(torch, name, inputs, compiled):
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    tensors = {key: timing.to_torch(torch, array) for key, array in inputs.items()}
-    network = rival(torch, name)
-    if compiled:
-        network = torch.compile(network, mode="max-autotune")
-    return timing.of_torch(torch, (lambda: network(*tensors.values())) if name in IMAGES else (lambda: network(**tensors)))
-
-
 def batched_inputs(name, batch):
     elements = model_inputs(name, batch)
     return {key: np.concatenate([element[key] for element in elements]) for key in elements[0]}
@@ -94,7 +69,7 @@ def prepare(setting, name, batch):
 
 
 def row_names(small):
-    names = ("small",) if small else (*IMAGES, *TEXTS, *OTHERS)
+    names = ("small",) if small else NAMES
     return [(f"{name}, batch {batch}", name, batch) for batch in BATCHES for name in names if batch == 1 or name not in ONE_ELEMENT]
 
 
@@ -106,7 +81,8 @@ def hone_columns(setting, row, name, batch, torch):
     """Takes the library that was compiled, compares and times."""
     columns = ahead.take(setting, row, lambda: prepare(setting, name, batch))
     inputs, library = batched_inputs(name, batch), library_file(setting, name, batch)
-    engine = timing.OnDevice(library, inputs, torch)
+    setting.begin(row)
+    engine = timing.OnDevice(library, inputs, torch if setting.kind == "cuda" else None)
     engine.launch()
     with np.load(library.with_suffix(".npz")) as expected:
         columns["error"] = timing.error(engine.found(), list(expected.values()))
@@ -119,31 +95,50 @@ def hone_columns(setting, row, name, batch, torch):
 
 def measure_eager(setting, row, name, batch, torch):
     columns, inputs = hone_columns(setting, row, name, batch, torch)
-    if torch is None or name.startswith("ssdlite"):
+    if torch is None:
         return columns
     try:
-        columns["torch_seconds"] = rival_seconds(torch, name, inputs, False)
+        columns |= rivals.measure(torch, name, inputs, False, setting.rivals)
         columns["torch_over_hone"] = columns["torch_seconds"] / columns["hone_seconds"]
     except Exception as problem:  # noqa: BLE001: what Hone took counts without a rival, too
         columns["rival_problem"] = f"{type(problem).__name__}: {problem}"[:200]
     return columns
 
 
-def measure_compiled(_setting, _row, name, batch, torch):
-    return {"torch_compile_seconds": rival_seconds(torch, name, batched_inputs(name, batch), True)}
+def measure_compiled(result, setting, name, batch):
+    """A network that has no result after its time is a row without one. If the part has less time than that, there is no row yet."""
+    for row in result.data["rows"]:
+        if row["name"] == f"{rivals.base_name(name)}, batch {batch}":
+            return {key: value for key, value in row.items() if key not in ("name", "rival")}
+    limit = min(COMPILE_SECONDS, setting.left)
+    try:
+        return rivals.apart(setting, name, batch, limit)
+    except subprocess.TimeoutExpired:
+        if limit < COMPILE_SECONDS:
+            raise
+        return {"rival_problem": f"not compiled within {COMPILE_SECONDS} s"}
+    except RuntimeError as problem:
+        return {"rival_problem": str(problem)[:200]}
 
 
-def measure(result, setting, compiled):
+def measure(result, setting):
     torch, reason = parts.torch_or_none(setting)
-    if compiled and torch is None:
-        raise parts.CannotRun(reason)
     parts.described(setting)
     for row, name, batch in row_names(setting.small):
-        if result.has(row) or (compiled and not setting.small and name not in COMPILED):
+        if result.has(row):
             continue
         try:
-            columns = (measure_compiled if compiled else measure_eager)(setting, row, name, batch, torch)
+            columns = measure_eager(setting, row, name, batch, torch)
         except RuntimeError as problem:
             parts.row_failed(result, row, problem)
             continue
-        result.add(row, **columns, rival=reason or ("torch.compile" if compiled else "PyTorch eager"))
+        result.add(row, **columns, rival=reason or "PyTorch eager")
+
+
+def measure_compilers(result, setting):
+    torch, reason = parts.torch_or_none(setting)
+    if torch is None:
+        raise parts.CannotRun(reason)
+    for row, name, batch in row_names(setting.small):
+        if not result.has(row):
+            result.add(row, **measure_compiled(result, setting, name, batch), rival="torch.compile")

@@ -11,6 +11,7 @@ import timing
 TYPES = {"fp32": (1, np.float32), "fp16": (10, np.float16), "bf16": (16, np.uint16)}
 TOLERANCE = {"fp32": 1e-5, "tf32": 1e-3, "fp16": 2e-3, "bf16": 1e-2}
 TUNE_SECONDS = 8
+ROW_SECONDS = 3  # of a tuned row beside that
 COPY_BYTES = 1 << 30
 
 
@@ -37,7 +38,7 @@ def unary(name, shape, small, node, function, **attributes):
     return Operator(name, [shape], [small], [(node, attributes)], function)
 
 
-# Products of ResNet-50, BERT, GPT-2 and language models of 7e9 parameters, at a few lengths.
+# In the order in which they are measured, as of the models. Products of ResNet-50, BERT, GPT-2 and language models of 7e9 parameters, at a few lengths.
 REAL = [(128, 768, 768), (128, 3072, 768), (128, 768, 3072), (1024, 3072, 1024), (3136, 256, 64), (784, 512, 128), (196, 1024, 256), (2048, 4096, 4096),
         (512, 11008, 4096), (4096, 4096, 4096)]
 PRODUCTS = ([product(n, n, n, "fp32") for n in (1024, 2048, 4096, 8192)]
@@ -82,27 +83,28 @@ def make_inputs(operator, shapes):
     return [array.astype(TYPES[operator.storage][1]) for array in arrays]
 
 
-def reference(torch, operator, arrays, path):
+def reference(torch, operator, arrays, path, device):
     """In float64 by PyTorch where that is, else by ONNX Runtime."""
     if torch:
-        return [operator.function(torch, *[timing.to_torch(torch, array).double() for array in arrays]).cpu().numpy()]
+        return [operator.function(torch, *[timing.to_torch(torch, array, device).double() for array in arrays]).cpu().numpy()]
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     return [array.astype(np.float64) for array in session.run(None, {f"x{i}": array for i, array in enumerate(arrays)})]
 
 
-def copy_rate(torch):
-    """Bytes a second of a copy within the GPU's memory, those read and those written."""
-    source = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda")
+def copy_rate(torch, setting):
+    """Bytes a second of a copy within the rivals' memory, those read and those written."""
+    count = COPY_BYTES >> 6 if setting.small else COPY_BYTES
+    source = torch.empty(count, dtype=torch.uint8, device=setting.rivals)
     target = torch.empty_like(source)
-    return 2 * COPY_BYTES / timing.of_torch(torch, lambda: target.copy_(source))
+    return 2 * count / timing.of_torch(torch, lambda: target.copy_(source), setting.rivals)
 
 
-def rival_seconds(torch, operator, arrays):
-    tensors = [timing.to_torch(torch, array) for array in arrays]
+def rival_seconds(torch, operator, arrays, device):
+    tensors = [timing.to_torch(torch, array, device) for array in arrays]
     torch.backends.cuda.matmul.allow_tf32 = operator.type == "tf32"
-    return timing.of_torch(torch, lambda: operator.function(torch, *tensors))
+    return timing.of_torch(torch, lambda: operator.function(torch, *tensors), device)
 
 
 def model_file(setting, operator):
@@ -133,9 +135,10 @@ def measure_row(setting, operator, tuned, torch):
     columns = prepare(setting, operator, tuned) if tuned else ahead.take(setting, operator.name, lambda: prepare(setting, operator))
     shapes, file = shapes_of(setting, operator), model_file(setting, operator)
     arrays, library = make_inputs(operator, shapes), file.with_suffix(".so")
-    engine = timing.OnDevice(library, {f"x{i}": array for i, array in enumerate(arrays)}, torch)
+    setting.begin(operator.name)
+    engine = timing.OnDevice(library, {f"x{i}": array for i, array in enumerate(arrays)}, torch if setting.kind == "cuda" else None)
     engine.launch()
-    columns["error"] = timing.error(engine.found(), reference(torch, operator, arrays, file))
+    columns["error"] = timing.error(engine.found(), reference(torch, operator, arrays, file, setting.rivals))
     if not columns["error"] <= TOLERANCE[operator.type]:
         columns["problem"] = "the result is wrong"
     columns["hone_seconds"] = timing.of_hone(engine)
@@ -146,30 +149,30 @@ def measure_row(setting, operator, tuned, torch):
         (m, k), (_, n) = shapes
         columns["flops_per_second"] = 2 * m * n * k / columns["hone_seconds"]
     if torch:
-        columns["torch_seconds"] = rival_seconds(torch, operator, arrays)
+        columns["torch_seconds"] = rival_seconds(torch, operator, arrays, setting.rivals)
         columns["torch_over_hone"] = columns["torch_seconds"] / columns["hone_seconds"]
     return columns
 
 
-def measure(result, setting, operators):
-    """A row for each operator as it is compiled, then one for each tuned, as far as the time goes."""
+def measure(result, setting, operators, tuned=0):
+    """A row for each operator, as it is compiled or tuned for so many seconds."""
     try:
         import onnx  # noqa: F401
     except ImportError as missing:
         raise parts.CannotRun(f"no onnx package: {missing}") from missing
     parts.described(setting)
     torch, reason = parts.torch_or_none(setting)
-    rate = copy_rate(torch) if torch and operators is MEMORY else None
-    for tuned in (0,) if setting.small else (0, TUNE_SECONDS):
-        for operator in operators[:: max(1, len(operators) // 3)] if setting.small else operators:
-            name = operator.name + (f", tuned {tuned} s" if tuned else "")
-            if result.has(name) or (setting.small and operator.type == "bf16"):
-                continue
-            try:
-                columns = measure_row(setting, operator, tuned, torch)
-            except RuntimeError as problem:
-                parts.row_failed(result, name, problem)
-                continue
-            if rate and "bytes_per_second" in columns:
-                columns |= {"copy_bytes_per_second": rate, "share_of_copy": columns["bytes_per_second"] / rate}
-            result.add(name, **columns, rival=reason or "PyTorch eager")
+    rate = copy_rate(torch, setting) if torch and operators is MEMORY else None
+    for operator in operators[:: max(1, len(operators) // 3)] if setting.small else operators:
+        if result.has(operator.name) or (setting.small and operator.type == "bf16"):
+            continue
+        if tuned and setting.left < tuned + ROW_SECONDS:
+            raise parts.NoTime(f"a row takes {tuned + ROW_SECONDS} s")
+        try:
+            columns = measure_row(setting, operator, tuned, torch)
+        except RuntimeError as problem:
+            parts.row_failed(result, operator.name, problem)
+            continue
+        if rate and "bytes_per_second" in columns:
+            columns |= {"copy_bytes_per_second": rate, "share_of_copy": columns["bytes_per_second"] / rate}
+        result.add(operator.name, **columns, rival=reason or "PyTorch eager")

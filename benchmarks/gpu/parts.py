@@ -10,13 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TESTS = {"hone_device_test": "runtime", "hone_device_model_test": "artifact", "hone_gpu_code_test": "backend", "hone_measure_device_test": "measure"}
+TESTS = {"hone_device_test": "runtime", "hone_device_model_test": "artifact", "hone_gpu_space_test": "backend", "hone_gpu_code_test": "backend",
+         "hone_measure_device_test": "measure"}
 # Tests by the names of their device; those that need files of the repository are left out.
 FILTERS = {"cuda": "*uda*:*lost_gpu*-OpenCl*:*goldens*:*documentation*:*without_a_driver*", "opencl": "*pencl*:*OpenCl*:device_worker.*-*goldens*:*lost_gpu*"}
+
+ON_DEVICE = {"hone_gpu_space_test": {"cuda": "*CudaDevice*", "opencl": "*SpaceOnOpenCl*"}}  # the rest of it needs a compiler
+# Under compute-sanitizer. Refusals are tested by errors of the driver, and processes that hang are not watched.
+SAMPLES = {"hone_device_test": "", "hone_device_model_test": "", "hone_gpu_space_test": "*CudaDevice*tiles_that_are_copied_ahead:*CudaDevice*by_matrix_instructions"}
+NO_SAMPLES = ":*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*:*Watchdog*"
+SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
 class CannotRun(Exception):
     """The reason why a part does not run here, in one line."""
+
+
+class NoTime(Exception):
+    """What is left of the part's time does not do for its next row, which a later run measures."""
 
 
 class LostDevice(Exception):
@@ -26,7 +37,7 @@ class LostDevice(Exception):
 def row_failed(result, name, problem):
     """Adds the row. Problems of hone's process are of the row alone."""
     result.add(name, problem=" ".join(str(problem).split())[:300])
-    if "CUDA" in str(problem) and not str(problem).startswith("hone: "):
+    if ("CUDA" in str(problem) or "is lost to this process" in str(problem)) and not str(problem).startswith("hone: "):
         raise LostDevice(str(problem))
 
 
@@ -36,6 +47,8 @@ class Setting:
     out: Path
     small: bool
     end: float  # on the clock of time.monotonic()
+    rivals: str = "none"  # PyTorch's device: cuda, cpu
+    begin: object = staticmethod(lambda row: None)  # called before the device is used for a row
 
     @property
     def kind(self):
@@ -89,13 +102,15 @@ def described(setting):
 
 
 def torch_or_none(setting):
-    """PyTorch with a GPU, and why not."""
-    if setting.kind != "cuda":
+    """PyTorch with the rivals' device, and why not."""
+    if setting.rivals == "none":
         return None, "PyTorch runs on CUDA only"
     try:
         import torch
     except ImportError as missing:
         return None, f"no PyTorch: {missing}"
+    if setting.rivals == "cpu":
+        return torch, ""
     return (torch, "") if torch.cuda.is_available() else (None, "PyTorch finds no GPU")
 
 
@@ -108,13 +123,14 @@ def machine(result, setting):
             result.add(name, value=run(setting, *command).stdout.strip())
     torch, reason = torch_or_none(setting)
     if not result.has("torch"):
-        result.add("torch", value=f"{torch.__version__}, {torch.cuda.get_device_name()}" if torch else reason)
+        result.add("torch", value=f"{torch.__version__}, {torch.cuda.get_device_name() if setting.rivals == 'cuda' else 'CPU'}" if torch else reason)
     if not result.has("hone"):
         result.add("hone", value=json.dumps(described(setting)))
 
 
-def test_command(name, setting):
-    return [program(f"tests/{name}", f"src/hone/{TESTS[name]}/{name}"), f"--gtest_filter={FILTERS[setting.kind]}"]
+def test_command(name, setting, tests=""):
+    chosen = tests or ON_DEVICE.get(name, FILTERS)[setting.kind]
+    return [program(f"tests/{name}", f"src/hone/{TESTS[name]}/{name}"), f"--gtest_filter={chosen}"]
 
 
 def tests(result, setting):
@@ -131,25 +147,39 @@ def tests(result, setting):
             result.add(name, passed=count["PASSED"], skipped=count["SKIPPED"], failed=count["FAILED"], seconds=round(time.monotonic() - begin, 1), problem=problem)
 
 
+def read_sanitizer(output):
+    """What compute-sanitizer says at its end, and the number of errors; None if it did not get there."""
+    found = re.findall(r"=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", output)
+    count = re.search(r"SUMMARY: (\d+) (?:errors?|hazards?)", found[-1]) if found else None
+    return (found[-1], int(count[1])) if count else ("", None)
+
+
 def sanitizer(result, setting):
-    """The smallest tests under compute-sanitizer's tools."""
+    """A sample of the tests under each of compute-sanitizer's tools."""
     if setting.kind != "cuda":
         raise CannotRun("compute-sanitizer is of CUDA only")
     described(setting)
-    sanitizers = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
-    if sanitizers is None:
+    path = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if path is None:
         raise CannotRun("there is no compute-sanitizer")
-    for tool in ("memcheck", "racecheck", "synccheck"):
-        for name in ("hone_device_model_test", "hone_device_test"):
-            if not result.has(f"{tool} {name}"):
-                # Refusals are tested by errors, which the sanitizer would report.
-                command = test_command(name, setting)
-                command[-1] += ":*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*"
-                done = run(setting, sanitizers, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9", *command)
-                if done.returncode != 0:
-                    (setting.out / f"sanitizer_{tool}_{name}.txt").write_text(done.stdout + done.stderr)
-                summary = re.findall(r"=+ (.*SUMMARY.*)", done.stdout + done.stderr)
-                result.add(f"{tool} {name}", summary=summary[-1] if summary else "", problem="" if done.returncode == 0 else f"code {done.returncode}")
+    for tool in SANITIZERS:
+        for name, tests in SAMPLES.items():
+            row = f"{tool} {name}"
+            if result.has(row):
+                continue
+            command = test_command(name, setting, tests)
+            command[-1] += NO_SAMPLES if "-" in command[-1] else "-" + NO_SAMPLES[1:]
+            done = run(setting, path, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9", *command)
+            output = done.stdout + done.stderr
+            summary, errors = read_sanitizer(output)
+            passed = re.search(r"\[ +PASSED +\] (\d+) test", output)
+            problem = "" if done.returncode == 0 and errors == 0 else f"code {done.returncode}"
+            if problem:
+                (setting.out / f"sanitizer_{tool}_{name}.txt").write_text(output[:200_000])
+            result.add(row, summary=summary, errors=errors, passed=int(passed[1]) if passed else 0, problem=problem)
+
+
+LEAST_TUNING, MOST_TUNING = 40, 105  # seconds of a model; it is ready 10 later
 
 
 def tuning(result, setting):
@@ -161,7 +191,9 @@ def tuning(result, setting):
         if result.has(name):
             continue
         model = networks.model_file(name, setting)
-        budget = 15 if setting.small else max(2, min(120, int(setting.left / 2 - 5)))
+        if not setting.small and setting.left < LEAST_TUNING:
+            raise NoTime(f"tuning a model takes {LEAST_TUNING} s")
+        budget = 15 if setting.small else min(MOST_TUNING, int(setting.left - 10))
         begin = time.monotonic()
         try:
             report = hone(setting, "tune", model, "-o", setting.folder("tuning") / f"{name}.so", "--device", setting.device, "--budget", f"{budget}s",
@@ -174,18 +206,20 @@ def tuning(result, setting):
                    compiled=report["compiled"], compiled_per_second=round(report["compiled"] / max(report["compile_seconds"], 1e-9), 1))
 
 
-def rest(result, setting):
-    """A data set with the seconds that are left."""
+def data(result, setting):
+    """A data set for cost models."""
     import networks
 
+    described(setting)
     if not result.has("data set"):
         model = networks.model_file("small" if setting.small else "resnet18", setting)
-        db = setting.folder("rest") / "data.db"
+        db = setting.folder("data") / "data.db"
         budget = 15 if setting.small else max(2, int(setting.left - 8))
         try:
             hone(setting, "dataset", "make", model, "--db", db, "--device", setting.device, "--budget", f"{budget}s")
         except RuntimeError as problem:
             raise CannotRun(str(problem)) from problem
+        shutil.copy(db, setting.out / "data.db")
         result.add("data set", budget_seconds=budget, bytes=db.stat().st_size)
 
 
@@ -201,10 +235,22 @@ def memory(result, setting):
     operators.measure(result, setting, operators.MEMORY)
 
 
+def products_tuned(result, setting):
+    import operators
+
+    operators.measure(result, setting, operators.PRODUCTS, operators.TUNE_SECONDS)
+
+
+def memory_tuned(result, setting):
+    import operators
+
+    operators.measure(result, setting, operators.MEMORY, operators.TUNE_SECONDS)
+
+
 def models(result, setting):
     import networks
 
-    networks.measure(result, setting, compiled=False)
+    networks.measure(result, setting)
 
 
 def kernels(result, setting):
@@ -225,8 +271,9 @@ def kernels(result, setting):
 def compiled(result, setting):
     import networks
 
-    networks.measure(result, setting, compiled=True)
+    networks.measure_compilers(result, setting)
 
 
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "models")]
-PARTS = {part.__name__: part for part in (machine, tests, sanitizer, products, memory, models, kernels, tuning, compiled, rest)}
+# In the order in which they run.
+PARTS = {part.__name__: part for part in (machine, products, memory, models, tests, tuning, data, compiled, kernels, sanitizer, products_tuned, memory_tuned)}

@@ -8,13 +8,21 @@ import numpy as np
 import engines
 
 WARM_RUNS, BURSTS, BURST_SECONDS = 3, 7, 0.02
+LIMIT_MS = 50_000  # for a run of a model
 
 
-def to_torch(torch, array):
-    """A copy on the GPU. NumPy has no bfloat16: its arrays of 16-bit numbers are the bits of one."""
+def to_torch(torch, array, device="cuda"):
+    """A copy on the device. NumPy has no bfloat16: its arrays of 16-bit numbers are the bits of one."""
     if array.dtype == np.uint16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
-    return torch.from_numpy(np.ascontiguousarray(array)).cuda()
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).to(device)
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+class Options(ctypes.Structure):
+    """hone_model_options."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("num_threads", ctypes.c_int), ("spin_ns", ctypes.c_int64), ("parallel_for", ctypes.c_void_p),
+                ("pool", ctypes.c_void_p), ("device", ctypes.c_int), ("time_limit_ms", ctypes.c_int)]
 
 
 class OnDevice(engines.Hone):
@@ -30,6 +38,10 @@ class OnDevice(engines.Hone):
         self.pointers = [(ctypes.c_void_p * len(arrays))(*[array.data_ptr() for array in arrays]) for arrays in self.arrays]
         self.library.hone_model_run_device.argtypes = [ctypes.c_void_p] * 4
         torch.cuda.synchronize()
+
+    def _create(self, threads):
+        options = Options(size=ctypes.sizeof(Options), num_threads=threads, time_limit_ms=LIMIT_MS)
+        return self.library.hone_model_create_with(ctypes.byref(self.model), ctypes.byref(options))
 
     def launch(self):
         if self.torch is None:
@@ -84,9 +96,9 @@ def of_hone(engine):
     return seconds(engine.launch, engine.torch, getattr(engine, "stream", None))
 
 
-def of_torch(torch, function):
+def of_torch(torch, function, device="cuda"):
     with torch.inference_mode():
-        return seconds(function, torch, torch.cuda.current_stream())
+        return seconds(function, torch, torch.cuda.current_stream()) if device == "cuda" else seconds(function)
 
 
 def error(found, expected):
