@@ -42,6 +42,26 @@ class Db(Case):
         self.succeed("db", "export", out, "--db", self.db)
         self.assertEqual(out.read_text().splitlines(), self.exported())
 
+    def test_figures_of_code_are_kept_and_shown(self):
+        names = ["registers", "stack_bytes", "spill_bytes", "shared_bytes", "instructions", "multiply_adds", "matrix_instructions", "global_loads",
+                 "global_stores", "shared_loads", "shared_stores", "local_accesses", "async_copies", "barriers"]
+        code = {name: 96 + i for i, name in enumerate(names)}
+        of_gpu, of_cpu = trial(1, 1e-3, device="sm_90a", threads=1, **code), trial(2, 1e-3)
+        self.fill(of_gpu, of_cpu, trial(1, 2e-3, device="sm_90a", threads=1, steps="b", **code | {"registers": 40}))
+        self.assertEqual(json.loads(self.exported()[0]), json.loads(of_gpu))
+        self.assertEqual(self.exported()[1], of_cpu.replace(": ", ":").replace(", ", ","))
+        shown = self.succeed_json("db", "show", "--db", self.db)
+        self.assertEqual([entry["code"] for entry in shown], [code, None])
+        best = self.succeed_json("db", "best", "--db", self.db, "--top", "2")
+        self.assertEqual([entry["code"] and entry["code"]["registers"] for entry in best], [96, 40, None])
+        table = [line.split() for line in self.succeed("db", "show", "--db", self.db).splitlines()]
+        self.assertEqual(table[0][-2:], ["registers", "spilled"])
+        self.assertEqual([line[-2:] for line in table[2:4]], [["96", "98"], ["-", "-"]])
+        self.assertIn("# 96 registers a thread, 98 bytes of them spilled;", self.succeed("db", "best", "--db", self.db))
+        self.assertNotIn("registers", self.succeed("db", "show", "--db", self.db, "--device", "machine"))
+        self.refuse("there is no field 'stack_bytes'", "db", "import", self.lines(trial(3, 1e-3, registers=4)), "--db", self.db)
+        self.refuse("has -1 of barriers", "db", "import", self.lines(trial(3, 1e-3, **code | {"barriers": -1})), "--db", self.db)
+
     def test_a_choice_of_trials(self):
         self.fill(trial(1, 1e-3, steps="a"), trial(1, 2e-3, steps="b"), trial(1, 9e-4, steps="b", device="other"),
                   trial(1, 3e-3, steps="c", threads=1), trial(2, 1e-3, model="alexnet", kernel_class="gemm"), trial(1, 4e-3, steps="a"))

@@ -137,6 +137,24 @@ class HalfPrecision(Case):
                                            "--device", device, timeout=400)
                 self.assertGreater(len(report["kernels"]), 2)
 
+    def test_code_of_cuda_is_explained_with_its_figures(self):
+        model = self.save(in_half.in_half(attention_block(256, 512), "float16"))
+        shown = self.succeed_json("show", model, "--device", "cuda-sm_90a", "--no-db")
+        product = max(shown["kernels"], key=lambda task: task["flops"])
+        self.assertIn(product["limit"], ("matrix", "launch", "memory", "L2"))
+        for device in ("cuda-sm_80", "cuda-sm_90a"):
+            report = self.succeed_json("explain", model, "--task", product["key"], "--device", device, "--no-db", timeout=400)
+            code = report["code"]
+            self.assertGreater(code["registers"], 16)
+            self.assertGreater(code["matrix_instructions"], 0)
+            self.assertEqual(code["spill_bytes"], 0)
+            text = "\n".join(line for loop in report["loops"] for line in loop["text"])
+            self.assertIn(f"// {max(loop['vector_registers'] for loop in report['loops'])} registers a thread", text)
+            self.assertIn("__launch_bounds__(", text)
+            for launch in report["launches"]:
+                self.assertIn(launch["limit"], ("arithmetic", "matrix products", "load units", "L2", "waiting", "memory", "launch"))
+            self.assertIsNone(report["measured"])
+
 
 if __name__ == "__main__":
     unittest.main()

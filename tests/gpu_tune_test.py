@@ -61,6 +61,41 @@ class TuningForGpus(Case):
         self.refuse("expected a CPU: a neural net knows no others", "train", "--db", db, *device, "-o", "x.onnx", "--cost", "small")
         self.refuse("knows CPUs only", "eval", "--db", db, *device, "--cost", "combined")
 
+    def test_another_network_borrows_what_was_tuned(self):
+        """Schedules of one network serve another one: compiled and tuned, verified, reported, and compared by `hone transfer`."""
+        small, large = self.save(small_network(24), "small.onnx"), self.save(small_network(40), "large.onnx")
+        db, library = self.folder / "trials.db", self.folder / "model.so"
+        common = ("--device", "opencl-pocl", "--db", db, "--no-shipped")
+        self.succeed_json("tune", small, "-o", library, "--budget", "20s", *common, timeout=300)
+        known = {kernel["name"]: kernel for kernel in self.succeed_json("compile", large, "-o", library, *common)["kernels"]}
+        self.assertEqual(known["classify"]["source"], "stored")  # the same in both
+        borrowed = [kernel for kernel in known.values() if kernel["source"] == "transferred"]
+        self.assertTrue(borrowed, known)
+        for kernel in borrowed:
+            self.assertIn("of test", kernel["from"])
+            self.assertRegex(kernel["steps"], r"bind\(.*thread\)")
+        without = self.succeed_json("compile", large, "-o", self.folder / "without.so", *common, "--transfer", "off")["kernels"]
+        self.assertNotIn("transferred", {kernel["source"] for kernel in without})
+        verified = self.succeed_json("verify", large, *common)
+        self.assertEqual((verified["divergences"], verified["missing"]), ([], []))
+        report = self.succeed_json("explain", large, "--task", borrowed[0]["key"], *common, "--measure")
+        self.assertEqual((report["source"], report["steps"]), ("transferred", borrowed[0]["steps"]))
+        self.assertTrue(report["measured"]["verified"], report["measured"])
+
+        x = np.random.default_rng(1).standard_normal((1, 3, 40, 40)).astype(np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        self.assertLess(relative_error(np.load(self.folder / "y.npy"), reference(large, {"x": x})["y"]), 1e-4)
+
+        # Both networks are called "test": the one that comes next has a name of its own in the store.
+        self.succeed_json("tune", large, "-o", library, "--budget", "20s", *common, timeout=300)
+        with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
+            self.assertEqual(connection.execute("SELECT count(*) FROM trial WHERE outcome = 'ok' AND NOT verified").fetchone(), (0,))
+        gains = self.succeed_json("transfer", "--to", large, "--from", "test", "--measure", "2", *common, timeout=300)
+        source, = gains["sources"]
+        self.assertEqual(source["source"], "test")
+        self.assertGreater(source["records"], 0)
+
     def test_a_network_is_verified_task_by_task(self):
         report = self.succeed_json("verify", self.save(small_network()), "--device", "opencl-pocl", "--no-db")
         self.assertEqual((report["divergences"], report["missing"]), ([], []))

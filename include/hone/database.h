@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/code_figures.h"
 #include "hone/export.h"
 #include "hone/status.h"
 
@@ -42,6 +43,7 @@ struct TrialInfo {
   double seconds = 0;     // of a run; 0 if the outcome is not "ok"
   bool verified = false;  // its output was compared with the reference
   int64_t unix_time = 0;  // in seconds
+  std::optional<CodeFigures> code = {};  // of a GPU, if its binary says
 };
 
 // Which trials; a field that is not set allows any.

@@ -77,21 +77,31 @@ struct ForkJoin {
   double seconds = 0;
 };
 
-// The measured limits of a machine.
+// The rate of instructions that multiply matrices of elements of a type, "f16", "bf16" or "f32",
+// whose elements are rounded to tf32. They add in float32.
+struct MatrixRate {
+  std::string type;
+  double flops = 0;  // operations per second
+};
+
+// The measured limits of a machine, or those of the description of a GPU.
 struct Roofline {
   int cores = 1;
   Rate flops;  // float32 operations per second; an FMA counts as two
   // By increasing number of threads, up to all cores; empty on one core.
   std::vector<ForkJoin> fork_join;
-  std::vector<RooflineLevel> levels;  // closest cache first, memory last
-  int64_t unix_time = 0;              // time of the measurement in seconds
-  double host_load = 0;               // 1-minute load average during the measurement
+  std::vector<RooflineLevel> levels;    // closest cache first, memory last
+  int64_t unix_time = 0;                // time of the measurement in seconds
+  double host_load = 0;                 // 1-minute load average during the measurement
+  std::vector<MatrixRate> matrix = {};  // of a GPU
+  double launch_seconds = 0;            // of a GPU: from one kernel to the next one
 };
 
 // The least seconds of some work, and what allows no less.
 struct Bound {
   double seconds = 0;
-  // Limiting factor: "compute", or the level whose bandwidth it is, such as "L2" or "memory".
+  // Limiting factor: "compute"; "matrix", by instructions for matrices; the level whose bandwidth
+  // it is, such as "L2" or "memory"; or "launch", the time between two kernels of a GPU.
   std::string_view what;
 };
 
@@ -105,9 +115,10 @@ struct Bound {
 [[nodiscard]] HONE_API Result<std::optional<Roofline>> stored_roofline(
     const std::string& db = "", const std::string& device = "host");
 // Returns the least time for `flops` operations on `bytes` that are read or written by so many
-// threads, if the data is in the closest cache that holds it.
+// threads, if the data is in the closest cache that holds it. `matrix` is the type of MatrixRate
+// whose instructions may compute it, or empty.
 [[nodiscard]] HONE_API Bound least_time(double flops, double bytes, const Roofline& roofline,
-                                        int threads);
+                                        int threads, std::string_view matrix = {});
 // Returns the seconds for the start and the end of a phase on so many threads, interpolated between
 // measured numbers of threads; 0 if nothing was measured.
 [[nodiscard]] HONE_API double fork_join_seconds(const Roofline& roofline, int threads);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hone/code_figures.h"
 #include "hone/export.h"
 #include "hone/options.h"
 #include "hone/status.h"
@@ -82,6 +83,9 @@ struct ExplainedLaunch {
   // launch.
   double arithmetic_seconds = 0, units_seconds = 0, l2_seconds = 0, latency_seconds = 0;
   double memory_seconds = 0, seconds = 0;
+  // What takes longest: "arithmetic", "matrix products", "load units", "L2", "waiting", "memory",
+  // or "launch" if all of them are shorter than the launch itself.
+  std::string_view limit;
 };
 
 // A pass of the lowering and its effect.
@@ -115,6 +119,7 @@ struct Explanation {
   std::vector<ExplainedLaunch> launches;  // for a GPU
   std::vector<double> level_seconds;      // seconds of one core for moving data into each cache
   double compute_seconds = 0;             // seconds of one core for computing
+  std::optional<CodeFigures> code;        // of a GPU, if its binary says
   std::optional<MeasuredTime> measured;   // nothing if it never ran and was not to be run now
 };
 

@@ -18,6 +18,8 @@ struct TaskSummary {
   double flops = 0;          // FLOPs of one occurrence, as its operators are written
   double least_flops = 0;    // FLOPs of the algorithm that needs the fewest
   double bytes = 0;          // bytes that it reads and writes, each counted once
+  // The type of MatrixRate (device.h) whose instructions may compute it on the device; empty: none.
+  std::string matrix;
   // The source of its schedule: "default", "predicted", "transferred", "shipped", "stored" or
   // "tuned"; "host" if the device cannot run the task, which the host does instead.
   std::string source;

@@ -40,6 +40,10 @@ struct TuneSummary {
   // The seconds for which the search, and the comparisons after it, waited until each thread had a
   // core of its own.
   double waited_seconds = 0;
+  // Candidates that the device cannot run, as a block of threads needs more than it has, and those
+  // that were not measured as too many registers of a thread ran out. Both are failures of
+  // "compile".
+  int cannot_run = 0, spilling = 0;
   std::vector<FailureSummary> failures;
   bool interrupted = false;
   // The seconds of a run of the whole model: tuned, and as compile() would have made it before.

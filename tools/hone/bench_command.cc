@@ -44,6 +44,12 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
   for (const Tensor& tensor : inputs) from.push_back(tensor.data());
   for (Tensor& tensor : outputs) to.push_back(tensor.data());
 
+  // The type of the elements that matrix instructions may multiply. Whether they may round those of
+  // float32 is not known of a library.
+  std::string_view matrix;
+  for (const ModelTensor& input : model.inputs()) {
+    if (input.dtype == DType::kF16 || input.dtype == DType::kBF16) matrix = dtype_name(input.dtype);
+  }
   Bench bench;
   for (int i = 0; i < 3; ++i) HONE_RETURN_IF_ERROR(model.run(from, to));
   std::vector<double> whole;
@@ -66,7 +72,8 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
       const StepTime& step = steps[k];
       const bool first = k == 0 || step.name != steps[k - 1].name;
       if (first && ++tasks > times.size()) {
-        const Limit limit = step.bytes > 0 ? limits.of(step.least_flops, step.bytes) : Limit();
+        const Limit limit =
+            step.bytes > 0 ? limits.of(step.least_flops, step.bytes, matrix) : Limit();
         bench.kernels.push_back({step.name, 0, step.flops, limit});
         times.emplace_back();
       }

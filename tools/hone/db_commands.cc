@@ -6,6 +6,7 @@
 #include "hone/base/printable.h"
 #include "hone/database.h"
 
+#include "code_text.h"
 #include "command.h"
 #include "command_files.h"
 #include "json_text.h"
@@ -78,22 +79,37 @@ Json to_json(const GroupKey& key, const Group& group) {
                {"trials", group.trials},
                {"ok", group.ok}};
   json["best_seconds"] = group.best.empty() ? Json() : Json(group.best.front().seconds);
+  json["code"] = group.best.empty() ? Json() : code_json(group.best.front().code);
   return json;
 }
 
 Status show(const DbOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Summary summary, summarise(options));
   Json json = Json::array();
-  Table table({"kernel", "task", "device", "threads", "trials", "ok", "best"}, 3);
+  const bool has_code = std::any_of(
+      summary.groups.begin(), summary.groups.end(),
+      [](const auto& entry) { return !entry.second.best.empty() && entry.second.best[0].code; });
+  std::vector<std::string> header = {"kernel", "task", "device", "threads", "trials", "ok", "best"};
+  if (has_code) header.insert(header.end(), {"registers", "spilled"});
+  Table table(header, 3);
   int64_t trials = 0;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
     trials += group.trials;
     json.push_back(to_json(key, group));
-    table.add({group.kernel_class, hash_hex(std::get<0>(key)), shorten(std::get<1>(key), 40),
-               std::to_string(std::get<2>(key)), std::to_string(group.trials),
-               std::to_string(group.ok),
-               format_seconds(group.best.empty() ? 0 : group.best.front().seconds)});
+    std::vector<std::string> row = {group.kernel_class,
+                                    hash_hex(std::get<0>(key)),
+                                    shorten(std::get<1>(key), 40),
+                                    std::to_string(std::get<2>(key)),
+                                    std::to_string(group.trials),
+                                    std::to_string(group.ok),
+                                    format_seconds(group.best.empty() ? 0 : group.best[0].seconds)};
+    if (has_code) {
+      const bool known = !group.best.empty() && group.best[0].code;
+      row.push_back(known ? std::to_string(group.best[0].code->registers) : "-");
+      row.push_back(known ? std::to_string(group.best[0].code->spill_bytes) : "-");
+    }
+    table.add(std::move(row));
   }
   if (options.json) {
     fmt::print("{}", json_text(json));
@@ -117,11 +133,13 @@ Status best(const DbOptions& options) {
       entry["model"] = record.model;
       entry["version"] = record.version;
       entry["steps"] = record.steps;
+      entry["code"] = code_json(record.code);
       json.push_back(std::move(entry));
       text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", printable(group.kernel_class),
                           hash_hex(std::get<0>(key)), printable(std::get<1>(key)), std::get<2>(key),
                           std::get<2>(key) == 1 ? "" : "s", format_seconds(record.seconds),
                           printable(record.algorithm));
+      if (record.code) text += fmt::format("    # {}\n", describe(*record.code));
       size_t begin = 0;
       while (begin < record.steps.size()) {
         const size_t end = std::min(record.steps.find('\n', begin), record.steps.size());

@@ -4,6 +4,7 @@
 #include "hone/explain.h"
 
 #include "build_report.h"
+#include "code_text.h"
 #include "command.h"
 #include "command_files.h"
 #include "interrupt.h"
@@ -97,14 +98,15 @@ std::string traffic_text(const Explanation& e, const Device& device) {
 // The launches of a GPU, and what each limit alone would take.
 std::string launches_text(const Explanation& e) {
   Table table({"launch", "blocks", "threads", "registers", "shared", "resident", "arithmetic",
-               "load units", "L2", "waiting", "memory", "predicted"});
+               "load units", "L2", "waiting", "memory", "predicted", "limit"});
   for (const ExplainedLaunch& launch : e.launches) {
     table.add({launch.name, format_count(launch.blocks), fmt::format("{:.0f}", launch.threads),
                fmt::format("{:.0f}", launch.registers), format_count(launch.shared_bytes),
                fmt::format("{:.0f}", launch.resident_blocks),
                format_seconds(launch.arithmetic_seconds), format_seconds(launch.units_seconds),
                format_seconds(launch.l2_seconds), format_seconds(launch.latency_seconds),
-               format_seconds(launch.memory_seconds), format_seconds(launch.seconds)});
+               format_seconds(launch.memory_seconds), format_seconds(launch.seconds),
+               std::string(launch.limit)});
   }
   return table.text();
 }
@@ -121,9 +123,10 @@ std::string passes_text(const Explanation& e) {
 }
 
 std::string times_text(const Explanation& e, const Limits& limits) {
-  std::string text =
-      fmt::format("predicted: {} on {} thread{}\n", format_seconds(e.task.predicted_seconds),
-                  e.threads, e.threads == 1 ? "" : "s");
+  std::string text = fmt::format("predicted: {}", format_seconds(e.task.predicted_seconds));
+  if (e.launches.empty())
+    text += fmt::format(" on {} thread{}", e.threads, e.threads == 1 ? "" : "s");
+  text += '\n';
   const double seconds = e.measured ? e.measured->seconds : 0;
   if (e.measured && !e.measured->failure.empty()) {
     text += fmt::format("measured now: none, it ended as {}\n", e.measured->failure);
@@ -157,6 +160,7 @@ void print_text(const Explanation& e, const Device& device, const Limits& limits
   }
   if (!e.launches.empty()) {
     for (const InnerLoop& loop : e.loops) fmt::print("{}", source_text(loop, all_code));
+    if (e.code) fmt::print("{}\n\n", describe(*e.code));
     fmt::print("analysed:\n{}\n{}", launches_text(e), times_text(e, limits));
     return;
   }
@@ -203,7 +207,8 @@ Json to_json(const ExplainedLaunch& launch) {
           {"l2_seconds", launch.l2_seconds},
           {"latency_seconds", launch.latency_seconds},
           {"memory_seconds", launch.memory_seconds},
-          {"seconds", launch.seconds}};
+          {"seconds", launch.seconds},
+          {"limit", launch.limit}};
 }
 
 void print_json(const Explanation& e, const Limits& limits) {
@@ -233,6 +238,7 @@ void print_json(const Explanation& e, const Limits& limits) {
                               {"compute_cycles", stage.compute_cycles},
                               {"bytes", stage.bytes}});
   }
+  json["code"] = code_json(e.code);
   json["launches"] = Json::array();
   for (const ExplainedLaunch& launch : e.launches) json["launches"].push_back(to_json(launch));
   json["measured"] = nullptr;

@@ -27,13 +27,16 @@ Result<Limits> Limits::load(const std::string& db, const std::string& device, in
 }
 
 Result<Limits> Limits::load(const CompileOptions& options) {
-  if (!options.records.use_db) return Limits();
+  if (!options.records.use_db) {  // the limits of a GPU are those of its description
+    HONE_ASSIGN_OR_RETURN(const Device device, find_device(options.target.device));
+    return device.gpu ? load("", device.name, options.target.threads) : Limits();
+  }
   return load(options.records.db, options.target.device, options.target.threads);
 }
 
-Limit Limits::of(double least_flops, double bytes) const {
+Limit Limits::of(double least_flops, double bytes, std::string_view matrix) const {
   if (!known()) return {};
-  const Bound bound = least_time(least_flops, bytes, *roofline_, threads_);
+  const Bound bound = least_time(least_flops, bytes, *roofline_, threads_, matrix);
   return {bound.seconds, bound.what};
 }
 

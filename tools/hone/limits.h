@@ -20,7 +20,7 @@ namespace hone::tool {
 // The least time of some kernels, and what of the machine allows no less.
 struct Limit {
   double seconds = 0;     // 0: not known
-  std::string_view what;  // "compute", "L2", "memory"; empty for kernels that differ in it
+  std::string_view what;  // as Bound::what; empty for kernels that differ in it
   void add(const Limit& other);
   // "83 % of L2"; "-" if the limit or the time is not known.
   [[nodiscard]] std::string share(double seconds_taken) const;
@@ -38,8 +38,11 @@ class Limits {
 
   [[nodiscard]] bool known() const { return roofline_.has_value(); }
   // Of a kernel with its data in the closest cache that holds them.
-  [[nodiscard]] Limit of(double least_flops, double bytes) const;
-  [[nodiscard]] Limit of(const TaskSummary& task) const { return of(task.least_flops, task.bytes); }
+  // `matrix` is as in least_time().
+  [[nodiscard]] Limit of(double least_flops, double bytes, std::string_view matrix = {}) const;
+  [[nodiscard]] Limit of(const TaskSummary& task) const {
+    return of(task.least_flops, task.bytes, task.matrix);
+  }
   // The table's header and rows get the column only where there are figures.
   [[nodiscard]] std::vector<std::string> header(std::vector<std::string> names) const;
   [[nodiscard]] std::vector<std::string> row(std::vector<std::string> cells, const Limit& limit,

@@ -42,6 +42,22 @@ TEST(limits, data_are_where_they_fit) {
   EXPECT_EQ(Limits().of(1e9, 1e9).seconds, 0);
 }
 
+TEST(limits, of_a_gpu_count_with_its_matrix_instructions) {
+  const Result<Limits> h100 = Limits::load("", "cuda-sm_90a", 1);
+  ASSERT_TRUE(h100.ok()) << h100.status().message();
+  ASSERT_TRUE(h100->known());
+  TaskSummary product{.least_flops = 2e12, .bytes = 1e8};
+  const Limit simt = h100->of(product);
+  EXPECT_EQ(simt.what, "compute");
+  product.matrix = "f16";
+  EXPECT_EQ(h100->of(product).what, "matrix");
+  EXPECT_LT(h100->of(product).seconds, simt.seconds / 5);
+  product.matrix = "f32";
+  EXPECT_GT(h100->of(product).seconds, h100->of(2e12, 1e8, "f16").seconds * 1.5);
+  EXPECT_EQ(h100->of(1e3, 1e3).what, "launch");
+  EXPECT_EQ(h100->of(1e3, 1e10).what, "memory");
+}
+
 TEST(limits, of_several_kernels) {
   Limit sum;
   EXPECT_EQ(sum.share(1), "-");
@@ -70,6 +86,8 @@ TEST(limits, come_from_the_database) {
   options.target.device = "host";
   options.records.use_db = false;
   EXPECT_FALSE(Limits::load(options)->known());
+  options.target.device = "cuda-sm_80";
+  EXPECT_TRUE(Limits::load(options)->known()) << "a GPU is described";
 }
 
 }  // namespace

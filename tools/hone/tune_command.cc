@@ -72,6 +72,17 @@ std::string describe(const std::vector<FailureSummary>& failures) {
   return count == 0 ? "" : fmt::format("{} schedules could not be measured: {}\n", count, kinds);
 }
 
+// "not measured: 3 schedules that the device cannot run, 12 that spill registers"
+std::string describe_dropped(const TuneSummary& summary) {
+  std::string text;
+  const auto add = [&](int count, const char* what) {
+    if (count > 0) text += fmt::format("{}{} that {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(summary.cannot_run, "the device cannot run");
+  add(summary.spilling, "spill registers");
+  return text.empty() ? "" : fmt::format("schedules that were not measured: {}\n", text);
+}
+
 void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
            bool as_json) {
   std::FILE* const report = report_output(output);
@@ -82,6 +93,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["search_seconds"] = summary.search_seconds;
     json["compiled"] = summary.compiled;
     json["compile_seconds"] = summary.compile_seconds;
+    json["cannot_run"] = summary.cannot_run;
+    json["spilling"] = summary.spilling;
     json["waited_seconds"] = summary.waited_seconds;
     json["interrupted"] = summary.interrupted;
     json["store_failure"] = summary.store_status.message();
@@ -98,8 +111,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     return;
   }
   fmt::print(report, "{}", kernel_table(summary.compile, limits));
-  fmt::print(report, "{}{}{}", coverage(summary.compile), describe(summary.failures),
-             describe(summary.in_model));
+  fmt::print(report, "{}{}{}{}", coverage(summary.compile), describe(summary.failures),
+             describe_dropped(summary), describe(summary.in_model));
   if (summary.waited_seconds > 0)
     fmt::print(report, "waited {} until each thread had a core of its own\n",
                format_seconds(summary.waited_seconds));

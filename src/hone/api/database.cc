@@ -35,7 +35,8 @@ TrialInfo info_of(trial::Record&& record) {
           .outcome = std::string(trial::outcome_name(record.outcome)),
           .seconds = record.centre,
           .verified = record.verified,
-          .unix_time = record.unix_time};
+          .unix_time = record.unix_time,
+          .code = record.code};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/analysis/gpu_measure.h"
 #include "hone/base/status.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
@@ -50,6 +51,12 @@ Roofline roofline_of(const target::Gpu& gpu) {
   Roofline roofline{.cores = 1, .flops = rate(peak_flops(gpu)), .fork_join = {}, .levels = {}};
   if (gpu.l2_bytes > 0) roofline.levels.push_back({2, gpu.l2_bytes, 1, l2, l2});
   roofline.levels.push_back({0, 0, 1, memory, memory});
+  for (const target::MatrixInstruction& m : gpu.matrix) {
+    const bool adds_floats = m.accumulator == DType::kF32 && !m.warp_group;
+    if (adds_floats)
+      roofline.matrix.push_back({std::string(dtype_name(m.input)), 2 * m.fma_per_cycle * cycles});
+  }
+  if (!gpu.is_cpu) roofline.launch_seconds = analysis::kLaunchSeconds;
   return roofline;
 }
 
@@ -103,8 +110,9 @@ Result<std::optional<Roofline>> stored_roofline(const std::string& db, const std
   return stored;
 }
 
-Bound least_time(double flops, double bytes, const Roofline& roofline, int threads) {
-  return trial::bound(flops, bytes, bytes, roofline, threads);
+Bound least_time(double flops, double bytes, const Roofline& roofline, int threads,
+                 std::string_view matrix) {
+  return trial::bound(flops, bytes, bytes, roofline, threads, matrix);
 }
 
 double fork_join_seconds(const Roofline& roofline, int threads) {

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hone/code_figures.h"
 #include "hone/target/kind.h"
 
 namespace hone::backend {
@@ -62,6 +64,7 @@ struct Executable {
   // Hash of the code, which is equal for programs that differ only in names.
   uint64_t content = 0;
   CompileCost cost;
+  std::optional<CodeFigures> figures = {};  // what a binary for a GPU says; none: nothing is known
 
   [[nodiscard]] bool prepares_constants() const;
 };

@@ -154,6 +154,23 @@ const std::string& stage_name(const space::Candidate& candidate, int stage) {
   return candidate.state.stages[static_cast<size_t>(stage)].name();
 }
 
+// Names the limit that takes a launch longest.
+std::string_view limit_of(const analysis::GpuRootMeasure& root, const analysis::GpuTimes& times) {
+  double instructions = 0, matrix = 0;
+  for (const analysis::GpuStageMeasure& stage : root.stages)
+    instructions += stage.compute_cycles, matrix += stage.matrix > 0 ? stage.compute_cycles : 0;
+  const std::pair<double, std::string_view> limits[] = {
+      {times.arithmetic, 2 * matrix > instructions ? "matrix products" : "arithmetic"},
+      {times.units, "load units"},
+      {times.l2, "L2"},
+      {times.latency, "waiting"},
+      {times.memory, "memory"},
+      {analysis::kLaunchSeconds, "launch"}};
+  return std::max_element(std::begin(limits), std::end(limits),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
 void analyse(const space::Candidate& candidate, const target::Gpu& gpu, Explanation& out) {
   for (const analysis::GpuRootMeasure& root :
        analysis::measure_gpu(candidate.state, candidate.bounds, gpu).roots) {
@@ -170,7 +187,8 @@ void analyse(const space::Candidate& candidate, const target::Gpu& gpu, Explanat
                             .l2_seconds = times.l2,
                             .latency_seconds = times.latency,
                             .memory_seconds = times.memory,
-                            .seconds = root.seconds(gpu)});
+                            .seconds = root.seconds(gpu),
+                            .limit = limit_of(root, times)});
   }
 }
 
@@ -236,6 +254,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
                         backend->inspect(kernel->program(), kernel->executable, model.target()));
   out.registers_needed = code.registers_needed;
   out.loops = std::move(code.loops);
+  out.code = kernel->executable.figures;
   HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
   if (options.measure != Measure::kAlways) {
     HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, out.task.steps));

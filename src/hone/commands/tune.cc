@@ -233,6 +233,8 @@ void Tuning::summarise_search() {
   summary_.search_seconds = tuned_.seconds;
   summary_.compiled = tuned_.compiled;
   summary_.compile_seconds = tuned_.compile_seconds;
+  summary_.cannot_run = tuned_.dropped.cannot_run;
+  summary_.spilling = tuned_.dropped.spilling;
   for (const auto& [outcome, alike] : tuned_.failures)
     summary_.failures.push_back({std::string(outcome_name(outcome)), alike.count, alike.first});
   summary_.interrupted = tuned_.interrupted;

@@ -165,6 +165,7 @@ std::string to_json_line(const trial::Record& record) {
   for_each_field(record, write);
   write(kAccuracyField, record.accuracy);
   if (record.bounds) for_each_bound(*record.bounds, write);
+  if (record.code) for_each_figure(*record.code, write);
   return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -188,6 +189,7 @@ Result<trial::Record> parse_json_line(std::string_view line) {
   record.accuracy = trial::accuracy_of(record.steps);
   if (json.contains(kAccuracyField)) read_field(kAccuracyField, record.accuracy);
   if (json.contains("bounds_source")) for_each_bound(record.bounds.emplace(), read_field);
+  if (json.contains(kFiguresField)) for_each_figure(record.code.emplace(), read_field);
   HONE_RETURN_IF_ERROR(status);
   if (json.size() != fields)
     return invalid("found {} fields, expected {}: one is unknown", json.size(), fields);

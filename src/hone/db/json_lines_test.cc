@@ -5,6 +5,7 @@
 #include "hone/base/file.h"
 #include "hone/db/copy.h"
 #include "hone/db/store_test_support.h"
+#include "hone/trial/record_numbers.h"
 
 namespace hone::db {
 namespace {
@@ -31,7 +32,9 @@ TEST(json_lines, a_record_survives_the_way_there_and_back) {
 TEST(json_lines, the_document_names_every_field) {
   const std::string document = read_file(HONE_SOURCE_DIR "/docs/formats/db_format.md").value();
   const std::string section = document.substr(document.find("\n## JSON lines\n"));
-  const std::string line = to_json_line(sample_record(1, 1e-3));
+  trial::Record record = sample_record(1, 1e-3);
+  record.code = sample_code();
+  const std::string line = to_json_line(record);
   size_t fields = 0;
   for (size_t at = line.find("\":"); at != std::string::npos; at = line.find("\":", at + 1)) {
     const size_t begin = line.rfind('"', at - 1) + 1;
@@ -39,7 +42,7 @@ TEST(json_lines, the_document_names_every_field) {
     EXPECT_NE(section.find("`" + name + "`"), std::string::npos) << name;
     ++fields;
   }
-  EXPECT_EQ(fields, 29U);
+  EXPECT_EQ(fields, 43U);
 }
 
 TEST(json_lines, what_is_wrong_with_a_line_is_said) {
@@ -81,6 +84,25 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
   EXPECT_EQ(message("\"strict\"", "\"fast\""),
             "a record has the accuracy fast, but its steps need strict");
   EXPECT_EQ(message("}", ""), "expected a JSON object");
+  EXPECT_EQ(message("}", ",\"registers\":1}"), "there is no field 'stack_bytes'");
+  EXPECT_EQ(message("}", ",\"barriers\":1}"), "found 30 fields, expected 29: one is unknown");
+}
+
+TEST(json_lines, figures_of_code_are_there_if_they_are_known) {
+  trial::Record record = sample_record(1, 1e-3);
+  const std::string without = to_json_line(record);
+  EXPECT_EQ(without.find("registers"), std::string::npos);
+  record.code = sample_code();
+  const std::string line = to_json_line(record);
+  const Result<trial::Record> back = parse_json_line(line);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->code, record.code);
+  EXPECT_NE(identity(*back), identity(*parse_json_line(without)));
+  for (const int64_t wrong : {int64_t{-1}, trial::kMostFigure + 1}) {
+    record.code->spill_bytes = wrong;
+    EXPECT_NE(parse_json_line(to_json_line(record)).status().message().find(" spill_bytes, "),
+              std::string::npos);
+  }
 }
 
 TEST(json_lines, a_line_of_a_release_that_stored_no_accuracy_has_that_of_its_steps) {

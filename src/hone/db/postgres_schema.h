@@ -113,6 +113,24 @@ CREATE TABLE choice (
 CREATE INDEX choice_best ON choice (best);
 CREATE INDEX choice_chosen ON choice (chosen);
 )sql",
+    // This adds what the binary of a GPU says of its code.
+    R"sql(
+ALTER TABLE trial
+  ADD COLUMN registers           bigint NOT NULL DEFAULT 0 CHECK (registers >= 0),
+  ADD COLUMN stack_bytes         bigint NOT NULL DEFAULT 0 CHECK (stack_bytes >= 0),
+  ADD COLUMN spill_bytes         bigint NOT NULL DEFAULT 0 CHECK (spill_bytes >= 0),
+  ADD COLUMN shared_bytes        bigint NOT NULL DEFAULT 0 CHECK (shared_bytes >= 0),
+  ADD COLUMN instructions        bigint NOT NULL DEFAULT 0 CHECK (instructions >= 0),
+  ADD COLUMN multiply_adds       bigint NOT NULL DEFAULT 0 CHECK (multiply_adds >= 0),
+  ADD COLUMN matrix_instructions bigint NOT NULL DEFAULT 0 CHECK (matrix_instructions >= 0),
+  ADD COLUMN global_loads        bigint NOT NULL DEFAULT 0 CHECK (global_loads >= 0),
+  ADD COLUMN global_stores       bigint NOT NULL DEFAULT 0 CHECK (global_stores >= 0),
+  ADD COLUMN shared_loads        bigint NOT NULL DEFAULT 0 CHECK (shared_loads >= 0),
+  ADD COLUMN shared_stores       bigint NOT NULL DEFAULT 0 CHECK (shared_stores >= 0),
+  ADD COLUMN local_accesses      bigint NOT NULL DEFAULT 0 CHECK (local_accesses >= 0),
+  ADD COLUMN async_copies        bigint NOT NULL DEFAULT 0 CHECK (async_copies >= 0),
+  ADD COLUMN barriers            bigint NOT NULL DEFAULT 0 CHECK (barriers >= 0);
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

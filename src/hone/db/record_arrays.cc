@@ -229,11 +229,15 @@ class Reader {
 std::vector<NamedTensor> to_arrays(std::span<const trial::Record> records) {
   Writer writer(records.size());
   const auto write = [&writer](const char* field, const auto& value) { writer(field, value); };
+  const bool has_code = std::any_of(records.begin(), records.end(),
+                                    [](const trial::Record& r) { return r.code.has_value(); });
   for (const trial::Record& record : records) {
     for_each_field(record, write);
     write(kAccuracyField, record.accuracy);
     const trial::CountedBounds bounds = record.bounds.value_or(trial::CountedBounds());
     for_each_bound(bounds, write);
+    const CodeFigures code = record.code.value_or(CodeFigures());
+    if (has_code) for_each_figure(code, write);
     writer.end_row();
   }
   return writer.arrays();
@@ -243,10 +247,12 @@ Result<std::vector<trial::Record>> from_arrays(std::span<const NamedTensor> arra
   Reader reader(arrays);
   HONE_ASSIGN_OR_RETURN(const int64_t rows, reader.open());
   std::vector<trial::Record> records(static_cast<size_t>(rows));
-  const std::string accuracy = array_name(kAccuracyField);
-  const bool has_accuracy =
-      std::any_of(arrays.begin(), arrays.end(),
-                  [&](const NamedTensor& array) { return array.name == accuracy; });
+  const auto has = [&](std::string_view field) {
+    return std::any_of(
+        arrays.begin(), arrays.end(),
+        [name = array_name(field)](const NamedTensor& array) { return array.name == name; });
+  };
+  const bool has_accuracy = has(kAccuracyField), has_code = has(kFiguresField);
   const auto read = [&reader](const char* field, auto& value) { reader(field, value); };
   for (int64_t row = 0; row < rows; ++row) {
     trial::Record& record = records[static_cast<size_t>(row)];
@@ -259,6 +265,9 @@ Result<std::vector<trial::Record>> from_arrays(std::span<const NamedTensor> arra
     const bool counted =
         !bounds.source.empty() || bounds.scores.memory != 0 || bounds.scores.core != 0;
     if (counted) record.bounds = std::move(bounds);
+    CodeFigures code;
+    if (has_code) for_each_figure(code, read);
+    if (code != CodeFigures()) record.code = code;
     HONE_RETURN_IF_ERROR(reader.status());
     if (const Status status = check(record); !status.ok())
       return invalid("record {}: {}", row, status.message());

@@ -67,6 +67,21 @@ TEST(record_arrays, arrays_without_accuracy_have_that_of_the_steps) {
   EXPECT_EQ((*back)[3].accuracy, trial::Accuracy::kFast);
 }
 
+TEST(record_arrays, figures_of_code_are_there_if_one_record_has_them) {
+  std::vector<trial::Record> records = samples();
+  for (const NamedTensor& one : to_arrays(records)) EXPECT_NE(one.name, "record_registers");
+  records[1].code = sample_code();
+  std::vector<NamedTensor> arrays = to_arrays(records);
+  EXPECT_EQ(array(arrays, "record_registers").tensor.size(), 4);
+  const Result<std::vector<trial::Record>> back = from_arrays(arrays);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ((*back)[1].code, records[1].code);
+  EXPECT_FALSE((*back)[0].code.has_value());
+  array(arrays, "record_barriers").name = "other";
+  EXPECT_EQ(from_arrays(arrays).status().message(),
+            "there is no array 'record_barriers', expected i64 [4]");
+}
+
 TEST(record_arrays, a_text_is_there_once) {
   const std::vector<trial::Record> records(100, sample_record(1, 1e-3));
   std::vector<NamedTensor> arrays = to_arrays(records);

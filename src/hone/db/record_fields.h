@@ -44,5 +44,8 @@ void for_each_bound(Bounds& bounds, const Visitor& visit) {
   visit("core_bound", bounds.scores.core);
   visit("bounds_source", bounds.source);
 }
+// The figures of code, as for_each_figure() visits them. A record has all of them or none; a
+// row of a table without them has zeros, which no code has in this one.
+inline constexpr const char* kFiguresField = "registers";
 
 }  // namespace hone::db

@@ -123,6 +123,23 @@ CREATE TABLE choice (
 CREATE INDEX choice_best ON choice (best);
 CREATE INDEX choice_chosen ON choice (chosen);
 )sql",
+    // This adds what the binary of a GPU says of its code.
+    R"sql(
+ALTER TABLE trial ADD COLUMN registers           INTEGER NOT NULL DEFAULT 0 CHECK (registers >= 0);
+ALTER TABLE trial ADD COLUMN stack_bytes         INTEGER NOT NULL DEFAULT 0 CHECK (stack_bytes >= 0);
+ALTER TABLE trial ADD COLUMN spill_bytes         INTEGER NOT NULL DEFAULT 0 CHECK (spill_bytes >= 0);
+ALTER TABLE trial ADD COLUMN shared_bytes        INTEGER NOT NULL DEFAULT 0 CHECK (shared_bytes >= 0);
+ALTER TABLE trial ADD COLUMN instructions        INTEGER NOT NULL DEFAULT 0 CHECK (instructions >= 0);
+ALTER TABLE trial ADD COLUMN multiply_adds       INTEGER NOT NULL DEFAULT 0 CHECK (multiply_adds >= 0);
+ALTER TABLE trial ADD COLUMN matrix_instructions INTEGER NOT NULL DEFAULT 0 CHECK (matrix_instructions >= 0);
+ALTER TABLE trial ADD COLUMN global_loads        INTEGER NOT NULL DEFAULT 0 CHECK (global_loads >= 0);
+ALTER TABLE trial ADD COLUMN global_stores       INTEGER NOT NULL DEFAULT 0 CHECK (global_stores >= 0);
+ALTER TABLE trial ADD COLUMN shared_loads        INTEGER NOT NULL DEFAULT 0 CHECK (shared_loads >= 0);
+ALTER TABLE trial ADD COLUMN shared_stores       INTEGER NOT NULL DEFAULT 0 CHECK (shared_stores >= 0);
+ALTER TABLE trial ADD COLUMN local_accesses      INTEGER NOT NULL DEFAULT 0 CHECK (local_accesses >= 0);
+ALTER TABLE trial ADD COLUMN async_copies        INTEGER NOT NULL DEFAULT 0 CHECK (async_copies >= 0);
+ALTER TABLE trial ADD COLUMN barriers            INTEGER NOT NULL DEFAULT 0 CHECK (barriers >= 0);
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

@@ -63,9 +63,13 @@ TEST(store, gives_back_every_field) {
   EXPECT_EQ(back.bounds->scores.memory, r.bounds->scores.memory);
   EXPECT_EQ(back.bounds->scores.core, r.bounds->scores.core);
   EXPECT_EQ(back.bounds->source, r.bounds->source);
+  EXPECT_FALSE(back.code.has_value());
+  r.code = sample_code();
+  ASSERT_TRUE(store->add(std::vector{r}).ok());
+  EXPECT_EQ(store->query({.after_id = back.id})->front().code, r.code);
   r.bounds.reset();
   ASSERT_TRUE(store->add(std::vector{r}).ok());
-  EXPECT_FALSE(store->query({.after_id = back.id})->front().bounds.has_value());
+  EXPECT_FALSE(store->query({.after_id = back.id})->back().bounds.has_value());
 }
 
 TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
@@ -231,6 +235,8 @@ TEST(store, a_batch_with_a_bad_record_stores_nothing) {
   EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->scores = {0.625, 0.5}; }));
   EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->scores.core = NAN; }));
   EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->source.clear(); }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.code = CodeFigures(); })) << "without registers";
+  EXPECT_TRUE(refused([](trial::Record& r) { r.code = sample_code(), r.code->barriers = -1; }));
   EXPECT_TRUE(store->query({})->empty());
 }
 
@@ -383,6 +389,26 @@ TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
     EXPECT_FALSE((*all)[0].bounds.has_value());
     EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
   }
+}
+
+// This is a database of the last release that stored no figures of code.
+TEST(format, version_8_has_records_without_figures_of_code) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  write_version_1(path);
+  for (int v = 1; v < 8; ++v) run_sql(path, kMigrations[v]);
+  run_sql(path, "PRAGMA user_version = 8");
+  const auto reader = open(path, {.read_only = true});
+  ASSERT_EQ(reader->query({})->size(), 1U);
+  EXPECT_FALSE(reader->query({})->front().code.has_value());
+  const auto store = open(path);
+  trial::Record of_gpu = sample_record(1, 2e-3);
+  of_gpu.code = sample_code();
+  ASSERT_TRUE(store->add(std::vector{of_gpu}).ok());
+  const auto all = store->query({});
+  ASSERT_EQ(all->size(), 2U);
+  EXPECT_FALSE((*all)[0].code.has_value());
+  EXPECT_EQ((*all)[1].code, of_gpu.code);
 }
 
 // This is a database of the last release that stored no accuracy.

@@ -69,6 +69,14 @@ inline trial::Record sample_record(uint64_t task, double seconds, bool verified 
   return r;
 }
 
+// Figures that are all different.
+inline CodeFigures sample_code() {
+  CodeFigures code;
+  int64_t next = 96;
+  for_each_figure(code, [&](const char*, int64_t& figure) { figure = next++; });
+  return code;
+}
+
 // Sets steps of "direct" or "winograd_4", or of one of them with constants in 16 bits.
 inline void use_algorithm(trial::Record& r, const std::string& algorithm) {
   r.algorithm = algorithm;

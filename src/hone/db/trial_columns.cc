@@ -31,21 +31,33 @@ constexpr Later kLater[] = {
      "trial.steps LIKE '%strassen(%' THEN 1 ELSE 0 END"},
 };
 
+// The figures of code came with this version.
+constexpr int64_t kFigures = 9;
+
+bool is_figure(std::string_view field) {
+  const CodeFigures none;
+  bool found = false;
+  for_each_figure(none, [&](std::string_view name, int64_t) { found = found || name == field; });
+  return found;
+}
+
 // Calls visit(name, field) for the fields that rows have. The text of a task is read on request.
-template <typename R, typename Bounds, typename Visitor>
-void for_each_column(R& record, Bounds& bounds, const Visitor& visit) {
+template <typename R, typename Bounds, typename Figures, typename Visitor>
+void for_each_column(R& record, Bounds& bounds, Figures& code, const Visitor& visit) {
   for_each_field(record, [&](std::string_view name, auto& field) {
     if (name != "task_text") visit(name, field);
   });
   for_each_bound(bounds, visit);
   visit(kAccuracyField, record.accuracy);
+  for_each_figure(code, visit);
 }
 
 template <typename Visitor>
 void for_each_column_name(const Visitor& visit) {
   const trial::Record record;
   const trial::CountedBounds bounds;
-  for_each_column(record, bounds, [&](std::string_view name, const auto&) { visit(name); });
+  const CodeFigures code;
+  for_each_column(record, bounds, code, [&](std::string_view name, const auto&) { visit(name); });
 }
 
 Parameter to_parameter(uint64_t key) { return hash_hex(key); }
@@ -99,6 +111,7 @@ Status bad_record(const std::string& store, int64_t id, std::string_view why) {
 std::string column_of(std::string_view field, int64_t version) {
   if (field == "task" || field == "device") return fmt::format("{}.key", field);
   if (field == "kernel_class") return "task.kernel_class";
+  if (version < kFigures && is_figure(field)) return "0";
   const auto* const later =
       std::find_if(std::begin(kLater), std::end(kLater),
                    [&](const Later& one) { return one.name == field && version < one.version; });
@@ -117,10 +130,11 @@ Result<trial::Record> read_trial(const Row& row, const std::string& store, bool 
                                  std::string* extra) {
   trial::Record r;
   trial::CountedBounds bounds;
+  CodeFigures code;
   r.id = row.integer(0);
   int column = 1;
   Status status;
-  for_each_column(r, bounds, [&](std::string_view name, auto& field) {
+  for_each_column(r, bounds, code, [&](std::string_view name, auto& field) {
     if (!read(row, column, field) && status.ok()) {
       status = bad_record(
           store, r.id,
@@ -130,6 +144,7 @@ Result<trial::Record> read_trial(const Row& row, const std::string& store, bool 
   });
   HONE_RETURN_IF_ERROR(status);
   if (!bounds.source.empty()) r.bounds = std::move(bounds);
+  if (code != CodeFigures()) r.code = code;
   if (!unchecked) {
     if (const Status found = check_numbers(r); !found.ok())
       return bad_record(store, r.id, fmt::format(": {}", found.message()));
@@ -156,7 +171,8 @@ std::vector<Parameter> trial_parameters(const trial::Record& record, int64_t tas
   static const trial::CountedBounds none;
   std::vector<Parameter> parameters;
   const trial::CountedBounds& bounds = record.bounds ? *record.bounds : none;
-  for_each_column(record, bounds, [&](std::string_view name, const auto& field) {
+  const CodeFigures code = record.code.value_or(CodeFigures());
+  for_each_column(record, bounds, code, [&](std::string_view name, const auto& field) {
     if (name == "kernel_class") return;
     if (name == "task" || name == "device")
       parameters.emplace_back(name == "task" ? task : device);

@@ -15,6 +15,9 @@ namespace {
 
 constexpr double kPackRate = 2e7;       // bytes a second, at the very least, to pack constants
 constexpr double kDriverCompiles = 10;  // seconds, at the very most, that OpenCL's driver compiles
+// A quarter of the registers that a thread can have. Some words beside a loop cost little; a tile
+// that does not fit is written and read in each of its iterations.
+constexpr int64_t kMostSpilled = 256;
 
 }  // namespace
 
@@ -80,6 +83,7 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   Result<backend::Executable> executable =
       backend::compile(*candidate.program, target, schedule::to_string(candidate.steps));
   candidate.status = executable.status();
+  if (candidate.status.code() == Code::kUnsupported) candidate.dropped = Dropped::kCannotRun;
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
   for (const ir::Param& param : candidate.program->params) {
@@ -91,6 +95,15 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   candidate.code = executable->content;
   job.executable = std::move(executable).value();
   job.operands = operands.memory;
+}
+
+void drop_if_it_spills(Candidate& candidate) {
+  const std::optional<CodeFigures>& code = candidate.job.executable.figures;
+  if (!candidate.runs() || candidate.trusted || !code || code->spill_bytes < kMostSpilled) return;
+  candidate.dropped = Dropped::kSpills;
+  candidate.status =
+      error(Code::kUnsupported, "a thread spills {} bytes of registers, {} are tried",
+            code->spill_bytes, kMostSpilled - 1);
 }
 
 trial::Record make_record(const TrialSource& source, const Candidate& candidate,
@@ -107,6 +120,7 @@ trial::Record make_record(const TrialSource& source, const Candidate& candidate,
   if (candidate.point) {
     record.decisions = space::to_string(space::to_portable(*source.space, *candidate.point));
   }
+  record.code = candidate.job.executable.figures;
   record.outcome = measurement.outcome;
   record.message = measurement.message;
   if (measurement.outcome == trial::Outcome::kOk) {

@@ -14,6 +14,14 @@
 
 namespace hone::search {
 
+// Why the code of a candidate is not measured.
+enum class Dropped : uint8_t {
+  kNo,
+  kCannotRun,  // the device cannot run it: a block does not fit, or there is no code for a
+               // statement
+  kSpills,     // many registers of a thread ran out
+};
+
 struct Candidate {
   std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
   schedule::Steps steps;
@@ -21,7 +29,10 @@ struct Candidate {
   uint64_t program_hash = 0;  // equal for programs that become the same machine code
   uint64_t code = 0;          // Executable::content of the machine code
   measure::Job job;
-  Status status;  // why there is no machine code, or ok
+  Status status;  // why there is no machine code that is measured, or ok
+  Dropped dropped = Dropped::kNo;
+  // It was good before, or is what others are compared with: it is measured if it has code.
+  bool trusted = false;
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 
@@ -45,6 +56,9 @@ void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& 
 // safe for different candidates from several threads.
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
            const TaskOperands& operands);
+// Says in `status` that code for a GPU is not worth measuring, if so many registers ran out that
+// smaller tiles are sure to be faster. A trusted candidate stays.
+void drop_if_it_spills(Candidate& candidate);
 
 // The properties that all trials of a task share. Everything pointed to must outlive it.
 struct TrialSource {

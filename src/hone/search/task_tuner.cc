@@ -123,6 +123,7 @@ Status TaskTuner::make_operands() {
 }
 
 bool TaskTuner::lower(Candidate& candidate) {
+  candidate.trusted = trusted_.contain(candidate.steps);
   if (task_.lowered && !candidate.program) candidate.program = task_.lowered(candidate.steps);
   search::lower(candidate, *task_.dag, *context_.target);
   if (!candidate.runs() || log_.add_program(candidate.program_hash)) return true;
@@ -142,6 +143,7 @@ Result<std::vector<Candidate>> TaskTuner::candidates_of(
   std::vector<Candidate> candidates;
   for (const schedule::Steps& steps : schedules) {
     candidates.push_back({.point = std::nullopt, .steps = steps});
+    candidates.back().trusted = true;
     if (task_.lowered) candidates.back().program = task_.lowered(steps);
     candidates.back().job.id = log_.next_id();
   }
@@ -151,6 +153,7 @@ Result<std::vector<Candidate>> TaskTuner::candidates_of(
 void TaskTuner::build(Candidate& candidate) const {
   if (!candidate.runs()) return;
   search::build(candidate, *task_.dag, *context_.target, operands_);
+  drop_if_it_spills(candidate);
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
   job.threads = context_.threads;

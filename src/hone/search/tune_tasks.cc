@@ -105,6 +105,7 @@ class Loop {
   // Null: candidates are compiled by pool_. Its threads use what is above, so they end first.
   std::unique_ptr<ThreadPool> builders_;
   int trials_ = 0;  // measured
+  DroppedCandidates dropped_;
   TrialKeeper keeper_;
   std::set<int> warned_of_;
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
@@ -190,6 +191,8 @@ Status Loop::finish(const TaskBatch& batch) {
   for (const Candidate& candidate : batch.candidates) {
     measure::Measurement measurement;
     if (!candidate.runs()) {
+      dropped_.cannot_run += candidate.dropped == Dropped::kCannotRun;
+      dropped_.spilling += candidate.dropped == Dropped::kSpills;
       measurement =
           measure::failed(candidate.job.id, trial::Outcome::kCompile, candidate.status.message());
     } else {
@@ -328,6 +331,7 @@ Result<TuneResult> Loop::run() {
   result.trials = trials_;
   result.compiled = batches_->compile_time().compiled();
   result.compile_seconds = batches_->compile_time().seconds();
+  result.dropped = dropped_;
   result.failures = keeper_.failures();
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();

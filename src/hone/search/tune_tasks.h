@@ -40,11 +40,17 @@ struct TuneLoopOptions {
   std::function<void(const TuneProgress&)> on_progress;
 };
 
+// The candidates whose code was not measured, by reason.
+struct DroppedCandidates {
+  int cannot_run = 0, spilling = 0;
+};
+
 struct TuneResult {
   std::vector<TunedTask> tasks;  // in the order given
   int trials = 0;
   int compiled = 0;            // candidates of which machine code was made, or could not be made
   double compile_seconds = 0;  // seconds in which at least one was being compiled
+  DroppedCandidates dropped;
   std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;

@@ -35,6 +35,7 @@ void find_distinct(ModelTasks& model) {
     summary.flops = task->flops();
     summary.least_flops = task->least_flops(model.accuracy());
     summary.bytes = task->bytes();
+    summary.matrix = task->matrix_type(model.accuracy());
     model.distinct.push_back(task);
     model.summaries.push_back(std::move(summary));
   }

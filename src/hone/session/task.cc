@@ -26,6 +26,28 @@ double Task::least_flops(trial::Accuracy accuracy) const {
   return made.ok() ? made->least_flops() : flops_;
 }
 
+std::string Task::matrix_type(trial::Accuracy accuracy) const {
+  if (target_.kind() != target::Kind::kGpu || target_.gpu().matrix.empty()) return "";
+  const Result<space::Space>& made = space(accuracy);
+  if (!made.ok()) return "";
+  for (int s = 0; s < made->num_sketches(); ++s) {
+    // Which instructions there are does not depend on decisions.
+    const space::Point any = {s, std::vector<int>(made->decisions(s).size(), 0)};
+    const schedule::Steps steps = made->steps(any);
+    const bool has_matrices = std::any_of(steps.begin(), steps.end(), [](const auto& step) {
+      return std::holds_alternative<schedule::Tensorize>(step);
+    });
+    if (!has_matrices) continue;
+    DType type = DType::kF32;
+    for (const ir::Param& param : dag_.params) {
+      const DType found = param.buffer->dtype;
+      if (found == DType::kF16 || found == DType::kBF16) type = found;
+    }
+    return std::string(dtype_name(type));
+  }
+  return "";
+}
+
 TaskPtr TaskTable::get(const compute::Dag& dag, uint64_t key) {
   const std::lock_guard lock(mutex_);
   std::vector<TaskPtr>& same = tasks_[key];

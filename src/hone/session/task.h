@@ -31,6 +31,9 @@ class Task {
   [[nodiscard]] const Result<space::Space>& space(trial::Accuracy accuracy) const;
   // Returns the FLOPs of the algorithm that needs the fewest; flops() if the task has no space.
   [[nodiscard]] double least_flops(trial::Accuracy accuracy) const;
+  // Returns the type of elements that schedules multiply by matrix instructions, as in
+  // TaskSummary::matrix.
+  [[nodiscard]] std::string matrix_type(trial::Accuracy accuracy) const;
 
  private:
   compute::Dag dag_;

@@ -5,6 +5,19 @@
 #include "hone/trial/record_numbers.h"
 
 namespace hone::trial {
+namespace {
+
+Status check_figures(const CodeFigures& code) {
+  if (code.registers < 1) return invalid("a record's code takes no registers");
+  Status status = ok_status();
+  for_each_figure(code, [&](const char* name, int64_t value) {
+    if (value < 0 || value > kMostFigure)
+      status = invalid("a record's code has {} of {}, expected 0 to {}", value, name, kMostFigure);
+  });
+  return status;
+}
+
+}  // namespace
 
 Status check_numbers(const Record& r) {
   if (r.threads < 1 || r.threads > kMostThreads) {
@@ -29,7 +42,7 @@ Status check_numbers(const Record& r) {
   }
   if (!(r.drift > 0 && std::isfinite(r.drift)))
     return invalid("a record has the drift {}, expected a positive number", r.drift);
-  return ok_status();
+  return r.code ? check_figures(*r.code) : ok_status();
 }
 
 Status check_plausible(const Record& r) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
+#include "hone/code_figures.h"
 #include "hone/trial/accuracy.h"
 #include "hone/trial/bounds.h"
 #include "hone/trial/outcome.h"
@@ -53,6 +54,7 @@ struct Record {
   double steal = 0;                     // share that the hypervisor gave to other virtual machines
   std::string model;                    // model that the task came from; may be empty
   std::optional<CountedBounds> bounds;  // set if hardware counters were read
+  std::optional<CodeFigures> code;      // set if the binary of a GPU says what it takes
 
   // Seconds that can be compared with another task's: `centre`, corrected if the machine was slower
   // at the task's first measurement than at this one.

@@ -61,13 +61,19 @@ const RooflineLevel& level_of(const Roofline& roofline, double working_set, int 
   return roofline.levels.back();
 }
 
-Bound bound(double flops, double bytes, double working_set, const Roofline& roofline, int threads) {
+Bound bound(double flops, double bytes, double working_set, const Roofline& roofline, int threads,
+            std::string_view matrix) {
   const RooflineLevel& level = level_of(roofline, working_set, threads);
   const double bandwidth = std::max(rate_of(level.read, roofline.cores, threads),
                                     rate_of(level.write, roofline.cores, threads));
-  const double compute = flops / rate_of(roofline.flops, roofline.cores, threads);
-  const double move = bytes / bandwidth;
-  return move > compute ? Bound{move, level_name(level)} : Bound{compute, "compute"};
+  Bound bound{flops / rate_of(roofline.flops, roofline.cores, threads), "compute"};
+  for (const MatrixRate& rate : roofline.matrix) {
+    if (rate.type == matrix && flops / rate.flops < bound.seconds)
+      bound = {flops / rate.flops, "matrix"};
+  }
+  if (bytes / bandwidth > bound.seconds) bound = {bytes / bandwidth, level_name(level)};
+  if (roofline.launch_seconds > bound.seconds) bound = {roofline.launch_seconds, "launch"};
+  return bound;
 }
 
 double fork_join_seconds(std::span<const ForkJoin> measured, int threads) {

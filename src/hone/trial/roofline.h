@@ -35,8 +35,9 @@ using hone::RooflineLevel;
 // The least seconds for `flops` operations on `bytes` that are read or written, if they are in the
 // level that holds a working set of their size. It is the greater of the time to compute and the
 // time to move. The bandwidth is the greater one of reads and writes, as no mix of both is faster.
+// `matrix` is as in hone::least_time().
 [[nodiscard]] Bound bound(double flops, double bytes, double working_set, const Roofline& roofline,
-                          int threads);
+                          int threads, std::string_view matrix = {});
 
 // Returns the seconds for `threads` threads, interpolated linearly between measured numbers of
 // threads, or those of the nearest one outside them; 0 for one thread and if nothing was measured.

@@ -53,6 +53,25 @@ TEST(roofline, the_limit_is_what_binds) {
   expect(0, 0, 0, 1, 0, "compute");
 }
 
+TEST(roofline, matrix_instructions_and_launches_limit_a_gpu) {
+  Roofline gpu = sample();
+  gpu.cores = 1;
+  gpu.matrix = {{"f16", 1e12}, {"f32", 5e11}};
+  gpu.launch_seconds = 1e-3;
+  const auto expect = [&](double flops, double bytes, std::string_view matrix, double seconds,
+                          std::string_view what) {
+    const Bound limit = bound(flops, bytes, 1e10, gpu, 1, matrix);
+    EXPECT_DOUBLE_EQ(limit.seconds, seconds) << what;
+    EXPECT_EQ(limit.what, what);
+  };
+  expect(3.6e11, 1, "", 1, "compute");
+  expect(1e12, 1, "f16", 1, "matrix");
+  expect(5e11, 1, "f32", 1, "matrix");
+  expect(3.6e11, 1, "bf16", 1, "compute");  // there are no such instructions
+  expect(1e12, 4e10, "f16", 2, "memory");
+  expect(1e8, 1e6, "f16", 1e-3, "launch");
+}
+
 TEST(roofline, fork_and_join_is_a_figure_of_each_number_of_threads) {
   const std::vector<ForkJoin> measured = {{2, 1e-6}, {4, 2e-6}, {12, 6e-6}};
   EXPECT_EQ(fork_join_seconds(measured, 1), 0);

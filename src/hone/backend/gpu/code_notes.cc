@@ -13,8 +13,8 @@ std::string with_notes(std::string container, const CodeNotes& notes) {
   for (const ParamNote& p : notes.params)
     container += fmt::format("param {} {}\n", p.bytes, p.written ? 1 : 0);
   for (const KernelNote& k : notes.kernels) {
-    container += fmt::format("kernel {} {} {} {} {}\n", k.symbol, k.registers, k.stack_bytes,
-                             k.spill_bytes, k.shared_bytes);
+    container += fmt::format("kernel {} {} {} {} {} {}\n", k.symbol, k.registers, k.stack_bytes,
+                             k.spill_bytes, k.shared_bytes, k.blocks);
   }
   if (!notes.device.empty()) container += fmt::format("device {}\n", notes.device);
   std::istringstream schedule(notes.schedule);
@@ -40,7 +40,7 @@ Result<CodeNotes> read_notes(std::string_view code) {
     } else if (word == "kernel") {
       KernelNote& k = notes.kernels.emplace_back();
       read = static_cast<bool>(lines >> k.symbol >> k.registers >> k.stack_bytes >> k.spill_bytes >>
-                               k.shared_bytes);
+                               k.shared_bytes >> k.blocks);
     } else if (word == "device") {
       read = static_cast<bool>(std::getline(lines.ignore(), notes.device));
     } else if (word == "schedule") {

@@ -16,13 +16,16 @@ struct ParamNote {
   bool written = false;  // phases that run with the model write it
 };
 
-// The resources that a compiled kernel takes, as CUDA's compiler says.
+// The resources that a compiled kernel of CUDA takes, as its binary says (cubin.h).
 struct KernelNote {
   std::string symbol;
-  int registers = 0;         // registers of a thread, of 32 bits
-  int64_t stack_bytes = 0;   // arrays of a thread that are not in registers
-  int64_t spill_bytes = 0;   // bytes that are written because registers ran out
-  int64_t shared_bytes = 0;  // shared memory that the code declares
+  int registers = 0;        // registers of a thread, of 32 bits
+  int64_t stack_bytes = 0;  // arrays of a thread that are not in registers
+  // The bytes that instructions of a thread write to known places of the stack, which are registers
+  // that ran out; 0 if places are computed, too, as arrays then lie there.
+  int64_t spill_bytes = 0;
+  int64_t shared_bytes = 0;  // shared memory of a block
+  int blocks = 0;            // for which registers were saved (residency.h), or 0
 };
 
 struct CodeNotes {

@@ -14,9 +14,7 @@ std::string encode(const Result<Cubin>& made) {
   wire::Writer w;
   w.put(made.status().code()).put(made.status().message());
   if (!made.ok()) return w.bytes();
-  w.put(made->data).put(made->ptx).put(uint64_t{made->kernels.size()});
-  for (const KernelNote& k : made->kernels)
-    w.put(k.symbol).put(k.registers).put(k.stack_bytes).put(k.spill_bytes).put(k.shared_bytes);
+  w.put(made->data).put(made->ptx);
   return w.bytes();
 }
 
@@ -25,15 +23,9 @@ Result<Cubin> decode(std::string_view bytes) {
   const auto code = r.get<Code>();
   std::string message = r.get_string();
   if (code != Code::kOk && r.done()) return Status(code, std::move(message));
-  Cubin made;
-  made.data = r.get_string(), made.ptx = r.get_string();
-  made.kernels.resize(r.get_count());
-  for (KernelNote& k : made.kernels) {
-    k.symbol = r.get_string(), k.registers = r.get<int>(), k.stack_bytes = r.get<int64_t>();
-    k.spill_bytes = r.get<int64_t>(), k.shared_bytes = r.get<int64_t>();
-  }
+  std::string data = r.get_string(), ptx = r.get_string();
   if (!r.done()) return error(Code::kInternal, "the answer of a compiling worker is not valid");
-  return made;
+  return make_cubin(std::move(data), std::move(ptx));
 }
 
 // Returns the files of this user, or null if nothing is to be kept.

@@ -36,10 +36,7 @@ TEST(compile_apart, code_and_errors_come_from_another_process) {
   const Result<Cubin> made = compile_cuda_apart("good", "sm_80");
   EXPECT_EQ(source_in(made), "good");
   EXPECT_FALSE(made->data.starts_with(std::to_string(getpid()))) << made->data;
-  ASSERT_EQ(made->kernels.size(), 1U);
-  EXPECT_EQ(made->kernels[0].symbol, "k");
-  EXPECT_EQ(made->kernels[0].registers, 40);
-  EXPECT_EQ(made->kernels[0].shared_bytes, 512);
+  EXPECT_TRUE(made->kernels.empty()) << "this is no cubin";
   EXPECT_EQ(source_in(compile_cuda_apart("FAIL", "sm_80")),
             "CUDA's compiler failed for sm_80: NVRTC_ERROR_COMPILATION: a word that is not known");
 }
@@ -59,7 +56,6 @@ TEST(compile_apart, code_is_kept_only_where_that_is_wanted) {
   const Result<Cubin> again = compile_cuda_apart("first", "sm_80");
   ASSERT_EQ(source_in(again), "first");
   EXPECT_EQ(again->data, made->data);  // it was compiled once
-  EXPECT_EQ(again->kernels[0].registers, 40);
   EXPECT_EQ(files(), 2);
   // Damaged files are as good as none.
   for (const auto& file : std::filesystem::directory_iterator(Environment::folder()))

@@ -206,114 +206,11 @@ TEST_F(Cuda, inspection_shows_the_kernel_and_counts_its_instructions) {
   EXPECT_EQ(loop.spills, 0);
 }
 
-// The numbers of instructions, by code that becomes these.
-TEST_F(Cuda, instructions_are_known_by_their_numbers) {
-  const std::string source = R"(
-extern "C" __global__ void one_fma(const float* __restrict__ x, float* y) {
-  y[threadIdx.x] = fmaf(x[threadIdx.x], x[1], x[2]);
-}
-extern "C" __global__ void others(const float* __restrict__ x, float* y) {
-  y[threadIdx.x] = x[0] + x[1];
-  y[threadIdx.x + 40] = x[7] * x[9];
-  y[1] = fmaxf(x[3], x[5]);
-}
-extern "C" __global__ void doubles(const double* __restrict__ x, double* y) {
-  y[threadIdx.x] = fma(x[0], x[1], x[2]);
-  y[40] = x[4] + x[5];
-}
-extern "C" __global__ void shared(const float* __restrict__ x, float* y) {
-  __shared__ float s[64];
-  s[threadIdx.x] = x[threadIdx.x];
-  __syncthreads();
-  y[threadIdx.x] = s[63 - threadIdx.x];
-}
-extern "C" __global__ void local(const int* x, float* y, int n) {
-  float a[64];
-  for (int i = 0; i < n; ++i) a[x[i]] = i;
-  y[0] = a[x[n]];
-}
-extern "C" __global__ void matrix(float* y, unsigned a, unsigned b) {
-  float d[4] = {0, 0, 0, 0};
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
-               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a), "r"(b), "r"(a), "r"(b), "r"(a), "r"(b));
-  y[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
-}
-extern "C" __global__ void load_matrix(const float* x, unsigned* y) {
-  __shared__ float s[64];
-  s[threadIdx.x] = x[threadIdx.x];
-  __syncthreads();
-  unsigned a;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
-               : "=r"(a) : "r"((unsigned)__cvta_generic_to_shared(&s[threadIdx.x * 4 % 64])));
-  y[threadIdx.x] = a;
-}
-extern "C" __global__ void copies(const float4* x, float* y) {
-  __shared__ float4 s[32];
-  const unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(x + threadIdx.x));
-  asm volatile("cp.async.wait_all;" : : : "memory");
-  y[threadIdx.x] = s[threadIdx.x].y;
-}
-)";
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    SCOPED_TRACE(arch);
-    const Result<Cubin> cubin = compile_cuda(source, arch);
-    ASSERT_TRUE(cubin.ok()) << cubin.status().message();
-    const auto of = [&](const char* symbol) {
-      return count_instructions(cubin->data, symbol).value();
-    };
-    EXPECT_EQ(of("one_fma").fma, 1);
-    EXPECT_EQ(of("one_fma").global_load, 3);
-    EXPECT_EQ(of("one_fma").global_store, 1);
-    EXPECT_EQ(of("others").arithmetic, 3);
-    EXPECT_EQ(of("others").fma, 0);
-    EXPECT_EQ(of("doubles").fma, 1);
-    EXPECT_EQ(of("doubles").arithmetic, 1);
-    EXPECT_EQ(of("shared").shared_load, 1);
-    EXPECT_EQ(of("shared").shared_store, 1);
-    EXPECT_EQ(of("shared").barrier, 1);
-    EXPECT_EQ(of("shared").local, 0);
-    EXPECT_GT(of("local").local, 1);
-    EXPECT_EQ(of("matrix").matrix, 1);
-    EXPECT_EQ(of("copies").async_copy, 1);
-    EXPECT_EQ(of("load_matrix").load_matrix, 1);
-    EXPECT_EQ(of("load_matrix").shared_load, 1);
-    EXPECT_LT(of("one_fma").all, of("one_fma").bytes / 16) << "what does nothing is not counted";
-    EXPECT_EQ(count_instructions(cubin->data, "none").status().message(),
-              "the cubin has no section .text.none");
-  }
-  EXPECT_EQ(count_instructions("abc", "fma").status().message(), "the cubin is not valid");
-}
-
 TEST_F(Cuda, an_architecture_that_the_compiler_does_not_know_is_an_error) {
   const Result<Cubin> cubin = compile_cuda("", "sm_1");
   ASSERT_FALSE(cubin.ok());
   EXPECT_NE(cubin.status().message().find("CUDA's compiler failed for sm_1: "), std::string::npos)
       << cubin.status().message();
-}
-
-TEST(read_ptxas_log, finds_the_resources_of_each_kernel) {
-  const std::vector<KernelNote> notes = read_ptxas_log(R"(ptxas info    : 36 bytes gmem
-ptxas info    : Compiling entry function 'a_0' for 'sm_90a'
-ptxas info    : Function properties for a_0
-ptxas         .     160 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads
-ptxas info    : Used 64 registers, used 0 barriers, 160 bytes cumulative stack size
-ptxas info    : Compiling entry function 'b_0' for 'sm_90a'
-ptxas info    : Function properties for b_0
-ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 61 registers, used 1 barriers, 4096 bytes smem
-)");
-  ASSERT_EQ(notes.size(), 2);
-  EXPECT_EQ(notes[0].symbol, "a_0");
-  EXPECT_EQ(notes[0].registers, 64);
-  EXPECT_EQ(notes[0].stack_bytes, 160);
-  EXPECT_EQ(notes[0].spill_bytes, 24);
-  EXPECT_EQ(notes[0].shared_bytes, 0);
-  EXPECT_EQ(notes[1].symbol, "b_0");
-  EXPECT_EQ(notes[1].registers, 61);
-  EXPECT_EQ(notes[1].shared_bytes, 4096);
 }
 
 }  // namespace

@@ -58,9 +58,7 @@ int nvrtcCompileProgram(void* handle, int, const char* const*) {
   for (volatile int turns = 0; source == "SPIN"; turns = turns + 1) {
   }
   meet(source);
-  program.log = source == "FAIL" ? "a word that is not known"
-                                 : "ptxas info : Compiling entry function 'k' for 'sm_80'\n"
-                                   "ptxas info : Used 40 registers, 512 bytes smem\n";
+  program.log = source == "FAIL" ? "a word that is not known" : "";
   static int count = 0;
   program.code = std::to_string(getpid()) + "." + std::to_string(++count) + " " + source;
   return source == "FAIL" ? 6 : 0;

@@ -7,9 +7,11 @@
 #include "hone/backend/executable_cache.h"
 #include "hone/backend/gpu/code_notes.h"
 #include "hone/backend/gpu/compile_apart.h"
+#include "hone/backend/gpu/cubin.h"
 #include "hone/backend/gpu/describe_kernel.h"
 #include "hone/backend/gpu/loaded_program.h"
 #include "hone/backend/gpu/print_c.h"
+#include "hone/backend/gpu/residency.h"
 #include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/ir/program_hash.h"
@@ -72,6 +74,49 @@ Result<Executable> compile_packing(ir::Program program) {
   return cpu::make_backend()->compile(program, target::host(), "");
 }
 
+PrintOptions print_options(const ir::Identity& identity, const std::vector<KernelNote>& kernels) {
+  PrintOptions options = print_options(identity);
+  for (const KernelNote& note : kernels) {
+    if (note.blocks > 0) options.resident_blocks[note.symbol] = note.blocks;
+  }
+  return options;
+}
+
+const Kernel* find_kernel(const Source& source, const std::string& symbol) {
+  const auto found = std::find_if(source.kernels.begin(), source.kernels.end(),
+                                  [&](const Kernel& kernel) { return kernel.symbol == symbol; });
+  return found == source.kernels.end() ? nullptr : &*found;
+}
+
+// Returns whether no kernel has more on its stack than the same one of other code.
+bool has_no_larger_stack(const Cubin& code, const Cubin& other) {
+  return std::equal(code.kernels.begin(), code.kernels.end(), other.kernels.begin(),
+                    other.kernels.end(), [](const KernelNote& a, const KernelNote& b) {
+                      return a.symbol == b.symbol && a.stack_bytes <= b.stack_bytes;
+                    });
+}
+
+// Compiles a source, and once more where a few registers less let an SM hold more blocks. What
+// this makes counts if nothing moved from registers to the stack.
+Result<Cubin> compile_for_residency(const ir::Program& program, const Source& source,
+                                    PrintOptions options, const target::Gpu& gpu) {
+  HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda_apart(source.text, gpu.arch));
+  for (const KernelNote& note : cubin.kernels) {
+    const Kernel* const kernel = find_kernel(source, note.symbol);
+    const int blocks = kernel != nullptr ? blocks_to_ask_for(*kernel, note, gpu) : 0;
+    if (blocks > 0) options.resident_blocks[note.symbol] = blocks;
+  }
+  if (options.resident_blocks.empty()) return cubin;
+  HONE_ASSIGN_OR_RETURN(const Source bounded, print_c(program, Dialect::kCuda, options));
+  Result<Cubin> made = compile_cuda_apart(bounded.text, gpu.arch);
+  if (!made.ok() || !has_no_larger_stack(*made, cubin)) return cubin;
+  for (KernelNote& note : made->kernels) {
+    const auto blocks = options.resident_blocks.find(note.symbol);
+    if (blocks != options.resident_blocks.end()) note.blocks = blocks->second;
+  }
+  return made;
+}
+
 class GpuBackend final : public Backend {
  public:
   [[nodiscard]] std::span<const ir::Pass> passes() const override { return ir::gpu_pipeline(); }
@@ -92,8 +137,9 @@ class GpuBackend final : public Backend {
                                            const target::Target& target) const override {
     const std::string& code = executable.code.str();
     HONE_ASSIGN_OR_RETURN(const CodeNotes notes, read_notes(code));
-    HONE_ASSIGN_OR_RETURN(const Source source, print_c(program, dialect_of(target.gpu()),
-                                                       print_options(ir::identity(program))));
+    HONE_ASSIGN_OR_RETURN(const Source source,
+                          print_c(program, dialect_of(target.gpu()),
+                                  print_options(ir::identity(program), notes.kernels)));
     const runtime::CodeImage image = runtime::code_image(code.data(), 0);
     Inspection found;
     for (const Kernel& kernel : source.kernels) {
@@ -118,8 +164,12 @@ class GpuBackend final : public Backend {
                        .kernels = {},
                        .device = target::driver_name(gpu),
                        .schedule = std::string(comment)};
-    HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images, make_images(source, gpu, notes));
+    HONE_ASSIGN_OR_RETURN(const std::vector<DeviceCode> images,
+                          make_images(program, source, options, gpu, notes));
     Executable made;
+    if (!notes.kernels.empty()) {
+      HONE_ASSIGN_OR_RETURN(made.figures, read_figures(images[0].data, notes.kernels));
+    }
     made.kind = target::Kind::kGpu;
     made.code_bytes = std::ssize(images[0].data);
     made.code = with_notes(encode_device_code(images), notes);
@@ -135,19 +185,22 @@ class GpuBackend final : public Backend {
   }
 
   // The code for the device. Newer architectures run PTX, but for that of one architecture alone.
-  static Result<std::vector<DeviceCode>> make_images(const Source& source, const target::Gpu& gpu,
-                                                     CodeNotes& notes) {
+  static Result<std::vector<DeviceCode>> make_images(const ir::Program& program,
+                                                     const Source& source,
+                                                     const PrintOptions& options,
+                                                     const target::Gpu& gpu, CodeNotes& notes) {
     DeviceCode image;
     if (gpu.api == target::GpuApi::kOpenCl) {
       image.options = "-cl-std=CL1.2";
       image.data = source.text;
       return std::vector<DeviceCode>{std::move(image)};
     }
-    HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_cuda_apart(source.text, gpu.arch));
-    for (const KernelNote& note : cubin.kernels) {
-      const auto kernel = std::find_if(source.kernels.begin(), source.kernels.end(),
-                                       [&](const Kernel& k) { return k.symbol == note.symbol; });
-      if (kernel != source.kernels.end()) HONE_RETURN_IF_ERROR(check_registers(*kernel, note, gpu));
+    HONE_ASSIGN_OR_RETURN(Cubin cubin, compile_for_residency(program, source, options, gpu));
+    for (KernelNote& note : cubin.kernels) {
+      const Kernel* const kernel = find_kernel(source, note.symbol);
+      if (kernel == nullptr) continue;
+      HONE_RETURN_IF_ERROR(check_registers(*kernel, note, gpu));
+      note.shared_bytes = kernel->shared_bytes;
     }
     notes.kernels = std::move(cubin.kernels);
     image.format = runtime::CodeFormat::kCubin;

@@ -221,7 +221,7 @@ TEST(code_notes, are_read_as_they_were_written) {
   EXPECT_TRUE(params->params[3].written);
   const Result<CodeNotes> more = read_notes(with_notes(
       container,
-      {{}, {{"k", 40, 16, 8, 4096}}, "a device", "split(s, i, [4])\n\nfuse(s, [i, j])"}));
+      {{}, {{"k", 40, 16, 8, 4096, 3}}, "a device", "split(s, i, [4])\n\nfuse(s, [i, j])"}));
   ASSERT_TRUE(more.ok());
   ASSERT_EQ(more->kernels.size(), 1);
   EXPECT_EQ(more->kernels[0].symbol, "k");
@@ -229,6 +229,7 @@ TEST(code_notes, are_read_as_they_were_written) {
   EXPECT_EQ(more->kernels[0].stack_bytes, 16);
   EXPECT_EQ(more->kernels[0].spill_bytes, 8);
   EXPECT_EQ(more->kernels[0].shared_bytes, 4096);
+  EXPECT_EQ(more->kernels[0].blocks, 3);
   EXPECT_EQ(more->device, "a device");
   EXPECT_EQ(more->schedule, "split(s, i, [4])\n\nfuse(s, [i, j])\n");
 }

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
+#include <utility>
+
+#include "hone/backend/gpu/cubin.h"
 
 namespace hone::backend::gpu {
 namespace {
@@ -30,7 +32,7 @@ struct Nvrtc {
   std::string problem;  // the reason why there is none
 };
 
-constexpr const char* kOptions[] = {"--ptxas-options=-v", "-w"};
+constexpr const char* kNoWarnings = "-w";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -121,29 +123,35 @@ std::string log_of(const Nvrtc& library, Nvrtc::Program program) {
 Result<Cubin> compile_program(const Nvrtc& library, Nvrtc::Program program,
                               const std::string& arch) {
   const std::string architecture = "--gpu-architecture=" + arch;
-  const char* const options[] = {architecture.c_str(), kOptions[0], kOptions[1]};
+  const char* const options[] = {architecture.c_str(), kNoWarnings};
   const int code = library.compile(program, static_cast<int>(std::size(options)), options);
   const std::string log = log_of(library, program);
   if (code != 0)
     return error(Code::kInternal, "CUDA's compiler failed for {}: {}: {}", arch,
                  library.error_text(code), log);
-  Cubin out;
+  std::string data, ptx;
   size_t size = 0;
   if (library.cubin_size(program, &size) != 0 || size == 0)
     return error(Code::kUnsupported, "CUDA's compiler makes no code of {}", arch);
-  out.data.resize(size);
-  if (library.cubin(program, out.data.data()) != 0)
+  data.resize(size);
+  if (library.cubin(program, data.data()) != 0)
     return error(Code::kInternal, "CUDA's compiler lost the code that it made");
   if (library.ptx_size(program, &size) == 0 && size > 0) {
-    out.ptx.resize(size);
-    if (library.ptx(program, out.ptx.data()) != 0) out.ptx.clear();
-    while (out.ptx.ends_with('\0')) out.ptx.pop_back();
+    ptx.resize(size);
+    if (library.ptx(program, ptx.data()) != 0) ptx.clear();
+    while (ptx.ends_with('\0')) ptx.pop_back();
   }
-  out.kernels = read_ptxas_log(log);
-  return out;
+  return make_cubin(std::move(data), std::move(ptx));
 }
 
 }  // namespace
+
+Cubin make_cubin(std::string data, std::string ptx) {
+  Cubin made = {.data = std::move(data), .ptx = std::move(ptx), .kernels = {}};
+  if (Result<std::vector<KernelNote>> kernels = read_kernels(made.data); kernels.ok())
+    made.kernels = *std::move(kernels);
+  return made;
+}
 
 Status find_nvrtc() {
   const std::string& problem = nvrtc().problem;
@@ -159,7 +167,7 @@ std::string nvrtc_identity() {
   uint64_t bytes = 0;
   if (dladdr(reinterpret_cast<const void*>(library.version), &about) != 0)
     bytes = std::filesystem::file_size(about.dli_fname, failure);
-  return fmt::format("NVRTC {}.{} of {} bytes, {}", major, minor, bytes, fmt::join(kOptions, " "));
+  return fmt::format("NVRTC {}.{} of {} bytes, {}", major, minor, bytes, kNoWarnings);
 }
 
 Result<Cubin> compile_cuda(const std::string& source, const std::string& arch) {
@@ -172,37 +180,6 @@ Result<Cubin> compile_cuda(const std::string& source, const std::string& arch) {
   Result<Cubin> made = compile_program(library, program, arch);
   library.destroy(&program);
   return made;
-}
-
-std::vector<KernelNote> read_ptxas_log(const std::string& log) {
-  std::vector<KernelNote> notes;
-  std::istringstream lines(log);
-  // Returns the number that stands before a text.
-  const auto number_before = [](const std::string& line, std::string_view text) -> int64_t {
-    size_t end = line.find(text);
-    if (end == std::string::npos) return 0;
-    while (end > 0 && line[end - 1] == ' ') --end;
-    size_t begin = end;
-    while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-    return begin == end ? 0 : std::strtoll(line.c_str() + begin, nullptr, 10);
-  };
-  for (std::string line; std::getline(lines, line);) {
-    constexpr std::string_view kEntry = "Compiling entry function '";
-    if (const size_t at = line.find(kEntry); at != std::string::npos) {
-      const size_t begin = at + kEntry.size();
-      notes.push_back({line.substr(begin, line.find('\'', begin) - begin)});
-    }
-    if (notes.empty()) continue;
-    KernelNote& note = notes.back();
-    if (line.find("bytes stack frame") != std::string::npos) {
-      note.stack_bytes = number_before(line, "bytes stack frame");
-      note.spill_bytes = number_before(line, "bytes spill stores");
-    } else if (line.find("Used ") != std::string::npos) {
-      note.registers = static_cast<int>(number_before(line, "registers"));
-      note.shared_bytes = number_before(line, "bytes smem");
-    }
-  }
-  return notes;
 }
 
 }  // namespace hone::backend::gpu

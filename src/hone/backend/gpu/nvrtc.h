@@ -15,8 +15,11 @@ namespace hone::backend::gpu {
 struct Cubin {
   std::string data;
   std::string ptx;  // what the code was made of, which drivers compile for newer architectures
+  // As the code says, without shared memory; empty if it cannot be read.
   std::vector<KernelNote> kernels;
 };
+
+[[nodiscard]] Cubin make_cubin(std::string data, std::string ptx);
 
 // Returns whether NVRTC is there; the error says where it was looked for.
 [[nodiscard]] Status find_nvrtc();
@@ -26,8 +29,5 @@ struct Cubin {
 // Compiles a source for an architecture such as "sm_90a". It may be called from any thread. An
 // error has the compiler's messages.
 [[nodiscard]] Result<Cubin> compile_cuda(const std::string& source, const std::string& arch);
-
-// Reads what the assembler's option -v prints about each kernel.
-[[nodiscard]] std::vector<KernelNote> read_ptxas_log(const std::string& log);
 
 }  // namespace hone::backend::gpu

@@ -173,11 +173,18 @@ class KernelPrinter {
     params.emplace_back(context_.is_cuda() ? "long long first_tile" : "long first_tile");
     out_.line(
         context_.is_cuda()
-            ? fmt::format("extern \"C\" __global__ void __launch_bounds__({})", kernel_.threads)
+            ? fmt::format("extern \"C\" __global__ void __launch_bounds__({})", launch_bounds())
             : fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void",
                           kernel_.threads));
     open_function(params);
     for (const std::string& pointer : pointers) out_.line(pointer);
+  }
+
+  // The threads of a block, and the blocks of an SM if these are given.
+  [[nodiscard]] std::string launch_bounds() const {
+    const auto blocks = options_.resident_blocks.find(kernel_.symbol);
+    if (blocks == options_.resident_blocks.end()) return std::to_string(kernel_.threads);
+    return fmt::format("{}, {}", kernel_.threads, blocks->second);
   }
 
   // The parameters stand in one line if they fit.

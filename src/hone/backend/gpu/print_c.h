@@ -6,6 +6,7 @@
 // threads runs one tile. Params begin at multiples of 16 bytes.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct PrintOptions {
   int64_t max_private_bytes = 256 << 10;
   int64_t max_private_group_bytes = 4 << 20;
   int64_t max_nodes = 400'000;  // nodes of expressions that are printed
+  // By symbol, in CUDA C: the blocks of a kernel that an SM is to hold (residency.h).
+  std::map<std::string, int> resident_blocks = {};
 };
 
 // The text of kernels of several programs, which is compiled at once.
