@@ -35,6 +35,7 @@ struct Candidate {
   ir::Program program;
   std::vector<Kernel> kernels;
 };
+constexpr size_t kMostCandidates = 8;  // of a run, which has a limit of time
 uint64_t programs_run = 0;
 
 // Returns a GPU of few SMs, with more and more that it can do, or one of the table.
@@ -64,6 +65,7 @@ void add_candidates(const RandomTask& task, const target::Target& target, Rng& r
   std::vector<space::Point> points = space->default_points();
   for (size_t i = points.size(); i > 0; --i) points.push_back(space->sample(rng));
   for (const space::Point& point : points) {
+    if (all.size() >= kMostCandidates) return;
     if (!space->legal(point)) continue;
     const schedule::Steps steps = space->steps(point);
     const auto candidate = space->instantiate(point);
