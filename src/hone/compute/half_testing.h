@@ -1,4 +1,4 @@
-// compute/half_testing.h - a convolution in 16 bits, as tasks of half-precision models have it.
+// compute/half_testing.h - tasks in 16 bits, as half-precision models have them.
 #pragma once
 
 #include "hone/compute/dag_testing.h"
@@ -37,6 +37,45 @@ inline Dag half_conv2d(const ConvShape& s, DType type = DType::kF16) {
   const ir::Expr sum = ir::load(sums, ve) + wide(ir::load(bias, {ve[3]}));
   b.pointwise("relu", e, View(out), ir::cast(type, ir::max(sum, ir::constant_float(0))));
   return finish(std::move(b));
+}
+
+// attention() with queries, keys, values and results in 16 bits, and all else in float32.
+inline Dag half_attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
+                          DType type = DType::kF16, std::optional<int64_t> offset = {}) {
+  Dag dag = attention(heads, m, n, depth, offset);
+  for (ir::Param& param : dag.params) {
+    const ir::BufferPtr wide = param.buffer;
+    if (wide->name == "mask") continue;
+    param.buffer = ir::make_buffer(wide->name, type, wide->shape);
+    for (Stage& stage : dag.stages) {
+      Output& output = stage.outputs[0];
+      output.value = ir::rewrite(output.value, [&](const ir::Expr& e) -> ir::Expr {
+        if (e->op != ir::Op::kLoad || e->buffer != wide) return nullptr;
+        return ir::cast(DType::kF32, ir::load(param.buffer, e->args));
+      });
+      if (output.buffer != wide) continue;
+      output.buffer = param.buffer;
+      output.value = ir::cast(type, output.value);
+    }
+  }
+  HONE_ASSERT(verify(dag).ok(), "types of all stages are those of their buffers");
+  return dag;
+}
+
+// Lets an attention of m queries add a row of its mask of its own to the scores of each query.
+inline void widen_mask(Dag& dag, int64_t m) {
+  for (ir::Param& param : dag.params) {
+    if (param.buffer->name != "mask") continue;
+    const ir::BufferPtr row = param.buffer;
+    param.buffer = ir::make_buffer("mask", row->dtype, {m, row->shape[0]});
+    for (Stage& stage : dag.stages) {
+      stage.outputs[0].value =
+          ir::rewrite(stage.outputs[0].value, [&](const ir::Expr& e) -> ir::Expr {
+            if (e->op != ir::Op::kLoad || e->buffer != row) return nullptr;
+            return ir::load(param.buffer, {ir::variable(stage.axes[0].var), e->args[0]});
+          });
+    }
+  }
 }
 
 }  // namespace hone::compute::testing

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/ir/loads.h"
+
 namespace hone::compute {
 
 using ir::Expr;
@@ -38,6 +40,16 @@ void append_conjuncts(const Expr& condition, std::vector<Expr>& out) {
   out.push_back(condition);
 }
 
+// Returns whether no output reads what one before it has stored.
+bool is_order_of_stores(const std::vector<const Output*>& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (ir::loads_from(outputs[i]->value, outputs[j]->buffer.get())) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 WhereSplit split_where(const Stage& stage) {
@@ -71,8 +83,9 @@ std::vector<Stmt> point_stores(const Stage& stage, const ExtraLoops& extra_loops
       stores.push_back(std::move(s));
     }
   }
-  if (narrow.size() == 1) {
-    stores.push_back(ir::make_store(narrow[0]->buffer, narrow[0]->write, narrow[0]->value));
+  if (is_order_of_stores(narrow)) {
+    for (const Output* output : narrow)
+      stores.push_back(ir::make_store(output->buffer, output->write, output->value));
     return stores;
   }
   std::vector<ir::BufferPtr> temporaries;

@@ -27,7 +27,8 @@ struct WhereSplit {
 
 // Makes the stores of one point of the stage's common and reduce axes, which update all outputs
 // together. Outputs with extra axes come first (in `extra_loops`), because they read the old values
-// of the others. Outputs of equal rank that read each other go through temporaries.
+// of the others. The other ones are stored in their order, through temporaries if one reads what
+// was stored before it.
 using ExtraLoops = std::function<std::vector<ir::Stmt>(const Output&, std::vector<ir::Stmt>)>;
 [[nodiscard]] std::vector<ir::Stmt> point_stores(const Stage& stage, const ExtraLoops& extra_loops);
 

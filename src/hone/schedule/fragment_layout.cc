@@ -1,5 +1,7 @@
 #include "hone/schedule/fragment_layout.h"
 
+#include <algorithm>
+
 #include "hone/base/round_up.h"
 
 namespace hone::schedule {
@@ -21,6 +23,12 @@ const Term* term_of(const AxisBounds& axis, int loop) {
     if (term.loop == loop) return &term;
   }
   return nullptr;
+}
+
+bool is_of_warps(const StageState& stage) {
+  const auto threads = stage.thread_loops();
+  return std::all_of(threads.begin(), threads.end(),
+                     [&](int leaf) { return stage.loops[leaf].annotation == Annotation::kWarp; });
 }
 
 // Returns whether each iteration of a loop has points of the axis, whatever the other loops are at.
@@ -61,7 +69,16 @@ Result<std::vector<LayoutDim>> fragment_layout(const State& state, const Bounds&
                      stage.loops[leaf].name);
     layout.push_back(digit);
   }
+  const auto has_one = [&](size_t d) {
+    return digits[d].axis == kCopies && of.storage[output][d].extent == 1;
+  };
+  // What the lanes of a warp have together has rows and columns as its last dimensions.
+  const bool are_warps = is_of_warps(stage);
+  for (size_t d = 0; are_warps && d < dims.size(); ++d) {
+    if (has_one(d)) layout.push_back({static_cast<int>(d)});
+  }
   for (size_t d = 0; d < dims.size(); ++d) {
+    if (are_warps && has_one(d)) continue;
     const LayoutDim& digit = digits[d];
     const int axis = static_cast<int>(d);
     if (digit.axis == kCopies) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/compute/stage_body.h"
+#include "hone/ir/linear.h"
 #include "hone/ir/sink_loops.h"
 #include "hone/ir/visit.h"
 #include "hone/schedule/lower_guards.h"
@@ -68,8 +69,9 @@ class Lowering {
   struct Emission {
     int s;
     StageGuards guards;
-    int first_reduce;  // position of the outermost reduce loop, or the number of loops
-    int wide;          // loops from here on belong to axes that only some outputs have
+    int first_reduce;               // position of the outermost reduce loop, or the number of loops
+    int wide;                       // loops from here on belong to axes that only some outputs have
+    std::vector<int> threads = {};  // loops over threads of such axes
   };
 
   std::vector<Stmt> emit_stage(int s) {
@@ -82,9 +84,14 @@ class Lowering {
     if (const int matrix = first_matrix_loop(stage); matrix >= 0)
       emission.first_reduce = std::min(emission.first_reduce, matrix);
     std::vector<bool> extra = loops_of_extra_axes(s);
-    // Each thread has its own copy of the results that do not move with a loop over threads.
-    for (const int leaf : stage.thread_loops())
-      extra[leaf] = extra[leaf] && stage.scope != ir::Scope::kFragment;
+    // Each thread has its own copy of the results that do not move with a loop over threads. Where
+    // results are stored in memory, the first of these threads stores them.
+    for (const int leaf : stage.thread_loops()) {
+      const bool stores_all = stage.scope == ir::Scope::kFragment;
+      if (!extra[leaf] || (!stores_all && !stage.info->stage.reduce.empty())) continue;
+      extra[leaf] = false;
+      if (!stores_all) emission.threads.push_back(leaf);
+    }
     for (size_t i = 0; i < extra.size(); ++i) {
       if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].loops[i].last_leaf);
     }
@@ -280,9 +287,27 @@ class Lowering {
       }
     } else {
       stores = compute::point_stores(what, extra_loops);
+      for (Stmt& s : stores) s = by_first_thread(e, s);
     }
     for (Stmt& s : stores) s = index_.place_stores(s, map, e.s);
     return stores;
+  }
+
+  // Lets one thread store a result that does not move with some of the loops over threads.
+  Stmt by_first_thread(const Emission& e, const Stmt& store) const {
+    if (store->kind != ir::StmtKind::kStore) return store;
+    for (const compute::Axis& axis : compute::split_axes(state_.stages[e.s].info->stage).extra) {
+      for (const Expr& index : store->indices) {
+        if (ir::uses(index, axis.var.get())) return store;
+      }
+    }
+    Expr first;
+    for (const int leaf : e.threads) {
+      const Expr is_first =
+          ir::make(ir::Op::kEq, {ir::variable(index_.variable(e.s, leaf)), ir::constant(0)});
+      first = first ? ir::logical_and(first, is_first) : is_first;
+    }
+    return first ? ir::make_if(first, {store}) : store;
   }
 
   // Around the body of a loop: what is computed there first, and the storage that lives there.

@@ -57,7 +57,7 @@ void add_digits(const std::vector<Axis>& axes, const Expr& number, ir::VarMap& m
     const int64_t extent = axes[i].extent;
     Expr digit = below == 1 ? number : ir::floordiv(number, below);
     if (extent * below < all) digit = ir::floormod(digit, extent);
-    map.push_back({axes[i].var, extent == 1 ? ir::constant(0) : digit});
+    map.push_back({axes[i].var, extent == 1 && axes.size() > 1 ? ir::constant(0) : digit});
     below *= extent;
   }
 }

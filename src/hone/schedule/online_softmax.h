@@ -13,6 +13,11 @@
 // the last one may have fewer keys: nothing behind the last key is read, and it has separate code
 // (Loop::peel), so that whole tiles have no tests. Values above the largest finite number over the
 // keys of a tile may overflow in a tile whose weight is zero in the end.
+//
+// If the step says that tiles are whole, all have code alike: keys beyond the last one have scores
+// of minus infinity and zeros for values. The stages that compute the scores are ones of tiles,
+// too. If the values have 16 bits, so have the weights, as matrix instructions multiply elements of
+// one type. Parts of the tiles can be joined by themselves first (the step rfactor along t).
 #pragma once
 
 #include "hone/schedule/state.h"
@@ -20,7 +25,7 @@
 namespace hone::schedule {
 
 // Applies the step. It is illegal unless the stages are those above, the step names the last one,
-// and the number of keys in a tile is between 1 and all.
+// and the number of keys in a tile is between 1 and all of them; whole tiles may have more.
 [[nodiscard]] Status online_softmax(const OnlineSoftmax& step, State& state);
 
 }  // namespace hone::schedule

@@ -1,7 +1,7 @@
 // Attention in tiles of keys: the step online_softmax.
 #include "hone/schedule/online_softmax.h"
 
-#include "hone/compute/dag_testing.h"
+#include "hone/compute/half_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"
 
@@ -63,6 +63,58 @@ TEST(online_softmax, tests_no_keys_in_whole_tiles) {
   const std::string text = ir::print(*program);
   EXPECT_NE(text.find("for t in 0..3"), std::string::npos) << text;
   EXPECT_GT(text.find("if "), text.rfind("t * 4")) << text;  // what whole tiles read
+}
+
+TEST(online_softmax, whole_tiles_give_what_softmax_over_all_keys_gives) {
+  for (const auto& [heads, m, n, depth, tile] :
+       {std::array{2, 7, 12, 5, 4}, std::array{1, 1, 6, 1, 2}, std::array{3, 5, 9, 4, 16},
+        std::array{2, 3, 13, 4, 5}, std::array{1, 3, 31, 2, 8}, std::array{1, 2, 97, 3, 32},
+        std::array{1, 2, 1, 2, 16}}) {
+    SCOPED_TRACE(fmt::format("{} keys in tiles of {}", n, tile));
+    const std::string steps = fmt::format("online_softmax(sums, {}, whole)\n", tile);
+    expect_same(attention(heads, m, n, depth), steps, kRounding);
+    expect_same(attention(heads, m, n, depth, n / 2), steps, kRounding);
+  }
+}
+
+// Each part of the tiles has its running maximum, total and sums, which are joined.
+TEST(online_softmax, parts_of_the_tiles_are_joined) {
+  for (const char* whole : {"", ", whole"}) {
+    for (const int64_t keys : {12, 13, 29}) {
+      for (const int64_t part : {1, 2, 3}) {
+        const std::string steps = fmt::format(
+            "online_softmax(sums, 4{})\nrfactor(sums, t, {})\ncache_write(sums.rf)\n", whole, part);
+        expect_same(attention(2, 3, keys, 5), steps, kRounding);
+      }
+    }
+  }
+}
+
+// The weights of values in 16 bits are rounded to their type, and there is no test in a product.
+TEST(online_softmax, whole_tiles_are_products_of_matrices) {
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    const std::string steps =
+        "online_softmax(sums, 16, whole)\nmatrix_product(scores, [m], [n], 16)\n"
+        "matrix_product(sums.part, [m], [d], 16)\n";
+    const compute::Dag dag = compute::testing::half_attention(2, 7, 29, 5, type);
+    expect_same(dag, steps, type == DType::kF16 ? 2e-3 : 1e-2);
+    const Result<State> state = replay(dag, *parse_steps(steps));
+    ASSERT_TRUE(state.ok()) << state.status().message();
+    for (const char* factor : {"weights.t.left", "value.right", "key.right", "query.left"}) {
+      const int stage = state->find_stage(factor);
+      ASSERT_GE(stage, 0) << factor;
+      EXPECT_EQ(state->stages[static_cast<size_t>(stage)].buffer()->dtype, type) << factor;
+    }
+  }
+}
+
+TEST(online_softmax, whole_tiles_have_scores_of_their_own) {
+  compute::Dag dag = attention(1, 2, 8, 2);
+  for (ir::Param& param : dag.params) {  // the scores are a result, too
+    if (param.buffer->name == "mask")
+      dag.params.push_back({dag.stages[1].outputs[0].buffer, ir::Role::kOutput});
+  }
+  EXPECT_FALSE(lower(dag, *parse_steps("online_softmax(sums, 4, whole)\n")).ok());
 }
 
 void expect_special_scores_as_over_all(int64_t keys) {

@@ -111,7 +111,10 @@ Step random_step(const State& state, Rng& rng) {
     case 12: return SetScope{stage.name(), static_cast<ir::Scope>(rng.below(4))};
     case 13: return random_layout(stage, rng);
     case 14:
-      if (rng.chance(0.2)) return OnlineSoftmax{stage.name(), rng.between(1, 5)};
+      if (rng.chance(0.2)) {
+        return OnlineSoftmax{stage.name(), rng.between(1, 5),
+                             rng.chance(0.5) ? KeyTiles::kShortEnd : KeyTiles::kWhole};
+      }
       if (rng.chance(0.2)) return Winograd{stage.name(), rng.between(1, 5)};
       if (rng.chance(0.2)) {
         return Strassen{stage.name(), rng.choice(stage.info->axes).var->name, rng.between(1, 4)};

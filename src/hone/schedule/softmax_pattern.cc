@@ -145,6 +145,47 @@ const Axis& key_axis(const Softmax& softmax) {
                        [&](const Axis& axis) { return is_var(key, axis.var); });
 }
 
+std::vector<StageOfKeys> stages_of_scores(const State& state, const Softmax& softmax) {
+  std::vector<StageOfKeys> found;
+  std::vector<const Stage*> readers = {&softmax.most, &softmax.weights};
+  // Adds the stage that writes a buffer, of which dimension `key` runs over keys.
+  const auto add = [&](const ir::BufferPtr& buffer, size_t key) {
+    const Stage* stage = writer(state, buffer);
+    if (!stage || stage->is_extern() || stage->where || stage->until || stage->outputs.size() != 1)
+      return;
+    for (const int reader : state.readers(buffer)) {
+      const std::string& name = state.stages[static_cast<size_t>(reader)].name();
+      if (std::none_of(readers.begin(), readers.end(),
+                       [&](const Stage* known) { return known->name == name; }))
+        return;
+    }
+    for (const Axis& axis : stage->axes) {
+      if (!is_var(stage->outputs[0].write[key], axis.var) ||
+          axis.extent != key_axis(softmax).extent)
+        continue;
+      found.push_back({*stage, key, axis});
+      readers.push_back(stage);
+    }
+  };
+  ir::visit(softmax.weights.outputs[0].value, [&](const Expr& e) {
+    if (!is_load(e, softmax.scores) || !found.empty()) return;
+    for (size_t d = 0; d < e->args.size(); ++d) {
+      if (is_along(e, d, key_axis(softmax))) add(e->buffer, d);
+    }
+  });
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Stage stage = found[i].stage;
+    const Axis axis = found[i].axis;
+    ir::visit(stage.outputs[0].value, [&](const Expr& e) {
+      if (e->op != Op::kLoad || e->buffer == buffer_of(stage)) return;
+      for (size_t d = 0; d < e->args.size(); ++d) {
+        if (is_along(e, d, axis)) add(e->buffer, d);
+      }
+    });
+  }
+  return found;
+}
+
 Result<Softmax> find_softmax(const State& state, const std::string& name) {
   const int index = state.find_stage(name);
   if (index < 0) return invalid("no stage {}", name);

@@ -19,6 +19,17 @@ inline const ir::BufferPtr& buffer_of(const compute::Stage& stage) {
 // Returns the axis of the weights along which they are summed.
 [[nodiscard]] const compute::Axis& key_axis(const Softmax& softmax);
 
+// A stage that has a value for each key.
+struct StageOfKeys {
+  compute::Stage stage;
+  size_t key = 0;      // the dimension of its buffer that runs over keys
+  compute::Axis axis;  // and the axis that does
+};
+
+// Returns the stage that computes the scores and those that only it reads, key by key, such as the
+// products that it scales, the last one first; none if somebody else reads its scores, too.
+[[nodiscard]] std::vector<StageOfKeys> stages_of_scores(const State& state, const Softmax& softmax);
+
 // Matches the stages, of which the last one has this name. It is an error unless they are exactly
 // those above, no step has changed them yet, and no other stage reads the intermediates.
 [[nodiscard]] Result<Softmax> find_softmax(const State& state, const std::string& name);

@@ -199,45 +199,55 @@ Status cache_write(const CacheWrite& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
-  if (stage.is_extern() || stage.outputs.size() != 1)
-    return invalid("{} has several outputs", step.stage);
-  const compute::Output& output = stage.outputs[0];
-
-  compute::Stage acc = stage;
+  if (stage.is_extern()) return invalid("{} is an extern stage", step.stage);
+  const size_t results = stage.outputs.size();
+  compute::Stage acc = stage, copy;
   acc.name = unique_name(state, stage.name + ".acc");
-  std::vector<int64_t> shape;
-  for (const compute::Axis& axis : stage.axes) shape.push_back(axis.extent);
-  const ir::BufferPtr buffer = ir::make_buffer(acc.name, output.buffer->dtype, shape);
-  const ir::BufferPtr other = ir::make_buffer(acc.name + ".other", output.buffer->dtype, shape);
-  const std::vector<Expr> at = compute::variables(stage.axes);
+  copy.name = stage.name;
+  copy.op = stage.op;
+  ir::VarMap map;
+  for (const compute::Axis& axis : stage.axes) {
+    copy.axes.push_back(renamed(axis));
+    map.push_back({axis.var, ir::variable(copy.axes.back().var)});
+  }
+  // Each result has a buffer of the axes that it moves with.
+  std::vector<ir::BufferPtr> kept, others;
+  std::vector<std::vector<Expr>> places;
+  for (const compute::Output& output : stage.outputs) {
+    std::vector<int64_t> shape;
+    std::vector<Expr>& at = places.emplace_back();
+    for (const compute::Axis& axis : stage.axes) {
+      if (results > 1 && !compute::uses_axis(output, axis)) continue;
+      shape.push_back(axis.extent);
+      at.push_back(ir::variable(axis.var));
+    }
+    const std::string name = results == 1 ? acc.name : output.buffer->name + ".acc";
+    kept.push_back(ir::make_buffer(name, output.buffer->dtype, shape));
+    others.push_back(output.other ? ir::make_buffer(name + ".other", output.buffer->dtype, shape)
+                                  : nullptr);
+  }
   const auto move_to_acc = [&](const Expr& e) -> Expr {
     if (!e) return e;
     return ir::rewrite(e, [&](const Expr& node) -> Expr {
-      if (node->op != Op::kLoad) return nullptr;
-      if (node->buffer == output.buffer) return ir::load(buffer, at);
-      if (output.other && node->buffer == output.other) return ir::load(other, at);
+      for (size_t o = 0; node->op == Op::kLoad && o < results; ++o) {
+        if (node->buffer == stage.outputs[o].buffer) return ir::load(kept[o], places[o]);
+        if (others[o] && node->buffer == stage.outputs[o].other)
+          return ir::load(others[o], places[o]);
+      }
       return nullptr;
     });
   };
-  acc.outputs[0] = {buffer,
-                    at,
-                    move_to_acc(output.value),
-                    output.identity,
-                    move_to_acc(output.merge),
-                    output.other ? other : nullptr};
-
-  compute::Stage copy;
-  copy.name = stage.name;
-  copy.op = stage.op;
-  for (const compute::Axis& axis : stage.axes) copy.axes.push_back(renamed(axis));
-  ir::VarMap map;
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    map.push_back({stage.axes[i].var, ir::variable(copy.axes[i].var)});
-  std::vector<Expr> write;
-  for (const Expr& index_expr : output.write) write.push_back(ir::substitute(index_expr, map));
-  copy.outputs.push_back({output.buffer, std::move(write),
-                          ir::load(buffer, compute::variables(copy.axes)), nullptr, nullptr,
-                          nullptr});
+  for (size_t o = 0; o < results; ++o) {
+    const compute::Output& output = stage.outputs[o];
+    acc.outputs[o] = {
+        kept[o],  places[o], move_to_acc(output.value), output.identity, move_to_acc(output.merge),
+        others[o]};
+    std::vector<Expr> write, read;
+    for (const Expr& index : output.write) write.push_back(ir::substitute(index, map));
+    for (const Expr& index : places[o]) read.push_back(ir::substitute(index, map));
+    copy.outputs.push_back({output.buffer, std::move(write), ir::load(kept[o], std::move(read)),
+                            nullptr, nullptr, nullptr});
+  }
   if (stage.where) {
     const Expr point = compute::split_where(stage).point;
     if (point) copy.where = ir::substitute(point, map);

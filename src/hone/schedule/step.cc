@@ -22,7 +22,7 @@ void for_each_field(S& step, F&& f) {
   } else if constexpr (std::is_same_v<T, RFactor>) {
     f(step.stage), f(step.axis), f(step.factor), f(step.parts);
   } else if constexpr (std::is_same_v<T, OnlineSoftmax>) {
-    f(step.stage), f(step.factor);
+    f(step.stage), f(step.factor), f(step.tiles);
   } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
@@ -77,6 +77,9 @@ struct Printer {
   void operator()(Tail t) { separate(), text += kTailNames[static_cast<int>(t)]; }
   void operator()(Parts p) {
     if (p == Parts::kStrided) separate(), text += "strided";
+  }
+  void operator()(KeyTiles t) {
+    if (t == KeyTiles::kWhole) separate(), text += "whole";
   }
   void operator()(Rounding r) {
     if (r == Rounding::kTf32) separate(), text += "tf32";
@@ -147,18 +150,17 @@ struct Parser {
     if (found == std::end(kTailNames)) return fail("mask, peel, pad, test or whole", text);
     tail = static_cast<Tail>(found - kTailNames);
   }
-  void operator()(Parts& parts) {
-    if (next == arguments.size()) return;  // blocks are not named
+  // The last argument, if it is there: the one value of an enumeration that has a name.
+  template <typename T>
+  void read_last(std::string_view name, T named, T& value) {
+    if (next == arguments.size()) return;
     const std::string_view text = take();
-    if (text != "strided") return fail("strided", text);
-    parts = Parts::kStrided;
+    if (text != name) return fail(name, text);
+    value = named;
   }
-  void operator()(Rounding& rounding) {
-    if (next == arguments.size()) return;  // none is not named
-    const std::string_view text = take();
-    if (text != "tf32") return fail("tf32", text);
-    rounding = Rounding::kTf32;
-  }
+  void operator()(Parts& parts) { read_last("strided", Parts::kStrided, parts); }
+  void operator()(KeyTiles& tiles) { read_last("whole", KeyTiles::kWhole, tiles); }
+  void operator()(Rounding& rounding) { read_last("tf32", Rounding::kTf32, rounding); }
   void operator()(ThreadLevel& level) {
     const std::string_view text = take();
     const auto* const found = std::ranges::find(kLevelNames, text);

@@ -129,9 +129,11 @@ struct RFactor {
 };
 // softmax(scores) times values, a sum over keys  -->  the same in tiles of `factor` keys, of which
 // only running sums are kept (online_softmax.h)
+enum class KeyTiles : uint8_t { kShortEnd, kWhole };  // the last one has the keys left, or `factor`
 struct OnlineSoftmax {
   std::string stage;
   int64_t factor = 0;
+  KeyTiles tiles = KeyTiles::kShortEnd;
   bool operator==(const OnlineSoftmax&) const = default;
 };
 // A convolution is computed by Winograd's F(outputs, taps) in each dimension (winograd.h).

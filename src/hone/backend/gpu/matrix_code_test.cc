@@ -29,6 +29,8 @@ class MatrixCode : public testing::CudaTest {
     testing::for_points(*space, {space->default_point()}, samples, 1,
                         [this](const ir::Program& program) {
                           const int before = added_;
+                          if (auto text = print_c(program, Dialect::kCuda); !text.ok())
+                            fmt::print("WHY {}\n{}\n", text.status().message(), ir::print(program));
                           add(program);
                           EXPECT_EQ(added_, before + 1) << "there is no code for the candidate";
                         });
@@ -100,11 +102,45 @@ TEST_F(MatrixCode, float32_in_tf32) {
   (void)expect_matrices("sm_80");
 }
 
+// Attention has both products by matrix instructions, and scores are never in memory. One query of
+// many keys has blocks for parts of them, and a kernel that joins these.
+TEST_F(MatrixCode, attentions) {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const target::Target target = described(fmt::format("cuda-{}", arch));
+    for (const DType type : {DType::kF16, DType::kBF16}) {
+      add_default(half_attention(12, 128, 128, 64, type), target);
+      add_default(half_attention(12, 384, 384, 64, type), target);
+      add_default(half_attention(12, 197, 197, 64, type), target);
+      add_default(half_attention(12, 1, 1024, 64, type), target);
+    }
+    const Cubin cubin = expect_compiled({arch});
+    int with_matrices = 0;
+    for (const KernelNote& kernel : cubin.kernels) {
+      SCOPED_TRACE(kernel.symbol);
+      EXPECT_EQ(kernel.spill_bytes + kernel.stack_bytes, 0);
+      const CubinInstructions found = count_instructions(cubin.data, kernel.symbol).value();
+      if (found.matrix == 0) continue;
+      ++with_matrices;
+      EXPECT_GT(found.load_matrix, 0);
+    }
+    EXPECT_EQ(with_matrices, added_);
+  }
+}
+
+TEST_F(MatrixCode, attentions_in_tf32) {
+  const target::Target target = described("cuda-sm_90a");
+  add_default(attention(12, 128, 128, 64), target, trial::Accuracy::kFast);
+  add_default(attention(12, 197, 197, 64), target, trial::Accuracy::kFast);
+  (void)expect_matrices("sm_80");
+}
+
 // Points of any kind, on extents that leave tails, have code.
 TEST_F(MatrixCode, points_with_tails) {
   const target::Target target = described("cuda-sm_80");
   for (const int64_t n : {17, 33})
     add_default(half_gemm(n, 97 - n, 40), target, trial::Accuracy::kDefault, 3);
+  for (const int64_t n : {7, 17, 33})
+    add_default(half_attention(2, n, 97 - n, n), target, trial::Accuracy::kDefault, 2);
   (void)expect_compiled({"sm_80"});
 }
 

@@ -78,6 +78,30 @@ TYPED_TEST(SpaceInCuda, products_by_matrix_instructions) {
   this->expect_right();
 }
 
+// Tails of queries, keys and channels, keys that a query does not see, one query of many keys, a
+// mask of each query, and float32.
+TYPED_TEST(SpaceInCuda, attentions_by_matrix_instructions) {
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    const double tolerance = type == DType::kF16 ? 4e-3 : 3e-2;
+    this->add_points(half_attention(2, 33, 97, 16, type), matrix_gpu(), 1, tolerance);
+    this->add_points(half_attention(1, 13, 40, 24, type, 9), matrix_gpu(), 1, tolerance);
+    this->add_points(half_attention(1, 1, 200, 32, type), matrix_gpu(), 1, tolerance);
+  }
+  compute::Dag masked = half_attention(1, 17, 24, 16);
+  widen_mask(masked, 17);
+  this->add_points(masked, matrix_gpu(), 1, 4e-3);
+  this->add_points(attention(1, 17, 40, 24), matrix_gpu(), 1, 4e-3, Accuracy::kFast);
+  this->expect_right();
+}
+
+TYPED_TEST(SpaceInCuda, attentions_by_threads) {
+  for (const int64_t keys : {96, 200, 321}) {
+    this->add_points(attention(2, 1, keys, 8), async_gpu(), 3, 1e-4);
+    this->add_points(attention(1, 7, keys, 8), async_gpu(), 3, 1e-4);
+  }
+  this->expect_right();
+}
+
 TYPED_TEST(SpaceInCuda, convolutions_by_matrix_instructions) {
   for (const int64_t stride : {1, 2}) {
     ConvShape shape;

@@ -75,7 +75,8 @@ inline std::vector<compute::Dag> tasks_of_every_rule(int64_t n) {
           transpose(16, n, 9, 0),
           normalized_rows(3, 4 * n),
           gemm(3, n, 64),
-          attention(2, 7, n, 8)};
+          attention(2, 7, n, 8),
+          attention(1, 1, 129 + n, 5)};
 }
 
 }  // namespace hone::backend::gpu::testing

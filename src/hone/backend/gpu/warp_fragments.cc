@@ -8,9 +8,9 @@ namespace {
 
 // Returns the fragment's form, without its buffer if it has none.
 Fragment spread_fragment(const ir::Buffer& b, size_t owned) {
-  Fragment f = {nullptr, owned, b.shape.size() > owned, b.shape.size() > owned + 1};
   std::vector<int64_t> shape = b.shape;
   const size_t rank = shape.size();
+  Fragment f = {nullptr, owned, rank > owned, rank > owned + 1 && shape[rank - 2] > 1};
   if (f.rows) {
     int64_t& m = shape[f.row(rank)];
     if (m % kTileRows != 0) return f;

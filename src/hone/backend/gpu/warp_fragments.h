@@ -19,8 +19,9 @@ struct Fragment {
 };
 using Fragments = std::map<const ir::Buffer*, Fragment>;  // looked up only
 
-// Finds the fragments that warps access outside of loops over lanes. One whose rows or columns are
-// no multiples of a tile has no form.
+// Finds the fragments that warps access outside of loops over lanes. One has rows alone if its last
+// dimension but one has one element. One whose rows or columns are no multiples of a tile has no
+// form.
 [[nodiscard]] Fragments find_fragments(const ir::StmtNode& phase);
 
 // Calls f(buffer, indices) for each access of a statement and below.

@@ -128,8 +128,9 @@ class Checker {
       place.now.erase(node.enter);
     }
     if (const auto it = place.now.find(node.enter); it != place.now.end()) {
-      if (ends && ++it->second == node.loop->extent->int_value) return false;
-      if (!ends || it->second > kMaxOffset) place.now.erase(it);
+      ++it->second;
+      if (ends && it->second == node.loop->extent->int_value) return false;
+      if (it->second > kMaxOffset) place.now.erase(it);
     }
     for (size_t i = 0; i < start.loops.size(); ++i) {
       if (start.loops[i] != node.loop) continue;

@@ -92,6 +92,47 @@ TEST(gpu_attention, many_keys_are_in_tiles_whose_sums_stay_in_registers) {
   expect_points(dag, 0);
 }
 
+// Runs points until it has run `count` whose steps have this part.
+void expect_points_with(const compute::Dag& dag, std::string_view part, int count) {
+  target::Target target = small_gpu();
+  target.gpu().async_copy = true;
+  target.gpu().sms = 32;
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  Rng rng(7);
+  int seen = 0;
+  for (int i = 0; i < 400 && seen < count; ++i) {
+    const Result<Candidate> candidate = space->instantiate(space->sample(rng));
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    if (schedule::to_string(candidate->steps).find(part) == std::string::npos) continue;
+    ++seen;
+    ASSERT_NO_FATAL_FAILURE(expect_candidate(*candidate, 1e-5));
+  }
+  EXPECT_EQ(seen, count) << part;
+}
+
+// Keys and values of the next tiles are copied while a tile is computed.
+TEST(gpu_attention, copies_work_ahead) {
+  for (const compute::Dag& dag : {attention(2, 7, 97, 8), attention_of_rows(3, 97, 8),
+                                  attention(1, 13, 200, 5), attention(1, 17, 97, 8, 40)}) {
+    expect_points_with(dag, "pipeline(key.col, 2", 1);
+    expect_points_with(dag, "pipeline(value.col, 3, async)", 1);
+  }
+}
+
+// One query has work for one block: others have parts of the keys, which a second launch joins.
+TEST(gpu_attention, one_query_of_many_keys) {
+  for (const int64_t queries : {1, 2, 3}) {
+    for (const int64_t keys : {129, 321})
+      expect_points_with(attention(2, queries, keys, 7), "rfactor(sums, t, ", 2);
+  }
+  target::Target target = small_gpu();
+  target.gpu().sms = 32;
+  const compute::Dag dag = attention(2, 1, 1000, 8);
+  EXPECT_NE(default_steps(dag, target).find("rfactor(sums, t, "), std::string::npos);
+  expect_points(dag, 0, 1e-5, target);
+}
+
 // Scores stay in shared memory, sums in registers, and nothing between them is stored.
 TEST(gpu_attention, is_one_phase) {
   const compute::Dag dag = attention(2, 33, 97, 16);

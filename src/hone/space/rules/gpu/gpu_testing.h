@@ -15,6 +15,16 @@ inline target::Target small_gpu() {
   return {.name = "small", .part = gpu};
 }
 
+// Returns such a GPU with matrix instructions.
+inline target::Target matrix_gpu() {
+  target::Target target = small_gpu();
+  target.gpu().async_copy = true;
+  target.gpu().matrix = {{16, 8, 8, DType::kF32, DType::kF32, 512},
+                         {16, 8, 16, DType::kBF16, DType::kF32, 1024},
+                         {16, 8, 16, DType::kF16, DType::kF32, 1024}};
+  return target;
+}
+
 // Returns the bytes of all stages of a candidate that lie in shared memory.
 inline int64_t shared_bytes(const Candidate& candidate) {
   int64_t bytes = 0;

@@ -80,53 +80,6 @@ bool find_axes(const StageInfo& e, const StageInfo& r, const std::vector<std::st
   return true;
 }
 
-// Finds how threads copy an operand, from the stage that lays it out. Constants of which they
-// could not copy 16 bytes at once are laid out anew at compile time. `last` is the axis of R that
-// is the innermost digit of its rows or columns.
-MatrixOperand operand_of(const schedule::State& state, int index, const std::string& side,
-                         const std::string& last, const StageInfo& r) {
-  const StageInfo& info = *state.stages[static_cast<size_t>(index)].info;
-  MatrixOperand operand;
-  operand.stage = info.stage.name;
-  operand.side = side;
-  for (const compute::Axis& axis : info.axes) {
-    const std::string& name = axis.var->name;
-    if (name != side && name != "terms") operand.outer.push_back(name);
-  }
-  const compute::Access& read = info.reads[0];
-  const int terms = axis_named(info, "terms"), other = axis_named(info, side);
-  const auto distance = [&](int axis) {
-    const int64_t stride = std::abs(stride_of(read, static_cast<size_t>(axis)));
-    return stride == 0 ? INT64_MAX : stride;
-  };
-  operand.terms_are_neighbours = distance(terms) <= distance(other);
-  const int lane = operand.terms_are_neighbours ? terms : other;
-  const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
-  const auto pack = [&] {
-    if (!info.constant || operand.vector == most) return operand;
-    operand.packed = operand.terms_are_neighbours = true;
-    operand.vector = most;
-    return operand;
-  };
-  if (distance(lane) != 1 || info.reads.size() != 1) return pack();
-  // Neighbours have one place in all other dimensions if the innermost digit is a number of whole
-  // vectors, and so is a row of the source.
-  int64_t digit = operand.terms_are_neighbours
-                      ? r.stage.reduce.back().extent
-                      : r.axes[static_cast<size_t>(axis_named(r, last))].extent;
-  digit = std::gcd(digit, read.buffer->shape.back());
-  digit = std::gcd(digit, read.index.back().constant);
-  while (operand.vector < most && digit % (2 * operand.vector) == 0) operand.vector *= 2;
-  return pack();
-}
-
-const target::MatrixInstruction* instruction_for(const target::Gpu& gpu, DType type) {
-  for (const target::MatrixInstruction& m : gpu.matrix) {
-    if (m.input == type && m.accumulator == DType::kF32 && !m.warp_group) return &m;
-  }
-  return nullptr;
-}
-
 void add_decisions(SketchBuilder& builder, GpuMatrix& group) {
   const auto decide = [&](std::string_view role, DecisionKind kind, std::vector<int64_t> options,
                           int64_t extent) {
@@ -165,6 +118,59 @@ void add_decisions(SketchBuilder& builder, GpuMatrix& group) {
 
 }  // namespace
 
+MatrixOperand matrix_operand(const schedule::State& state, int index, const std::string& side,
+                             const std::string& last, const StageInfo& r) {
+  const StageInfo& info = *state.stages[static_cast<size_t>(index)].info;
+  MatrixOperand operand;
+  operand.stage = info.stage.name;
+  operand.side = side;
+  for (const compute::Axis& axis : info.axes) {
+    const std::string& name = axis.var->name;
+    if (name != side && name != "terms") operand.outer.push_back(name);
+  }
+  const compute::Access& read = info.reads[0];
+  const int terms = axis_named(info, "terms"), other = axis_named(info, side);
+  const auto distance = [&](int axis) {
+    const int64_t stride = std::abs(stride_of(read, static_cast<size_t>(axis)));
+    return stride == 0 ? INT64_MAX : stride;
+  };
+  operand.terms_are_neighbours = distance(terms) <= distance(other);
+  const int lane = operand.terms_are_neighbours ? terms : other;
+  const int64_t most = kVectorBytes / dtype_bytes(info.stage.outputs[0].buffer->dtype);
+  const auto pack = [&] {
+    if (!info.constant || operand.vector == most) return operand;
+    operand.packed = operand.terms_are_neighbours = true;
+    operand.vector = most;
+    return operand;
+  };
+  if (distance(lane) != 1 || info.reads.size() != 1) return pack();
+  // Neighbours have one place in all other dimensions if the innermost digit is a number of whole
+  // vectors, and so is a row of the source.
+  int64_t digit = operand.terms_are_neighbours
+                      ? r.stage.reduce.back().extent
+                      : r.axes[static_cast<size_t>(axis_named(r, last))].extent;
+  digit = std::gcd(digit, read.buffer->shape.back());
+  digit = std::gcd(digit, read.index.back().constant);
+  while (operand.vector < most && digit % (2 * operand.vector) == 0) operand.vector *= 2;
+  return pack();
+}
+
+bool is_copied_async(const schedule::State& state, const MatrixOperand& operand,
+                     const target::Gpu& gpu) {
+  const schedule::StageInfo& copy =
+      *state.stages[static_cast<size_t>(state.find_stage(operand.stage))].info;
+  const bool copies = operand.packed || schedule::is_plain_copy(copy.stage);
+  const int64_t bytes = operand.vector * dtype_bytes(copy.stage.outputs[0].buffer->dtype);
+  return gpu.async_copy && copies && bytes >= kLeastAsync;
+}
+
+const target::MatrixInstruction* matrix_instruction(const target::Gpu& gpu, DType type) {
+  for (const target::MatrixInstruction& m : gpu.matrix) {
+    if (m.input == type && m.accumulator == DType::kF32 && !m.warp_group) return &m;
+  }
+  return nullptr;
+}
+
 bool has_matrix_instructions(const Task& task) { return !task.whole.target.gpu().matrix.empty(); }
 
 bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
@@ -190,20 +196,15 @@ bool add_matrix_product(SketchBuilder& builder, const std::string& epilogue,
   const DType type = type_of(index - 2);
   group->element_bytes = dtype_bytes(type);
   group->rounds = type == DType::kF32;
-  const target::MatrixInstruction* instruction = instruction_for(group->gpu, type);
+  const target::MatrixInstruction* instruction = matrix_instruction(group->gpu, type);
   if (type != type_of(index - 1) || instruction == nullptr ||
       (group->rounds && accuracy != trial::Accuracy::kFast))
     return false;
   group->instruction = *instruction;
-  group->left = operand_of(*state, index - 2, "rows", group->rows_of_r.back(), *r);
-  group->right = operand_of(*state, index - 1, "columns", group->columns_of_r.back(), *r);
-  for (MatrixOperand* operand : {&group->left, &group->right}) {
-    const schedule::StageInfo& copy =
-        *state->stages[static_cast<size_t>(state->find_stage(operand->stage))].info;
-    const bool copies = operand->packed || schedule::is_plain_copy(copy.stage);
-    operand->is_async =
-        group->gpu.async_copy && copies && operand->vector * group->element_bytes >= kLeastAsync;
-  }
+  group->left = matrix_operand(*state, index - 2, "rows", group->rows_of_r.back(), *r);
+  group->right = matrix_operand(*state, index - 1, "columns", group->columns_of_r.back(), *r);
+  for (MatrixOperand* operand : {&group->left, &group->right})
+    operand->is_async = is_copied_async(*state, *operand, group->gpu);
   add_decisions(builder, *group);
   group->find_usual(builder.decisions);
   builder.groups.push_back(std::move(group));

@@ -20,6 +20,19 @@ struct MatrixOperand {
   bool is_async = false;              // copied without waiting; else through registers
 };
 
+// Finds how threads copy an operand, from the stage that lays it out. Constants of which they could
+// not copy 16 bytes at once are laid out anew at compile time. `last` is the axis of R that is the
+// innermost digit of its rows or columns.
+[[nodiscard]] MatrixOperand matrix_operand(const schedule::State& state, int index,
+                                           const std::string& side, const std::string& last,
+                                           const schedule::StageInfo& r);
+// Returns whether asynchronous copies can copy it.
+[[nodiscard]] bool is_copied_async(const schedule::State& state, const MatrixOperand& operand,
+                                   const target::Gpu& gpu);
+// Returns the instruction for elements of that type with sums in float32; null if there is none.
+[[nodiscard]] const target::MatrixInstruction* matrix_instruction(const target::Gpu& gpu,
+                                                                  DType type);
+
 // for blocks, in parallel:
 //   R, in registers of warps: for chunks of terms:
 //     for threads: copies of both operands, in shared memory, several chunks ahead

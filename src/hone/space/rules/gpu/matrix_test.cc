@@ -8,16 +8,6 @@ using namespace compute::testing;
 
 constexpr int64_t kOdd[] = {1, 2, 3, 7, 13, 17, 31, 33, 97};
 
-// A GPU with matrix instructions, of few SMs.
-target::Target matrix_gpu() {
-  target::Target target = small_gpu();
-  target.gpu().async_copy = true;
-  target.gpu().matrix = {{16, 8, 8, DType::kF32, DType::kF32, 512},
-                         {16, 8, 16, DType::kBF16, DType::kF32, 1024},
-                         {16, 8, 16, DType::kF16, DType::kF32, 1024}};
-  return target;
-}
-
 std::string default_steps(const compute::Dag& dag, trial::Accuracy accuracy) {
   const Result<Space> space = Space::create(dag, matrix_gpu(), accuracy);
   EXPECT_TRUE(space.ok()) << space.status().message();

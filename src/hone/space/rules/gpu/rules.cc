@@ -14,6 +14,7 @@ Fit winograd(SketchBuilder& builder, const Task& task) {
 }
 
 constexpr Rule kTaskRules[] = {
+    {"attention_matrix", has_matrix_instructions, add_gpu_attention_matrix, true},
     {"attention", always, add_gpu_attention, true},
     {"attention_tiles", always, add_gpu_attention_tiles, true},
     {"block_rows", always, add_block_rows, true},

@@ -17,6 +17,8 @@ namespace hone::space {
 [[nodiscard]] Fit add_gpu_attention(SketchBuilder& builder, const Task& task);
 // Does the same with keys in tiles, over which maxima and sums run.
 [[nodiscard]] Fit add_gpu_attention_tiles(SketchBuilder& builder, const Task& task);
+// Does the same with products by matrix instructions.
+[[nodiscard]] Fit add_gpu_attention_matrix(SketchBuilder& builder, const Task& task);
 // Adds the whole task as reductions along rows, which a block's threads divide, and what is
 // computed from them.
 [[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);
