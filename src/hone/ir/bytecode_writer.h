@@ -46,7 +46,7 @@ class BytecodeWriter {
   Status status_;
   std::unordered_map<const Buffer*, int32_t> buffers_;  // in scope; looked up only
   std::unordered_map<const Var*, int32_t> vars_;        // in scope
-  // What was computed before a loop around: the register of each such expression.
+  // The registers of the expressions that were computed before a loop around.
   std::unordered_map<const ExprNode*, int32_t> invariants_;
   int32_t temporaries_ = 0;  // in use
   int32_t statement_ = -1;

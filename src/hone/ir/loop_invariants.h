@@ -1,4 +1,4 @@
-// ir/loop_invariants.h - what loops compute anew in each iteration although nothing changes it.
+// ir/loop_invariants.h - finds what loops compute in each iteration although nothing changes it.
 #pragma once
 
 #include <unordered_map>

@@ -22,8 +22,8 @@ class Likeness {
   [[nodiscard]] int of_step(const schedule::Step& step) const;
 
   const schedule::Steps& wanted_;
-  std::vector<std::vector<std::string>> words_;  // of each wanted step
-  // What steps count that were seen at each place of a schedule.
+  std::vector<std::vector<std::string>> words_;  // the words of each wanted step
+  // The steps that were seen at each place of a schedule, and what they count.
   std::vector<std::vector<std::pair<schedule::Step, int>>> known_;
 };
 

@@ -70,7 +70,7 @@ class RaceDetector {
     Clocks arriving, complete;
   };
 
-  [[nodiscard]] const Stamp& now();  // of no access
+  [[nodiscard]] const Stamp& now();  // its access is missing
   [[nodiscard]] bool ordered(const Stamp& before, const Stamp& now, Tracking tracking) const;
   bool conflict(const Stamp& before, const Stamp& now, int64_t element);
   void add_reader(Shadow& shadow, const Stamp& stamp, Tracking tracking) const;
@@ -84,7 +84,7 @@ class RaceDetector {
   // The block as a whole and the copies of boxes are roles, too.
   static constexpr size_t kBlock = 0, kCopies = 1, kFirstRole = 2;
   size_t role_ = kBlock;
-  uint32_t block_ = 0, first_block_ = 0;  // of the phase
+  uint32_t block_ = 0, first_block_ = 0;  // the latter of the phase
   std::vector<uint32_t> epochs_;          // by role
   std::vector<int64_t> groups_;           // by role
   std::vector<uint32_t> warp_epochs_;
