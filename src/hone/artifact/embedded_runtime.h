@@ -8,7 +8,7 @@
 
 namespace hone::artifact {
 
-// What libraries for a machine are linked from, beside kernels.
+// The parts that libraries for a machine are linked from, beside kernels.
 struct MachineRuntime {
   std::string_view archive;  // libhone_runtime.a; empty if this program has none for the machine
   // Stubs of the machine's libc.so.6 and libm.so.6, with their names and symbols. Empty for the
