@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hone/backend/gpu/code_batch_testing.h"
 #include "hone/backend/gpu/cubin.h"
 #include "hone/backend/gpu/golden_programs_testing.h"
@@ -12,6 +14,7 @@
 #include "hone/ir/random_gpu_program.h"
 #include "hone/ir/random_program.h"
 #include "hone/runtime/device/code.h"
+#include "hone/target/target.h"
 
 // CUDA C is compiled for architectures that need not be there.
 
@@ -204,6 +207,60 @@ TEST_F(Cuda, inspection_shows_the_kernel_and_counts_its_instructions) {
   EXPECT_GE(loop.mix.fma, 32);
   EXPECT_GT(loop.mix.load, 64);
   EXPECT_EQ(loop.spills, 0);
+}
+
+// A thread keeps so many sums while it reads its input.
+ir::Program sums_of(int count) {
+  return ir::testing::parsed(fmt::format(R"(program sums {{
+  input X: f32[64, 4096]
+  output Y: f32[{0}, 4096, 256]
+  phase {{
+    parallel b in 0..4096 {{
+      thread t in 0..256 {{
+        alloc register sums: f32[{0}] {{
+          unrolled i in 0..{0} {{ sums[i] = f32(t) }}
+          for k in 0..64 {{
+            unrolled i in 0..{0} {{ sums[i] = sums[i] * X[k, b] + f32(t + i) }}
+          }}
+          unrolled i in 0..{0} {{ Y[i, b, t] = sums[i] }}
+        }}
+      }}
+    }}
+  }}
+}}
+)",
+                                         count));
+}
+
+// Of kernels of which some need hardly more registers than let an SM hold three blocks, these are
+// held to that number, without anything on the stack, and inspection shows it.
+TEST_F(Cuda, a_few_registers_are_saved_for_one_more_block_of_an_sm) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  int bounded = 0;
+  for (int count = 52; count <= 76; count += 4) {
+    SCOPED_TRACE(count);
+    const ir::Program program = sums_of(count);
+    const Result<Executable> made = backend::compile(program, h100);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const CodeNotes notes = read_notes(made->code.str()).value();
+    ASSERT_EQ(notes.kernels.size(), 1);
+    const KernelNote& note = notes.kernels[0];
+    ASSERT_TRUE(made->figures.has_value());
+    EXPECT_EQ(made->figures->registers, note.registers);
+    EXPECT_EQ(made->figures->spill_bytes, 0);
+    if (note.blocks == 0) continue;
+    ++bounded;
+    EXPECT_LE(note.registers * 256 * note.blocks, 65536);
+    EXPECT_EQ(note.stack_bytes, 0);
+    const Inspection found =
+        backend::of(target::Kind::kGpu).value()->inspect(program, *made, h100).value();
+    const auto& text = found.loops[0].text;
+    EXPECT_NE(std::find(text.begin(), text.end(),
+                        fmt::format("extern \"C\" __global__ void __launch_bounds__(256, {})",
+                                    note.blocks)),
+              text.end());
+  }
+  EXPECT_GT(bounded, 0);
 }
 
 TEST_F(Cuda, an_architecture_that_the_compiler_does_not_know_is_an_error) {
