@@ -5,6 +5,8 @@
 #include <set>
 
 #include "hone/analysis/gpu_access.h"
+#include "hone/analysis/gpu_body_measure.h"
+#include "hone/analysis/gpu_estimates.h"
 
 namespace hone::analysis {
 namespace {
@@ -12,20 +14,9 @@ namespace {
 using schedule::Annotation;
 
 // Estimates of current GPUs.
-constexpr double kSchedulers = 4;         // of an SM; each issues an instruction per cycle
-constexpr double kSectorsPerCycle = 4;    // that an SM's load unit handles
-constexpr double kMathInstructions = 12;  // of exp or tanh, as multiply-adds
-constexpr double kDivideInstructions = 8;
-// Cycles from a load to its value, from the SM's own cache, from L2 and from memory.
-constexpr double kL1Latency = 40, kL2Latency = 260, kMemoryLatency = 600;
-constexpr double kSharedLatency = 30;
-constexpr double kArithmeticLatency = 4;
 constexpr double kMatrixLatency = 33;
-constexpr double kRequestBytes = 512;    // that a warp moves by one instruction at most
-constexpr double kWavefrontBytes = 128;  // that shared memory gives in a cycle
-constexpr double kBarrierCycles = 40;
-// Passes of a loop inside a thread whose loads a compiler starts together.
-constexpr double kPassesTogether = 4;
+constexpr double kRequestBytes = 512;      // that a warp moves by one instruction at most
+constexpr double kWavefrontBytes = 128;    // that shared memory gives in a cycle
 constexpr double kOtherRegisters = 24;     // addresses and temporaries of a thread
 constexpr double kSpillFactor = 4;         // slow-down of arithmetic whose registers do not suffice
 constexpr double kL1Bytes = 24 << 10;      // of an SM beyond its shared memory, which it adds to
@@ -393,7 +384,12 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   for (const Nest& nest : nests) {
     if (nest.stage != nest.root) add_storage(state, bounds, nest.stage, root_of(nest.root));
   }
+  const std::vector<GpuRootMeasure> bodies = measure_bodies(state, bounds, gpu);
+  measure.roots.insert(measure.roots.end(), bodies.begin(), bodies.end());
+  std::stable_sort(measure.roots.begin(), measure.roots.end(),
+                   [](const auto& a, const auto& b) { return a.stage < b.stage; });
   for (GpuRootMeasure& root : measure.roots) {
+    root.registers = std::max(root.registers, kOtherRegisters);
     root.register_limit = register_limit(root, gpu);
     root.resident_blocks = resident_blocks(root, gpu);
   }

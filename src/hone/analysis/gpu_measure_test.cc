@@ -265,5 +265,29 @@ TEST(gpu_measure, more_multiprocessors_take_less_time) {
             measure(dag, product(true), gpu()).seconds(gpu()));
 }
 
+// Rows of a table, by a thread for each row or by threads for neighbouring vectors.
+TEST(gpu_measure, bodies_are_counted_by_their_statements) {
+  const compute::Dag dag = gather_rows(4096, 768, 30000);
+  const GpuMeasure rows = measure(
+      dag, "split(gather, i, [32])\nparallel(gather, i.0)\nbind(gather, i.1, thread)", gpu());
+  const GpuMeasure vectors = measure(dag,
+                                     "lift(gather, [j], 4)\nfuse(gather, [i, j])\n"
+                                     "split(gather, i@j, [256])\nparallel(gather, i@j.0)\n"
+                                     "bind(gather, i@j.1, thread)",
+                                     gpu());
+  ASSERT_EQ(rows.roots.size(), 1);
+  ASSERT_EQ(vectors.roots.size(), 1);
+  const GpuRootMeasure& root = vectors.roots[0];
+  EXPECT_EQ(root.threads, 256);
+  EXPECT_EQ(root.blocks, 4096 * 768 / 4 / 256);
+  EXPECT_EQ(root.stages[0].global_requests, 3);  // the index, a vector read and one written
+  EXPECT_EQ(root.stages[0].global_sectors, 1 + 16 + 16);
+  const double bytes = 4096 * 768 * 4;
+  EXPECT_GE(root.memory_bytes, 2 * bytes);
+  EXPECT_LT(root.memory_bytes, 2.1 * bytes);
+  EXPECT_GT(rows.seconds(gpu()), 4 * vectors.seconds(gpu()));
+  EXPECT_GT(vectors.seconds(gpu()), 2 * bytes / gpu().memory_bandwidth);
+}
+
 }  // namespace
 }  // namespace hone::analysis

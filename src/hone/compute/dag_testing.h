@@ -434,6 +434,53 @@ inline Dag running_sum(int64_t rows, int64_t n, std::optional<int64_t> columns =
   return finish(std::move(b));
 }
 
+// An index into `extent` elements, as operators make it of data.
+inline ir::Expr clamped(const ir::Expr& index, int64_t extent) {
+  return ir::min(ir::max(index, ir::constant(0)), ir::constant(extent - 1));
+}
+
+// Rows of a table: out[i, j] = data[indices[i], j], a body for each i.
+inline Dag gather_rows(int64_t rows, int64_t n, int64_t table) {
+  DagBuilder b;
+  const auto data = b.input("data", {table, n}), out = b.output("out", {rows, n});
+  const auto indices = b.input("indices", {rows}, DType::kI64);
+  const Axis i = make_axis("i", rows), j = make_axis("j", n);
+  const ir::Expr row = ir::variable(i.var), column = ir::variable(j.var);
+  Stage stage{.name = "gather", .op = "gather", .axes = {i}};
+  const ir::Expr from = clamped(ir::load(indices, {row}), table);
+  stage.body = {ir::make_for(j.var, ir::constant(0), ir::constant(n), ir::ForKind::kSerial,
+                             {ir::make_store(out, {row, column}, ir::load(data, {from, column}))})};
+  stage.extern_reads = {data, indices};
+  stage.outputs.push_back({.buffer = out});
+  b.add(std::move(stage));
+  return finish(std::move(b));
+}
+
+// out = data, and then rows of it, one after the other: out[indices[u], j] += updates[u, j].
+inline Dag add_rows(int64_t rows, int64_t n, int64_t updates) {
+  DagBuilder b;
+  const auto data = b.input("data", {rows, n}), out = b.output("out", {rows, n});
+  const auto indices = b.input("indices", {updates}, DType::kI64);
+  const auto values = b.input("values", {updates, n});
+  const Axis i = make_axis("i", rows), j = make_axis("j", n), u = make_axis("u", updates),
+             k = make_axis("k", n);
+  const auto loop = [](const Axis& axis, const ir::Stmt& body) {
+    return ir::make_for(axis.var, ir::constant(0), ir::constant(axis.extent), ir::ForKind::kSerial,
+                        {body});
+  };
+  const auto [vi, vj, vu, vk] = std::array{ir::variable(i.var), ir::variable(j.var),
+                                           ir::variable(u.var), ir::variable(k.var)};
+  const std::vector<ir::Expr> to = {clamped(ir::load(indices, {vu}), rows), vk};
+  Stage stage{.name = "add_rows", .op = "add_rows"};
+  stage.body = {
+      loop(i, loop(j, ir::make_store(out, {vi, vj}, ir::load(data, {vi, vj})))),
+      loop(u, loop(k, ir::make_store(out, to, ir::load(out, to) + ir::load(values, {vu, vk}))))};
+  stage.extern_reads = {data, indices, values};
+  stage.outputs.push_back({.buffer = out});
+  b.add(std::move(stage));
+  return finish(std::move(b));
+}
+
 // Argmax of n elements down each column, together with the maximum.
 inline Dag arg_max(int64_t rows, int64_t n, int64_t columns) {
   DagBuilder b;

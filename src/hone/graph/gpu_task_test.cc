@@ -130,6 +130,141 @@ TEST(gpu_task, scans_sorts_and_recurrences) {
   expect_tasks(lstm.output("y"));
 }
 
+// Calls f with the default candidate of each task of a model.
+void for_defaults(const TestModel& model, const std::function<void(const space::Candidate&)>& f) {
+  Graph graph = model.graph();
+  ASSERT_TRUE(optimize(graph).ok());
+  const Result<TaskList> tasks = extract_tasks(graph);
+  ASSERT_TRUE(tasks.ok()) << tasks.status().message();
+  for (const TaskCall& call : tasks->calls) {
+    const Result<space::Space> space = space::Space::create(call.dag, space::small_gpu());
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    const Result<space::Candidate> candidate = space->instantiate(space->default_point());
+    ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+    f(*candidate);
+  }
+}
+
+void expect_default_step(const TestModel& model, std::string_view step) {
+  std::string all;
+  for_defaults(model, [&](const space::Candidate& candidate) {
+    all += compute::describe(*candidate.dag) + ":\n" + schedule::to_string(candidate.steps);
+  });
+  EXPECT_NE(all.find(step), std::string::npos) << all;
+}
+
+constexpr int64_t kOdd[] = {1, 2, 3, 7, 13, 17, 31, 33, 97};
+
+TestModel gather(const char* op, const Shape& data, const Shape& indices, int64_t axis) {
+  TestModel model;
+  model.input("x", data).input("i", indices, DType::kI64);
+  model.node(op, {"x", "i"}, {"y"}, {{"axis", axis}});
+  model.output("y");
+  return model;
+}
+
+// Threads share the rows that are gathered, by vectors where these divide a row.
+TEST(gpu_task, gathers) {
+  for (const int64_t n : kOdd) {
+    expect_tasks(gather("Gather", {9, n}, {n}, 0), 2);
+    expect_tasks(gather("Gather", {3, n, 8}, {2, 3}, 1), 2);
+    expect_tasks(gather("GatherElements", {n, 5}, {n, 3}, 1), 2);
+    expect_tasks(gather("GatherElements", {5, n}, {3, n}, 0), 2);
+    TestModel nd;
+    nd.input("x", {4, n, 5}).input("i", {n, 2}, DType::kI64);
+    expect_tasks(nd.node("GatherND", {"x", "i"}, {"y"}).output("y"), 2);
+  }
+  expect_default_step(gather("Gather", {50, 64}, {40}, 0), "lift(gather, [i1], 4)");
+  expect_default_step(gather("Gather", {50, 6}, {700}, 0), "lift(gather, [i1], 2)");
+  expect_default_step(gather("Gather", {50, 7}, {40}, 0), "lift(gather, [i1], 1)");
+}
+
+TestModel scatter(const char* op, const Shape& data, const Shape& indices, const Shape& updates,
+                  AttributeList attributes) {
+  TestModel model(18);
+  model.input("x", data).input("i", indices, DType::kI64).input("u", updates);
+  model.node(op, {"x", "i", "u"}, {"y"}, std::move(attributes));
+  model.output("y");
+  return model;
+}
+
+// Operands are small integers, so that updates meet in many places, and the last one stays.
+TEST(gpu_task, scatters) {
+  for (const int64_t n : kOdd) {
+    for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
+      const AttributeList kind = {{"reduction", std::string(reduction)}};
+      AttributeList along = kind;
+      along.push_back({"axis", int64_t{1}});
+      expect_tasks(scatter("ScatterND", {n, 5}, {3, 1}, {3, 5}, kind), 2);
+      expect_tasks(scatter("ScatterND", {3, n, 2}, {7, 2}, {7, 2}, kind), 2);
+      expect_tasks(scatter("ScatterElements", {3, n}, {2, 5}, {2, 5}, along), 2);
+      expect_tasks(scatter("ScatterElements", {4, n, 3}, {4, n, 2}, {4, n, 2}, along), 2);
+    }
+    expect_tasks(scatter("ScatterND", {n, 3}, {5, 2}, {5}, {}), 2);
+  }
+  // Few updates of much: one of a cache of keys, and one of a row of it for each head.
+  expect_default_step(scatter("ScatterND", {1, 2, 512, 8}, {1, 2, 1, 3}, {1, 2, 1, 8}, {}),
+                      "split_updates(scatter_nd)");
+  expect_default_step(scatter("ScatterElements", {1, 2, 512, 8}, {1, 2, 1, 8}, {1, 2, 1, 8},
+                              {{"axis", int64_t{2}}}),
+                      "split_updates(scatter_elements)");
+}
+
+TestModel first_of(const Shape& data, int64_t k, int64_t axis, bool largest, DType dtype) {
+  TestModel model;
+  model.input("x", data, dtype).constant("k", ints({k}));
+  model.node("TopK", {"x", "k"}, {"v", "i"},
+             {{"axis", axis}, {"largest", static_cast<int64_t>(largest)}});
+  model.output("v").output("i");
+  return model;
+}
+
+// Of short rows, of which all algorithms of the body occur: of a row as a whole, of the best of
+// groups, and a sort.
+TEST(gpu_task, selections) {
+  for (const int64_t n : kOdd) {
+    for (const int64_t k : {int64_t{1}, (n + 2) / 3, n}) {
+      expect_tasks(first_of({3, n}, k, 1, true, DType::kF32), 2);
+      expect_tasks(first_of({n, 2}, k, 0, false, DType::kF32), 1);
+    }
+  }
+  for (const DType type : {DType::kI32, DType::kI64, DType::kF64, DType::kF16, DType::kU8})
+    expect_tasks(first_of({2, 70}, 9, 1, true, type), 2);
+  expect_default_step(first_of({3, 97}, 5, 1, true, DType::kF32), "block_body(top_k, 32)");
+}
+
+// Long rows, of which a block finds the bound first.
+TEST(gpu_task, selections_of_long_rows) {
+  for (const int64_t n : {257, 517, 1031}) {
+    for (const int64_t k : {1, 100}) expect_tasks(first_of({2, n}, k, 1, true, DType::kF32));
+    expect_tasks(first_of({1, n}, 5, 1, false, DType::kI32));
+  }
+  expect_tasks(first_of({1, 600}, 600, 1, true, DType::kF32), 2);
+  expect_tasks(first_of({1, 600}, 290, 1, false, DType::kF64), 1);
+  TestModel row;
+  row.input("x", {700}).constant("k", ints({6}));
+  expect_tasks(row.node("TopK", {"x", "k"}, {"", "i"}).output("i"));
+}
+
+// Sums that end before their element, from the last one on, and products, by blocks.
+TEST(gpu_task, scans_by_blocks) {
+  for (const int64_t n : {1, 13, 33, 70, 97, 600}) {
+    for (const bool exclusive : {false, true}) {
+      for (const bool reverse : {false, true}) {
+        TestModel model;
+        model.input("x", {3, n}).constant("axis", ints({1}));
+        model.node("CumSum", {"x", "axis"}, {"y"},
+                   {{"exclusive", static_cast<int64_t>(exclusive)},
+                    {"reverse", static_cast<int64_t>(reverse)}});
+        expect_tasks(model.output("y"), 2);
+      }
+    }
+    TestModel columns;
+    columns.input("x", {n, 5}, DType::kI32).constant("axis", ints({0}));
+    expect_tasks(columns.node("CumSum", {"x", "axis"}, {"y"}).output("y"));
+  }
+}
+
 // Scores of queries and keys, scaled, with what is added to them, and their softmax times values.
 TestModel attention(const Shape& queries, const Shape& keys, const Shape& mask) {
   TestModel model;

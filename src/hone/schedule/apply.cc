@@ -4,6 +4,7 @@
 
 #include "hone/ir/scan_loop.h"
 #include "hone/ir/visit.h"
+#include "hone/schedule/body_steps.h"
 #include "hone/schedule/im2col.h"
 #include "hone/schedule/matrix_product.h"
 #include "hone/schedule/online_softmax.h"
@@ -468,6 +469,9 @@ struct Apply {
   Status operator()(const Pipeline& s) const { return pipeline(s, state); }
   Status operator()(const MatrixProduct& s) const { return matrix_product(s, state); }
   Status operator()(const Tensorize& s) const { return tensorize(s, state); }
+  Status operator()(const Lift& s) const { return lift(s, state); }
+  Status operator()(const SplitUpdates& s) const { return divide_updates(s, state); }
+  Status operator()(const BlockBody& s) const { return share_body(s, state); }
   Status operator()(const SetScope& s) const {
     const int index = state.find_stage(s.stage);
     if (index < 0) return invalid("no stage {}", s.stage);

@@ -13,11 +13,17 @@ using ir::Expr;
 using ir::Stmt;
 using ir::StmtKind;
 
-// alloc sum { first  loop { ... update ... } }
-struct ScanBody {
-  ir::BufferPtr sum;
-  Stmt first, loop, update;
-};
+// Steps first .. first + count of the loop.
+Stmt steps_of(const ScanBody& scan, const std::vector<Stmt>& body, const Expr& first, int64_t count,
+              ir::ForKind kind) {
+  std::vector<Stmt> placed;
+  const Expr step = first + ir::variable(scan.loop->var);
+  for (const Stmt& s : body) placed.push_back(ir::substitute(s, {{scan.loop->var, step}}));
+  return ir::make_for(scan.loop->var, ir::constant(0), ir::constant(count), kind,
+                      std::move(placed));
+}
+
+}  // namespace
 
 std::optional<ScanBody> match_scan(const Stage& stage, std::string_view name) {
   if (stage.body.size() != 1 || stage.body[0]->kind != StmtKind::kAlloc) return std::nullopt;
@@ -51,18 +57,6 @@ Expr identity_of(const ScanBody& scan) {
   return is_float(type) ? ir::constant_float(static_cast<double>(value), type)
                         : ir::constant_int(value, type);
 }
-
-// Steps first .. first + count of the loop.
-Stmt steps_of(const ScanBody& scan, const std::vector<Stmt>& body, const Expr& first, int64_t count,
-              ir::ForKind kind) {
-  std::vector<Stmt> placed;
-  const Expr step = first + ir::variable(scan.loop->var);
-  for (const Stmt& s : body) placed.push_back(ir::substitute(s, {{scan.loop->var, step}}));
-  return ir::make_for(scan.loop->var, ir::constant(0), ir::constant(count), kind,
-                      std::move(placed));
-}
-
-}  // namespace
 
 Result<std::vector<Stage>> scan_in_parts(const Stage& stage, const RFactor& step,
                                          std::string part_name) {

@@ -23,7 +23,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.axis), f(step.factor), f(step.parts);
   } else if constexpr (std::is_same_v<T, OnlineSoftmax>) {
     f(step.stage), f(step.factor), f(step.tiles);
-  } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
+  } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite> ||
+                       std::is_same_v<T, SplitUpdates>) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
     f(step.stage), f(step.outputs);
@@ -49,17 +50,21 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.rows), f(step.columns), f(step.multiple);
   } else if constexpr (std::is_same_v<T, Tensorize>) {
     f(step.stage), f(step.rows), f(step.columns), f(step.terms), f(step.rounding);
+  } else if constexpr (std::is_same_v<T, Lift>) {
+    f(step.stage), f(step.loops), f(step.vector);
+  } else if constexpr (std::is_same_v<T, BlockBody>) {
+    f(step.stage), f(step.threads);
   } else {
     f(step.stage), f(step.loop);
   }
 }
 
 constexpr std::string_view kNames[] = {
-    "split",          "fuse",           "reorder",  "compute_at",  "store_at", "fold",
-    "inline",         "cache_read",     "im2col",   "cache_write", "scope",    "layout",
-    "rfactor",        "online_softmax", "winograd", "strassen",    "narrow",   "sink",
-    "vectorize",      "unroll",         "parallel", "prefetch",    "bind",     "pipeline",
-    "matrix_product", "tensorize"};
+    "split",          "fuse",           "reorder",  "compute_at",    "store_at",  "fold",
+    "inline",         "cache_read",     "im2col",   "cache_write",   "scope",     "layout",
+    "rfactor",        "online_softmax", "winograd", "strassen",      "narrow",    "sink",
+    "vectorize",      "unroll",         "parallel", "prefetch",      "bind",      "pipeline",
+    "matrix_product", "tensorize",      "lift",     "split_updates", "block_body"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test", "whole"};
 constexpr std::string_view kLevelNames[] = {"thread", "warp", "lane"};

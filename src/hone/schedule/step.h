@@ -222,10 +222,31 @@ struct Tensorize {
   bool operator==(const Tensorize&) const = default;
 };
 
+// Loops of the stage's body become its last axes, of the last one vectors of so many iterations
+// (lift_loops.h).
+struct Lift {
+  std::string stage;
+  std::vector<std::string> loops;
+  int64_t vector = 1;
+  bool operator==(const Lift&) const = default;
+};
+// A body that copies and then updates becomes stage.copy and a stage whose points are the updates
+// (split_updates.h).
+struct SplitUpdates {
+  std::string stage;
+  bool operator==(const SplitUpdates&) const = default;
+};
+// The threads of a block run the stage's body together for each of its points (block_selection.h).
+struct BlockBody {
+  std::string stage;
+  int64_t threads = 0;
+  bool operator==(const BlockBody&) const = default;
+};
+
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
                           CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Strassen,
                           Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch, Bind, Pipeline,
-                          MatrixProduct, Tensorize>;
+                          MatrixProduct, Tensorize, Lift, SplitUpdates, BlockBody>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);

@@ -35,7 +35,10 @@ TEST(step, every_kind_prints_and_parses) {
                        Bind{"relu", "oc.0", ThreadLevel::kWarp},
                        Pipeline{"data.cache", 3, Transport::kRegisters},
                        MatrixProduct{"conv2d", {"oh", "ow"}, {"oc"}, 32},
-                       Tensorize{"matmul", "rows.2", "columns.2", "terms.1", Rounding::kTf32}};
+                       Tensorize{"matmul", "rows.2", "columns.2", "terms.1", Rounding::kTf32},
+                       Lift{"gather", {"i1", "i2"}, 4},
+                       SplitUpdates{"scatter_nd"},
+                       BlockBody{"top_k", 256}};
   EXPECT_EQ(steps.size(), std::variant_size_v<Step>);
   const Result<Steps> parsed = parse_steps(to_string(steps));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();

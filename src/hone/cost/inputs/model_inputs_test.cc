@@ -219,7 +219,10 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
                      schedule::Bind{stage, "m"},
                      schedule::Pipeline{stage, 2},
                      schedule::MatrixProduct{stage, {"m"}, {"n"}, 16},
-                     schedule::Tensorize{stage, "m", "n", "k"}};
+                     schedule::Tensorize{stage, "m", "n", "k"},
+                     schedule::Lift{stage, {"m"}, 4},
+                     schedule::SplitUpdates{stage},
+                     schedule::BlockBody{stage, 64}};
   ASSERT_EQ(candidate.steps.size(), std::variant_size_v<schedule::Step>);
   const ModelInputs inputs = inputs_of(candidate);
   for (size_t i = 0; i < candidate.steps.size(); ++i) {
@@ -232,7 +235,9 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
     if (kind == "kind.sink") kind = "kind.reorder";            // an order of loops, too
     if (kind == "kind.bind") kind = "kind.parallel";           // who runs a loop, too
     if (kind == "kind.matrix_product") kind = "kind.cache_read";
-    if (kind == "kind.tensorize") kind = "kind.vectorize";
+    if (kind == "kind.tensorize" || kind == "kind.lift") kind = "kind.vectorize";
+    if (kind == "kind.split_updates") kind = "kind.rfactor";
+    if (kind == "kind.block_body") kind = "kind.parallel";
     if (kind == "kind.pipeline") kind = "kind.fold";  // a ring, too
     EXPECT_EQ(value(inputs, Input::kSteps, kind, static_cast<int64_t>(i)), 1) << text;
     EXPECT_EQ(values(inputs, Input::kStepsMask)[i], 1);

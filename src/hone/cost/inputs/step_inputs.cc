@@ -66,6 +66,9 @@ Kind kind_of(const schedule::Parallel&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Bind&) { return Kind::kParallel; }
 Kind kind_of(const schedule::MatrixProduct&) { return Kind::kCacheRead; }
 Kind kind_of(const schedule::Tensorize&) { return Kind::kVectorize; }
+Kind kind_of(const schedule::Lift&) { return Kind::kVectorize; }
+Kind kind_of(const schedule::SplitUpdates&) { return Kind::kRFactor; }
+Kind kind_of(const schedule::BlockBody&) { return Kind::kParallel; }
 Kind kind_of(const schedule::Prefetch&) { return Kind::kPrefetch; }
 Kind kind_of(const schedule::Pipeline&) { return Kind::kFold; }
 
@@ -213,6 +216,13 @@ class TokenWriter {
   void write_arguments(const schedule::Pipeline& step, Arguments& out) const {
     out.count(static_cast<double>(step.depth));
     out.plain(1 + static_cast<double>(step.transport));
+  }
+  void write_arguments(const schedule::Lift& step, Arguments& out) const {
+    out.count(static_cast<double>(step.vector));
+  }
+  void write_arguments(const schedule::SplitUpdates&, Arguments&) const {}
+  void write_arguments(const schedule::BlockBody& step, Arguments& out) const {
+    out.count(static_cast<double>(step.threads));
   }
   void write_arguments(const schedule::Inline&, Arguments&) const {}
   void write_arguments(const schedule::CacheRead&, Arguments&) const {}

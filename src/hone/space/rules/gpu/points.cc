@@ -5,6 +5,7 @@
 
 #include "hone/compute/stage_body.h"
 #include "hone/ir/visit.h"
+#include "hone/schedule/lift_loops.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
 
@@ -25,10 +26,11 @@ constexpr int64_t kMostScratch = 1 << 20;
 class Points : public Group {
  public:
   std::string stage;
-  std::vector<std::string> axes;  // in the order of the results, the innermost last
-  std::string reduction;          // R, or "" if there is none
-  std::vector<std::string> sums;  // R's reduce axes
-  std::string lane;               // R's name of the innermost axis
+  std::vector<std::string> axes;    // in the order of the results, the innermost last
+  std::string reduction;            // R, or "" if there is none
+  std::vector<std::string> sums;    // R's reduce axes
+  std::string lane;                 // R's name of the innermost axis
+  std::vector<std::string> lifted;  // loops of the stage's body that become axes
   int64_t points = 1, innermost = 1;
   // Neighbouring results read neighbouring elements, and no others, of all that moves with them.
   bool reads_rows = true;
@@ -57,11 +59,14 @@ class Points : public Group {
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
+    if (!lifted.empty()) steps.emplace_back(schedule::Lift{stage, lifted, choice[d_vector]});
     if (axes.empty()) {
       steps.emplace_back(schedule::Bind{stage, "one"});
       return append_sum("one", 1, steps);
     }
-    const int64_t vector = choice[d_vector], apart = choice[d_points];
+    const int64_t apart = choice[d_points];
+    // Vectors are split from an axis, or stay in the body.
+    const int64_t vector = lifted.empty() ? choice[d_vector] : 1;
     std::vector<std::string> outer = axes;
     if (vector > 1) {
       steps.emplace_back(schedule::Split{stage, axes.back(), {vector}});
@@ -103,6 +108,7 @@ class Points : public Group {
 // The distance in memory between the results of neighbouring points of an axis; 0 if the results
 // do not move with it.
 int64_t stride_of(const schedule::StageInfo& info, size_t axis) {
+  if (info.stage.is_extern()) return schedule::body_stride(info.stage, info.axes[axis].var);
   if (info.writes.empty()) return 0;
   int64_t stride = 0, elements = 1;
   const std::vector<int64_t>& shape = info.stage.outputs[0].buffer->shape;
@@ -186,14 +192,34 @@ void describe_sum(const SketchBuilder& builder, const schedule::StageInfo& e,
   group.reads_rows = reads_rows_along(r, axis_named(r, group.lane));
 }
 
+// Returns a stage with the loops of its body that can be axes as such, and notes these. Of vectors
+// of points one store is left in the innermost loop.
+schedule::StageInfoPtr lift_body(const SketchBuilder& builder, schedule::StageInfoPtr info,
+                                 Points& group, bool& may_be_vector) {
+  const std::vector<schedule::LiftableLoop> loops = info->stage.is_extern()
+                                                        ? schedule::liftable_loops(info->stage)
+                                                        : std::vector<schedule::LiftableLoop>();
+  if (loops.empty()) return info;
+  for (const schedule::LiftableLoop& loop : loops) group.lifted.push_back(loop.name);
+  SketchBuilder lifted = builder;
+  if (!lifted.add_step(schedule::Lift{info->stage.name, group.lifted}).ok()) {
+    group.lifted.clear();
+    return info;
+  }
+  may_be_vector = loops.back().is_store;
+  return lifted.info(info->stage.name);
+}
+
 }  // namespace
 
 void add_stage_points(SketchBuilder& builder, const std::string& stage,
                       const std::string& reduction) {
-  const schedule::StageInfoPtr info = builder.info(stage);
-  if (info->constant) return;  // it runs at compile time, on the host
-  const std::vector<size_t> axes = shared_axes(*info);
+  if (builder.info(stage)->constant) return;  // it runs at compile time, on the host
   auto group = std::make_shared<Points>();
+  bool is_lifted_vector = false;
+  const schedule::StageInfoPtr info =
+      lift_body(builder, builder.info(stage), *group, is_lifted_vector);
+  const std::vector<size_t> axes = shared_axes(*info);
   group->stage = stage;
   group->reduction = reduction;
   group->sms = builder.target.gpu().sms;
@@ -206,12 +232,15 @@ void add_stage_points(SketchBuilder& builder, const std::string& stage,
     group->innermost = info->axes[axes.back()].extent;
     group->d_threads = builder.add_decision(stage, "threads", DecisionKind::kParallel,
                                             thread_options(*info, builder.target.gpu()));
-    const bool is_vector = info->stage.outputs.size() == 1 && !info->stage.is_extern() &&
-                           info->stage.reduce.empty() && stride_of(*info, axes.back()) == 1 &&
+    const bool is_of_body = is_lifted_vector && group->axes.back() == group->lifted.back();
+    const bool is_vector = info->stage.outputs.size() == 1 &&
+                           (is_of_body || !info->stage.is_extern()) && info->stage.reduce.empty() &&
+                           stride_of(*info, axes.back()) == 1 &&
                            (reduction.empty() || !group->lane.empty());
     if (const auto options = vector_options(*info, axes.back()); is_vector && options.size() > 1)
       group->d_vector = builder.add_decision(stage, "vector", DecisionKind::kVector, options);
-    if (reduction.empty() && !info->stage.is_extern() && info->stage.reduce.empty())
+    const bool is_point = !info->stage.is_extern() || !group->lifted.empty();
+    if (reduction.empty() && is_point && info->stage.reduce.empty())
       group->d_points = builder.add_decision(stage, "points", DecisionKind::kUnroll, {1, 2, 4, 8});
   }
   builder.groups.push_back(std::move(group));

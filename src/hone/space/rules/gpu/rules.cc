@@ -24,8 +24,10 @@ constexpr Rule kStageRules[] = {
     {"matrix_tiles", has_matrix_instructions, add_matrix_tiles, true},
     {"tiles", always, add_tiles, true},
     {"shared_windows", always, add_shared_windows, true},
-    {"scans", always, add_gpu_scan, true},
     {"points", always, add_points},
+    {"updates", always, add_updates, true},
+    {"block_bodies", always, add_block_bodies, true},
+    {"scans", always, add_gpu_scan, true},
     {"winograd_2", may_round, winograd<2>, true},
     {"winograd_4", may_round, winograd<4>, true},
 };

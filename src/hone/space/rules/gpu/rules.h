@@ -24,6 +24,11 @@ namespace hone::space {
 [[nodiscard]] Fit add_block_rows(SketchBuilder& builder, const Task& task);
 // Adds a scan along long rows, in parts.
 [[nodiscard]] Fit add_gpu_scan(SketchBuilder& builder, const Task& task);
+// Adds a body that copies and then updates, such as a scatter, as the copy and the updates, which
+// threads share.
+[[nodiscard]] Fit add_updates(SketchBuilder& builder, const Task& task);
+// Adds a body that the threads of a block run together for each of its points, such as top-k.
+[[nodiscard]] Fit add_block_bodies(SketchBuilder& builder, const Task& task);
 // Adds each stage by itself, or R with E, with points that each thread computes alone.
 [[nodiscard]] Fit add_points(SketchBuilder& builder, const Task& task);
 
