@@ -195,7 +195,7 @@ Command tune_command(CLI::App& root) {
   app->add_option(
          "--policy-state", options->policy_state,
          "A file with what the strategy learned in earlier runs: read if it is there, and\n"
-         "written after the search. The strategy is one with recall, as in mixed:recall=1")
+         "written after the search. The strategy is dqn or one with recall, as in mixed:recall=1")
       ->type_name("FILE");
   app->add_option(
          "--guide", options->guide,

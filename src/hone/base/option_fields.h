@@ -1,10 +1,12 @@
 // base/option_fields.h - options that users type as "depth=6,rate=0.3" are described by a table
 // over the fields of a plain struct: a row has the option's name, its meaning, its bounds and its
-// field. Parsing, errors and help texts all come from the table.
+// field. Parsing, errors and help texts all come from the table. An option with names is typed as
+// one of them, and its field is the name's index.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,7 +20,16 @@ struct OptionField {
   std::string_view name, help;
   double low, high;  // both included
   std::variant<int Options::*, size_t Options::*, double Options::*> field;
+  std::span<const std::string_view> names = {};
 };
+
+// Returns the index of a name.
+inline Result<int64_t> parse_name(std::string_view text, std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end())
+    return invalid("found '{}', expected one of {}", text, fmt::join(names, ", "));
+  return found - names.begin();
+}
 
 // Changes the fields that the text names. An error names the option and says what was expected.
 template <typename Options>
@@ -35,8 +46,10 @@ Result<Options> parse_fields(std::string_view text, std::span<const OptionField<
         HONE_ASSIGN_OR_RETURN(options.*member, parse_real(found->second, field.low, field.high));
       } else {
         HONE_ASSIGN_OR_RETURN(const int64_t number,
-                              parse_int(found->second, static_cast<int64_t>(field.low),
-                                        static_cast<int64_t>(field.high)));
+                              field.names.empty()
+                                  ? parse_int(found->second, static_cast<int64_t>(field.low),
+                                              static_cast<int64_t>(field.high))
+                                  : parse_name(found->second, field.names));
         options.*member = static_cast<Number>(number);
       }
       return ok_status();
@@ -54,6 +67,10 @@ std::vector<std::string> fields_help(std::span<const OptionField<Options>> field
   std::vector<std::string> lines;
   for (const OptionField<Options>& field : fields) {
     const auto line = [&](const auto member) {
+      if (!field.names.empty())
+        return fmt::format("{}={}: {}: {}", field.name,
+                           field.names[static_cast<size_t>(options.*member)], field.help,
+                           fmt::join(field.names, ", "));
       return fmt::format("{}={}: {}", field.name, options.*member, field.help);
     };
     lines.push_back(std::visit(line, field.field));

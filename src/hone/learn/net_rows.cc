@@ -5,8 +5,8 @@
 #include "hone/base/cancel.h"
 #include "hone/base/thread_pool.h"
 #include "hone/cost/analytic_model.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/inputs/model_inputs.h"
-#include "hone/learn/bound_scores.h"
 #include "hone/learn/task_list.h"
 
 namespace hone::learn {
@@ -47,7 +47,7 @@ class TaskWriter {
                    .inputs[static_cast<size_t>(places_[k])][row * static_cast<size_t>(sizes_[k])];
       }
       HONE_RETURN_IF_ERROR(writer.write(query, places));
-      const BoundScores bounds = bound_scores(query, trial.counted);
+      const trial::BoundScores bounds = cost::bound_scores(query, trial.counted);
       rows_.speed[row] = static_cast<float>(best / trial.seconds);
       rows_.log_time[row] = net::log_time(trial.seconds, usual);
       rows_.memory_bound[row] = static_cast<float>(bounds.memory);

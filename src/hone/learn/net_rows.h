@@ -11,7 +11,7 @@ namespace hone::learn {
 
 namespace net = cost::net;
 
-// Options for the rows of one device's tasks for `model`, with the scores of learn/bound_scores.h.
+// Options for the rows of one device's tasks for `model`, with the scores of cost/bound_scores.h.
 // Rows are in the order of the data set; `threads` threads compute them. `heads` are as those of
 // InputWriter.
 struct RowOptions {

@@ -36,6 +36,7 @@ class Guide {
   explicit Guide(const SearchTask& task, double optimism = kOptimism,
                  const Recall* recall = nullptr);
 
+  [[nodiscard]] const SearchTask& task() const { return task_; }
   [[nodiscard]] const space::Space& space() const { return *task_.space; }
   [[nodiscard]] Rng& rng() { return rng_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
@@ -60,6 +61,8 @@ class Guide {
   // Returns the measured points that did not fail, the fastest first. A point that was observed
   // again has its last time.
   [[nodiscard]] const std::vector<MeasuredPoint>& measured() const { return measured_; }
+  // The newest observations in their order, failures too; at most Correction::kMaximum.
+  [[nodiscard]] const std::vector<MeasuredPoint>& history() const { return history_; }
   [[nodiscard]] size_t observations() const { return times_.size(); }
   // Returns the observed seconds of a point, infinity if it failed; null if it was not observed.
   [[nodiscard]] const double* seconds_of(const space::Point& point) const;

@@ -38,6 +38,7 @@ class GuidedSearcher : public Searcher {
 
  protected:
   [[nodiscard]] Guide& guide() { return *guide_; }
+  [[nodiscard]] const Guide& guide() const { return *guide_; }
 
  private:
   std::shared_ptr<Guide> guide_;

@@ -4,9 +4,13 @@
 
 #include "hone/base/assert.h"
 #include "hone/base/option_fields.h"
+#include "hone/search/agent/dqn_policy.h"
+#include "hone/search/agent/ppo_searcher.h"
 #include "hone/search/annealing_searcher.h"
+#include "hone/search/bayes_searcher.h"
 #include "hone/search/beam_searcher.h"
 #include "hone/search/coordinate_searcher.h"
+#include "hone/search/es_searcher.h"
 #include "hone/search/evolutionary_searcher.h"
 #include "hone/search/mixed_searcher.h"
 #include "hone/search/random_searcher.h"
@@ -76,6 +80,44 @@ constexpr OptionField<BeamOptions> kBeam[] = {
      &BeamOptions::incumbents},
     {"random_completion", "share of the searches that start from a sample instead", 0, 1,
      &BeamOptions::random_completion}};
+
+constexpr OptionField<BayesOptions> kBayes[] = {
+    {"acquisition", "by which a point of the pool is chosen", 0, 2, &BayesOptions::acquisition,
+     kAcquisitions},
+    {"batch", "what keeps the points of a batch apart", 0, 1, &BayesOptions::batch, kBatchRules},
+    {"prior", "what the process corrects", 0, 1, &BayesOptions::prior, kPriors},
+    {"kappa", "standard deviations below the mean that ucb hopes for", 0, 100,
+     &BayesOptions::kappa},
+    {"pool", "samples and mutations that a batch is chosen from", 1, kMost, &BayesOptions::pool},
+    {"refined", "best points of the pool, whose neighbours join it", 0, kMost,
+     &BayesOptions::refined},
+    {"first", "measurements before the process is asked", 1, kMost, &BayesOptions::first}};
+
+constexpr OptionField<EsOptions> kEs[] = {
+    {"population", "samples of a generation, half of them mirrored", 2, kMost,
+     &EsOptions::population},
+    {"generations", "generations before a batch", 1, kMost, &EsOptions::generations},
+    {"rate", "learning rate of the means", 0, 10, &EsOptions::rate},
+    {"sigma", "standard deviation at the start, of decisions between 0 and 1", 1e-3, 1,
+     &EsOptions::sigma},
+    {"sigma_rate", "learning rate of the logarithm of the deviation", 0, 10,
+     &EsOptions::sigma_rate},
+    {"least_sigma", "least standard deviation", 1e-3, 1, &EsOptions::least_sigma}};
+
+constexpr OptionField<PpoOptions> kPpo[] = {
+    {"chains", "walks before a batch", 1, kMost, &PpoOptions::chains},
+    {"steps", "steps of each walk", 1, kMost, &PpoOptions::steps},
+    {"rate", "rate of learning", 0, 1, &PpoOptions::rate},
+    {"gamma", "discount of later rewards", 0, 1, &PpoOptions::gamma},
+    {"lambda", "decay of the generalised advantage", 0, 1, &PpoOptions::lambda},
+    {"clip", "most change of an action's probability", 0, 1, &PpoOptions::clip},
+    {"entropy", "weight of the policy's entropy", 0, 10, &PpoOptions::entropy},
+    {"epochs", "passes over what the walks saw", 1, 1000, &PpoOptions::epochs},
+    {"hidden", "width of both hidden layers", 1, 4096, &PpoOptions::hidden},
+    {"top", "share of the visited points, the best predicted, that is clustered", 0, 1,
+     &PpoOptions::top},
+    {"knee", "clusters of visited points grow while their loss falls by this factor", 1, 1e6,
+     &PpoOptions::knee}};
 
 template <typename Options>
 double recall_of(const Options& options) {
@@ -149,6 +191,10 @@ const Entry kStrategies[] = {
     guided<AnnealingSearcher, AnnealingOptions, kAnnealing>("annealing"),
     guided<CoordinateSearcher, CoordinateOptions, kCoordinate>("coordinate"),
     guided<BeamSearcher, BeamOptions, kBeam>("beam"),
+    guided<BayesSearcher, BayesOptions, kBayes>("bayes"),
+    guided<EsSearcher, EsOptions, kEs>("es"),
+    guided<PpoSearcher, PpoOptions, kPpo>("ppo"),
+    {"dqn", make_dqn_policy, dqn_policy_help},
     {"random", make_random, [] { return std::vector<std::string>(); }}};
 
 const Entry* find(std::string_view name) {
@@ -160,8 +206,8 @@ const Entry* find(std::string_view name) {
 
 Status learns_nothing(std::string_view name) {
   return invalid(
-      "search strategy '{}' learns nothing that could be kept, expected one with recall "
-      "as in {}:recall=1",
+      "search strategy '{}' learns nothing that could be kept, expected dqn or one with "
+      "recall as in {}:recall=1",
       name, kDefaultStrategy);
 }
 

@@ -45,9 +45,19 @@ TEST(strategies, each_comes_close_to_the_known_best_and_beats_random_search) {
     for (uint64_t seed = 1; seed <= kSeeds; ++seed)
       found += best_of(f.run(name, seed, kTrials)) / best / kSeeds;
     RecordProperty(name, fmt::format("{:.3f}", found));
-    EXPECT_LT(found, 1.1) << name;
+    // It measures points that stand for others, not only the best predicted ones.
+    EXPECT_LT(found, name == "ppo" ? 1.2 : 1.1) << name;
     EXPECT_LT(found - 1, 0.5 * (random - 1)) << name;
   }
+}
+
+// What the process of bayes starts from.
+TEST(strategies, bayes_corrects_the_model_or_ignores_it) {
+  Fixture f;
+  const std::vector<double> corrected = f.run("bayes", 3, 32);
+  f.model = testing::BlindModel(0.1);
+  EXPECT_NE(f.run("bayes", 3, 32), corrected);
+  EXPECT_NE(f.run("bayes:prior=none", 3, 32), f.run("bayes", 3, 32));
 }
 
 // Ten times as long with each stage more.

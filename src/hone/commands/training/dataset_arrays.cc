@@ -11,9 +11,9 @@
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/commands/training/training_data.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/db/record_arrays.h"
-#include "hone/learn/bound_scores.h"
 #include "hone/trial/schedule_version.h"
 
 namespace hone {
@@ -97,7 +97,7 @@ struct Rows {
         };
         append(statements, cost::FeatureSet::kStatements);
         append(measure, cost::FeatureSet::kCombined);
-        const learn::BoundScores scores = learn::bound_scores(query, trial.counted);
+        const trial::BoundScores scores = cost::bound_scores(query, trial.counted);
         counted.push_back(trial.counted.has_value());
         bounds.push_back(static_cast<float>(scores.memory));
         bounds.push_back(static_cast<float>(scores.core));
@@ -209,7 +209,7 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const learn::Dataset> 
   }
   rows.meta["space_version"] = kScheduleVersion;
   rows.meta["feature_version"] = cost::kCandidateFeatureVersion;
-  rows.meta["bounds_source"] = learn::bounds_source(
+  rows.meta["bounds_source"] = cost::bounds_source(
       std::count(rows.counted.begin(), rows.counted.end(), 1), std::ssize(rows.counted));
   rows.meta["statements"] = cost::candidate_feature_names(cost::FeatureSet::kStatements);
   rows.meta["measure"] = cost::candidate_feature_names(cost::FeatureSet::kCombined);

@@ -2,9 +2,9 @@
 #include <unordered_map>
 
 #include "hone/commands/training/training_data.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/dataset.h"
 #include "hone/db/copy.h"
-#include "hone/learn/bound_scores.h"
 #include "hone/trial/statistics.h"
 
 namespace hone {
@@ -58,8 +58,8 @@ void add_bounds(const learn::TaskTrials& task, const target::Target& target, Sum
   for (size_t i = 0; i < task.trials.size(); i += step) {
     const auto candidate = space::make_candidate(*task.dag, task.trials[i].steps);
     if (!candidate.ok()) continue;
-    const learn::BoundScores scores =
-        learn::bound_scores({&*candidate, &target, task.threads, task.key}, task.trials[i].counted);
+    const trial::BoundScores scores =
+        cost::bound_scores({&*candidate, &target, task.threads, task.key}, task.trials[i].counted);
     ++sums.asked, sums.counted += task.trials[i].counted.has_value();
     memory += scores.memory, core += scores.core, ++count;
   }
@@ -107,7 +107,7 @@ Result<DatasetStatistics> dataset_statistics(const std::string& db) {
   const double scored = static_cast<double>(std::max<int64_t>(sums.scored, 1));
   found.memory_bound = sums.memory / scored;
   found.core_bound = sums.core / scored;
-  found.bounds_source = learn::bounds_source(sums.counted, sums.asked);
+  found.bounds_source = cost::bounds_source(sums.counted, sums.asked);
   return found;
 }
 

@@ -1,11 +1,11 @@
-#include "hone/learn/bound_scores.h"
+#include "hone/cost/bound_scores.h"
 
 #include <algorithm>
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/analysis/gpu_measure.h"
 
-namespace hone::learn {
+namespace hone::cost {
 
 namespace {
 
@@ -15,7 +15,7 @@ BoundScores shares(double memory, double core) {
   return {memory / all, core / all};
 }
 
-BoundScores static_bounds_of_gpu(const cost::Query& query) {
+BoundScores static_bounds_of_gpu(const Query& query) {
   const space::Candidate& candidate = *query.candidate;
   const target::Gpu& gpu = query.target->gpu();
   double memory = 0, core = 0;
@@ -31,7 +31,7 @@ BoundScores static_bounds_of_gpu(const cost::Query& query) {
 
 }  // namespace
 
-BoundScores static_bounds(const cost::Query& query) {
+BoundScores static_bounds(const Query& query) {
   if (query.target->kind() == target::Kind::kGpu) return static_bounds_of_gpu(query);
   const space::Candidate& candidate = *query.candidate;
   const analysis::CpuMeasure measure =
@@ -45,7 +45,7 @@ BoundScores static_bounds(const cost::Query& query) {
   return shares(memory, core);
 }
 
-BoundScores bound_scores(const cost::Query& query, const std::optional<BoundScores>& counted) {
+BoundScores bound_scores(const Query& query, const std::optional<BoundScores>& counted) {
   return counted ? *counted : static_bounds(query);
 }
 
@@ -54,4 +54,4 @@ std::string_view bounds_source(int64_t counted, int64_t all) {
   return counted == all ? "counters" : "mixed";
 }
 
-}  // namespace hone::learn
+}  // namespace hone::cost

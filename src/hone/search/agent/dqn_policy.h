@@ -1,0 +1,36 @@
+// search/agent/dqn_policy.h - the policy of search by a deep Q-network: one shared agent learns
+// from the moves of all tasks, in the order in which they measure, and each task's searcher goes on
+// with what it has learned.
+#pragma once
+
+#include <map>
+
+#include "hone/search/agent/dqn_agent.h"
+#include "hone/search/policy.h"
+
+namespace hone::search {
+
+class DqnPolicy : public Policy {
+ public:
+  DqnPolicy(std::string_view name, const DqnOptions& options) : Policy(name), options_(options) {}
+  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override;
+  void observe(const SearchTask& task, std::span<const space::Point> points,
+               std::span<const double> seconds) override;
+  [[nodiscard]] Result<std::string> save() const override;
+  [[nodiscard]] Status load(std::string_view state) override;
+
+ private:
+  // Returns the shared agent, which is made for the kind of the first task's device.
+  [[nodiscard]] DqnAgent& shared(target::Kind kind);
+
+  DqnOptions options_;
+  std::map<target::Kind, DqnAgent> shared_;
+  std::map<uint64_t, std::weak_ptr<DqnAgent>> agents_;  // by task key
+  Rng rng_{1};
+};
+
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_dqn_policy(std::string_view name,
+                                                              std::string_view options);
+[[nodiscard]] std::vector<std::string> dqn_policy_help();
+
+}  // namespace hone::search

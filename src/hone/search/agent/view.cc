@@ -1,0 +1,65 @@
+#include "hone/search/agent/view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/hash.h"
+#include "hone/cost/bound_scores.h"
+#include "hone/cost/candidate_features.h"
+
+namespace hone::search {
+namespace {
+
+constexpr size_t kKinds = 7;     // of decisions
+constexpr size_t kBuckets = 16;  // roles of decisions share them by their hash
+
+cost::FeatureSet set_of(target::Kind kind) {
+  return kind == target::Kind::kGpu ? cost::FeatureSet::kGpu : cost::FeatureSet::kCombined;
+}
+
+// Numbers of any size as numbers about 1: sizes and times keep their order.
+float squeezed(float x) {
+  return std::isfinite(x) ? std::clamp(std::asinh(x) / 4, -3.0F, 3.0F) : 0.0F;
+}
+
+}  // namespace
+
+int state_size(target::Kind kind) {
+  return static_cast<int>(cost::candidate_feature_names(set_of(kind)).size());
+}
+
+int move_size() { return static_cast<int>(2 * kKinds + kBuckets + 2); }
+
+Sight look_at(const SearchTask& task, const space::Point& point) {
+  Sight sight;
+  const Result<space::Candidate> candidate = task.space->instantiate(point);
+  HONE_ASSERT(candidate.ok(), "agents look at legal points only");
+  const cost::Query query{&*candidate, task.target, task.threads, task.key};
+  sight.state = cost::candidate_features(query, set_of(task.target->kind())).row;
+  std::ranges::transform(sight.state, sight.state.begin(), squeezed);
+  sight.bounds = cost::static_bounds(query);
+  return sight;
+}
+
+std::vector<float> describe_move(const space::Space& space, const space::Point& from,
+                                 const space::Point& to) {
+  HONE_ASSERT(from.sketch == to.sketch, "a move stays in its sketch");
+  std::vector<float> numbers(static_cast<size_t>(move_size()));
+  const std::vector<space::Decision>& decisions = space.decisions(from.sketch);
+  const std::vector<float> before = space.encode(from), after = space.encode(to);
+  float& place = numbers[2 * kKinds + kBuckets];
+  float& extent = numbers[2 * kKinds + kBuckets + 1];
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (from.choices[i] == to.choices[i]) continue;
+    const float change = after[i] - before[i];
+    const auto kind = static_cast<size_t>(decisions[i].kind);
+    numbers[kind] += change;
+    numbers[kKinds + kind] += change > 0 ? 1.0F : -1.0F;
+    numbers[2 * kKinds + hash_string(decisions[i].role_name()) % kBuckets] += change;
+    place = before[i];
+    extent = std::log2(static_cast<float>(decisions[i].extent) + 1) / 8;
+  }
+  return numbers;
+}
+
+}  // namespace hone::search

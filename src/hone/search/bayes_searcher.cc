@@ -1,0 +1,233 @@
+#include "hone/search/bayes_searcher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "hone/search/prediction.h"
+
+namespace hone::search {
+namespace {
+
+constexpr size_t kMostSamples = 256;  // the newest are used: fitting costs the cube of their number
+constexpr size_t kMostDrawn = 128;    // points of a joint draw
+constexpr size_t kParents = 8;    // measured points whose mutations and neighbours are in the pool
+constexpr double kFailure = 0.7;  // logarithm of how much slower than the slowest a failure counts
+constexpr double kNoiseVariance = 0.002;
+constexpr double kLengths[] = {0.5, 1.0, 2.0};  // in units of the mean distance of a random pair
+// Shares of the variance: of what all schedules have in common, of single decisions, and of places.
+constexpr double kCommon = 0.15, kLinear = 0.35, kLocal = 0.5;
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 1; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+// The first number of a row is its sketch.
+GaussianProcess::Kernel kernel(double variance, double length) {
+  return [=](std::span<const float> a, std::span<const float> b) {
+    if (a[0] != b[0] || a.size() == 1) return variance * kCommon;
+    const auto size = static_cast<double>(a.size() - 1);
+    double dot = 0;
+    for (size_t i = 1; i < a.size(); ++i) dot += (a[i] - 0.5) * (b[i] - 0.5);
+    const double away = distance(a, b);
+    // A random pair's mean squared distance is a sixth of the number of decisions, and the mean of
+    // (x - 1/2)^2 is 1/12.
+    return variance * (kCommon + kLinear * dot * 12 / size +
+                       kLocal * std::exp(-away * away * 6 / (2 * length * length * size)));
+  };
+}
+
+double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
+double normal_share(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+
+}  // namespace
+
+std::vector<float> BayesSearcher::row(const space::Point& point) const {
+  std::vector<float> numbers = {static_cast<float>(point.sketch)};
+  const std::vector<float> decisions = guide().space().encode(point);
+  numbers.insert(numbers.end(), decisions.begin(), decisions.end());
+  return numbers;
+}
+
+std::vector<double> BayesSearcher::priors(std::span<const space::Point> points) const {
+  std::vector<double> logs = predict_log_seconds(guide().task(), points);
+  if (kPriors[options_.prior] == "none") {
+    for (double& log : logs) log = std::isfinite(log) ? 0 : log;
+  }
+  return logs;
+}
+
+GaussianProcess BayesSearcher::fit() {
+  const std::vector<MeasuredPoint>& history = guide().history();
+  const size_t first = history.size() - std::min(history.size(), kMostSamples);
+  std::vector<space::Point> points;
+  double worst = -INFINITY;
+  best_ = INFINITY;
+  for (size_t i = first; i < history.size(); ++i) {
+    points.push_back(history[i].point);
+    if (!std::isfinite(history[i].seconds)) continue;
+    worst = std::max(worst, std::log(history[i].seconds));
+    best_ = std::min(best_, std::log(history[i].seconds));
+  }
+  if (!std::isfinite(best_)) worst = best_ = 0;
+  const std::vector<double> prior = priors(points);
+  std::vector<double> values;
+  std::vector<std::vector<float>> rows;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!std::isfinite(prior[i])) continue;
+    const double seconds = history[first + i].seconds;
+    const double log = std::isfinite(seconds) ? std::log(seconds) : worst + kFailure;
+    values.push_back(log - prior[i]);
+    rows.push_back(row(points[i]));
+  }
+  offset_ = 0;
+  double variance = 0;
+  const auto count = static_cast<double>(std::max<size_t>(values.size(), 1));
+  for (const double value : values) offset_ += value / count;
+  for (const double value : values) variance += (value - offset_) * (value - offset_) / count;
+  variance = std::max(variance, 0.02);
+  std::optional<GaussianProcess> best;
+  for (const double length : kLengths) {
+    GaussianProcess process(kernel(variance, length), kNoiseVariance);
+    for (size_t i = 0; i < rows.size(); ++i) process.add(rows[i], values[i] - offset_);
+    if (!best || process.log_likelihood() > best->log_likelihood()) best = std::move(process);
+  }
+  return std::move(*best);
+}
+
+void BayesSearcher::add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
+                                std::vector<Entry>& pool) {
+  std::unordered_set<uint64_t> present;
+  for (const Entry& entry : pool) present.insert(space::hash(entry.point));
+  std::erase_if(points, [&](const space::Point& point) {
+    return !guide().proposals().fresh(point) || !present.insert(space::hash(point)).second;
+  });
+  const std::vector<double> prior = priors(points);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!std::isfinite(prior[i])) continue;
+    Entry entry{points[i], prior[i] + offset_, {row(points[i])}};
+    process.follow(entry.followed);
+    pool.push_back(std::move(entry));
+  }
+}
+
+std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess& process) {
+  const space::Space& space = guide().space();
+  std::vector<space::Point> points = space.default_points();
+  const std::vector<MeasuredPoint>& measured = guide().measured();
+  const size_t parents = std::min(kParents, measured.size());
+  for (size_t i = 0; i < parents; ++i) {
+    for (space::Point& next : space.neighbours(measured[i].point))
+      points.push_back(std::move(next));
+  }
+  for (int i = 0; i < options_.pool; ++i) {
+    const bool mutation = parents > 0 && i % 2 == 1;
+    const size_t parent = static_cast<size_t>(i / 2) % std::max<size_t>(parents, 1);
+    points.push_back(mutation ? space.mutate(measured[parent].point, guide().rng())
+                              : space.sample(guide().rng()));
+  }
+  std::vector<Entry> pool;
+  add_to_pool(std::move(points), process, pool);
+  std::vector<const Entry*> order;
+  for (const Entry& entry : pool) order.push_back(&entry);
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](const Entry* entry) { return acquisition(*entry); });
+  std::vector<space::Point> around;
+  for (size_t i = 0; i < std::min(order.size(), static_cast<size_t>(options_.refined)); ++i) {
+    for (space::Point& next : space.neighbours(order[i]->point)) around.push_back(std::move(next));
+  }
+  add_to_pool(std::move(around), process, pool);
+  return pool;
+}
+
+// More is better. All are positive, so that a penalty can be a factor.
+double BayesSearcher::acquisition(const Entry& entry) const {
+  const double deviation = std::sqrt(entry.followed.posterior.variance) + 1e-9;
+  if (kAcquisitions[options_.acquisition] == "ei") {
+    const double z = (best_ - entry.mean()) / deviation;
+    return entry.penalty * deviation * (z * normal_share(z) + normal_density(z));
+  }
+  const double bound = best_ - (entry.mean() - options_.kappa * deviation);
+  return entry.penalty * std::log1p(std::exp(std::min(bound * 8, 50.0)));
+}
+
+// The chance that a place is not in the ball around a chosen point in which, by the steepest slope
+// seen, the best time cannot lie.
+void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) const {
+  double slope = 1e-3;
+  for (const Entry& entry : pool) {
+    const double away = distance(entry.followed.row, chosen.followed.row);
+    if (entry.point.sketch == chosen.point.sketch && away > 0)
+      slope = std::max(slope, std::abs(entry.mean() - chosen.mean()) / away);
+  }
+  const double deviation = std::sqrt(chosen.followed.posterior.variance) + 1e-9;
+  for (Entry& entry : pool) {
+    if (entry.point.sketch != chosen.point.sketch) continue;
+    const double away = distance(entry.followed.row, chosen.followed.row);
+    const double z = (slope * away - (chosen.mean() - best_)) / (std::numbers::sqrt2 * deviation);
+    entry.penalty *= normal_share(z);
+  }
+}
+
+void BayesSearcher::choose_by_draws(const GaussianProcess& process, std::vector<Entry>& pool,
+                                    Batch& batch, int count) {
+  std::ranges::stable_sort(pool, std::greater(),
+                           [&](const Entry& entry) { return acquisition(entry); });
+  if (pool.size() > kMostDrawn) pool.resize(kMostDrawn);
+  std::vector<std::vector<float>> rows;
+  for (const Entry& entry : pool) rows.push_back(entry.followed.row);
+  const GaussianProcess::Joint joint = process.joint(rows);
+  for (int added = 0, draws = 0; added < count && draws < 8 * count && !pool.empty(); ++draws) {
+    std::vector<double> normals(rows.size());
+    for (double& normal : normals) normal = guide().rng().normal();
+    const std::vector<double> values = joint.draw(normals);
+    size_t best = 0;
+    for (size_t i = 1; i < values.size(); ++i) {
+      if (pool[i].prior + values[i] < pool[best].prior + values[best]) best = i;
+    }
+    added += batch.add(pool[best].point);
+  }
+}
+
+void BayesSearcher::choose(GaussianProcess& process, std::vector<Entry>& pool, Batch& batch,
+                           int count) {
+  for (int added = 0; added < count && !pool.empty();) {
+    const auto best =
+        std::ranges::max_element(pool, {}, [&](const Entry& entry) { return acquisition(entry); });
+    const Entry chosen = std::move(*best);
+    pool.erase(best);
+    if (!batch.add(chosen.point)) continue;
+    ++added;
+    if (kBatchRules[options_.batch] == "penalty") {
+      penalise(chosen, pool);
+    } else {
+      process.add(chosen.followed.row, chosen.followed.posterior.mean);
+      for (Entry& entry : pool) process.follow(entry.followed);
+    }
+  }
+}
+
+void BayesSearcher::fill(Batch& batch, int count) {
+  if (std::ssize(guide().history()) < options_.first) {
+    // Half of what the model finds best, half drawn at random.
+    std::vector<space::Point> samples;
+    for (int i = 0; i < options_.pool; ++i)
+      samples.push_back(guide().space().sample(guide().rng()));
+    const int random = count / 2;
+    batch.add_best(guide().rank(samples), count - random);
+    for (size_t i = 0, added = 0; i < samples.size() && static_cast<int>(added) < random; ++i)
+      added += batch.add(samples[i]);
+    return;
+  }
+  GaussianProcess process = fit();
+  std::vector<Entry> pool = make_pool(process);
+  if (kAcquisitions[options_.acquisition] == "thompson") {
+    choose_by_draws(process, pool, batch, count);
+  } else {
+    choose(process, pool, batch, count);
+  }
+}
+
+}  // namespace hone::search

@@ -1,0 +1,63 @@
+// search/bayes_searcher.h - batch Bayesian optimisation: a Gaussian process over the encoded
+// decisions says how fast a schedule is expected to be and how sure that is, and a batch is chosen
+// of a pool by an acquisition function (MetaTune, section 3.3, which leaves the choice of functions
+// open).
+#pragma once
+
+#include "hone/search/gaussian_process.h"
+#include "hone/search/guided_searcher.h"
+
+namespace hone::search {
+
+inline constexpr std::string_view kAcquisitions[] = {"ucb", "ei", "thompson"};
+inline constexpr std::string_view kBatchRules[] = {"believer", "penalty"};
+inline constexpr std::string_view kPriors[] = {"none", "model"};
+
+struct BayesOptions {
+  int acquisition = 0;  // index in kAcquisitions
+  // How the points of a batch keep apart: the mean of a chosen point is believed as if it had been
+  // measured (Ginsbourger et al., 2010), or places near it are penalised (Gonzalez et al., AISTATS
+  // 2016). Draws of Thompson's rule differ by themselves.
+  int batch = 0;
+  int prior = 1;       // what the process corrects: nothing, or the cost model's predictions
+  double kappa = 1.5;  // standard deviations below the mean that ucb hopes for
+  int pool = 512;      // samples and mutations that a batch is chosen from
+  int refined = 16;    // best of the pool, whose neighbours join it
+  int first = 8;       // measurements before the process is asked
+};
+
+class BayesSearcher : public GuidedSearcher {
+ public:
+  BayesSearcher(std::shared_ptr<Guide> guide, const BayesOptions& options = {})
+      : GuidedSearcher(std::move(guide)), options_(options) {}
+  [[nodiscard]] std::string_view name() const override { return "bayes"; }
+  void fill(Batch& batch, int count) override;
+
+ private:
+  struct Entry {  // one point of the pool
+    space::Point point;
+    double prior = 0;  // logarithm of seconds
+    GaussianProcess::Followed followed;
+    [[nodiscard]] double mean() const { return prior + followed.posterior.mean; }
+    double penalty = 1;  // factor of the acquisition
+  };
+  [[nodiscard]] std::vector<float> row(const space::Point& point) const;
+  [[nodiscard]] std::vector<double> priors(std::span<const space::Point> points) const;
+  // Returns a process that knows what was measured, with the length that explains it best.
+  [[nodiscard]] GaussianProcess fit();
+  // Adds the points that are new and legal.
+  void add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
+                   std::vector<Entry>& pool);
+  [[nodiscard]] std::vector<Entry> make_pool(const GaussianProcess& process);
+  [[nodiscard]] double acquisition(const Entry& entry) const;
+  void penalise(const Entry& chosen, std::vector<Entry>& pool) const;
+  void choose_by_draws(const GaussianProcess& process, std::vector<Entry>& pool, Batch& batch,
+                       int count);
+  void choose(GaussianProcess& process, std::vector<Entry>& pool, Batch& batch, int count);
+
+  BayesOptions options_;
+  double best_ = 0;    // least logarithm of measured seconds
+  double offset_ = 0;  // mean of the values that the process learns
+};
+
+}  // namespace hone::search
