@@ -7,6 +7,7 @@
 #include "hone/base/round_up.h"
 #include "hone/ir/linear.h"
 #include "hone/ir/scan_loop.h"
+#include "hone/ir/visit.h"
 #include "hone/schedule/block_statements.h"
 #include "hone/schedule/scan_parts.h"
 
@@ -39,7 +40,12 @@ std::optional<ScanStep> step_of(const ScanBody& scan) {
     const Expr& sum = value->args[i];
     if (sum->op == Op::kLoad && sum->buffer == scan.sum) step.added = value->args[1 - i];
   }
-  return step.added && step.write->buffer != scan.sum ? std::optional(step) : std::nullopt;
+  // Threads compute results behind the last element, too, where nothing may be read.
+  bool is_sum_alone = step.write->buffer != scan.sum;
+  ir::visit(step.write->value, [&](const Expr& e) {
+    is_sum_alone = is_sum_alone && (e->op != Op::kLoad || e->buffer == scan.sum);
+  });
+  return step.added && is_sum_alone ? std::optional(step) : std::nullopt;
 }
 
 std::optional<ScanBody> scan_of(const compute::Stage& stage) {

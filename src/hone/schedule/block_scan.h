@@ -14,7 +14,7 @@
 namespace hone::schedule {
 
 // Returns the stage with a body that a block of so many threads, a power of 2, runs for each point;
-// nothing if its body is no scan with one result for each element.
+// nothing if its body is no scan with one result for each element, made of the sum alone.
 [[nodiscard]] std::optional<compute::Stage> block_scan(const compute::Stage& stage,
                                                        int64_t threads);
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/ir/visit.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::schedule {
@@ -77,6 +78,15 @@ TEST(body_steps, a_block_shares_what_selects) {
                   .find("a power of 2"),
               std::string::npos);
   }
+  // What is read beside the sum is not there behind the last element.
+  compute::Dag scaled = running_sum(3, 70);
+  compute::Stage& stage = scaled.stages[0];
+  stage.body[0] = ir::rewrite_stmts(stage.body[0], [&](const ir::Stmt& s) {
+    if (s->kind != ir::StmtKind::kStore || s->buffer != stage.outputs[0].buffer) return s;
+    return ir::make_store(s->buffer, s->indices,
+                          s->value * ir::load(stage.extern_reads[0], s->indices));
+  });
+  EXPECT_NE(error_of(scaled, "block_body(running_sum, 32)").find("no body"), std::string::npos);
   const auto state = replay(running_sum(3, 70), *parse_steps("block_body(running_sum, 32)"));
   EXPECT_TRUE(state.ok()) << state.status().message();
 }

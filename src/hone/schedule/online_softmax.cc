@@ -29,7 +29,7 @@ constexpr int64_t kVectorElements = 16;  // at most, that are copied at once
 DType type_of_weights(const Softmax& softmax) {
   DType type = buffer_of(softmax.weights)->dtype;
   ir::visit(softmax.sums.outputs[0].value, [&](const Expr& e) {
-    if (e->op == Op::kLoad && dtype_bytes(e->type) == 2) type = e->type;
+    if (e->op == Op::kLoad && is_float(e->type) && dtype_bytes(e->type) == 2) type = e->type;
   });
   return type;
 }
@@ -198,7 +198,7 @@ class Tiling {
     const Tiled* to = tiled(e->buffer);
     if (to == nullptr) {
       const bool tests = may_be_beyond() && own != softmax_.scores && ir::uses(e, keys.var.get());
-      return tests ? ir::select(exists(keys), e, ir::constant_float(0, e->type)) : nullptr;
+      return tests ? ir::select(exists(keys), e, zero(e->type)) : nullptr;
     }
     Expr kept = ir::load(to->to, place(*to, e->args, tile, inner));
     if (kept->type != e->type) kept = ir::cast(e->type, kept);
@@ -206,6 +206,9 @@ class Tiling {
     return is_most ? ir::max(kept, least(e->type)) : kept;
   }
 
+  [[nodiscard]] static Expr zero(DType dtype) {
+    return is_float(dtype) ? ir::constant_float(0, dtype) : ir::constant_int(0, dtype);
+  }
   [[nodiscard]] static Expr least(DType dtype) {
     return ir::constant_float(dtype == DType::kF64 ? std::numeric_limits<double>::lowest()
                                                    : std::numeric_limits<float>::lowest(),

@@ -16,8 +16,9 @@
 //
 // If the step says that tiles are whole, all have code alike: keys beyond the last one have scores
 // of minus infinity and zeros for values. The stages that compute the scores are ones of tiles,
-// too. If the values have 16 bits, so have the weights, as matrix instructions multiply elements of
-// one type. Parts of the tiles can be joined by themselves first (the step rfactor along t).
+// too. If the values are floats of 16 bits, so are the weights, as matrix instructions multiply
+// elements of one type. Parts of the tiles can be joined by themselves first (the step rfactor
+// along t).
 #pragma once
 
 #include "hone/schedule/state.h"

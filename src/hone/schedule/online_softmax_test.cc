@@ -108,6 +108,40 @@ TEST(online_softmax, whole_tiles_are_products_of_matrices) {
   }
 }
 
+// Weights are no integers, and zeros that stand for what is behind the last key are.
+TEST(online_softmax, whole_tiles_may_have_keys_and_values_of_integers) {
+  for (const DType type : {DType::kI8, DType::kI16}) {
+    compute::Dag dag = attention(2, 3, 13, 4);
+    for (ir::Param& param : dag.params) {
+      const ir::BufferPtr wide = param.buffer;
+      if (wide->name != "key" && wide->name != "value") continue;
+      param.buffer = ir::make_buffer(wide->name, type, wide->shape);
+      for (compute::Stage& stage : dag.stages) {
+        ir::Expr& value = stage.outputs[0].value;
+        value = ir::rewrite(value, [&](const ir::Expr& e) -> ir::Expr {
+          if (e->op != ir::Op::kLoad || e->buffer != wide) return nullptr;
+          return ir::cast(DType::kF32, ir::load(param.buffer, e->args));
+        });
+      }
+    }
+    expect_same(dag, "online_softmax(sums, 4, whole)\n", kRounding);
+  }
+}
+
+// Scores that are less the first key's are read out of their tile.
+TEST(online_softmax, whole_tiles_read_other_keys_from_all_scores) {
+  for (const bool is_first : {true, false}) {
+    compute::Dag dag = attention(2, 3, 13, 4);
+    compute::Stage& masked = dag.stages[1];
+    ASSERT_EQ(masked.name, "masked");
+    std::vector<ir::Expr> at = compute::variables(masked.axes);
+    if (is_first) at[2] = ir::constant(0);
+    ir::Expr& value = masked.outputs[0].value;
+    value = value - ir::load(dag.stages[0].outputs[0].buffer, at) * ir::constant_float(0.125);
+    expect_same(dag, "online_softmax(sums, 4, whole)\n", kRounding);
+  }
+}
+
 TEST(online_softmax, whole_tiles_have_scores_of_their_own) {
   compute::Dag dag = attention(1, 2, 8, 2);
   for (ir::Param& param : dag.params) {  // the scores are a result, too

@@ -61,6 +61,7 @@ class Finder {
     if (last->kind != StmtKind::kFor || !ir::is_const_int(last->extent)) return false;
     found_.write = last;
     found_.count = last->extent->int_value;
+    if (found_.count < 1) return false;
     for (const Stmt& s : last->body) {
       if (s->kind != StmtKind::kStore || is_own(s->buffer)) return false;
       ir::visit(s->value, [&](const Expr& e) {

@@ -150,7 +150,14 @@ std::vector<StageOfKeys> stages_of_scores(const State& state, const Softmax& sof
   std::vector<const Stage*> readers = {&softmax.most, &softmax.weights};
   // Adds the stage that writes a buffer, of which dimension `key` runs over keys.
   const auto add = [&](const ir::BufferPtr& buffer, size_t key) {
-    const Stage* stage = writer(state, buffer);
+    bool is_along_keys = true;
+    for (const StageOfKeys& reader : found) {
+      if (buffer_of(reader.stage) == buffer) return;  // it is read several times
+      ir::visit(reader.stage.outputs[0].value, [&](const Expr& e) {
+        if (is_load(e, buffer)) is_along_keys &= is_along(e, key, reader.axis);
+      });
+    }
+    const Stage* stage = is_along_keys ? writer(state, buffer) : nullptr;
     if (!stage || stage->is_extern() || stage->where || stage->until || stage->outputs.size() != 1)
       return;
     for (const int reader : state.readers(buffer)) {

@@ -27,7 +27,8 @@ struct StageOfKeys {
 };
 
 // Returns the stage that computes the scores and those that only it reads, key by key, such as the
-// products that it scales, the last one first; none if somebody else reads its scores, too.
+// products that it scales, the last one first; none if somebody else reads its scores, too. A stage
+// that is also read at a key other than the reader's is left out.
 [[nodiscard]] std::vector<StageOfKeys> stages_of_scores(const State& state, const Softmax& softmax);
 
 // Matches the stages, of which the last one has this name. It is an error unless they are exactly

@@ -240,7 +240,9 @@ bool find_operands(const SketchBuilder& builder, trial::Accuracy accuracy,
     const bool is_outer = std::count(group.outer.begin(), group.outer.end(), name) > 0;
     if (!is_outer && name != group.query && name != "t") group.key = name;
   }
-  if (group.key.empty() || masked.stage.axes.size() != group.outer.size() + 3) return false;
+  if (group.key.empty() || axis_named(scores, "t") < 0 ||
+      masked.stage.axes.size() != group.outer.size() + 3)
+    return false;
   group.depth = scores.stage.reduce[0].extent;
   state =
       schedule::apply(schedule::MatrixProduct{group.stage[kScores], {group.query}, {group.key}, 16},
@@ -288,6 +290,10 @@ Fit add_gpu_attention_matrix(SketchBuilder& builder, const Task& task) {
   if (!find_operands(builder, task.accuracy, *group)) return Fit::kNone;
   add_decisions(builder, *group);
   group->find_usual(builder.decisions);
+  std::vector<int> indices(builder.decisions.size(), 0);
+  MutableChoice choice(builder.decisions, indices);
+  group->set_default(choice);
+  if (!group->legal(choice)) return Fit::kNone;  // no tile fits
   const bool is_good = group->depth >= kFewTerms && group->channels >= kFewTerms;
   builder.groups.push_back(std::move(group));
   return is_good ? Fit::kBest : Fit::kPossible;

@@ -96,6 +96,20 @@ TEST(gpu_attention_matrix, one_query_of_many_keys) {
   }
 }
 
+// The sums of a query fit into the registers of a warp.
+TEST(gpu_attention_matrix, no_more_channels_than_registers_have) {
+  for (const auto& [channels, fits] : {std::pair{128, true}, std::pair{1024, false}}) {
+    const Space space = space_of(half_attention(1, 16, 64, channels));
+    bool found = false;
+    for (const Point& point : space.default_points()) {
+      EXPECT_TRUE(space.legal(point));
+      const std::string steps = schedule::to_string(space.steps(point));
+      found |= steps.find("whole)\nmatrix_product(scores") != std::string::npos;
+    }
+    EXPECT_EQ(found, fits) << channels;
+  }
+}
+
 // Scores, weights and sums stay in registers; shared memory has operands alone.
 TEST(gpu_attention_matrix, scores_stay_in_registers) {
   const Space space = space_of(half_attention(4, 128, 128, 64));
