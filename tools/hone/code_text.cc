@@ -19,10 +19,10 @@ std::string describe(const CodeFigures& code) {
     if (number > 0) text += fmt::format(", {} {}", count(number), what);
   };
   add(code.matrix, "products of matrices");
-  add(code.global_loads, "loads and");
-  text += fmt::format(" {} stores of global memory", count(code.global_stores));
+  add(code.global_loads, "loads of global memory");
+  add(code.global_stores, "stores of global memory");
   add(code.shared_loads + code.shared_stores, "accesses of shared memory");
-  add(code.local_accesses, "of local memory");
+  add(code.local_accesses, "accesses of local memory");
   add(code.async_copies, "asynchronous copies");
   add(code.barriers, "barriers");
   return text;

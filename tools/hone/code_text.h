@@ -11,7 +11,7 @@
 
 namespace hone::tool {
 
-// "96 registers a thread, 24 bytes of them spilled; 16.4k bytes of shared memory; 1.2k
+// "96 registers a thread, 24 bytes of them spilled; 16.4k bytes of shared memory a block; 1.2k
 // instructions: 512 multiply-adds, ..."
 [[nodiscard]] std::string describe(const CodeFigures& code);
 // An object with the names of the stores; null if nothing is known.
