@@ -39,10 +39,15 @@ GaussianProcess::Kernel kernel(double variance, double length) {
   };
 }
 
+double log_of(double seconds) { return std::log(std::max(seconds, 1e-12)); }
 double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 double normal_share(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
 }  // namespace
+
+double chance_outside_ball(double reach, double gap, double deviation) {
+  return normal_share((reach - gap) / deviation);
+}
 
 std::vector<float> BayesSearcher::row(const space::Point& point) const {
   std::vector<float> numbers = {static_cast<float>(point.sketch)};
@@ -63,22 +68,19 @@ GaussianProcess BayesSearcher::fit() {
   const std::vector<MeasuredPoint>& history = guide().history();
   const size_t first = history.size() - std::min(history.size(), kMostSamples);
   std::vector<space::Point> points;
-  double worst = -INFINITY;
-  best_ = INFINITY;
+  best_ = guide().measured().empty() ? 0 : log_of(guide().measured()[0].seconds);
+  double worst = best_;
   for (size_t i = first; i < history.size(); ++i) {
     points.push_back(history[i].point);
-    if (!std::isfinite(history[i].seconds)) continue;
-    worst = std::max(worst, std::log(history[i].seconds));
-    best_ = std::min(best_, std::log(history[i].seconds));
+    if (std::isfinite(history[i].seconds)) worst = std::max(worst, log_of(history[i].seconds));
   }
-  if (!std::isfinite(best_)) worst = best_ = 0;
   const std::vector<double> prior = priors(points);
   std::vector<double> values;
   std::vector<std::vector<float>> rows;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!std::isfinite(prior[i])) continue;
     const double seconds = history[first + i].seconds;
-    const double log = std::isfinite(seconds) ? std::log(seconds) : worst + kFailure;
+    const double log = std::isfinite(seconds) ? log_of(seconds) : worst + kFailure;
     values.push_back(log - prior[i]);
     rows.push_back(row(points[i]));
   }
@@ -153,8 +155,7 @@ double BayesSearcher::acquisition(const Entry& entry) const {
   return entry.penalty * std::log1p(std::exp(std::min(bound * 8, 50.0)));
 }
 
-// The chance that a place is not in the ball around a chosen point in which, by the steepest slope
-// seen, the best time cannot lie.
+// By the steepest slope seen.
 void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) const {
   double slope = 1e-3;
   for (const Entry& entry : pool) {
@@ -166,8 +167,7 @@ void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) cons
   for (Entry& entry : pool) {
     if (entry.point.sketch != chosen.point.sketch) continue;
     const double away = distance(entry.followed.row, chosen.followed.row);
-    const double z = (slope * away - (chosen.mean() - best_)) / (std::numbers::sqrt2 * deviation);
-    entry.penalty *= normal_share(z);
+    entry.penalty *= chance_outside_ball(slope * away, chosen.mean() - best_, deviation);
   }
 }
 
@@ -204,6 +204,7 @@ void BayesSearcher::choose(GaussianProcess& process, std::vector<Entry>& pool, B
       penalise(chosen, pool);
     } else {
       process.add(chosen.followed.row, chosen.followed.posterior.mean);
+      best_ = std::min(best_, chosen.mean());  // nothing more is to be gained by what is believed
       for (Entry& entry : pool) process.follow(entry.followed);
     }
   }

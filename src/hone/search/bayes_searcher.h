@@ -26,6 +26,11 @@ struct BayesOptions {
   int first = 8;       // measurements before the process is asked
 };
 
+// A chosen point's time is expected to be `gap` above the best one, with a standard deviation, and
+// times differ by at most `reach` between it and a place. Returns the chance that the place may be
+// as fast as the best: that it is not in the ball around the point in which all are slower.
+[[nodiscard]] double chance_outside_ball(double reach, double gap, double deviation);
+
 class BayesSearcher : public GuidedSearcher {
  public:
   BayesSearcher(std::shared_ptr<Guide> guide, const BayesOptions& options = {})
@@ -56,7 +61,7 @@ class BayesSearcher : public GuidedSearcher {
   void choose(GaussianProcess& process, std::vector<Entry>& pool, Batch& batch, int count);
 
   BayesOptions options_;
-  double best_ = 0;    // least logarithm of measured seconds
+  double best_ = 0;    // least logarithm of seconds, measured or believed
   double offset_ = 0;  // mean of the values that the process learns
 };
 

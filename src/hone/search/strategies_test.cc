@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "hone/search/bayes_searcher.h"
 #include "hone/search/coordinate_searcher.h"
 #include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
@@ -58,6 +59,14 @@ TEST(strategies, bayes_corrects_the_model_or_ignores_it) {
   f.model = testing::BlindModel(0.1);
   EXPECT_NE(f.run("bayes", 3, 32), corrected);
   EXPECT_NE(f.run("bayes:prior=none", 3, 32), f.run("bayes", 3, 32));
+}
+
+TEST(strategies, bayes_penalises_a_place_by_the_chance_that_it_is_too_near) {
+  Rng rng(4);
+  constexpr int kDraws = 20'000;
+  int outside = 0;
+  for (int i = 0; i < kDraws; ++i) outside += 0.3 + 0.4 * rng.normal() <= 0.5;
+  EXPECT_NEAR(chance_outside_ball(0.5, 0.3, 0.4), static_cast<double>(outside) / kDraws, 0.015);
 }
 
 // Ten times as long with each stage more.

@@ -1,5 +1,7 @@
 #include "hone/search/agent/dqn_policy.h"
 
+#include <algorithm>
+
 #include "hone/base/option_fields.h"
 #include "hone/search/agent/dqn_searcher.h"
 
@@ -7,6 +9,9 @@ namespace hone::search {
 namespace {
 
 constexpr double kMost = 1 << 20;  // of what is counted
+// Moves that a task's own agent remembers: the shared one has those of all tasks, and each takes
+// some kilobytes.
+constexpr int kOwnMemory = 1024;
 
 constexpr OptionField<DqnOptions> kFields[] = {
     {"candidates", "schedules that a walk visits", 2, kMost, &DqnOptions::candidates},
@@ -38,7 +43,9 @@ DqnAgent& DqnPolicy::shared(target::Kind kind) {
 
 std::unique_ptr<Searcher> DqnPolicy::make_searcher(const SearchTask& task) {
   const target::Kind kind = task.target->kind();
-  auto agent = std::make_shared<DqnAgent>(options_, kind);
+  DqnOptions own = options_;
+  own.memory = std::min(own.memory, kOwnMemory);
+  auto agent = std::make_shared<DqnAgent>(own, kind);
   agent->follow(shared(kind));
   agents_[task.key] = agent;
   return std::make_unique<DqnSearcher>(std::make_shared<Guide>(task), options_, std::move(agent));

@@ -128,6 +128,10 @@ void Mlp::step(double rate, int samples, double longest) {
     g /= samples;
     length += g * g;
   }
+  if (!std::isfinite(length)) {
+    std::ranges::fill(gradient_, 0);
+    return;
+  }
   const double cut = std::min(1.0, longest / std::max(std::sqrt(length), kTiny));
   ++steps_;
   const double first_rest = 1 - std::pow(kFirstDecay, static_cast<double>(steps_));

@@ -36,7 +36,7 @@ class Mlp {
   // weights.
   void backward(const Trace& trace, std::span<const float> by_outputs);
   // Moves the weights along the gradient since the last step, divided by `samples` and cut to
-  // length `longest`, and forgets the gradient.
+  // length `longest`, and forgets the gradient. One that is not finite moves nothing.
   void step(double rate, int samples, double longest = 10);
 
   [[nodiscard]] std::span<const float> weights() const { return weights_; }

@@ -60,6 +60,19 @@ TEST(mlp, learns_a_function_that_is_not_linear) {
   EXPECT_GT(right, 180);
 }
 
+TEST(mlp, a_gradient_that_is_not_finite_changes_nothing) {
+  Rng rng(5);
+  Mlp net({2, 3, 1}, Activation::kTanh, rng);
+  const std::vector<float> input = {0.5F, -0.5F};
+  const std::string before = net.save();
+  for (const float by_output : {INFINITY, NAN, 1.0F}) {
+    net.backward(net.trace(input), std::span(&by_output, 1));
+    net.step(0.1, 1);
+    EXPECT_EQ(net.save() == before, !std::isfinite(by_output)) << by_output;
+  }
+  EXPECT_TRUE(std::isfinite(net.run(input)[0]));
+}
+
 TEST(mlp, inputs_that_begin_alike_give_what_each_gives_by_itself) {
   Rng rng(9);
   const Mlp net({5, 6, 4, 2}, Activation::kRelu, rng);

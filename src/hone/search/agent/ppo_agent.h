@@ -8,7 +8,7 @@
 
 namespace hone::search {
 
-// Defaults are Chameleon's.
+// Defaults are Chameleon's, but for the walks: it has 128 of 500 steps.
 struct PpoOptions {
   int chains = 16;       // walks before a batch
   int steps = 24;        // the length of each walk

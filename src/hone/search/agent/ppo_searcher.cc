@@ -29,14 +29,17 @@ space::Point commonest(std::span<const Scored> points, int sketch) {
 }  // namespace
 
 std::vector<space::Point> PpoSearcher::starts() {
-  std::vector<space::Point> found = guide().space().default_points();
+  std::vector<space::Point> found;
   for (const MeasuredPoint& measured : guide().measured()) {
-    if (std::ssize(found) >= options_.chains / 2) break;
+    if (2 * std::ssize(found) >= options_.chains) break;
     found.push_back(measured.point);
+  }
+  for (Scored& usual : guide().rank(guide().space().default_points())) {
+    if (2 * std::ssize(found) >= options_.chains) break;
+    found.push_back(std::move(usual.point));
   }
   while (std::ssize(found) < options_.chains)
     found.push_back(guide().space().sample(guide().rng()));
-  found.resize(static_cast<size_t>(options_.chains));
   return found;
 }
 

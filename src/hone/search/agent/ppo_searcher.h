@@ -21,7 +21,8 @@ class PpoSearcher : public GuidedSearcher {
   void fill(Batch& batch, int count) override;
 
  private:
-  // Starts of the chains: measured points, default points, samples.
+  // Starts of the chains: a half of them are the fastest measured points, and default points,
+  // the best predicted first, while there are fewer. The others are samples.
   [[nodiscard]] std::vector<space::Point> starts();
   [[nodiscard]] PpoAgent& agent(int sketch);
   // Walks from a point and adds what it visits.
