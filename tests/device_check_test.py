@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import unittest
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from support import HONE, SANITIZED, Case, main
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks" / "gpu"))
+import ahead  # noqa: E402
 import device_check  # noqa: E402
 import parts  # noqa: E402
 
@@ -179,9 +181,36 @@ class Waiting(Case):
         self.assertEqual(result.data["rows"], [{"name": "alexnet, batch 8", "problem": "it did not end within 1.5 s"}])
         self.assertNotIn("at", result.data)
 
+    def test_a_row_of_a_process_that_was_stopped_is_measured_again(self):
+        result = device_check.Result(self.folder, "models")
+        result.data["at"] = ["alexnet, batch 8", 0]
+        result.save("partial", "its 20 s were over")
+        device_check.Result(self.folder, "models").start()
+        self.assertEqual(self.wait(1, 60), ("partial", "its 1 s were over"))
+        self.assertEqual(device_check.Result(self.folder, "models").data["rows"], [])
+
     def test_the_time_of_a_part_is_kept(self):
         self.assertEqual(self.wait(1, 60), ("partial", "its 1 s were over"))
         self.assertEqual(self.wait(60, 60, "import sys; sys.exit(3)"), ("failed", "its process ended with code 3"))
+
+
+class Ahead(Case):
+    """Rows whose time is over before they have a library are left to a later run."""
+
+    def test_what_another_process_makes(self):
+        setting = parts.Setting("cuda", self.folder, True, time.monotonic())
+        self.assertTrue(ahead.begin(ahead.job_file(setting, "row")))
+        with self.assertRaisesRegex(parts.NoTime, "its time was over while row was made"):
+            ahead.take(setting, "row", dict)
+
+    def test_what_the_part_makes_itself(self):
+        def late():
+            raise subprocess.TimeoutExpired(["hone", "compile"], 1)
+
+        setting = parts.Setting("cuda", self.folder, True, time.monotonic() + 100)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            ahead.take(setting, "row", late)
+        self.assertEqual(ahead.take(setting, "row", lambda: {"kernels": 3}), {"kernels": 3})
 
 
 class Sanitizer(unittest.TestCase):

@@ -5,6 +5,7 @@ Each job belongs to whoever creates its .begun file first: a process here, or th
 import concurrent.futures
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,9 +27,12 @@ def begin(file):
 
 
 def work(file, make):
-    """Runs the job that was begun and writes its columns, or its problem, whole."""
+    """Runs the job that was begun and writes its columns, or its problem, whole. A job whose time is over is free again."""
     try:
         columns = make()
+    except subprocess.TimeoutExpired:
+        file.with_suffix(".begun").unlink()
+        raise
     except Exception as problem:  # noqa: BLE001: it is told where the result is taken
         columns = {"problem": f"{type(problem).__name__}: {problem}"[:500]}
     temporary = file.with_suffix(".tmp")
@@ -43,7 +47,7 @@ def take(setting, key, make):
         work(file, make)
     while not file.exists():
         if setting.left <= 1:
-            raise parts.CannotRun(f"its time was over while {key} was made")
+            raise parts.NoTime(f"its time was over while {key} was made")
         time.sleep(0.05)
     columns = json.loads(file.read_text())
     if "problem" in columns:

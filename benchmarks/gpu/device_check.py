@@ -43,6 +43,11 @@ class Result:
     def has(self, name):
         return any(row["name"] == name for row in self.data["rows"])
 
+    def start(self):
+        """A process of the part begins. One before it may have been stopped while it used the device."""
+        self.data.pop("at", None)
+        self.save("started")
+
     def mark(self, name):
         """The device is used for the row from now on."""
         self.data["at"] = [name, time.time()]
@@ -75,7 +80,7 @@ class Result:
 def run_part(options):
     """In the process of the part."""
     result = Result(options.out, options.part)
-    result.save("started")
+    result.start()
     try:
         end = time.monotonic() + options.seconds
         parts.PARTS[options.part](result, parts.Setting(options.device, options.out, options.small, end, options.rivals, result.mark))
@@ -85,6 +90,7 @@ def run_part(options):
         result.save("partial", str(reason))
     except parts.LostDevice as problem:
         result.save("lost", str(problem))
+        os._exit(1)  # the driver may wait for the kernel when a process ends
     except subprocess.TimeoutExpired as late:
         result.save("partial", f"its time was over in {Path(late.cmd[0]).name} {' '.join(late.cmd[1:3])}")
     except Exception as problem:  # noqa: BLE001: whatever it is, the other parts run
@@ -112,6 +118,7 @@ def wait_for(child, part, out, seconds, row_seconds):
 
 def start_part(part, options, seconds):
     """Runs the part in a process; stops it and its children when its time is over."""
+    Result(options.out, part).start()
     command = [sys.executable, __file__, "--device", options.device, "--out", options.out, "--seconds", str(seconds), "--rivals", options.rivals, "--part", part]
     child = subprocess.Popen([*map(str, command), *(["--small"] if options.small else [])], start_new_session=True)
     problem = wait_for(child, part, options.out, seconds + 1, ROW_SECONDS if options.device.startswith("cuda") else math.inf)
