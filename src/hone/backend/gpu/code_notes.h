@@ -20,7 +20,7 @@ struct ParamNote {
 struct KernelNote {
   std::string symbol;
   int registers = 0;        // registers of a thread, of 32 bits
-  int64_t stack_bytes = 0;  // arrays of a thread that are not in registers
+  int64_t stack_bytes = 0;  // arrays and spilled registers of a thread
   // The bytes that instructions of a thread write to known places of the stack, which are registers
   // that ran out; 0 if places are computed, too, as arrays then lie there.
   int64_t spill_bytes = 0;

@@ -122,8 +122,9 @@ void device_release(Device& device, DeviceEvent& event);
 // A watchdog. From this call on the device has `limit_ns` for all that is waited for; 0, as at
 // first: any time. What is not done by then is not waited for any more, and the device hangs: all
 // functions but device_has_happened() fail or do nothing, and no device of this kind and index can
-// be opened again in this process. What a device that hangs holds is never freed, since its kernels
-// may still run; nor may the host's memory be freed that is copied from or to.
+// be opened again by the loaded library that this is part of. What a device that hangs holds is
+// never freed, since its kernels may still run; nor may the host's memory be freed that is copied
+// from or to.
 void device_start_timer(Device& device, int64_t limit_ns);
 // Returns false if an event has not happened and the time is over: then the device hangs.
 [[nodiscard]] bool device_is_in_time(Device& device, const DeviceEvent& event);
@@ -133,7 +134,7 @@ void device_start_timer(Device& device, int64_t limit_ns);
 [[nodiscard]] bool device_hangs(const Device& device);
 // Returns whether an event has happened, also of a device that hangs.
 [[nodiscard]] bool device_has_happened(Device& device, const DeviceEvent& event);
-// Seconds that Hone's own programs give a run: far more than any takes.
+// The time limit of runs in Hone's own programs, in nanoseconds: far more than any run takes.
 inline constexpr int64_t kAmpleNs = 300'000'000'000;
 
 // CUDA only. What is put into the stream between begin and end is not run but recorded as a graph,
