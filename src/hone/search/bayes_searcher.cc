@@ -4,40 +4,18 @@
 #include <cmath>
 #include <numbers>
 
+#include "hone/search/decision_process.h"
 #include "hone/search/prediction.h"
 
 namespace hone::search {
 namespace {
 
-constexpr size_t kMostSamples = 256;  // the newest are used: fitting costs the cube of their number
-constexpr size_t kMostDrawn = 128;    // points of a joint draw
+constexpr size_t kMostDrawn = 128;  // points of a joint draw
 constexpr size_t kParents = 8;    // measured points whose mutations and neighbours are in the pool
 constexpr double kFailure = 0.7;  // logarithm of how much slower than the slowest a failure counts
-constexpr double kNoiseVariance = 0.002;
-constexpr double kLengths[] = {0.5, 1.0, 2.0};  // in units of the mean distance of a random pair
-// Shares of the variance: of what all schedules have in common, of single decisions, and of places.
-constexpr double kCommon = 0.15, kLinear = 0.35, kLocal = 0.5;
-
-double distance(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (size_t i = 1; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(sum);
-}
-
-// The first number of a row is its sketch.
-GaussianProcess::Kernel kernel(double variance, double length) {
-  return [=](std::span<const float> a, std::span<const float> b) {
-    if (a[0] != b[0] || a.size() == 1) return variance * kCommon;
-    const auto size = static_cast<double>(a.size() - 1);
-    double dot = 0;
-    for (size_t i = 1; i < a.size(); ++i) dot += (a[i] - 0.5) * (b[i] - 0.5);
-    const double away = distance(a, b);
-    // A random pair's mean squared distance is a sixth of the number of decisions, and the mean of
-    // (x - 1/2)^2 is 1/12.
-    return variance * (kCommon + kLinear * dot * 12 / size +
-                       kLocal * std::exp(-away * away * 6 / (2 * length * length * size)));
-  };
-}
+// Shares of the variance of what was observed, and the noise of measuring.
+constexpr DecisionVariances kShares = {
+    .shared = 0.15, .linear = 0.35, .local = 0.5, .noise = 0.002};
 
 double log_of(double seconds) { return std::log(std::max(seconds, 1e-12)); }
 double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
@@ -50,10 +28,7 @@ double chance_outside_ball(double reach, double gap, double deviation) {
 }
 
 std::vector<float> BayesSearcher::row(const space::Point& point) const {
-  std::vector<float> numbers = {static_cast<float>(point.sketch)};
-  const std::vector<float> decisions = guide().space().encode(point);
-  numbers.insert(numbers.end(), decisions.begin(), decisions.end());
-  return numbers;
+  return decision_row(point.sketch, guide().space().encode(point));
 }
 
 std::vector<double> BayesSearcher::priors(std::span<const space::Point> points) const {
@@ -66,20 +41,19 @@ std::vector<double> BayesSearcher::priors(std::span<const space::Point> points) 
 
 GaussianProcess BayesSearcher::fit() {
   const std::vector<MeasuredPoint>& history = guide().history();
-  const size_t first = history.size() - std::min(history.size(), kMostSamples);
   std::vector<space::Point> points;
   best_ = guide().measured().empty() ? 0 : log_of(guide().measured()[0].seconds);
   double worst = best_;
-  for (size_t i = first; i < history.size(); ++i) {
-    points.push_back(history[i].point);
-    if (std::isfinite(history[i].seconds)) worst = std::max(worst, log_of(history[i].seconds));
+  for (const MeasuredPoint& observed : history) {
+    points.push_back(observed.point);
+    if (std::isfinite(observed.seconds)) worst = std::max(worst, log_of(observed.seconds));
   }
   const std::vector<double> prior = priors(points);
   std::vector<double> values;
   std::vector<std::vector<float>> rows;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!std::isfinite(prior[i])) continue;
-    const double seconds = history[first + i].seconds;
+    const double seconds = history[i].seconds;
     const double log = std::isfinite(seconds) ? log_of(seconds) : worst + kFailure;
     values.push_back(log - prior[i]);
     rows.push_back(row(points[i]));
@@ -89,14 +63,8 @@ GaussianProcess BayesSearcher::fit() {
   const auto count = static_cast<double>(std::max<size_t>(values.size(), 1));
   for (const double value : values) offset_ += value / count;
   for (const double value : values) variance += (value - offset_) * (value - offset_) / count;
-  variance = std::max(variance, 0.02);
-  std::optional<GaussianProcess> best;
-  for (const double length : kLengths) {
-    GaussianProcess process(kernel(variance, length), kNoiseVariance);
-    for (size_t i = 0; i < rows.size(); ++i) process.add(rows[i], values[i] - offset_);
-    if (!best || process.log_likelihood() > best->log_likelihood()) best = std::move(process);
-  }
-  return std::move(*best);
+  for (double& value : values) value -= offset_;
+  return fit_decisions(rows, values, kShares.times(std::max(variance, 0.02)));
 }
 
 void BayesSearcher::add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
@@ -155,19 +123,20 @@ double BayesSearcher::acquisition(const Entry& entry) const {
   return entry.penalty * std::log1p(std::exp(std::min(bound * 8, 50.0)));
 }
 
-// By the steepest slope seen.
+// By the steepest slope seen. Points of other sketches have other decisions and are not near.
 void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) const {
+  const auto away = [&](const Entry& entry) {
+    return std::sqrt(decision_distance(entry.followed.row, chosen.followed.row));
+  };
   double slope = 1e-3;
   for (const Entry& entry : pool) {
-    const double away = distance(entry.followed.row, chosen.followed.row);
-    if (entry.point.sketch == chosen.point.sketch && away > 0)
-      slope = std::max(slope, std::abs(entry.mean() - chosen.mean()) / away);
+    if (entry.point.sketch == chosen.point.sketch && away(entry) > 0)
+      slope = std::max(slope, std::abs(entry.mean() - chosen.mean()) / away(entry));
   }
   const double deviation = std::sqrt(chosen.followed.posterior.variance) + 1e-9;
   for (Entry& entry : pool) {
-    if (entry.point.sketch != chosen.point.sketch) continue;
-    const double away = distance(entry.followed.row, chosen.followed.row);
-    entry.penalty *= chance_outside_ball(slope * away, chosen.mean() - best_, deviation);
+    if (entry.point.sketch == chosen.point.sketch)
+      entry.penalty *= chance_outside_ball(slope * away(entry), chosen.mean() - best_, deviation);
   }
 }
 

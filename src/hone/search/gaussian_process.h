@@ -18,9 +18,7 @@ class GaussianProcess {
       : kernel_(std::move(kernel)), noise_(noise_variance) {}
 
   void add(std::span<const float> row, double value);
-  // Forgets the samples after the first `count`, in constant time for each.
-  void truncate(size_t count);
-  [[nodiscard]] size_t size() const { return values_.size(); }
+  [[nodiscard]] size_t size() const { return rows_.size(); }
 
   struct Posterior {
     double mean = 0, variance = 0;  // without the noise of measuring
@@ -32,8 +30,7 @@ class GaussianProcess {
     std::vector<double> whitened = {};  // L^-1 k(row, samples)
     Posterior posterior = {};
   };
-  // Brings the posterior of a row up to date. No sample that it knows may have been forgotten
-  // since.
+  // Brings the posterior of a row up to date.
   void follow(Followed& followed) const;
 
   // The joint posterior of several rows: means, and a triangular root of the covariance.
@@ -51,7 +48,6 @@ class GaussianProcess {
   Kernel kernel_;
   double noise_;
   std::vector<std::vector<float>> rows_;
-  std::vector<double> values_;
   std::vector<std::vector<double>> cholesky_;  // row i has i + 1 numbers
   std::vector<double> solved_;                 // L^-1 values
 };

@@ -10,7 +10,7 @@
 namespace hone::search {
 namespace {
 
-constexpr size_t kKinds = 7;     // of decisions
+constexpr size_t kKinds = static_cast<size_t>(space::DecisionKind::kPacking) + 1;
 constexpr size_t kBuckets = 16;  // roles of decisions share them by their hash
 
 cost::FeatureSet set_of(target::Kind kind) {
@@ -53,6 +53,7 @@ std::vector<float> describe_move(const space::Space& space, const space::Point& 
     if (from.choices[i] == to.choices[i]) continue;
     const float change = after[i] - before[i];
     const auto kind = static_cast<size_t>(decisions[i].kind);
+    HONE_ASSERT(kind < kKinds, "no kind of decisions comes after kPacking");
     numbers[kind] += change;
     numbers[kKinds + kind] += change > 0 ? 1.0F : -1.0F;
     numbers[2 * kKinds + hash_string(decisions[i].role_name()) % kBuckets] += change;
