@@ -32,7 +32,7 @@ class Correction {
   std::vector<std::vector<float>> rows_;
   std::vector<double> log_factors_;
   double mean_ = 0;
-  std::optional<GaussianProcess> process_;  // of the factors less their mean; none: not fitted yet
+  std::optional<GaussianProcess> process_;  // knows the factors less their mean; none before a fit
 };
 
 }  // namespace hone::search
