@@ -12,7 +12,7 @@
 #include "hone/ir/interpreter.h"
 #include "hone/ir/passes/pipeline.h"
 #include "hone/schedule/lower.h"
-#include "hone/session/schedule_sources.h"
+#include "hone/session/compile_graph.h"
 #include "hone/session/session.h"
 
 namespace hone {
@@ -71,10 +71,9 @@ Status emulate_model(const std::string& path, const std::string& device, double 
   options.records.use_db = false;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));
-  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> chosen,
-                        choose_schedules(model, sources, options));
+  HONE_ASSIGN_OR_RETURN(const Untuned untuned, make_untuned(*session, std::move(graph), options));
+  const ModelTasks& model = untuned.model;
+  const std::vector<schedule::Steps>& chosen = untuned.schedules;
   int wrong = 0;
   for (size_t g = 0; g < chosen.size(); ++g) {
     HONE_RETURN_IF_ERROR(model.space(g).status());

@@ -9,7 +9,7 @@
 #include "hone/base/hash.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/schedule/lower.h"
-#include "hone/session/schedule_sources.h"
+#include "hone/session/compile_graph.h"
 #include "hone/session/session.h"
 
 namespace hone {
@@ -53,10 +53,9 @@ Status print_model(const std::string& path, const std::string& device) {
   options.records.use_db = false;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));
-  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> chosen,
-                        choose_schedules(model, sources, options));
+  HONE_ASSIGN_OR_RETURN(const Untuned untuned, make_untuned(*session, std::move(graph), options));
+  const ModelTasks& model = untuned.model;
+  const std::vector<schedule::Steps>& chosen = untuned.schedules;
   std::vector<Result<std::string>> lines(chosen.size(), std::string());
   const auto line = [&](size_t g) -> Result<std::string> {
     HONE_ASSIGN_OR_RETURN(
