@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "array_bytes.h"
 #include "model.h"
 
 enum { MAX_ARRAYS = 16, MAX_TASKS = 64, RUNS = 50 };
@@ -50,21 +51,11 @@ void* mmap(void* address, size_t size, int protection, int flags, int file, off_
 
 typedef int info_function(const hone_model*, int, int*, int*, const int64_t**);
 
-static size_t width(int dtype) {
-  switch (dtype) { /* TensorProto.DataType */
-    case 2: case 3: case 9: return 1;
-    case 4: case 5: case 10: case 16: return 2;
-    case 7: case 11: case 13: return 8;
-    default: return 4;
-  }
-}
-
 static void* make_array(const hone_model* model, info_function* info, int i, size_t* bytes) {
   int dtype = 0, rank = 0;
   const int64_t* shape = NULL;
   if (info(model, i, &dtype, &rank, &shape) != 0) return NULL;
-  *bytes = width(dtype);
-  for (int d = 0; d < rank; ++d) *bytes *= (size_t)shape[d];
+  *bytes = bytes_of(dtype, rank, shape);
   return calloc(*bytes + 1, 1);
 }
 
