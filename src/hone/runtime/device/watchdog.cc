@@ -1,12 +1,11 @@
 // The watchdog of device.h. Drivers have no call that waits for a while, so events are polled.
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include <atomic>
 
 #include "hone/runtime/device/driver.h"
+#include "hone/runtime/pool.h"
 
 namespace hone::runtime {
 namespace {
@@ -18,12 +17,6 @@ constexpr int64_t kMostSleepNs = 10'000'000;
 std::atomic<uint64_t> hung[3];
 
 uint64_t bit_of(int index) { return uint64_t{1} << (static_cast<unsigned>(index) % 64); }
-
-int64_t now_ns() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 // Spins at first, then sleeps for a sixty-fourth of the time so far, which delays a run by no more
 // than that.
@@ -106,11 +99,11 @@ bool has_hung(DeviceKind kind, int index) {
 bool await(Device& device, const DeviceEvent& event) {
   if (device.hangs) return refuse(device);
   if (device.watch.deadline_ns == 0) return true;  // the driver waits
-  const int64_t start = now_ns();
+  const int64_t start = clock_ns();
   while (true) {
     const Progress progress = device.driver->poll(device, event);
     if (progress != Progress::kUnderWay) return progress == Progress::kDone;
-    const int64_t now = now_ns();
+    const int64_t now = clock_ns();
     if (now >= device.watch.deadline_ns) return give_up(device);
     pause_after(now - start);
   }
@@ -136,12 +129,12 @@ bool device_keep_up(Device& device) {
 void device_start_timer(Device& device, int64_t limit_ns) {
   if (device.hangs) return;  // the limit is in its error
   device.watch.limit_ns = limit_ns;
-  device.watch.deadline_ns = limit_ns <= 0 ? 0 : now_ns() + limit_ns;
+  device.watch.deadline_ns = limit_ns <= 0 ? 0 : clock_ns() + limit_ns;
 }
 
 bool device_is_in_time(Device& device, const DeviceEvent& event) {
   if (device.hangs) return refuse(device);
-  if (device.watch.deadline_ns == 0 || event.handle == 0 || now_ns() < device.watch.deadline_ns)
+  if (device.watch.deadline_ns == 0 || event.handle == 0 || clock_ns() < device.watch.deadline_ns)
     return true;
   return await(device, event);
 }
