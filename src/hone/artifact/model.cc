@@ -165,6 +165,7 @@ Result<Model> Model::load(const std::string& path, int num_threads) {
 }
 
 Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
+  if (std::isnan(options.time_limit)) return invalid("the time limit is not a number");
   auto state = std::make_unique<State>();
   state->path = path;
   HONE_ASSIGN_OR_RETURN(state->file, open_input(path));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/artifact/artifact_testing.h"
 #include "hone/runtime/hone_model.h"
@@ -49,6 +50,14 @@ TEST(loaded_model, refuses_what_is_no_artifact) {
   EXPECT_EQ(open_error(empty), empty + " is not a shared library");
   const std::string self = "/proc/self/exe";  // a program; often a position-independent one
   EXPECT_NE(open_error(self), "");
+}
+
+TEST(loaded_model, refuses_a_time_limit_that_is_no_number) {
+  const Artifact artifact;
+  EXPECT_EQ(Model::load(artifact.path(), {.time_limit = NAN}).status().message(),
+            "the time limit is not a number");
+  for (const double any : {0.0, 1e-9, 1e300, HUGE_VAL})
+    EXPECT_TRUE(Model::load(artifact.path(), {.num_threads = 1, .time_limit = any}).ok()) << any;
 }
 
 TEST(loaded_model, refuses_every_truncated_artifact) {
