@@ -103,7 +103,7 @@ Result<Roofline> measure_roofline(const std::string& db, const std::atomic<bool>
 
 Result<std::optional<Roofline>> stored_roofline(const std::string& db, const std::string& device) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(device));
-  if (target.kind() == target::Kind::kGpu && target.gpu().memory_bandwidth > 0)
+  if (target.kind() == target::Kind::kGpu)
     return std::optional<Roofline>(roofline_of(target.gpu()));
   Result<std::optional<Roofline>> stored = db::load_roofline(db, target::device_key(target));
   if (!stored.ok() && db.empty()) return std::optional<Roofline>();
