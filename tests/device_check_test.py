@@ -213,7 +213,15 @@ class Ahead(Case):
         self.assertEqual(ahead.take(setting, "row", lambda: {"kernels": 3}), {"kernels": 3})
 
 
-class Sanitizer(unittest.TestCase):
+class Sanitizer(Case):
+    def test_what_it_must_not_run_is_left_out(self):
+        setting = parts.Setting("cuda", self.folder, False, 0)
+        for name, tests in parts.SAMPLES.items():
+            chosen, none = parts.test_command(name, setting, tests, parts.NO_SAMPLES)[-1].removeprefix("--gtest_filter=").split("-")
+            for pattern in parts.NO_SAMPLES.split(":"):
+                self.assertIn(pattern, none.split(":"), name)
+                self.assertNotIn(pattern, chosen.split(":"), name)
+
     def test_its_last_line_is_read(self):
         for output, expected in (("========= ERROR SUMMARY: 0 errors\n", ("ERROR SUMMARY: 0 errors", 0)),
                                  ("========= Invalid read\n========= ERROR SUMMARY: 1 error\n", ("ERROR SUMMARY: 1 error", 1)),

@@ -18,7 +18,7 @@ FILTERS = {"cuda": "*uda*:*lost_gpu*-OpenCl*:*goldens*:*documentation*:*without_
 ON_DEVICE = {"hone_gpu_space_test": {"cuda": "*CudaDevice*", "opencl": "*SpaceOnOpenCl*"}}  # the rest of it needs a compiler
 # Under compute-sanitizer. Refusals are tested by errors of the driver, and processes that hang are not watched.
 SAMPLES = {"hone_device_test": "", "hone_device_model_test": "", "hone_gpu_space_test": "*CudaDevice*tiles_that_are_copied_ahead:*CudaDevice*by_matrix_instructions"}
-NO_SAMPLES = ":*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*:*Watchdog*"
+NO_SAMPLES = "*wrong_code*:*memory_is_short*:*tells_its_pointers*:*cannot_start*:*wrong_with_a_call*:*fork*:*Watchdog*"
 SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
@@ -128,8 +128,11 @@ def machine(result, setting):
         result.add("hone", value=json.dumps(described(setting)))
 
 
-def test_command(name, setting, tests=""):
+def test_command(name, setting, tests="", without=""):
+    """Runs the tests for the device, or the given ones, and of these none of `without`."""
     chosen = tests or ON_DEVICE.get(name, FILTERS)[setting.kind]
+    if without:
+        chosen += (":" if "-" in chosen else "-") + without
     return [program(f"tests/{name}", f"src/hone/{TESTS[name]}/{name}"), f"--gtest_filter={chosen}"]
 
 
@@ -167,8 +170,7 @@ def sanitizer(result, setting):
             row = f"{tool} {name}"
             if result.has(row):
                 continue
-            command = test_command(name, setting, tests)
-            command[-1] += NO_SAMPLES if "-" in command[-1] else "-" + NO_SAMPLES[1:]
+            command = test_command(name, setting, tests, NO_SAMPLES)
             done = run(setting, path, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9", *command)
             output = done.stdout + done.stderr
             summary, errors = read_sanitizer(output)

@@ -114,6 +114,5 @@ def main():
     print(json.dumps(columns))
 
 
-sys.path[:0] = [str(parts.ROOT / "benchmarks"), str(parts.ROOT / "models")]
 if __name__ == "__main__":
     main()
