@@ -71,6 +71,30 @@ compute::Axis renamed(const compute::Axis& axis) {
   return compute::make_axis(axis.var->name, axis.extent);
 }
 
+// A stage keeps a result in these buffers, at this place, while it is computed.
+struct Accumulator {
+  ir::BufferPtr buffer, other;
+  std::vector<Expr> at;
+};
+
+// Makes buffers of the axes that the result moves with. The only result of a stage has all axes,
+// and the name of the stage that computes it.
+Accumulator make_accumulator(const compute::Stage& stage, const compute::Output& output,
+                             const std::string& acc_name) {
+  Accumulator made;
+  const bool alone = stage.outputs.size() == 1;
+  std::vector<int64_t> shape;
+  for (const compute::Axis& axis : stage.axes) {
+    if (!alone && !compute::uses_axis(output, axis)) continue;
+    shape.push_back(axis.extent);
+    made.at.push_back(ir::variable(axis.var));
+  }
+  const std::string name = alone ? acc_name : output.buffer->name + ".acc";
+  made.buffer = ir::make_buffer(name, output.buffer->dtype, shape);
+  if (output.other) made.other = ir::make_buffer(name + ".other", output.buffer->dtype, shape);
+  return made;
+}
+
 }  // namespace
 
 std::string unique_name(const State& state, const std::string& name) {
@@ -210,43 +234,33 @@ Status cache_write(const CacheWrite& step, State& state) {
     copy.axes.push_back(renamed(axis));
     map.push_back({axis.var, ir::variable(copy.axes.back().var)});
   }
-  // Each result has a buffer of the axes that it moves with.
-  std::vector<ir::BufferPtr> kept, others;
-  std::vector<std::vector<Expr>> places;
-  for (const compute::Output& output : stage.outputs) {
-    std::vector<int64_t> shape;
-    std::vector<Expr>& at = places.emplace_back();
-    for (const compute::Axis& axis : stage.axes) {
-      if (results > 1 && !compute::uses_axis(output, axis)) continue;
-      shape.push_back(axis.extent);
-      at.push_back(ir::variable(axis.var));
-    }
-    const std::string name = results == 1 ? acc.name : output.buffer->name + ".acc";
-    kept.push_back(ir::make_buffer(name, output.buffer->dtype, shape));
-    others.push_back(output.other ? ir::make_buffer(name + ".other", output.buffer->dtype, shape)
-                                  : nullptr);
-  }
+  std::vector<Accumulator> kept;
+  for (const compute::Output& output : stage.outputs)
+    kept.push_back(make_accumulator(stage, output, acc.name));
   const auto move_to_acc = [&](const Expr& e) -> Expr {
     if (!e) return e;
     return ir::rewrite(e, [&](const Expr& node) -> Expr {
       for (size_t o = 0; node->op == Op::kLoad && o < results; ++o) {
-        if (node->buffer == stage.outputs[o].buffer) return ir::load(kept[o], places[o]);
-        if (others[o] && node->buffer == stage.outputs[o].other)
-          return ir::load(others[o], places[o]);
+        if (node->buffer == stage.outputs[o].buffer) return ir::load(kept[o].buffer, kept[o].at);
+        if (kept[o].other && node->buffer == stage.outputs[o].other)
+          return ir::load(kept[o].other, kept[o].at);
       }
       return nullptr;
     });
   };
   for (size_t o = 0; o < results; ++o) {
     const compute::Output& output = stage.outputs[o];
-    acc.outputs[o] = {
-        kept[o],  places[o], move_to_acc(output.value), output.identity, move_to_acc(output.merge),
-        others[o]};
+    acc.outputs[o] = {kept[o].buffer,
+                      kept[o].at,
+                      move_to_acc(output.value),
+                      output.identity,
+                      move_to_acc(output.merge),
+                      kept[o].other};
     std::vector<Expr> write, read;
     for (const Expr& index : output.write) write.push_back(ir::substitute(index, map));
-    for (const Expr& index : places[o]) read.push_back(ir::substitute(index, map));
-    copy.outputs.push_back({output.buffer, std::move(write), ir::load(kept[o], std::move(read)),
-                            nullptr, nullptr, nullptr});
+    for (const Expr& index : kept[o].at) read.push_back(ir::substitute(index, map));
+    copy.outputs.push_back({output.buffer, std::move(write),
+                            ir::load(kept[o].buffer, std::move(read)), nullptr, nullptr, nullptr});
   }
   if (stage.where) {
     const Expr point = compute::split_where(stage).point;
