@@ -15,7 +15,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
-# Of every family of kernels several models, so that there is something left when one is excluded.
+# Several models have each family of kernels, so that some are left when one is excluded.
 MODELS = ("resnet18", "resnet50", "vgg16", "alexnet", "mobilenet_v2", "mnasnet1_0", "efficientnet_b0", "squeezenet1_1", "googlenet",
           "inception_v3", "ssdlite320_raw", "bert_base_s128", "mobilebert_s128", "gpt2_s128")
 

@@ -25,7 +25,7 @@ constexpr double kSectorBytes = 32;
 constexpr double kBanks = 32;
 constexpr int64_t kMostVector = 8;  // elements of a vector of a body
 
-// What one thread does in a body.
+// Counts what one thread does in a body.
 class BodyMeter {
  public:
   BodyMeter(const target::Gpu& gpu, ir::VarPtr lane) : gpu_(gpu), lane_(std::move(lane)) {}

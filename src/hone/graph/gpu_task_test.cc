@@ -219,8 +219,8 @@ TestModel first_of(const Shape& data, int64_t k, int64_t axis, bool largest, DTy
   return model;
 }
 
-// Of short rows, of which all algorithms of the body occur: of a row as a whole, of the best of
-// groups, and a sort.
+// The body selects from short rows by each of its algorithms: from the row as a whole, from the
+// best of groups, and by a sort.
 TEST(gpu_task, selections) {
   for (const int64_t n : kOdd) {
     for (const int64_t k : {int64_t{1}, (n + 2) / 3, n}) {

@@ -52,7 +52,7 @@ Opcode binary_code(Op op, DType type) {
   }
 }
 
-// Whether Instruction::a is a register, not the number of an access, a buffer or the like.
+// Returns whether Instruction::a is a register, not the number of an access, a buffer or the like.
 bool first_is_register(Opcode code) {
   switch (code) {
     case Opcode::kLoad:

@@ -1,4 +1,4 @@
-// What is computed before loops, and that it changes no result.
+// Tests what is computed before loops, and that this changes no result.
 #include "hone/ir/loop_invariants.h"
 
 #include <gtest/gtest.h>

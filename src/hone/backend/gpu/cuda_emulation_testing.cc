@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kStackBytes = 128 << 10;  // of a thread, beside its arrays
 constexpr std::string_view kPtx = "hone::backend::gpu::emulated::ptx::";
 
-// What may stand behind the compiler's own name. Barriers are calls, and so are the accesses to
-// memory that -fsanitize=thread adds; the library of that sanitizer is not linked.
+// The sanitizers that the compiler is called with: "thread" makes each access to memory a call, as
+// barriers are calls, too. The library of that sanitizer is not linked.
 #ifdef __clang__
 constexpr std::string_view kSanitizers = "thread,alignment,array-bounds";
 #else

@@ -232,8 +232,9 @@ ir::Program sums_of(int count) {
                                          count));
 }
 
-// Of kernels of which some need hardly more registers than let an SM hold three blocks, these are
-// held to that number, without anything on the stack, and inspection shows it.
+// Some of these kernels need only a few registers too many for one more block on an SM. The
+// compiler is told to keep to fewer registers for these, which puts nothing on the stack, and
+// inspection shows it.
 TEST_F(Cuda, a_few_registers_are_saved_for_one_more_block_of_an_sm) {
   const target::Target h100 = *target::find("cuda-sm_90a");
   int bounded = 0;

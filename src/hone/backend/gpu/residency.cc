@@ -7,12 +7,12 @@
 namespace hone::backend::gpu {
 namespace {
 
-constexpr int kRegisterUnit =
-    8;  // a thread gets so many registers at once (CUDA Programming Guide)
-// What is asked for is at most an eighth of the registers: more would end in spills, or take
-// results apart that are computed side by side. With more blocks than this, one more hides little.
+// A thread gets a multiple of so many registers (CUDA Programming Guide).
+constexpr int kRegisterUnit = 8;
+// A kernel is asked to give up at most one in so many of its registers: giving up more would end in
+// spills, or results would no longer be computed side by side.
 constexpr int kShare = 8;
-constexpr int kMostBlocks = 4;
+constexpr int kMostBlocks = 4;  // with more blocks on an SM than this, one more hides little
 
 int warps_of(const Kernel& kernel, const target::Gpu& gpu) {
   return ceil_div(kernel.threads, gpu.warp);

@@ -133,7 +133,8 @@ void run_until(StreamTag& stream, int64_t place) {
   }
 }
 
-// As run_until(), but only up to work that never ends. Returns whether that place was reached.
+// Runs the work of a stream up to this place, or up to work that never ends. Returns whether it
+// reached the place.
 bool runs_until(StreamTag& stream, int64_t place) {
   while (stream.begun < place) {
     if (!stream.work.front()) return false;

@@ -407,7 +407,7 @@ bool wait(Device& device, const DeviceEvent& event) {
 Progress poll(Device& device, const DeviceEvent& event) {
   OpenClDevice& cl = opened(device);
   Int status = kComplete;
-  // What was not flushed need never run.
+  // OpenCL may put off work in a queue for ever until the queue is flushed.
   Int code = cl.api.flush(cl.queue);
   if (code == kSuccess)
     code = cl.api.event_info(reinterpret_cast<Event>(event.handle), kExecutionStatus, sizeof status,
