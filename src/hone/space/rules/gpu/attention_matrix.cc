@@ -147,29 +147,15 @@ double GpuMatrixAttention::estimate(const Choice& choice) const {
 }
 
 void GpuMatrixAttention::find_usual(const std::vector<Decision>& all) {
-  std::vector<int> indices(all.size(), 0), found = indices;
+  std::vector<int> indices(all.size(), 0);
   MutableChoice choice(all, indices);
-  const std::vector<DecisionId> open = decisions();
-  double best = INFINITY;
-  const auto search = [&](const auto& self, size_t i) -> void {
-    if (i == open.size()) {
-      if (!legal(choice)) return;
-      if (const double cycles = estimate(choice); cycles < best) best = cycles, found = indices;
-      return;
-    }
-    for (size_t o = 0; o < choice.options(open[i]).size(); ++o) {
-      choice.set_index(open[i], static_cast<int>(o));
-      self(self, i + 1);
-    }
-  };
-  search(search, 0);
-  indices = found;
-  for (const DecisionId d : open) usual.push_back(choice[d]);
-}
-
-void GpuMatrixAttention::set_default(MutableChoice& choice) const {
-  const std::vector<DecisionId> open = decisions();
-  for (size_t i = 0; i < open.size(); ++i) choice.set(open[i], usual[i]);
+  const DecisionId decisions[] = {d_warps, d_rows, d_keys, d_depth, d_splits};
+  Cheapest cheapest(choice);
+  for_all_options(choice, decisions, [&] {
+    if (legal(choice)) cheapest.consider(estimate(choice));
+  });
+  cheapest.choose();
+  usual = UsualValues(decisions, choice);
 }
 
 namespace {

@@ -34,18 +34,15 @@ class GpuMatrixAttention : public Group, public Attention {
   DecisionId d_keys;           // the keys of a tile
   DecisionId d_depth;          // tiles in shared memory, with those that are copied ahead
   DecisionId d_splits;         // parts of the keys that blocks have
-  std::vector<int64_t> usual;  // values of the decisions of the default point
+  UsualValues usual;
 
   [[nodiscard]] bool legal(const Choice& choice) const override;
-  void set_default(MutableChoice& choice) const override;
+  void set_default(MutableChoice& choice) const override { usual.set(choice); }
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   // Chooses among all tiles by an estimate of the time that they take.
   void find_usual(const std::vector<Decision>& all);
 
  private:
-  [[nodiscard]] std::vector<DecisionId> decisions() const {
-    return {d_warps, d_rows, d_keys, d_depth, d_splits};
-  }
   [[nodiscard]] int64_t block_rows(const Choice& choice) const {
     return choice[d_warps] * choice[d_rows];
   }

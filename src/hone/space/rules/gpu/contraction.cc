@@ -184,10 +184,6 @@ bool GpuContraction::legal(const Choice& choice) const {
          registers_fit && shared_bytes(choice) <= gpu.shared_bytes;
 }
 
-void GpuContraction::set_default(MutableChoice& choice) const {
-  for (size_t i = 0; i < order.size(); ++i) choice.set(order[i], usual[i]);
-}
-
 void GpuContraction::canonicalise(MutableChoice& choice) const {
   if (!any_shared(choice)) choice.set(d_depth, 1);
 }

@@ -3,7 +3,7 @@
 // make_contraction.cc finds axes and operands, and contraction.cc appends the steps.
 #pragma once
 
-#include "hone/space/sketch.h"
+#include "hone/space/rules/gpu/usual_values.h"
 
 namespace hone::space {
 
@@ -72,11 +72,10 @@ class GpuContraction : public Group {
   int64_t outer_points = 1;
   int64_t result_bytes = 4;  // bytes of each of R's results
   target::Gpu gpu;
-  std::vector<int64_t> usual;  // values of all decisions of the default point, in `order`
-  std::vector<DecisionId> order;
+  UsualValues usual;
 
   [[nodiscard]] bool legal(const Choice& choice) const override;
-  void set_default(MutableChoice& choice) const override;
+  void set_default(MutableChoice& choice) const override { usual.set(choice); }
   void canonicalise(MutableChoice& choice) const override;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   // Chooses among all tiles by an estimate of the time that they take.

@@ -129,7 +129,6 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
   std::vector<DecisionId> tiles;
   for (const BlockAxis& axis : rows) tiles.insert(tiles.end(), {axis.d_threads, axis.d_registers});
   for (const DecisionId d : {column.d_threads, d_vector, d_blocks}) tiles.push_back(d);
-  std::erase_if(tiles, [](DecisionId d) { return !d.is_open(); });
   for (const OperandCopy& copy : copies) choice.set_index(copy.d_shared, 0);
   const auto options = [&](DecisionId d) { return static_cast<int>(choice.options(d).size()); };
   std::vector<std::pair<double, std::vector<int>>> found;
@@ -142,14 +141,7 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
     keep();
   };
   // Each tile by itself with usual chunks, and with parts enough for all SMs.
-  const auto search = [&](const auto& self, size_t i) -> void {
-    if (i < tiles.size()) {
-      for (int o = 0; o < options(tiles[i]); ++o) {
-        choice.set_index(tiles[i], o);
-        self(self, i + 1);
-      }
-      return;
-    }
+  for_all_options(choice, tiles, [&] {
     if (threads(choice) > std::min<int64_t>(kMostThreads, gpu.threads_per_block)) return;
     for (const DecisionId d : {d_parts, d_taps, d_slices}) choice.set_index(d, 0);
     keep_with_chunk(kUsualChunk);
@@ -164,8 +156,7 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
     if (few >= gpu.sms || options(d_parts) == 1) return;
     choice.set(d_parts, gpu.sms / few + 1);
     keep_with_chunk(std::min(kUsualChunk, sum.extent / choice[d_parts]));
-  };
-  search(search, 0);
+  });
   const auto few = static_cast<std::ptrdiff_t>(std::min(found.size(), kFewTiles));
   std::partial_sort(found.begin(), found.begin() + few, found.end());
   found.resize(static_cast<size_t>(few));
@@ -174,12 +165,11 @@ void GpuContraction::find_usual(const std::vector<Decision>& decisions) {
     for_chunks(choice, keep);
   }
   if (!found.empty()) indices = std::min_element(found.begin(), found.end())->second;
-  order = {d_parts, d_slices, d_chunk, d_taps};
+  std::vector<DecisionId> order = {d_parts, d_slices, d_chunk, d_taps};
   order.insert(order.end(), tiles.begin(), tiles.end());
   for (const OperandCopy& copy : copies) order.push_back(copy.d_shared);
   order.push_back(d_depth);
-  std::erase_if(order, [](DecisionId d) { return !d.is_open(); });
-  for (const DecisionId d : order) usual.push_back(choice[d]);
+  usual = UsualValues(order, choice);
 }
 
 }  // namespace hone::space

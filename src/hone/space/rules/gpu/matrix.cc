@@ -109,31 +109,17 @@ double GpuMatrix::estimate(const Choice& choice) const {
 void GpuMatrix::find_usual(const std::vector<Decision>& all) {
   std::vector<int> indices(all.size(), 0);
   MutableChoice choice(all, indices);
-  const std::vector<DecisionId> open = decisions();
-  double best = INFINITY;
-  std::vector<int> found = indices;
-  const auto search = [&](const auto& self, size_t i) -> void {
-    if (i == open.size()) {
-      if (!legal(choice)) return;
-      if (const double cycles = estimate(choice); cycles < best) best = cycles, found = indices;
-      return;
-    }
-    if (open[i].number() == d_raster.number() || !open[i].is_open()) return self(self, i + 1);
-    for (size_t o = 0; o < choice.options(open[i]).size(); ++o) {
-      choice.set_index(open[i], static_cast<int>(o));
-      self(self, i + 1);
-    }
-  };
-  search(search, 0);
-  indices = found;
+  std::vector<DecisionId> tiles = {d_row_warps, d_column_warps, d_rows, d_columns,
+                                   d_terms,     d_depth,        d_parts};
+  Cheapest cheapest(choice);
+  for_all_options(choice, tiles, [&] {
+    if (legal(choice)) cheapest.consider(estimate(choice));
+  });
+  cheapest.choose();
   // Neighbouring blocks share the operands of a square of the result in L2.
   choice.set(d_raster, ceil_div(rows, block_rows(choice)) >= 16 ? 8 : 1);
-  for (const DecisionId d : open) usual.push_back(choice[d]);
-}
-
-void GpuMatrix::set_default(MutableChoice& choice) const {
-  const std::vector<DecisionId> open = decisions();
-  for (size_t i = 0; i < open.size(); ++i) choice.set(open[i], usual[i]);
+  tiles.push_back(d_raster);
+  usual = UsualValues(tiles, choice);
 }
 
 GpuMatrix::Tiles GpuMatrix::whole_tiles() const {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "hone/space/sketch.h"
+#include "hone/space/rules/gpu/usual_values.h"
 
 namespace hone::space {
 
@@ -61,18 +61,15 @@ class GpuMatrix : public Group {
   DecisionId d_depth;                      // chunks in shared memory, with those copied ahead
   DecisionId d_parts;                      // parts of the sum that blocks compute by themselves
   DecisionId d_raster;                     // blocks of rows that neighbouring blocks run through
-  std::vector<int64_t> usual;              // values of the decisions of the default point
+  UsualValues usual;
 
   [[nodiscard]] bool legal(const Choice& choice) const override;
-  void set_default(MutableChoice& choice) const override;
+  void set_default(MutableChoice& choice) const override { usual.set(choice); }
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   // Chooses among all tiles by an estimate of the time that they take.
   void find_usual(const std::vector<Decision>& decisions);
 
  private:
-  [[nodiscard]] std::vector<DecisionId> decisions() const {
-    return {d_row_warps, d_column_warps, d_rows, d_columns, d_terms, d_depth, d_parts, d_raster};
-  }
   [[nodiscard]] int64_t block_rows(const Choice& choice) const {
     return choice[d_row_warps] * choice[d_rows];
   }

@@ -215,18 +215,12 @@ void Windows::find_usual(const std::vector<Decision>& decisions) {
     registers.push_back(axis.d_registers);
     of_block.push_back(axis.d_threads);
   }
-  for (auto* some : {&registers, &of_block})
-    std::erase_if(*some, [](DecisionId d) { return !d.is_open(); });
-  double best = INFINITY;
-  std::vector<int> found = indices;
-  const auto search = [&](const auto& self, const std::vector<DecisionId>& all, size_t i) -> void {
-    if (i < all.size()) {
-      for (size_t o = 0; o < choice.options(all[i]).size(); ++o) {
-        choice.set_index(all[i], static_cast<int>(o));
-        self(self, all, i + 1);
-      }
-      return;
-    }
+  // The tile of a thread for usual blocks, then, with copies, the block for that tile.
+  if (shares) {
+    for (WindowAxis& axis : axes) choice.set(axis.d_threads, &axis == &axes.back() ? 8 : 4);
+  }
+  Cheapest cheapest(choice);
+  const auto consider = [&] {
     // Blocks as small as they must be for each SM to have one.
     if (!shares) {
       choice.set(d_threads, kUsualThreads);
@@ -235,24 +229,15 @@ void Windows::find_usual(const std::vector<Decision>& decisions) {
     } else if (threads(choice) > kMostThreads) {
       return;
     }
-    if (!legal(choice)) return;
-    if (const double cycles = estimate(choice); cycles < best) best = cycles, found = indices;
+    if (legal(choice)) cheapest.consider(estimate(choice));
   };
-  if (shares) {
-    // The tile of a thread for usual blocks, then the block for that tile.
-    for (WindowAxis& axis : axes) choice.set(axis.d_threads, &axis == &axes.back() ? 8 : 4);
-  }
-  search(search, registers, 0);
-  indices = found;
-  if (shares) search(search, of_block, 0);
-  indices = found;
-  order = std::move(registers);
-  order.insert(order.end(), of_block.begin(), of_block.end());
-  for (const DecisionId d : order) usual.push_back(choice[d]);
-}
-
-void Windows::set_default(MutableChoice& choice) const {
-  for (size_t i = 0; i < order.size(); ++i) choice.set(order[i], usual[i]);
+  for_all_options(choice, registers, consider);
+  cheapest.choose();
+  if (shares) for_all_options(choice, of_block, consider);
+  cheapest.choose();
+  std::vector<DecisionId> all = std::move(registers);
+  all.insert(all.end(), of_block.begin(), of_block.end());
+  usual = UsualValues(all, choice);
 }
 
 void Windows::append_steps(const Choice& choice, Steps& steps) const {
@@ -301,13 +286,19 @@ Windows::Loops Windows::append_epilogue(const Choice& choice, Steps& steps) cons
   }
   steps.emplace_back(schedule::Parallel{e, block});
   for (const std::string& loop : threads_of_block) steps.emplace_back(schedule::Bind{e, loop});
-  const int64_t lanes = choice[axes.back().d_registers];
-  for (const std::string& loop : tile) {
-    const bool is_row = &loop == &tile.back() && is_vector(lanes);
-    steps.emplace_back(is_row ? schedule::Step(schedule::Vectorize{e, loop})
-                              : schedule::Step(schedule::Unroll{e, loop}));
-  }
+  append_tile(e, tile, choice, steps);
   return {block, threads_of_block.back()};
+}
+
+void Windows::append_tile(const std::string& stage, const std::vector<std::string>& tile,
+                          const Choice& choice, Steps& steps) const {
+  const bool has_vectors = is_vector(choice[axes.back().d_registers]);
+  for (const std::string& loop : tile) {
+    if (has_vectors && &loop == &tile.back())
+      steps.emplace_back(schedule::Vectorize{stage, loop});
+    else
+      steps.emplace_back(schedule::Unroll{stage, loop});
+  }
 }
 
 void Windows::append_reduction(const std::string& thread, const Choice& choice,
@@ -326,12 +317,7 @@ void Windows::append_reduction(const std::string& thread, const Choice& choice,
     work *= taps[i].extent;
     if (work <= kMostUnrolled) steps.emplace_back(schedule::Unroll{r, taps[i].var->name});
   }
-  const int64_t lanes = choice[axes.back().d_registers];
-  for (const std::string& loop : tile) {
-    const bool is_row = &loop == &tile.back() && is_vector(lanes);
-    steps.emplace_back(is_row ? schedule::Step(schedule::Vectorize{r, loop})
-                              : schedule::Step(schedule::Unroll{r, loop}));
-  }
+  append_tile(r, tile, choice, steps);
 }
 
 }  // namespace hone::space

@@ -3,7 +3,7 @@
 // make_windows.cc finds axes and operands, windows.cc chooses and appends the steps.
 #pragma once
 
-#include "hone/space/sketch.h"
+#include "hone/space/rules/gpu/usual_values.h"
 
 namespace hone::space {
 
@@ -48,12 +48,11 @@ class Windows : public Group {
   bool shares = false;              // blocks copy what R reads to shared memory
   int64_t result_bytes = 4;
   target::Gpu gpu;
-  DecisionId d_threads;        // threads of a block without copies
-  std::vector<int64_t> usual;  // values of all decisions of the default point, in `order`
-  std::vector<DecisionId> order;
+  DecisionId d_threads;  // threads of a block without copies
+  UsualValues usual;
 
   [[nodiscard]] bool legal(const Choice& choice) const override;
-  void set_default(MutableChoice& choice) const override;
+  void set_default(MutableChoice& choice) const override { usual.set(choice); }
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   [[nodiscard]] int64_t num_taps() const;
   [[nodiscard]] int64_t results() const;
@@ -85,6 +84,9 @@ class Windows : public Group {
     std::string block, thread;  // the grid, and the innermost loop over threads
   };
   Loops append_epilogue(const Choice& choice, schedule::Steps& steps) const;
+  // Unrolls the loops over a thread's tile, or vectorizes the last one.
+  void append_tile(const std::string& stage, const std::vector<std::string>& tile,
+                   const Choice& choice, schedule::Steps& steps) const;
   void append_reduction(const std::string& thread, const Choice& choice,
                         schedule::Steps& steps) const;
 };
