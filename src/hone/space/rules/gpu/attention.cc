@@ -1,7 +1,6 @@
 #include "hone/space/rules/gpu/attention.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "hone/base/round_up.h"
@@ -16,11 +15,6 @@ constexpr int64_t kFewRows = 16;  // queries of a block; of more, an SM wants se
 
 // Of a tile of keys, of one query of which a block has a thread for each key.
 constexpr double kTileCycles = 1500;
-
-// Returns the least power of 2 that covers an extent.
-int64_t at_least(int64_t extent) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-}
 
 }  // namespace
 

@@ -3,13 +3,19 @@
 // attention_steps.cc appends the steps.
 #pragma once
 
+#include <bit>
+
 #include "hone/space/rules/attention.h"
 #include "hone/space/rules/gpu/copies.h"
 
 namespace hone::space {
 
 inline constexpr int64_t kTileOfKeys = 64;
-inline constexpr int64_t kVectorBytes = 16;  // the longest load and store of a thread
+
+// Returns the least power of 2 that covers an extent.
+[[nodiscard]] inline int64_t at_least(int64_t extent) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+}
 
 // The stages of an attention in parts of its keys, which blocks compute by themselves and another
 // launch joins, as there are too few blocks otherwise (Dao et al., Flash-Decoding).

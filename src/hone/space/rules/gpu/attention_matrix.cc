@@ -1,7 +1,6 @@
 #include "hone/space/rules/gpu/attention_matrix.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -14,7 +13,6 @@ namespace {
 
 constexpr int64_t kMostWarps = 8, kMostRows = 32, kMostKeys = 128, kMostDepth = 4, kMostSplits = 64;
 constexpr int64_t kSpareRegisters = 44;  // of a thread: addresses, rows, values loaded early
-constexpr int64_t kRowUnit = 16;         // bytes of a row that ldmatrix reads
 constexpr double kTileCycles = 700;      // from the load of a tile to its use
 constexpr double kBarrierCycles = 40;
 constexpr double kLaunchCycles = 4000;     // of a launch behind another one
@@ -22,10 +20,6 @@ constexpr double kOverlap = 0.25;          // what is hidden costs so much of it
 constexpr double kScoreInstructions = 22;  // scale, mask, maximum, power, sum, rounding
 constexpr double kSumInstructions = 3;     // of a sum that is scaled and joined
 constexpr int64_t kFewTerms = 8;           // less leaves most of an instruction's tile empty
-
-int64_t at_least(int64_t extent) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-}
 
 }  // namespace
 
@@ -45,26 +39,18 @@ int64_t GpuMatrixAttention::registers(const Choice& choice) const {
   return std::max(scores + sums, weights + 2 * sums) + rows / instruction.m * 4 + kSpareRegisters;
 }
 
-// Eight rows that ldmatrix reads at once are an odd number of units of 16 bytes apart, so that they
-// lie in all banks. Lanes read float32 one by one: 4 neighbours of 8 rows or 8 neighbours of 4.
 GpuMatrixAttention::Lines GpuMatrixAttention::lines(const MatrixOperand& operand, int64_t side,
                                                     int64_t terms) const {
   const bool of_terms = operand.terms_are_neighbours;
   const int64_t count = of_terms ? side : terms, length = of_terms ? terms : side;
-  const int64_t unit = kRowUnit / element_bytes;
-  if (element_bytes == 4 && !of_terms) return {count, length, length % 16 == 0 ? 2 * unit : 0};
-  return {count, length, length / unit % 2 == 0 ? unit : 0};
+  return {count, length, operand.pad(length, element_bytes)};
 }
 
 SharedCopy GpuMatrixAttention::copy_of(const MatrixOperand& operand, int64_t side, int64_t terms,
                                        int64_t slots, const Choice& choice) const {
-  SharedCopy copy = {.stage = operand.stage, .axes = operand.outer, .threads = threads(choice)};
-  const char* other = operand.side == "rows" ? "rows" : "columns";
-  if (operand.terms_are_neighbours)
-    copy.axes.insert(copy.axes.end(), {other, "terms"});
-  else
-    copy.axes.insert(copy.axes.end(), {"terms", other});
   const Lines of = lines(operand, side, terms);
+  SharedCopy copy = {.stage = operand.stage, .axes = operand.axes(), .threads = threads(choice)};
+  copy.pad = of.pad;
   copy.elements = of.count * of.length;
   copy.vector = std::min(operand.vector, std::gcd(of.length, operand.vector));
   copy.depth = slots;

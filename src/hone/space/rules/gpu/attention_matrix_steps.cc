@@ -24,8 +24,6 @@ void GpuMatrixAttention::append_steps(const Choice& choice, Steps& steps) const 
     made.reader = of_tile ? names.running : names.root;
     made.loop = of_tile ? "t" : block;
     made.dims = made.axes;
-    if (const int64_t pad = lines(operand, side, terms).pad; pad > 0)
-      made.dims.back() += fmt::format("+{}", pad);
     append_copy(made, steps);
   };
   const auto append = [&](const Tile& what, bool by_instructions = false) {

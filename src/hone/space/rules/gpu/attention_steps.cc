@@ -11,7 +11,6 @@ using schedule::Tail;
 namespace {
 
 constexpr int64_t kTerms = 4;          // of a sum that straight code adds: a vector of a row
-constexpr int64_t kLeastAsync = 4;     // bytes of an asynchronous copy
 constexpr int64_t kJoinThreads = 128;  // of a block that joins parts of keys
 constexpr int64_t kMostJoined = 16;    // parts that straight code joins
 
@@ -277,7 +276,7 @@ void GpuAttention::append_copy(const AttentionOperand& operand, const Place& pla
     if (std::find(dims.begin(), dims.end(), axis) == dims.end()) copy.dims.push_back(axis);
   }
   copy.dims.insert(copy.dims.end(), dims.begin(), dims.end());
-  copy.dims.back() += fmt::format("+{}", padding(operand.bytes));
+  copy.pad = padding(operand.bytes);
   space::append_copy(copy, steps);
 }
 

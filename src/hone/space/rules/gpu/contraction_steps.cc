@@ -225,8 +225,7 @@ void GpuContraction::append_copy(const OperandCopy& copy, const ContractionNames
                                  const std::string& loop, const Choice& choice,
                                  Steps& steps) const {
   SharedCopy made{copy.stage, names.reduction, loop, copy.layout, copy.axes};
-  if (copy.layout.back() != copy.axes.back())
-    made.dims.back() += fmt::format("+{}", kBankBytes / copy.element_bytes);
+  if (copy.layout.back() != copy.axes.back()) made.pad = kBankBytes / copy.element_bytes;
   made.elements = elements(copy, choice);
   made.threads = threads(choice);
   const int64_t row = points_in_chunk(copy.axes.back(), choice);

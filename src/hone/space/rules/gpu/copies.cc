@@ -21,8 +21,11 @@ std::string append_threads(const std::string& stage, const std::vector<std::stri
 void append_copy(const SharedCopy& copy, Steps& steps) {
   steps.emplace_back(schedule::ComputeAt{copy.stage, copy.reader, copy.loop});
   steps.emplace_back(schedule::SetScope{copy.stage, ir::Scope::kShared});
-  if (copy.dims.size() > 1 || copy.dims[0] != copy.axes[0])
+  if (copy.dims.size() > 1 || copy.pad > 0) {
     steps.emplace_back(schedule::Layout{copy.stage, copy.dims});
+    if (copy.pad > 0)
+      std::get<schedule::Layout>(steps.back()).dims.back() += fmt::format("+{}", copy.pad);
+  }
   std::vector<std::string> loops = copy.axes;
   const std::string lane = copy.axes.back() + ".1";
   if (copy.vector > 1) {

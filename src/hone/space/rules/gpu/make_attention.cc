@@ -1,7 +1,6 @@
 // Attention as one task: a block has a tile of queries, whose scores stay in shared memory (Dao et
 // al., FlashAttention). Here are its operands and decisions.
 #include <algorithm>
-#include <bit>
 
 #include "hone/schedule/pipeline.h"
 #include "hone/space/rules/gpu/attention.h"
@@ -15,11 +14,6 @@ using schedule::StageInfo;
 constexpr int64_t kLeastRows = 4;  // queries of a block, so that keys are read rarely enough
 constexpr int64_t kFewKeys = 512;  // of no more, scores of all are there at once
 constexpr int64_t kMostSplits = 64;
-
-// Returns the least power of 2 that covers an extent.
-int64_t at_least(int64_t extent) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-}
 
 // Copies what a product reads of one buffer, and returns the copy; nullopt if that is illegal.
 std::optional<AttentionOperand> copy_operand(SketchBuilder& builder, const std::string& product,

@@ -5,6 +5,7 @@
 
 #include "hone/schedule/pipeline.h"
 #include "hone/space/rules/gpu/contraction.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
 
@@ -14,12 +15,10 @@ namespace {
 using schedule::StageInfo;
 
 constexpr int64_t kMostRowThreads = 32, kMostColumnThreads = 128, kMostChunk = 32;
-constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kColumnStep = 8;    // threads along columns, unless they are a power of 2
 constexpr int64_t kMostParts = 16;    // of a sum, for blocks
 constexpr int64_t kMostSlices = 8;    // of a sum, for groups of a block's threads
 constexpr int64_t kLeastParted = 32;  // terms along the longest axis of a sum that has parts
-constexpr int64_t kLeastAsync = 4;    // bytes
 
 bool moves_in_sum(const StageInfo& r, const compute::Access& read) {
   for (int a = r.num_spatial(); a < static_cast<int>(r.axes.size()); ++a) {

@@ -7,6 +7,7 @@
 #include "hone/ir/linear.h"
 #include "hone/schedule/matrix_product.h"
 #include "hone/schedule/pipeline.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/matrix.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
@@ -16,11 +17,9 @@ namespace {
 
 using schedule::StageInfo;
 
-constexpr int64_t kVectorBytes = 16;  // of an asynchronous copy, at most
-constexpr int64_t kMostWarps = 4;     // along rows, and along columns
+constexpr int64_t kMostWarps = 4;  // along rows, and along columns
 constexpr int64_t kMostRows = 64, kMostColumns = 128, kMostTerms = 64;  // of a warp, of a chunk
 constexpr int64_t kMostRaster = 16, kMostDepth = 5, kMostParts = 16;
-constexpr int64_t kLeastAsync = 4;  // bytes of an asynchronous copy
 
 // Powers of 2 from `least` on, until one covers the extent.
 std::vector<int64_t> lengths(int64_t least, int64_t most, int64_t extent) {

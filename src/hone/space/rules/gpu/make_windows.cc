@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/gpu/windows.h"
 #include "hone/space/rules/roots.h"
@@ -13,7 +14,6 @@ namespace {
 
 using schedule::StageInfo;
 
-constexpr int64_t kVectorBytes = 16;   // the longest load and store of a thread
 constexpr int64_t kMostRegisters = 8;  // points of a thread along an axis
 constexpr size_t kMostTiled = 2;       // axes of a thread's tile beside the contiguous one
 constexpr int64_t kMostRowThreads = 16, kMostColumnThreads = 32;  // of a block with a box

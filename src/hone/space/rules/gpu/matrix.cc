@@ -23,28 +23,36 @@ constexpr double kEpilogueBytes = 8;    // of global memory per result, with wha
 
 }  // namespace
 
+std::vector<std::string> MatrixOperand::axes(const std::string& terms) const {
+  std::vector<std::string> all = outer;
+  if (terms_are_neighbours)
+    all.insert(all.end(), {side, terms});
+  else
+    all.insert(all.end(), {terms, side});
+  return all;
+}
+
+// Eight rows that ldmatrix reads at once are an odd number of units of 16 bytes apart. Lanes read
+// float32 one by one: 4 neighbours of 8 rows or 8 neighbours of 4.
+int64_t MatrixOperand::pad(int64_t row, int64_t element_bytes) const {
+  const int64_t unit = kRowUnit / element_bytes;
+  if (element_bytes == 4 && !terms_are_neighbours) return row % 16 == 0 ? 2 * unit : 0;
+  return row / unit % 2 == 0 ? unit : 0;
+}
+
 int64_t GpuMatrix::registers(const Choice& choice) const {
   const int64_t sums = choice[d_rows] * choice[d_columns] / gpu.warp;
   const int64_t operands = choice[d_rows] / instruction.m * 4 + 4;
   return sums + operands + kSpareRegisters;
 }
 
-// Eight rows that ldmatrix reads at once are an odd number of units of 16 bytes apart, so that they
-// lie in all banks. Lanes read float32 one by one: 4 neighbours of 8 rows or 8 neighbours of 4.
-int64_t GpuMatrix::pad(const MatrixOperand& operand, const Choice& choice) const {
-  const int64_t row = operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
-  const int64_t unit = kRowUnit / element_bytes;
-  if (element_bytes == 4 && !operand.terms_are_neighbours) return row % 16 == 0 ? 2 * unit : 0;
-  return row / unit % 2 == 0 ? unit : 0;
-}
-
 int64_t GpuMatrix::shared_bytes(const Choice& choice) const {
   int64_t bytes = 0;
   for (const MatrixOperand* operand : {&left, &right}) {
-    const int64_t side = side_extent(*operand, choice), chunk = choice[d_terms];
-    const int64_t count = operand->terms_are_neighbours ? side : chunk;
-    const int64_t row = operand->terms_are_neighbours ? chunk : side;
-    bytes += depth(*operand, choice) * count * (row + pad(*operand, choice)) * element_bytes;
+    const int64_t length = row(*operand, choice);
+    const int64_t count = side_extent(*operand, choice) * choice[d_terms] / length;
+    const int64_t apart = length + operand->pad(length, element_bytes);
+    bytes += depth(*operand, choice) * count * apart * element_bytes;
   }
   return bytes;
 }
@@ -234,17 +242,11 @@ void GpuMatrix::append_copy(const MatrixOperand& operand, const std::string& sum
     if (choice[d_parts] > 1) terms_axis = fmt::format("d{}", operand.outer.size());
   }
   SharedCopy copy{s, sum, "terms.0"};
-  copy.axes = operand.outer;
-  if (operand.terms_are_neighbours)
-    copy.axes.insert(copy.axes.end(), {operand.side, terms_axis});
-  else
-    copy.axes.insert(copy.axes.end(), {terms_axis, operand.side});
-  copy.dims = copy.axes;
-  if (const int64_t more = pad(operand, choice); more > 0)
-    copy.dims.back() += fmt::format("+{}", more);
+  const int64_t length = row(operand, choice);
+  copy.axes = copy.dims = operand.axes(terms_axis);
+  copy.pad = operand.pad(length, element_bytes);
   copy.elements = side_extent(operand, choice) * choice[d_terms];
-  const int64_t row = operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
-  copy.vector = std::min(operand.vector, row);
+  copy.vector = std::min(operand.vector, length);
   copy.threads = threads(choice);
   copy.depth = choice[d_depth] > 1 ? depth(operand, choice) : 1;
   if (!operand.is_async) copy.transport = schedule::Transport::kRegisters;

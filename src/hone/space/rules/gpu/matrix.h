@@ -18,6 +18,12 @@ struct MatrixOperand {
   bool terms_are_neighbours = false;  // in global memory; else those of `side` are
   int64_t vector = 1;                 // elements that a thread copies at once
   bool is_async = false;              // copied without waiting; else through registers
+
+  // Returns the axes in the order of the copy in shared memory. Terms may have another name there.
+  [[nodiscard]] std::vector<std::string> axes(const std::string& terms = "terms") const;
+  // Returns how many elements lie unused behind a row of such a length in shared memory, so that
+  // the rows that are read together lie in all banks.
+  [[nodiscard]] int64_t pad(int64_t row, int64_t element_bytes) const;
 };
 
 // Finds how threads copy an operand, from the stage that lays it out. Constants of which they could
@@ -85,7 +91,10 @@ class GpuMatrix : public Group {
   [[nodiscard]] int64_t registers(const Choice& choice) const;
   [[nodiscard]] int64_t shared_bytes(const Choice& choice) const;
   [[nodiscard]] double estimate(const Choice& choice) const;
-  [[nodiscard]] int64_t pad(const MatrixOperand& operand, const Choice& choice) const;
+  // Returns the length of a row of a chunk in shared memory.
+  [[nodiscard]] int64_t row(const MatrixOperand& operand, const Choice& choice) const {
+    return operand.terms_are_neighbours ? choice[d_terms] : side_extent(operand, choice);
+  }
   [[nodiscard]] int64_t side_extent(const MatrixOperand& operand, const Choice& choice) const {
     return operand.side == "rows" ? block_rows(choice) : block_columns(choice);
   }

@@ -6,6 +6,7 @@
 #include "hone/compute/stage_body.h"
 #include "hone/ir/visit.h"
 #include "hone/schedule/lift_loops.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
 #include "hone/space/rules/roots.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 using schedule::Steps;
 
-constexpr int64_t kVectorBytes = 16;  // the longest load and store of a thread
 constexpr int64_t kUsualThreads = 256, kLeastThreads = 32, kMostThreads = 1024;
 // Arrays that a block's threads have for themselves, as in sorting, are no larger together.
 constexpr int64_t kMostScratch = 1 << 20;

@@ -6,6 +6,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/space/rules/gpu/block_rows.h"
+#include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
 
 namespace hone::space {
@@ -17,7 +18,6 @@ constexpr int64_t kLeastTerms = 32;       // with fewer a thread reduces a row a
 constexpr int64_t kPointsPerSm = 256;     // so many points keep an SM busy without parts of sums
 constexpr int64_t kReused = 32;           // tiles with reuse keep it busy with so many times fewer
 constexpr int64_t kMostInner = 8;         // results for which a thread uses a term at once
-constexpr int64_t kVectorBytes = 16;      // the longest load of a thread
 constexpr int64_t kApart = 32;            // rows of a block whose elements are not neighbours
 constexpr int64_t kLeastSplit = 1 << 18;  // terms of a reduction that is worth two launches
 constexpr int64_t kLeastPart = 1 << 13;   // terms of a block of it

@@ -13,9 +13,8 @@ namespace {
 using schedule::StageInfo;
 using schedule::Steps;
 
-constexpr int64_t kVectorBytes = 16;  // the longest load and store of a thread
-constexpr int64_t kBankBytes = 4;     // rows of a tile are so far apart in banks
-constexpr int64_t kLeastRow = 5;      // shorter rows are read whole by a few neighbouring threads
+constexpr int64_t kBankBytes = 4;  // rows of a tile are so far apart in banks
+constexpr int64_t kLeastRow = 5;   // shorter rows are read whole by a few neighbouring threads
 constexpr int64_t kLeastTile = 8, kUsualTile = 64, kMostTile = 128;
 constexpr int64_t kUsualThreads = 256, kMostThreads = 512, kBlocksPerSm = 2;
 constexpr size_t kMostOperands = 2;
@@ -111,7 +110,7 @@ class Transposes : public Group {
   void append_copy(const Copy& copy, const std::string& block, const Choice& choice,
                    Steps& steps) const {
     SharedCopy made{copy.stage, stage, block, copy.axes, copy.axes};
-    made.dims.back() += "+" + std::to_string(std::max<int64_t>(1, kBankBytes / copy.element_bytes));
+    made.pad = std::max<int64_t>(1, kBankBytes / copy.element_bytes);
     const int64_t rows = tile(row, choice);
     made.elements = tile(column, choice) * rows;
     made.vector = kVectorBytes / copy.element_bytes;

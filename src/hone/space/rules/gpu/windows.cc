@@ -12,7 +12,6 @@ using schedule::Steps;
 
 namespace {
 
-constexpr int64_t kVectorBytes = 16;     // the longest load and store of a thread
 constexpr int64_t kMostUnrolled = 1024;  // operations of a thread in straight-line code
 constexpr int64_t kMostPoints = 64;      // of a thread
 constexpr int64_t kSpareRegisters = 24;  // of a thread: addresses and temporaries
