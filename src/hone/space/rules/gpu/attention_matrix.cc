@@ -262,10 +262,7 @@ Fit add_gpu_attention_matrix(SketchBuilder& builder, const Task& task) {
   if (!find_operands(builder, task.accuracy, *group)) return Fit::kNone;
   add_decisions(builder, *group);
   group->find_usual(builder.decisions);
-  std::vector<int> indices(builder.decisions.size(), 0);
-  MutableChoice choice(builder.decisions, indices);
-  group->set_default(choice);
-  if (!group->legal(choice)) return Fit::kNone;  // no tile fits
+  if (!legal_default(builder.decisions, *group)) return Fit::kNone;
   const bool is_good = group->depth >= kFewTerms && group->channels >= kFewTerms;
   builder.groups.push_back(std::move(group));
   return is_good ? Fit::kBest : Fit::kPossible;

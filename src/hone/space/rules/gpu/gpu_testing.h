@@ -54,8 +54,8 @@ inline void expect_candidate(const Candidate& candidate, double tolerance) {
   EXPECT_TRUE(ran.ok()) << ran.message();
 }
 
-// Runs the default point of each sketch, and random points of the space. A sketch whose default
-// point is illegal would be missing, hence the number of sketches.
+// Runs the default point of each sketch, and random points of the space. A sketch the steps of
+// whose default point cannot be applied would be missing, hence the number of sketches.
 inline void expect_points(const compute::Dag& dag, int samples, double tolerance = 1e-5,
                           const target::Target& target = small_gpu(), int sketches = 1,
                           trial::Accuracy accuracy = trial::Accuracy::kDefault) {
@@ -67,6 +67,7 @@ inline void expect_points(const compute::Dag& dag, int samples, double tolerance
   Rng rng(7);
   for (int i = 0; i < samples; ++i) points.push_back(space->sample(rng));
   for (const Point& point : points) {
+    EXPECT_TRUE(space->legal(point)) << schedule::to_string(space->steps(point));
     const Result<Candidate> candidate = space->instantiate(point);
     ASSERT_TRUE(candidate.ok()) << candidate.status().message();
     ASSERT_NO_FATAL_FAILURE(expect_candidate(*candidate, tolerance));

@@ -5,6 +5,7 @@
 #include "hone/schedule/pipeline.h"
 #include "hone/space/rules/gpu/attention.h"
 #include "hone/space/rules/gpu/rules.h"
+#include "hone/space/rules/gpu/usual_values.h"
 
 namespace hone::space {
 namespace {
@@ -137,10 +138,9 @@ Fit add_attention(SketchBuilder& builder, bool in_tiles) {
   group->all_keys = group->keys;
   if (in_tiles && !tile_keys(builder, *group)) return Fit::kNone;
   add_decisions(builder, *group);
-  std::vector<int> indices(builder.decisions.size(), 0);
-  MutableChoice choice(builder.decisions, indices);
-  group->set_default(choice);
-  if (!group->legal(choice)) return Fit::kNone;
+  const std::optional<std::vector<int>> usual = legal_default(builder.decisions, *group);
+  if (!usual) return Fit::kNone;
+  const Choice choice(builder.decisions, *usual);
   const bool has_rows = choice[group->d_rows] >= std::min(kLeastRows, group->queries);
   const int64_t few = group->has_few_blocks() ? kFewKeys / 4 : kFewKeys;
   const bool is_good = has_rows && (group->all_keys > few) == in_tiles;

@@ -206,17 +206,22 @@ bool add_stage_windows(SketchBuilder& builder, const std::string& epilogue,
   if (std::none_of(group->axes.begin(), group->axes.end(), is_long) ||
       (group->num_taps() >= kLongWindow && group->results() < kResultsPerSm * group->gpu.sms))
     return false;
+  SketchBuilder tried = builder;
   const std::string slid_over = window->buffer->name;
   const int lane = axis_named(*r, group->axes.back().in_sum);
   for (const compute::Access& read : r->reads) {
     if (read.buffer->name != slid_over && read.buffer != r->stage.outputs[0].buffer &&
-        pack_constant(builder, reduction, read, lane).empty())
+        pack_constant(tried, reduction, read, lane).empty())
       return false;
   }
   group->shares = shares;
-  if (!find_reads(builder, slid_over, *group)) return false;
-  add_decisions(builder, *group);
-  group->find_usual(builder.decisions);
+  if (!find_reads(tried, slid_over, *group)) return false;
+  add_decisions(tried, *group);
+  group->find_usual(tried.decisions);
+  if (!legal_default(tried.decisions, *group)) return false;
+  builder.state = std::move(tried.state);
+  builder.structure = std::move(tried.structure);
+  builder.decisions = std::move(tried.decisions);
   builder.groups.push_back(std::move(group));
   return true;
 }

@@ -70,7 +70,7 @@ namespace hone::space {
                                          const std::string& reduction);
 // Adds R with E, and returns true, if R reduces windows that slide over an operand, as depthwise
 // convolutions and pools do: in tiles of registers, from global memory or, if it `shares`, from a
-// box in shared memory. After false the builder may have steps that change nothing.
+// box in shared memory. After false, as where no tile fits the registers, the builder is as it was.
 [[nodiscard]] bool add_stage_windows(SketchBuilder& builder, const std::string& epilogue,
                                      const std::string& reduction, bool shares);
 // Adds a pointwise stage with tiles in shared memory, and returns true, if operands and results lie

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,5 +53,15 @@ class Cheapest {
   std::vector<int> found_;
   double least_ = INFINITY;
 };
+
+// Returns what a group by itself sets its decisions to, of all those that a builder has; nothing if
+// that is illegal, as it is where no tile fits.
+[[nodiscard]] inline std::optional<std::vector<int>> legal_default(
+    const std::vector<Decision>& decisions, const Group& group) {
+  std::vector<int> indices(decisions.size(), 0);
+  MutableChoice choice(decisions, indices);
+  group.set_default(choice);
+  return group.legal(choice) ? std::optional(std::move(indices)) : std::nullopt;
+}
 
 }  // namespace hone::space

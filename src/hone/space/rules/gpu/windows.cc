@@ -16,7 +16,7 @@ constexpr int64_t kMostUnrolled = 1024;  // operations of a thread in straight-l
 constexpr int64_t kMostPoints = 64;      // of a thread
 constexpr int64_t kSpareRegisters = 24;  // of a thread: addresses and temporaries
 constexpr int64_t kUsualThreads = 128;   // of a block without copies
-constexpr int64_t kLeastThreads = 32, kMostThreads = 256;
+constexpr int64_t kMostThreads = 256;
 constexpr int64_t kMostBoxCopies = 64;  // vectors of windows that a thread copies
 // Cycles. What a load from L2 or memory takes, a load from shared memory with the barrier before
 // it, and a kernel's last blocks.

@@ -67,6 +67,17 @@ TEST(gpu_windows, pools_and_windows_that_are_tested) {
   }
 }
 
+// A thread would need a register for each of these taps and of what they multiply, so another rule
+// computes them.
+TEST(gpu_windows, windows_longer_than_all_registers) {
+  WindowShape shape;
+  shape.results = {150}, shape.kernel = 230;
+  for (const bool is_max : {false, true}) {
+    shape.is_max = is_max;
+    expect_points(windows(shape), 3, 1e-5);
+  }
+}
+
 // The default has several results in each thread, and no copies of windows.
 TEST(gpu_windows, a_thread_computes_neighbours_from_registers) {
   WindowShape shape;
