@@ -81,35 +81,33 @@ class BlockSelection {
     return on_threads(threads, [&](const Expr& t) {
       const int64_t rounds = ceil_div(extent, threads);
       if (rounds == 1) return body(t);
-      const ir::VarPtr j = ir::make_var("j");
-      const Expr i = ir::variable(j) * threads + t;
-      Stmts inside = body(i);
-      if (extent % threads != 0) inside = {ir::make_if(ir::less(i, number(extent)), inside)};
-      return Stmts{ir::make_for(j, number(0), number(rounds), ir::ForKind::kSerial, inside)};
+      return Stmts{repeat(rounds, ir::ForKind::kSerial, [&](const Expr& j) {
+        const Expr i = j * threads + t;
+        Stmts inside = body(i);
+        if (extent % threads != 0) inside = {ir::make_if(ir::less(i, number(extent)), inside)};
+        return inside;
+      })};
     });
   }
   // A loop over the elements of the row that a thread has, with their keys. Behind the last one
   // the keys are the greatest.
   template <typename F>
   [[nodiscard]] Stmt own_elements(const Expr& t, const F& body) const {
-    const ir::VarPtr j = ir::make_var("j");
-    const Expr i = ir::variable(j) * threads_ + t;
-    const Expr key = keeps_keys() ? ir::load(keys_, {t, ir::variable(j)}) : guarded_key(i);
-    return ir::make_for(j, number(0), number(each_),
-                        keeps_keys() ? ir::ForKind::kUnrolled : ir::ForKind::kSerial, body(i, key));
+    return repeat(
+        each_, keeps_keys() ? ir::ForKind::kUnrolled : ir::ForKind::kSerial, [&](const Expr& j) {
+          const Expr i = j * threads_ + t;
+          return body(i, keeps_keys() ? ir::load(keys_, {t, j}) : guarded_key(i, each_ * threads_));
+        });
   }
-  [[nodiscard]] Expr guarded_key(const Expr& i) const {
-    return s_.extent % threads_ == 0
-               ? key_at(i)
-               : ir::select(ir::less(i, number(s_.extent)), key_at(i), highest(key_));
+  // The key of one of `all` numbers.
+  [[nodiscard]] Expr guarded_key(const Expr& i, int64_t all) const {
+    return all == s_.extent ? key_at(i)
+                            : ir::select(ir::less(i, number(s_.extent)), key_at(i), highest(key_));
   }
 
   [[nodiscard]] Stmt load_whole() const {
     return shared(pairs_, [&](const Expr& i) {
-      const Expr key = pairs_ == s_.extent
-                           ? key_at(i)
-                           : ir::select(ir::less(i, number(s_.extent)), key_at(i), highest(key_));
-      return Stmts{ir::make_store(sorted_key_, {i}, key),
+      return Stmts{ir::make_store(sorted_key_, {i}, guarded_key(i, pairs_)),
                    ir::make_store(sorted_place_, {i}, narrow(i))};
     });
   }
@@ -123,10 +121,10 @@ class BlockSelection {
           ir::make_store(low_, {t}, lowest(key_)), ir::make_store(high_, {t}, highest(key_)),
           ir::make_store(first_, {t}, count(0)), ir::make_store(last_, {t}, count(s_.extent - 1))};
       if (!keeps_keys()) return begin;
-      const ir::VarPtr j = ir::make_var("j");
-      const Expr i = ir::variable(j) * threads_ + t;
-      begin.push_back(ir::make_for(j, number(0), number(each_), ir::ForKind::kUnrolled,
-                                   {ir::make_store(keys_, {t, ir::variable(j)}, guarded_key(i))}));
+      begin.push_back(repeat(each_, ir::ForKind::kUnrolled, [&](const Expr& j) {
+        return Stmts{
+            ir::make_store(keys_, {t, j}, guarded_key(j * threads_ + t, each_ * threads_))};
+      }));
       return begin;
     }));
     // The bound lies in low .. high, and the last element of those equal to it in first .. last.
@@ -161,13 +159,13 @@ class BlockSelection {
       return reaches(key, i, middle(t), ir::load(high_, {t}));
     });
     step.push_back(on_threads(threads_, [&](const Expr& t) {
-      const ir::BufferPtr total = scalar("total"), at = ir::make_buffer("at", type, {}, kOwn);
-      const Expr enough = ir::less_equal(count(s_.count), ir::load(total, {}));
-      const Expr mid = ir::load(at, {}), a = ir::load(low, {t}), b = ir::load(high, {t});
-      return with({total, at},
-                  {ir::make_store(at, {}, middle(t)), sum(total, joined_, kJoiners, number(0)),
-                   ir::make_store(low, {t}, ir::select(enough, a, mid + one)),
-                   ir::make_store(high, {t}, ir::select(enough, mid, b))});
+      const OwnValue total("total", DType::kI32), at("at", type);
+      const Expr enough = ir::less_equal(count(s_.count), total.get());
+      const Expr a = ir::load(low, {t}), b = ir::load(high, {t});
+      return with({total.buffer, at.buffer},
+                  {at.set(middle(t)), sum(total, joined_, kJoiners, number(0)),
+                   ir::make_store(low, {t}, ir::select(enough, a, at.get() + one)),
+                   ir::make_store(high, {t}, ir::select(enough, at.get(), b))});
     }));
     return ir::make_for(ir::make_var("step"), number(0), number(steps), ir::ForKind::kSerial, step);
   }
@@ -176,32 +174,29 @@ class BlockSelection {
   template <typename F>
   [[nodiscard]] Stmts count_if(const F& condition) const {
     const Stmt own = on_threads(threads_, [&](const Expr& t) {
-      const ir::BufferPtr total = scalar("total");
+      const OwnValue total("total", DType::kI32);
       const Stmt all = own_elements(t, [&](const Expr& i, const Expr& key) {
-        return Stmts{ir::make_store(
-            total, {}, ir::load(total, {}) + ir::select(condition(t, i, key), count(1), count(0)))};
+        return Stmts{total.set(total.get() + ir::select(condition(t, i, key), count(1), count(0)))};
       });
-      return with({total}, {ir::make_store(total, {}, count(0)), all,
-                            ir::make_store(counts_, {t}, ir::load(total, {}))});
+      return with({total.buffer},
+                  {total.set(count(0)), all, ir::make_store(counts_, {t}, total.get())});
     });
     const Stmt join = on_threads(kJoiners, [&](const Expr& t) {
-      const ir::BufferPtr total = scalar("total");
-      return with({total}, {sum(total, counts_, threads_ / kJoiners, t),
-                            ir::make_store(joined_, {t}, ir::load(total, {}))});
+      const OwnValue total("total", DType::kI32);
+      return with({total.buffer}, {sum(total, counts_, threads_ / kJoiners, t),
+                                   ir::make_store(joined_, {t}, total.get())});
     });
     return {own, join};
   }
 
   // total = the sum of every kJoiners-th element of a list, or of neighbours from the first on.
-  static Stmt sum(const ir::BufferPtr& total, const ir::BufferPtr& list, int64_t terms,
+  static Stmt sum(const OwnValue& total, const ir::BufferPtr& list, int64_t terms,
                   const Expr& first) {
-    const ir::VarPtr j = ir::make_var("j");
-    const Expr step = terms == list->shape[0] ? ir::variable(j) : ir::variable(j) * kJoiners;
-    return ir::make_block(
-        {ir::make_store(total, {}, count(0)),
-         ir::make_for(
-             j, number(0), number(terms), ir::ForKind::kUnrolled,
-             {ir::make_store(total, {}, ir::load(total, {}) + ir::load(list, {step + first}))})});
+    const Stmt add = repeat(terms, ir::ForKind::kUnrolled, [&](const Expr& j) {
+      const Expr step = terms == list->shape[0] ? j : j * kJoiners;
+      return Stmts{total.set(total.get() + ir::load(list, {step + first}))};
+    });
+    return ir::make_block({total.set(count(0)), add});
   }
 
   // Moves what is selected to shared memory: behind what threads before this one have.
@@ -212,35 +207,28 @@ class BlockSelection {
     Stmts steps = count_if(is_taken);
     // Every kJoiners-th count becomes the sum of those before it.
     steps.push_back(on_threads(kJoiners, [&](const Expr& t) {
-      const ir::BufferPtr before = scalar("before"), own = scalar("own");
-      const ir::VarPtr j = ir::make_var("j");
-      const Expr at = ir::variable(j) * kJoiners + t;
-      return with(
-          {before, own},
-          {ir::make_store(before, {}, count(0)),
-           ir::make_for(j, number(0), number(threads_ / kJoiners), ir::ForKind::kSerial,
-                        {ir::make_store(own, {}, ir::load(counts_, {at})),
-                         ir::make_store(counts_, {at}, ir::load(before, {})),
-                         ir::make_store(before, {}, ir::load(before, {}) + ir::load(own, {}))})});
+      const OwnValue before("before", DType::kI32), own("own", DType::kI32);
+      const Stmt all = repeat(threads_ / kJoiners, ir::ForKind::kSerial, [&](const Expr& j) {
+        const Expr at = j * kJoiners + t;
+        return Stmts{own.set(ir::load(counts_, {at})), ir::make_store(counts_, {at}, before.get()),
+                     before.set(before.get() + own.get())};
+      });
+      return with({before.buffer, own.buffer}, {before.set(count(0)), all});
     }));
     steps.push_back(on_threads(threads_, [&](const Expr& t) {
-      const ir::BufferPtr to = scalar("to");
-      const ir::VarPtr j = ir::make_var("j");
-      const Expr is_earlier = ir::less(ir::variable(j), ir::floormod(t, kJoiners));
-      const Stmt earlier = ir::make_for(
-          j, number(0), number(kJoiners), ir::ForKind::kUnrolled,
-          {ir::make_store(
-              to, {},
-              ir::load(to, {}) +
-                  ir::select(is_earlier, ir::load(joined_, {ir::variable(j)}), count(0)))});
-      const Expr place = ir::cast(DType::kI64, ir::load(to, {}));
-      const Stmt take = own_elements(t, [&](const Expr& i, const Expr& key) {
-        return Stmts{ir::make_if(is_taken(t, i, key),
-                                 {ir::make_store(sorted_key_, {place}, key),
-                                  ir::make_store(sorted_place_, {place}, narrow(i)),
-                                  ir::make_store(to, {}, ir::load(to, {}) + count(1))})};
+      const OwnValue to("to", DType::kI32);
+      const Stmt earlier = repeat(kJoiners, ir::ForKind::kUnrolled, [&](const Expr& j) {
+        const Expr is_earlier = ir::less(j, ir::floormod(t, kJoiners));
+        return Stmts{to.set(to.get() + ir::select(is_earlier, ir::load(joined_, {j}), count(0)))};
       });
-      return with({to}, {ir::make_store(to, {}, ir::load(counts_, {t})), earlier, take});
+      const Expr place = ir::cast(DType::kI64, to.get());
+      const Stmt take = own_elements(t, [&](const Expr& i, const Expr& key) {
+        return Stmts{ir::make_if(
+            is_taken(t, i, key),
+            {ir::make_store(sorted_key_, {place}, key),
+             ir::make_store(sorted_place_, {place}, narrow(i)), to.set(to.get() + count(1))})};
+      });
+      return with({to.buffer}, {to.set(ir::load(counts_, {t})), earlier, take});
     }));
     if (pairs_ > s_.count) {  // what is never before another one
       steps.push_back(shared(pairs_ - s_.count, [&](const Expr& i) {
@@ -267,13 +255,11 @@ class BlockSelection {
   [[nodiscard]] Stmts exchange(const Expr& c, int64_t size, int64_t stride) const {
     const Expr i = ir::floordiv(c, stride) * (2 * stride) + ir::floormod(c, stride);
     const Expr j = i + stride;
-    const ir::BufferPtr key_i = ir::make_buffer("key_i", key_, {}, kOwn),
-                        key_j = ir::make_buffer("key_j", key_, {}, kOwn),
-                        place_i = scalar("place_i"), place_j = scalar("place_j");
-    const Expr a = ir::load(key_i, {}), b = ir::load(key_j, {});
+    const OwnValue key_i("key_i", key_), key_j("key_j", key_);
+    const OwnValue place_i("place_i", DType::kI32), place_j("place_j", DType::kI32);
+    const Expr a = key_i.get(), b = key_j.get();
     const Expr is_behind = either(
-        ir::less(b, a),
-        ir::logical_and(equals(a, b), ir::less(ir::load(place_j, {}), ir::load(place_i, {}))));
+        ir::less(b, a), ir::logical_and(equals(a, b), ir::less(place_j.get(), place_i.get())));
     Expr is_wrong = is_behind;
     if (size < pairs_) {
       const Expr ascends = equals(ir::floormod(ir::floordiv(c, size / 2), 2), number(0));
@@ -281,15 +267,13 @@ class BlockSelection {
                         ir::select(ascends, count(1), count(0)));
     }
     return with(
-        {key_i, key_j, place_i, place_j},
-        {ir::make_store(key_i, {}, ir::load(sorted_key_, {i})),
-         ir::make_store(key_j, {}, ir::load(sorted_key_, {j})),
-         ir::make_store(place_i, {}, ir::load(sorted_place_, {i})),
-         ir::make_store(place_j, {}, ir::load(sorted_place_, {j})),
+        {key_i.buffer, key_j.buffer, place_i.buffer, place_j.buffer},
+        {key_i.set(ir::load(sorted_key_, {i})), key_j.set(ir::load(sorted_key_, {j})),
+         place_i.set(ir::load(sorted_place_, {i})), place_j.set(ir::load(sorted_place_, {j})),
          ir::make_if(is_wrong,
                      {ir::make_store(sorted_key_, {i}, b), ir::make_store(sorted_key_, {j}, a),
-                      ir::make_store(sorted_place_, {i}, ir::load(place_j, {})),
-                      ir::make_store(sorted_place_, {j}, ir::load(place_i, {}))})});
+                      ir::make_store(sorted_place_, {i}, place_j.get()),
+                      ir::make_store(sorted_place_, {j}, place_i.get())})});
   }
 
   [[nodiscard]] Stmt write() const {
@@ -304,11 +288,6 @@ class BlockSelection {
       }
       return stores;
     });
-  }
-
-  static constexpr ir::Scope kOwn = ir::Scope::kStack;
-  static ir::BufferPtr scalar(const char* name) {
-    return ir::make_buffer(name, DType::kI32, {}, kOwn);
   }
 
   Selection s_;
