@@ -15,7 +15,7 @@ namespace hone::backend::gpu {
 struct Cubin {
   std::string data;
   std::string ptx;  // what the code was made of, which drivers compile for newer architectures
-  // What the code says about its kernels, without shared memory; empty if the code cannot be read.
+  // The notes that the code has of its kernels, without shared memory; empty if it cannot be read.
   std::vector<KernelNote> kernels;
 };
 
