@@ -288,11 +288,14 @@ class Library(Case):
         db = self.folder / "tuned.db"
         self.succeed("tune", self.model, "-o", self.folder / "tuned.so", "--budget", "8s", "--threads", 1, "--db", db)
         task = max(self.succeed_json("show", self.model, "--threads", 1, "--db", db)["kernels"], key=lambda kernel: kernel["seconds"])
-        of_model = self.succeed_json("explain", self.model, "--task", task["task"], "--threads", 1, "--db", db, "--best")
+        # What runs fastest inside the network may be another schedule than what runs fastest alone.
+        of_model = self.succeed_json("explain", self.model, "--task", task["task"], "--threads", 1, "--db", db)
         self.assertFalse(of_model["measured"]["now"])
         self.assertAlmostEqual(of_model["measured"]["seconds"], task["seconds"])
+        alone = self.succeed_json("explain", self.model, "--task", task["task"], "--threads", 1, "--db", db, "--best")
+        self.assertFalse(alone["measured"]["now"])
         stored = self.succeed_json("explain", "--task", task["key"], "--threads", 1, "--db", db)  # without the model
-        self.assertEqual((stored["source"], stored["program"], stored["measured"]), ("stored", of_model["program"], of_model["measured"]))
+        self.assertEqual((stored["source"], stored["program"], stored["measured"]), ("stored", alone["program"], alone["measured"]))
 
     def test_show_follows_the_passes(self):
         text = self.succeed("show", self.model, "--no-db", "--passes")
