@@ -209,8 +209,8 @@ TEST_P(OneModel, in_several_threads_runs_or_refuses) {
   const Library library(device_spec(GetParam(), false, ""));
   hone_model* model = nullptr;
   ASSERT_EQ(library.create(&model, 1), 0) << library.last_error(nullptr);
-  // A call that meets another is refused at once, so a thread may be refused any number of times while
-  // the other runs: each goes on until it ran often enough.
+  // A call that meets another is refused at once, so a thread may be refused any number of times
+  // while the other runs: each goes on until it ran often enough.
   const auto use = [&](float seed) {
     const std::vector<float> x = filter_input(seed);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

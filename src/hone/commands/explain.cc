@@ -84,8 +84,8 @@ Result<ChosenSchedule> choose(const ModelTasks& model, size_t task, const Explai
   return chosen;
 }
 
-// The record of exactly these steps that the database gives first where it is asked for the best one:
-// verified ones before others, then by their time as measured.
+// The record of exactly these steps that the database gives first where it is asked for the best
+// one: verified ones before others, then by their time as measured.
 Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task,
                                              const std::string& steps) {
   std::optional<MeasuredTime> found;
@@ -100,8 +100,8 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
   const trial::Record* first = nullptr;
   for (const trial::Record& record : records) {
     if (record.steps != steps) continue;
-    if (first == nullptr || std::pair(!record.verified, record.centre) <
-                                std::pair(!first->verified, first->centre))
+    if (first == nullptr ||
+        std::pair(!record.verified, record.centre) < std::pair(!first->verified, first->centre))
       first = &record;
   }
   if (first == nullptr) return found;
