@@ -3,7 +3,7 @@
 // runtime/device/fake_cuda.cc.
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "hone/artifact/device_library_testing.h"
