@@ -14,14 +14,15 @@ sys.path.insert(0, str(GRAPHS))
 import fill_weights  # noqa: E402
 
 
-def entries():
-    """What the manifest says of all models."""
-    return json.loads((GRAPHS / "manifest.json").read_text())["models"]
+def entries(large=False):
+    """What the manifest says of all models; `large`: those with more than 1 GB of weights, too, which nothing fills unless it is asked for them."""
+    manifest = json.loads((GRAPHS / "manifest.json").read_text())
+    return manifest["models"] + (manifest["large"] if large else [])
 
 
 def entry(name):
     """What the manifest says of a model."""
-    for found in entries():
+    for found in entries(large=True):
         if found["name"] == name:
             return found
     raise SystemExit(f"no model '{name}' in {GRAPHS / 'manifest.json'}")
@@ -36,14 +37,10 @@ def filled(name, cache=CACHE):
     if path.exists() and path.stat().st_mtime >= graph.stat().st_mtime:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    os.close(handle)
-    try:
-        fill_weights.save(fill_weights.fill(onnx.load(graph)), temporary)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    with tempfile.TemporaryDirectory(dir=path.parent) as temporary:
+        fill_weights.save(fill_weights.fill(onnx.load(graph)), Path(temporary) / path.name)
+        for made in sorted(Path(temporary).iterdir(), reverse=True):  # the weights beside a model before the model
+            os.replace(made, path.parent / made.name)
     return path
 
 
