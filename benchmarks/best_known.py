@@ -49,6 +49,12 @@ def write_model(row, folder):
     return path
 
 
+def write_models(folder):
+    """All of KERNELS, each alone."""
+    rows = {row.name: row for row in kernel_rows.rows()}
+    return [write_model(rows[name], folder) for name in KERNELS]
+
+
 def reached(options, path, measured):
     """(default, transferred, best) seconds, timed together; the means of --repeats runs."""
     runs = [json.loads(run_hone(options.hone, "transfer", "--to", path, "--from", options.sources, "--measure", measured, "--json", *shared(options)))

@@ -133,8 +133,8 @@ struct SearchOptions {
   // decides the rest: which kernels the model is divided into, and which schedule of each is tried
   // first.
   std::string guide;
-  // How a neural cost model that guides the search learns while it runs: "none", "head", "full" or
-  // "momentum", as docs/user/cost_models.md says.
+  // How a neural cost model that guides the search learns while it runs: "none", "head", "full",
+  // "momentum" or "scratch", as docs/user/cost_models.md says.
   std::string adapt = "none";
   int batch = 8;  // number of candidates that are measured at a time
   // Compile candidates while others are measured. By default, this is done if the threads leave a

@@ -207,9 +207,9 @@ Command tune_command(CLI::App& root) {
          "--adapt", options->adapt,
          "How a net that guides the search (FILE.onnx) adapts to measurements: none; head: its "
          "last layer;\n"
-         "full: all layers; momentum: all layers, starting each time from a running mean of them. "
-         "The latter\n"
-         "two need libtorch")
+         "full: all layers; momentum: all layers, starting each time from a running mean of them; "
+         "scratch: all layers,\n"
+         "from random weights. The latter three need libtorch")
       ->type_name("HOW")
       ->capture_default_str();
   app->add_option(

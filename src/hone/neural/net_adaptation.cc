@@ -83,26 +83,34 @@ constexpr double kWork = 1.5e9;  // multiplications of one learn(): some 0.1 s o
 constexpr double kLeastRows = 64, kMostRows = 512, kMostEpochs = 4;
 constexpr int kBatch = 128;
 constexpr double kRateShare = 0.5;  // of the rate by which the family is trained
+constexpr uint64_t kScratchSeed = 1;
+// A net without knowledge needs more of everything: some 1 s of a core each time.
+constexpr double kScratchWork = 8 * kWork, kMostScratchEpochs = 30;
 
 class WeightsAdaptation : public NetAdaptation {
  public:
-  // `momentum`: the part of the twin that is kept each time; none: there is no twin.
+  // `momentum`: the part of the twin that is kept each time; none: there is no twin. `scratch`: the
+  // weights of the file are replaced by random ones.
   static Result<std::unique_ptr<NetAdaptation>> make(const NetFile& file, net::Net net,
-                                                     std::optional<double> momentum,
+                                                     std::optional<double> momentum, bool scratch,
                                                      const std::string& torch) {
     HONE_ASSIGN_OR_RETURN(const net::Family* family, net::find_family(file.family));
     HONE_ASSIGN_OR_RETURN(net::NetTraining training, net::training_of(family->recipe));
     if (const Result<net::Loss> loss = net::parse_loss(note_of(file, "loss")); loss.ok())
       training.loss = *loss;
     training.library = torch;
-    training.rate *= kRateShare;
+    if (scratch)
+      net::initialise(net, kScratchSeed);
+    else
+      training.rate *= kRateShare;
     training.last_rate = training.rate;
     training.average = 0;
     training.decay = 0;  // what few rows do not speak against stays
-    const double rows = kWork / (3 * work_of(net));
+    const double rows = (scratch ? kScratchWork : kWork) / (3 * work_of(net));
     const double picked = std::clamp(rows, kLeastRows, kMostRows);
     training.batch = kBatch;
-    training.epochs = static_cast<int>(std::clamp(rows / picked, 1.0, kMostEpochs));
+    training.epochs = static_cast<int>(
+        std::clamp(rows / picked, 1.0, scratch ? kMostScratchEpochs : kMostEpochs));
     return std::unique_ptr<NetAdaptation>(new WeightsAdaptation(
         file, std::move(net), training, static_cast<size_t>(picked), momentum));
   }
@@ -168,14 +176,16 @@ constexpr double kMomentum = 0.99;  // of Pruner
 
 }  // namespace
 
-std::vector<std::string> adaptation_names() { return {"none", "head", "full", "momentum"}; }
+std::vector<std::string> adaptation_names() {
+  return {"none", "head", "full", "momentum", "scratch"};
+}
 
 Status check_adaptation(const std::string& adapt, const std::string& torch) {
   const std::vector<std::string> names = adaptation_names();
   if (std::find(names.begin(), names.end(), adapt) == names.end())
     return invalid("adaptation '{}', expected one of {}", adapt, fmt::join(names, ", "));
-  if (adapt == "full" || adapt == "momentum") return net::load_torch(torch).status();
-  return ok_status();
+  if (adapt == "none" || adapt == "head") return ok_status();
+  return net::load_torch(torch).status();
 }
 
 Result<std::unique_ptr<NetAdaptation>> make_adaptation(const std::string& adapt,
@@ -191,7 +201,7 @@ Result<std::unique_ptr<NetAdaptation>> make_adaptation(const std::string& adapt,
   }
   const std::optional<double> momentum =
       adapt == "momentum" ? std::optional(kMomentum) : std::nullopt;
-  return WeightsAdaptation::make(file, std::move(net), momentum, torch);
+  return WeightsAdaptation::make(file, std::move(net), momentum, adapt == "scratch", torch);
 }
 
 }  // namespace hone

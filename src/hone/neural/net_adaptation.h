@@ -5,6 +5,8 @@
 //   full      the whole net is trained on (learn/torch)
 //   momentum  Pruner's MoA (ASPLOS 2025): each time the net starts from a twin, which then moves a
 //             little towards the trained one
+//   scratch   the whole net from random weights: of the file only the family, its options and the
+//             scale of its inputs are used
 #pragma once
 
 #include <memory>

@@ -104,7 +104,8 @@ TEST_F(Adaptation, refuses_what_cannot_adapt) {
     return make_cost_model({.cost = cost, .adapt = adapt}).status().message();
   };
   EXPECT_EQ(refused(file_, "tail"),
-            "adaptation 'tail', expected one of none, head, full, momentum");
+            "adaptation 'tail', expected one of none, head, full, momentum, "
+            "scratch");
   EXPECT_EQ(refused("combined", "head"),
             "adaptation 'head' of the cost model 'combined', expected a FILE.onnx that hone train "
             "wrote: others learn without");
@@ -160,6 +161,21 @@ TEST_F(Adaptation, all_weights_learn_from_measurements_the_same_each_time) {
   EXPECT_GE(momentum.revision, 3U);
   EXPECT_LT(momentum.after, full.after);
   EXPECT_NE(momentum.predicted, full.predicted);
+}
+
+// Whatever the file has learned, from scratch nothing is known of it.
+TEST_F(Adaptation, random_weights_learn_from_measurements_alone) {
+  if (!net::load_torch(HONE_TORCH_LIBRARY).ok()) GTEST_SKIP() << "this build is without libtorch";
+  const std::vector<double> seconds = times(sampled_, small_net(4), -0.5);
+  const auto begun = make("scratch")->predict(sampled_.queries).value();
+  EXPECT_NE(begun, make("none")->predict(sampled_.queries).value());
+  const Learned learned = learn("scratch", sampled_, seconds);
+  ASSERT_TRUE(write_net(file_, small_net(5), small_card(0.1)).ok());
+  EXPECT_EQ(begun, make("scratch")->predict(sampled_.queries).value());
+  EXPECT_EQ(learned.predicted, learn("scratch", sampled_, seconds).predicted);
+  EXPECT_GE(learned.revision, 3U);
+  EXPECT_GT(learned.after, 0.7);
+  EXPECT_GT(learned.after, learned.before + 0.1);
 }
 
 TEST_F(Adaptation, a_net_compiled_without_weights_reads_them_at_each_run) {
