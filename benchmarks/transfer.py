@@ -30,6 +30,7 @@ from pathlib import Path
 
 import model_files
 import transfer_figures
+import transfer_time
 from tuning_curves import run_hone
 
 WAYS = ("pool", "one", "sizes", "paper", "paper-pool")
@@ -104,14 +105,16 @@ def of_ranking(ranking, ways):
 
 
 def further_runs(options, known, extra):
-    """(N or a time, as in the paper, {way: source}) of each further run of `hone transfer`: those of one run are timed together. `known`: the sources of
-    ways, where there are any; `extra`: those that were asked for."""
-    ours = {way: known[way] for way in ("pool", "one", "sizes") if way in options.ways and way in known}
+    """(N or a time, as in the paper, [(way, choice, source)]) of each further run of `hone transfer`: those of one run are timed together. `known`: the
+    entries of ways, where there are any; `extra`: {way: source} of those that were asked for."""
+    ranked = [(found["way"], found["rank"], found["source"]) for way in ("pool", "one", "sizes") for found in known if found["way"] == way]
+    added = [(way, 1, source) for way, source in extra.items()]
     for effort in options.measure + options.search_times:
-        sources = extra if effort == 0 else ours | extra
+        sources = added if effort == 0 else [found for found in ranked if found[0] in options.ways] + added
         if sources:
             yield effort, False, sources
-    theirs = {way: known[like] for way, like in (("paper", "one"), ("paper-pool", "pool")) if way in options.ways and like in known}
+    likes = (("paper", "one"), ("paper-pool", "pool"))
+    theirs = [(way, rank, source) for way, like in likes if way in options.ways for ours, rank, source in ranked if ours == like]
     if theirs:
         yield ALL, True, theirs
 
@@ -121,11 +124,14 @@ def measure(options, name, db, extra):
     label, model, _ = model_files.load(name)
     ranking = report(options, model, db, 0)
     entries = of_ranking(ranking, options.ways) if 0 in options.measure else []
-    known = {found["way"]: found["source"] for found in of_ranking(ranking, WAYS) if found["rank"] == 1}
+    known = [found for found in of_ranking(ranking, WAYS) if found["rank"] <= options.choices]
     for effort, as_in_paper, sources in further_runs(options, known, extra):
-        found = report(options, model, db, effort, sources.values(), as_in_paper)
-        entries += [entry(way, effort, source) for way, source in zip(sources, found["sources"], strict=True)]
+        found = report(options, model, db, effort, [source for _, _, source in sources], as_in_paper)
+        entries += [entry(way, effort, source, rank) for (way, rank, _), source in zip(sources, found["sources"], strict=True)]
         print(f"{label}: {effort} measured{', as in the paper' if as_in_paper else ''}", file=sys.stderr, flush=True)
+    if not str(db).startswith("postgres"):
+        curve = transfer_time.full_curve(options, model, ranking["model"], db)
+        entries = [found | transfer_time.compared(found, curve) for found in entries]
     extents = dict.fromkeys(shape.rpartition("=")[2] for shape in options.shape)
     return {"model": "_".join([label, *extents]), "threads": options.threads, "cpu": platform.processor() or platform.machine(),
             "cores": os.cpu_count(), **{key: ranking[key] for key in ("kernels", "untuned", "full_trials", "full_seconds")}, "entries": entries}
@@ -151,6 +157,7 @@ def parse():
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["pool", "one", "sizes", "paper"])
     parser.add_argument("--measure", nargs="+", type=int, default=[0, 10], help="candidates measured per kernel, of each way but the paper's")
     parser.add_argument("--search-times", nargs="+", default=[], metavar="TIME", help="of a search, likewise, as hone transfer takes them: 36s")
+    parser.add_argument("--choices", type=int, default=1, help="how many of the rule's first choices the ways one and paper try; the paper shows three")
     parser.add_argument("--from", dest="sources", nargs="+", default=[], help="more sources, as hone transfer takes them")
     parser.add_argument("--records-of", nargs="+", default=[], metavar="DEVICE", help="what was measured on these devices, each as a source")
     parser.add_argument("--shape", action="append", default=[], help="of an input, as hone takes it; repeat")
@@ -167,6 +174,8 @@ def parse():
     names = [os.path.basename(source) for source in options.sources]
     if len(set(names)) < len(names):
         parser.error(f"--from {' '.join(options.sources)}, expected sources with different names")
+    if options.choices < 1:
+        parser.error(f"--choices {options.choices}, expected 1 or more")
     if options.repeats < 1:
         parser.error(f"--repeats {options.repeats}, expected 1 or more")
     return options

@@ -15,6 +15,8 @@ import best_known  # noqa: E402
 import kernel_rows  # noqa: E402
 import transfer  # noqa: E402
 import transfer_figures  # noqa: E402
+import transfer_matrix  # noqa: E402
+import transfer_time  # noqa: E402
 
 
 def source(name, default, transferred, best, time_share, score=0.0):
@@ -61,6 +63,9 @@ class TransferFigures(support.Case):
             self.assertLessEqual(transfer_figures.of_the_best(entry), 1)
             self.assertGreater(entry["time_share"], 0)
             self.assertIn(transfer_figures.label(entry), printed)
+            self.assertGreater(entry["full_then_seconds"], 0)
+            self.assertIn("full_needs_seconds", entry)
+        self.check_matrix(model, other)
         drawing = self.folder / "out" / "transfer.svg"
         first = drawing.read_text()
         self.assertLess(len(first), 100_000)
@@ -68,6 +73,46 @@ class TransferFigures(support.Case):
         drawing.unlink()
         self.assertEqual(self.run_script("--redraw"), printed)
         self.assertEqual(drawing.read_text(), first)
+
+    def check_matrix(self, model, db):
+        command = [sys.executable, SCRIPT.parent / "transfer_matrix.py", "--hone", support.HONE, "--db", db, "--to", model, "--output", self.folder / "out"]
+        done = subprocess.run([*command, "--from", "other"], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        path = self.folder / "out" / "target_from_other.json"
+        found = json.loads(path.read_text())
+        self.assertEqual({len(row["seconds"]) for row in found["rows"]}, {len(found["schedules"])})
+        for row in found["rows"]:
+            for seconds, known in zip(row["seconds"], found["schedules"], strict=True):
+                self.assertEqual(seconds is None, row["class"] != known["class"])
+            self.assertIn(f"| {row['kernel']} ", done.stdout)
+        self.assertTrue(any(seconds is not None and seconds > 0 for row in found["rows"] for seconds in row["seconds"]))
+        ElementTree.fromstring(path.with_suffix(".svg").read_text())
+        again = subprocess.run([*command, "--from", "other"], capture_output=True, text=True, timeout=100)
+        self.assertEqual((again.stdout, again.stderr), (done.stdout, ""))  # nothing was measured again
+        missing = subprocess.run([*command, "--from", "nothing"], capture_output=True, text=True, timeout=100)
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("no records of 'nothing'", missing.stderr)
+
+    def test_invalid_pairs_are_crossed(self):
+        rows = [{"kernel": "a", "key": "1", "class": "c", "times": 2, "default_seconds": 2e-6, "seconds": [1e-6, -1, None], "reasons": {"1": "no stage"}}]
+        result = {"to": "x", "from": "y", "threads": 1, "schedules": [{"key": str(i), "class": "c", "seconds": 1} for i in range(3)], "rows": rows}
+        self.assertIn("| a | c | 2 | 1 | 2.0 | 1.0 | 2.00 | 1 |", " ".join(transfer_matrix.table(result).split()))
+        root = ElementTree.fromstring(transfer_matrix.svg(result))
+        self.assertEqual([len([part for part in root.findall(f"{{*}}{kind}") if part.find("{*}title") is not None]) for kind in ("rect", "path")], [1, 1])
+
+    def test_full_tuning_in_the_same_time(self):
+        self.assertEqual(transfer_time.without_pauses([1, 2, 100, 101]), [0, 1, 16, 17])
+        curve = [(1, 0.0, 8.0), (2, 5.0, 6.0), (3, 20.0, 4.0)]  # ends at 4, which is timed as 2
+        entry = {"best_seconds": 2.0, "transfer_seconds": 3.0, "seconds": 2.0}
+        found = entry | transfer_time.compared(entry, curve)
+        self.assertEqual((found["full_needs_seconds"], found["full_then_seconds"]), (5.0, 4.0))
+        self.assertEqual(transfer_time.times_as_long(found), 2.5)
+        best = entry | {"transfer_seconds": 1.5}
+        self.assertIsNone((best | transfer_time.compared(best, curve))["full_needs_seconds"])
+        self.assertEqual(transfer_time.compared(entry, []), {})
+        whole = result("a", entry | found | {"way": "pool", "measure": 10, "rank": 1})
+        self.assertEqual(transfer_figures.full_tuning(whole, whole["entries"][0]), ["2.5x", "1.333"])
+        self.assertEqual(transfer_figures.full_means([whole], whole["entries"]), ["2.5x", "1.333"])
 
     def test_kernels_against_the_best_known(self):
         (_, other), found = self.tuned("other", 20), self.folder / "found.json"
@@ -90,6 +135,12 @@ class TransferFigures(support.Case):
         self.assertEqual([(entry["way"], entry["source"], entry["rank"]) for entry in found],
                          [("sizes", "net", 1), ("one", "first", 1), ("one", "second", 2), ("pool", "pool", 1)])
         self.assertEqual([entry["way"] for entry in transfer.of_ranking({"model": "net", "sources": sources}, ["pool"])], ["pool"])
+
+    def test_further_choices(self):
+        options = type("Options", (), {"measure": [0, 10], "search_times": [], "ways": ["one", "paper"]})
+        known = [transfer.entry(way, 0, source(name, 2, 1, 1, 0.1), rank) for way, name, rank in (("pool", "pool", 1), ("one", "a", 1), ("one", "b", 2))]
+        self.assertEqual(list(transfer.further_runs(options, known, {})),
+                         [(10, False, [("one", 1, "a"), ("one", 2, "b")]), (transfer.ALL, True, [("paper", 1, "a"), ("paper", 2, "b")])])
 
     def test_repeats_are_averaged(self):
         found = transfer.average([source("pool", 4, 3, 2, 0.01), source("pool", 6, 3, 2, 0.03)])
