@@ -40,6 +40,7 @@ class Contender:
     name: str
     arguments: list  # of `hone tune`
     told: bool = True  # where to begin; if not, each kernel's first trial is not counted
+    store: Path = None  # a database file that a run of tuning_table.py begins with a copy of; none: an empty one
 
 
 def chain(op, copies, x, w, **attributes):

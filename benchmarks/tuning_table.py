@@ -5,7 +5,8 @@ A run is one `hone tune` of a task with an empty database. It ends when it has -
 Each run is a line of JSON in a file, written when it ends; the same command leaves out what the file has. Its database stays in a folder beside, FILE.work. What a contender had found by so many trials, or seconds,
 is compiled from the trials of that moment, and when all contenders of a task and seed have run, these libraries and that of `hone compile` without any
 trial are timed in turns (interleaved.py), which is a line, too: only times of one turn are compared.
-A trial is code that was run, whatever it answered.
+A trial is code that was run, whatever it answered. A contender may begin with a copy of a database (Contender.store) instead of an empty one; its
+records are no trials.
 """
 import collections
 import contextlib
@@ -31,7 +32,7 @@ from trials import RAN
 
 SETTINGS = ("threads", "trials", "seconds", "limit")  # what all runs of a file share
 START = ""  # the library of `hone compile` without any trial
-REPORTED = ("trials", "search_seconds", "compile_seconds", "waited_seconds", "seconds", "phases")  # of `hone tune --json`, where it has them
+REPORTED = ("trials", "search_seconds", "compile_seconds", "waited_seconds", "spent")  # of `hone tune --json`, where it has them
 
 
 class Runs:
@@ -69,14 +70,22 @@ class Runs:
             file.write(json.dumps(line) + "\n")
 
 
-def stored(db):
-    """[(id, kernel or None if the answer was none, second, latency)] in order."""
+def last_trial(db):
+    """The number of a store's last record; what comes later is of a run."""
+    if db is None:
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT coalesce(max(id), 0) FROM trial").fetchone()[0]
+
+
+def stored(db, after=0):
+    """[(id, kernel or None if the answer was none, second, latency)] in order, of the records behind that number."""
     if not db.exists():
         return []
     with contextlib.closing(sqlite3.connect(db)) as connection:
         try:
             rows = connection.execute(f"SELECT trial.id, key, unix_time, centre, outcome = 'ok' AND verified FROM trial JOIN task ON task.id = trial.task "
-                                      f"WHERE {RAN} ORDER BY trial.id").fetchall()
+                                      f"WHERE {RAN} AND trial.id > ? ORDER BY trial.id", (after,)).fetchall()
         except sqlite3.OperationalError:
             return []  # it is just being made
     return [(number, key if good else None, second, latency) for number, key, second, latency, good in rows]
@@ -87,14 +96,14 @@ def tune(options, model, contender, seed, db):
     budget = options.limit if options.trials else options.seconds
     command = [options.hone, "tune", model, "-o", db.with_suffix(".so"), "--db", db, "--no-shipped", "--no-check", "--threads", options.threads,
                "--budget", f"{budget:g}s", "--seed", seed, "--json", *contender.arguments]
-    start = time.monotonic()
+    start, before = time.monotonic(), last_trial(contender.store)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=errors)
         try:
             while process.poll() is None:
                 time.sleep(0.1)
                 passed = time.monotonic() - start
-                if options.trials and passed >= options.seconds and len(stored(db)) >= options.trials:
+                if options.trials and passed >= options.seconds and len(stored(db, before)) >= options.trials:
                     process.send_signal(signal.SIGINT)
                     process.wait(timeout=600)
         finally:
@@ -112,10 +121,13 @@ def run(options, task, model, contender, seed, db):
     """The line of one run."""
     for old in (db, Path(f"{db}-wal"), Path(f"{db}-shm")):
         old.unlink(missing_ok=True)
+    if contender.store:
+        with contextlib.closing(sqlite3.connect(f"file:{contender.store}?mode=ro", uri=True)) as source, contextlib.closing(sqlite3.connect(db)) as target:
+            source.backup(target)
     start = time.time()
     report = tune(options, model, contender, seed, db)
     wall = time.time() - start
-    rows = stored(db)
+    rows = stored(db, last_trial(contender.store))
     moments = tuning_curves.spread([row[2] for row in rows], start)
     kernels = json.loads(tuning_curves.run_hone(options.hone, "show", model, "--db", db, "--no-shipped", "--threads", options.threads, "--json", *cost_of(contender)))
     kernels = {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels["kernels"]}
@@ -140,7 +152,7 @@ def cut(options, db, contender, start, limit, copy):
     """A copy of a database with the trials of a moment: `limit` is ("trials", N) or ("seconds", S). How many they are."""
     with contextlib.closing(sqlite3.connect(db)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
         source.backup(target)
-        rows = stored(copy)
+        rows = stored(copy, last_trial(contender.store))
         moments = tuning_curves.spread([row[2] for row in rows], start)
         what, bound = limit
         late = [row[0] for i, (row, moment) in enumerate(zip(rows, moments, strict=True)) if (i >= bound if what == "trials" else moment > bound)]
