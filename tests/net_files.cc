@@ -22,9 +22,11 @@ NamedTensor named(std::string name, net::Dims dims, const std::vector<float>& va
   return {std::move(name), tensor};
 }
 
-Status write_family(const net::Family& family, const std::string& folder) {
-  HONE_ASSIGN_OR_RETURN(net::Net made,
-                        net::make_net(family, net::small_inputs(), net::narrow(family)));
+Status write_family(const net::Family& family, const std::string& path,
+                    const net::GivenOptions& more = {}) {
+  net::GivenOptions options = net::narrow(family);
+  options.insert(more.begin(), more.end());
+  HONE_ASSIGN_OR_RETURN(net::Net made, net::make_net(family, net::small_inputs(), options));
   net::initialise(made, 3);
   const net::NetBatch batch = net::random_batch(made, kRows, 11);
   const std::vector<std::vector<float>> expected = net::evaluate(made, batch);
@@ -36,15 +38,14 @@ Status write_family(const net::Family& family, const std::string& folder) {
     const net::Dims& dims = made.nodes[static_cast<size_t>(output.node)].dims;
     arrays.push_back(named("output." + output.name, {dims.begin() + 1, dims.end()}, expected[i]));
   }
-  const std::string path = fmt::format("{}/{}", folder, family.name);
   HONE_RETURN_IF_ERROR(write_net(path + ".onnx", made, {.notes = {{"loss", "none"}}}));
   return write_npz(path + ".npz", arrays);
 }
 
 Status write_all(const std::string& folder) {
   for (const net::Family* family : net::families())
-    HONE_RETURN_IF_ERROR(write_family(*family, folder));
-  return ok_status();
+    HONE_RETURN_IF_ERROR(write_family(*family, fmt::format("{}/{}", folder, family->name)));
+  return write_family(net::kMetatune, folder + "/metatune-super", {{"super", 1}});
 }
 
 Status write_usable(const std::string& path) {

@@ -139,6 +139,37 @@ class NestBuilder {
   }
 
   Nest build(int s) {
+    Nest nest = begin(s);
+    const schedule::StageInfo& info = *state_.stages[s].info;
+    nest.accesses.reserve(info.reads.size() + 1);
+    add_reads(nest, s, info.reads);
+    nest.accesses.push_back(
+        make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
+    nest.accesses.back().spread.resize(nest.accesses.back().move.size());
+    for (NestAccess& access : nest.accesses) access.remember_reaches(nest.loops);
+    nest.ops = info.ops;
+    nest.tests = tested_loops(nest, s);
+    nest.useful = useful_share(s);
+    end(nest);
+    return nest;
+  }
+
+  StageLoops build_loops(int s) {
+    Nest nest = begin(s);
+    const std::vector<schedule::AxisBounds>& axes = bounds_.stages[s].axes;
+    Moves moves(axes.size(), nest.loops.size());
+    for (size_t a = 0; a < axes.size(); ++a) {
+      add_terms(axes[a].min, 1, moves[a]);
+      add_terms(axes[a].own, 1, moves[a]);
+    }
+    move_parts(nest, moves);
+    end(nest);
+    return {nest.root, nest.outer, std::move(nest.loops), std::move(moves)};
+  }
+
+ private:
+  // Returns a nest with its loops, whose places are known until end().
+  Nest begin(int s) {
     Nest nest;
     nest.stage = nest.root = s;
     leaves_.clear();
@@ -153,21 +184,12 @@ class NestBuilder {
     for (const int leaf : state_.stages[s].order) add_loop(nest, s, leaf);
     for (size_t i = 0; i < nest.loops.size(); ++i)
       place(nest.loops[i].stage, nest.loops[i].loop) = static_cast<int>(i);
-    const schedule::StageInfo& info = *state_.stages[s].info;
-    nest.accesses.reserve(info.reads.size() + 1);
-    add_reads(nest, s, info.reads);
-    nest.accesses.push_back(
-        make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
-    nest.accesses.back().spread.resize(nest.accesses.back().move.size());
-    for (NestAccess& access : nest.accesses) access.remember_reaches(nest.loops);
-    nest.ops = info.ops;
-    nest.tests = tested_loops(nest, s);
-    nest.useful = useful_share(s);
-    for (const NestLoop& loop : nest.loops) place(loop.stage, loop.loop) = -1;
     return nest;
   }
+  void end(const Nest& nest) {
+    for (const NestLoop& loop : nest.loops) place(loop.stage, loop.loop) = -1;
+  }
 
- private:
   void add_loop(Nest& nest, int s, int leaf) {
     const schedule::Loop& loop = state_.stages[s].loops[leaf];
     const auto add = [&](int index) {
@@ -439,6 +461,10 @@ std::vector<Nest> build_nests(const State& state, const Bounds& bounds) {
     nests.push_back(builder.build(static_cast<int>(s)));
   }
   return nests;
+}
+
+StageLoops stage_loops(const State& state, const Bounds& bounds, int stage) {
+  return NestBuilder(state, bounds).build_loops(stage);
 }
 
 }  // namespace hone::analysis

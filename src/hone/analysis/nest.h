@@ -99,4 +99,14 @@ struct Nest {
 [[nodiscard]] std::vector<Nest> build_nests(const schedule::State& state,
                                             const schedule::Bounds& bounds);
 
+// The loops of a stage, without what it accesses: those around it, then its own.
+struct StageLoops {
+  int root = -1;     // as in Nest
+  size_t outer = 0;  // number of loops around the stage
+  std::vector<NestLoop> loops;
+  Moves axes;  // how far one iteration of a loop moves along each axis of the stage
+};
+[[nodiscard]] StageLoops stage_loops(const schedule::State& state, const schedule::Bounds& bounds,
+                                     int stage);
+
 }  // namespace hone::analysis

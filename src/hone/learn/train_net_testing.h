@@ -52,6 +52,7 @@ inline NetRows toy_rows(const Net& net, int tasks, int each, uint64_t seed) {
   };
   add("statements", "mask");
   add("steps", "steps_mask");
+  add("graph_nodes", "graph_mask");
   for (int t = 0; t < tasks; ++t) {
     const auto begin = cost.begin() + static_cast<std::ptrdiff_t>(t) * each;
     const double best = *std::min_element(begin, begin + each);

@@ -163,7 +163,8 @@ class NetWriter {
         out_.node("ReduceSum", inputs, {name}, {{"keepdims", integers[1]}});
         return;
       case Op::kReduceMean:
-        out_.node("ReduceMean", inputs, {name},
+      case Op::kReduceMax:
+        out_.node(node.op == Op::kReduceMax ? "ReduceMax" : "ReduceMean", inputs, {name},
                   {{"axes", std::vector<int64_t>{integers[0]}}, {"keepdims", integers[1]}});
         return;
       case Op::kConcat: out_.node("Concat", inputs, {name}, {{"axis", integers[0]}}); return;

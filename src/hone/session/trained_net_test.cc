@@ -51,11 +51,26 @@ double pairs(const std::vector<float>& scores, const net::NetRows& rows) {
   return right / all;
 }
 
-class TrainedNet : public testing::TestWithParam<const net::Family*> {};
+struct Trained {
+  std::string name;
+  const net::Family* family;
+  net::GivenOptions options;
+};
+
+// Every family with its defaults, and the other form of graphs.
+std::vector<Trained> trained_nets() {
+  std::vector<Trained> all;
+  for (const net::Family* family : net::families())
+    all.push_back({std::string(family->name), family, {}});
+  all.push_back({"metatune_super", &net::kMetatune, {{"super", 1}}});
+  return all;
+}
+
+class TrainedNet : public testing::TestWithParam<Trained> {};
 
 TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   if (!net::load_torch(HONE_TORCH_LIBRARY).ok()) GTEST_SKIP() << "this build is without libtorch";
-  const net::Family& family = *GetParam();
+  const net::Family& family = *GetParam().family;
   const compute::Dag dags[] = {compute::testing::gemm(64, 48, 32),
                                compute::testing::gemm(32, 64, 96)};
   std::vector<Sampled> sampled;
@@ -68,6 +83,7 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
         timed_by_the_analytic_model(dag, sampled.back(), kEach, kEach + kUnseen));
   }
   net::GivenOptions options = net::narrow(family);
+  for (const auto& [name, value] : GetParam().options) options[name] = value;
   for (const char* input : {"decisions", "analytic"}) {  // what would tell all
     if (options.contains(input)) options[input] = 0;
   }
@@ -121,8 +137,8 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(families, TrainedNet, testing::ValuesIn(net::families()),
-                         [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(families, TrainedNet, testing::ValuesIn(trained_nets()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace hone

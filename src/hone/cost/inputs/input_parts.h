@@ -14,6 +14,9 @@ namespace hone::cost {
 // computes.
 [[nodiscard]] std::vector<bool> winograd_stages(const space::Candidate& candidate);
 
+// Returns how much a statement counts where there is no room for all: its operations; one that only
+// moves data has weight, too.
+[[nodiscard]] double statement_weight(const analysis::Nest& nest);
 // Writes one row per statement, and per row its tag and mask. Any pointer may be null.
 void write_statements(std::span<const analysis::Nest> nests, const Query& query, float* statements,
                       float* tags, float* mask);

@@ -7,6 +7,7 @@
 #include "hone/analysis/features.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/cost/inputs/input_parts.h"
+#include "hone/cost/inputs/program_graph.h"
 
 namespace hone::cost {
 namespace {
@@ -35,6 +36,11 @@ std::vector<std::vector<std::string>> make_names() {
     names[index(Input::kHead)].push_back(fmt::format("head{}", i));
   names[index(Input::kDecisions)] = decision_names();
   names[index(Input::kAnalytic)] = {"log_seconds"};
+  names[index(Input::kGraphNodes)] = names[index(Input::kTemplateNodes)] = graph_node_names();
+  for (int64_t i = 0; i < kMaxGraphNodes; ++i)
+    names[index(Input::kGraphEdges)].push_back(fmt::format("to{}", i));
+  names[index(Input::kGraphMask)] = {"node"};
+  names[index(Input::kTemplateMask)] = {"place"};
   return names;
 }
 
@@ -50,7 +56,12 @@ std::vector<InputShape> make_shapes() {
           {"device", {width(Input::kDevice)}},
           {"head", {width(Input::kHead)}},
           {"decisions", {width(Input::kDecisions)}},
-          {"analytic", {width(Input::kAnalytic)}}};
+          {"analytic", {width(Input::kAnalytic)}},
+          {"graph_nodes", {kMaxGraphNodes, width(Input::kGraphNodes)}},
+          {"graph_edges", {kMaxGraphNodes, kMaxGraphNodes}},
+          {"graph_mask", {kMaxGraphNodes}},
+          {"template_nodes", {1 + template_loops(), width(Input::kTemplateNodes)}},
+          {"template_mask", {1 + template_loops()}}};
 }
 
 // The row of what many candidates have in common, made when it is first asked for.
@@ -64,6 +75,18 @@ const std::vector<float>& shared_row(std::map<Key, std::vector<float>>& known, c
     write(writer);
   }
   return place->second;
+}
+
+constexpr Input kGraphInputs[] = {Input::kGraphNodes, Input::kGraphEdges, Input::kGraphMask,
+                                  Input::kTemplateNodes, Input::kTemplateMask};
+
+// `row` returns the place of an input, or null.
+Status write_graphs(std::span<const analysis::Nest> nests, const space::Candidate& candidate,
+                    const auto& row) {
+  const ProgramGraph graph = build_graph(nests, candidate.state, candidate.bounds);
+  write_graph(graph, row(Input::kGraphNodes), row(Input::kGraphEdges), row(Input::kGraphMask));
+  float *nodes = row(Input::kTemplateNodes), *mask = row(Input::kTemplateMask);
+  return nodes || mask ? write_template(graph, candidate.state, nodes, mask) : ok_status();
 }
 
 Status check_finite(Input input, std::span<const float> row) {
@@ -170,6 +193,8 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
     if (added) known->second = head_row(query);
     std::copy(known->second.begin(), known->second.end(), to);
   }
+  if (std::any_of(std::begin(kGraphInputs), std::end(kGraphInputs), row))
+    HONE_RETURN_IF_ERROR(write_graphs(nests, candidate, row));
   for (size_t i = 0; i < kNumInputs; ++i) {
     if (!wanted_[i]) continue;
     HONE_RETURN_IF_ERROR(check_finite(static_cast<Input>(i),
@@ -185,14 +210,15 @@ std::vector<float> task_features(const compute::Dag& dag) {
   return row;
 }
 
-Result<ModelInputs> model_inputs(const Query& query) {
+Result<ModelInputs> model_inputs(const Query& query, InputSet wanted) {
   ModelInputs inputs;
-  std::array<float*, kNumInputs> rows;
+  std::array<float*, kNumInputs> rows{};
   for (size_t i = 0; i < kNumInputs; ++i) {
+    if (!wanted[i]) continue;
     inputs.values[i].resize(static_cast<size_t>(input_shapes()[i].size()));
     rows[i] = inputs.values[i].data();
   }
-  InputWriter writer(InputSet().set());
+  InputWriter writer(wanted);
   HONE_RETURN_IF_ERROR(writer.write(query, rows));
   return inputs;
 }

@@ -25,8 +25,15 @@ enum class Input : uint8_t {
   // [number]: the decisions, which are what candidate_features() of kCombined has beyond kMeasure.
   kDecisions,
   kAnalytic,  // [1]: natural logarithm of the analytic model's time in seconds
+  // The loops as a graph (program_graph.h), as it is: [node, feature], [node, node] and [node].
+  kGraphNodes,
+  kGraphEdges,
+  kGraphMask,
+  // The graph in a template for all tasks: [place, feature], [place]. A larger one is an error.
+  kTemplateNodes,
+  kTemplateMask,
 };
-inline constexpr size_t kNumInputs = 11;
+inline constexpr size_t kNumInputs = 16;
 inline constexpr int64_t kMaxStatements = 12, kMaxStepTokens = 48;
 inline constexpr int64_t kMaxHeads = 8;
 // Returns the name of the device that a head is for: "KEY/THREADS".
@@ -58,7 +65,8 @@ class InputWriter {
   // without a head all heads have the same weight.
   explicit InputWriter(InputSet wanted, std::vector<std::string> heads = {});
   // Writes the wanted inputs of a candidate. `rows` has, by Input, the place of each one, whose
-  // size() numbers are all written. It is an error if a number is not finite.
+  // size() numbers are all written. It is an error if a number is not finite, or if the template of
+  // graphs is wanted and too small.
   [[nodiscard]] Status write(const Query& query, std::span<float* const, kNumInputs> rows);
   // Returns the analytic model's time of the candidate that was written last.
   [[nodiscard]] double analytic_seconds() const { return analytic_seconds_; }
@@ -77,10 +85,11 @@ class InputWriter {
 // Returns the input "task" alone.
 [[nodiscard]] std::vector<float> task_features(const compute::Dag& dag);
 
-// All inputs of one candidate.
+// Inputs of one candidate.
 struct ModelInputs {
-  std::vector<float> values[kNumInputs];  // indexed by Input
+  std::vector<float> values[kNumInputs];  // indexed by Input; empty for those that are not wanted
 };
-[[nodiscard]] Result<ModelInputs> model_inputs(const Query& query);
+[[nodiscard]] Result<ModelInputs> model_inputs(const Query& query,
+                                               InputSet wanted = InputSet().set());
 
 }  // namespace hone::cost

@@ -62,7 +62,7 @@ TEST(model_inputs, every_number_has_a_name) {
     const InputShape& shape = input_shapes()[i];
     const auto input = static_cast<Input>(i);
     EXPECT_EQ(find_input(shape.name), input);
-    const bool is_mask = input == Input::kMask || input == Input::kStepsMask;
+    const bool is_mask = shape.name.ends_with("mask");
     EXPECT_TRUE(is_mask || shape.dims.back() == std::ssize(input_names(input))) << shape.name;
     const std::set<std::string> names(input_names(input).begin(), input_names(input).end());
     EXPECT_EQ(names.size(), input_names(input).size()) << shape.name;
@@ -171,7 +171,10 @@ TEST(model_inputs, the_heaviest_statements_stay_in_the_order_of_the_program) {
                       ir::make(ir::Op::kExp, {ir::load(from, {ir::variable(axis.var)})}));
   }
   const compute::Dag dag = std::move(builder).build().value();
-  const ModelInputs inputs = inputs_of(space::make_candidate(dag, {}).value());
+  const space::Candidate candidate = space::make_candidate(dag, {}).value();
+  const ModelInputs inputs = model_inputs({&candidate, &machine(), 2, 1},
+                                          InputSet().set(static_cast<size_t>(Input::kStatements)))
+                                 .value();
   std::vector<float> expected, found;
   for (const int64_t extent : extents) {
     if (extent >= 14) expected.push_back(std::log2(1.0F + static_cast<float>(extent)));

@@ -10,25 +10,25 @@ namespace {
 
 using analysis::Nest;
 
-// A statement that only moves data has weight, too.
-double weight(const Nest& nest) {
-  return nest.operations() +
-         0.25 * nest.iterations() * nest.useful * static_cast<double>(nest.accesses.size());
-}
-
 // Returns the heaviest statements in the order of the program.
 std::vector<size_t> chosen(std::span<const Nest> nests) {
   std::vector<size_t> places(nests.size());
   std::iota(places.begin(), places.end(), size_t{0});
   if (places.size() <= static_cast<size_t>(kMaxStatements)) return places;
-  std::stable_sort(places.begin(), places.end(),
-                   [&](size_t a, size_t b) { return weight(nests[a]) > weight(nests[b]); });
+  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    return statement_weight(nests[a]) > statement_weight(nests[b]);
+  });
   places.resize(kMaxStatements);
   std::sort(places.begin(), places.end());
   return places;
 }
 
 }  // namespace
+
+double statement_weight(const Nest& nest) {
+  return nest.operations() +
+         0.25 * nest.iterations() * nest.useful * static_cast<double>(nest.accesses.size());
+}
 
 std::vector<bool> winograd_stages(const space::Candidate& candidate) {
   const std::vector<schedule::StageState>& stages = candidate.state.stages;

@@ -55,11 +55,6 @@ Value NetBuilder::append(Node node) {
   return {static_cast<int>(net_.nodes.size()) - 1};
 }
 
-bool NetBuilder::has_input(std::string_view name) const {
-  return std::any_of(available_.begin(), available_.end(),
-                     [&](const NetInput& input) { return input.name == name; });
-}
-
 Value NetBuilder::input(std::string_view name) {
   for (size_t i = 0; i < net_.nodes.size(); ++i) {
     const Node& node = net_.nodes[i];
@@ -194,6 +189,9 @@ Value NetBuilder::reduce_sum(Value a, int axis, bool keep) {
 }
 Value NetBuilder::reduce_mean(Value a, int axis, bool keep) {
   return reduce(Op::kReduceMean, a, axis, keep);
+}
+Value NetBuilder::reduce_max(Value a, int axis, bool keep) {
+  return reduce(Op::kReduceMax, a, axis, keep);
 }
 
 Value NetBuilder::concat(const std::vector<Value>& parts, int axis) {

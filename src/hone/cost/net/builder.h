@@ -21,7 +21,6 @@ class NetBuilder {
 
   // Returns the same value each time. The name must be known, which is asserted.
   [[nodiscard]] Value input(std::string_view name);
-  [[nodiscard]] bool has_input(std::string_view name) const;
   [[nodiscard]] Value parameter(std::string name, Dims dims, Initial initial);
   [[nodiscard]] Value constant(std::string name, Dims dims, std::vector<float> values);
   [[nodiscard]] Value scalar(double value);  // constant without a name
@@ -45,6 +44,7 @@ class NetBuilder {
   [[nodiscard]] Value reshape(Value a, Dims dims);
   [[nodiscard]] Value reduce_sum(Value a, int axis, bool keep = false);
   [[nodiscard]] Value reduce_mean(Value a, int axis, bool keep = false);
+  [[nodiscard]] Value reduce_max(Value a, int axis, bool keep = false);
   [[nodiscard]] Value concat(const std::vector<Value>& parts, int axis);
   [[nodiscard]] Value slice(Value a, int axis, int64_t begin, int64_t end);
 

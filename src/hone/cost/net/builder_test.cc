@@ -42,8 +42,6 @@ TEST(net_builder, infers_shapes) {
 TEST(net_builder, an_input_is_one_node_and_only_those_that_are_read_are_listed) {
   NetBuilder b = builder();
   EXPECT_EQ(b.input("v").node, b.input("v").node);
-  EXPECT_TRUE(b.has_input("x"));
-  EXPECT_FALSE(b.has_input("y"));
   b.output("score", b.reduce_sum(b.input("v"), 1, true));
   const Net net = b.finish();
   ASSERT_EQ(net.inputs.size(), 1U);
@@ -106,6 +104,13 @@ TEST(net_evaluate, computes_matmul_reduce_slice_concat_and_transpose) {
     const Value x = b.input("x");
     const Value parts = b.concat({b.slice(x, 2, 0, 1), b.reduce_mean(x, 2, true)}, 2);
     EXPECT_EQ(values_of(b, parts, batch), (std::vector<float>{1, 2, 4, 5}));
+  }
+  {
+    NetBuilder b = builder();
+    const Value x = b.mul(b.input("x"), b.scalar(-1));
+    EXPECT_EQ(
+        values_of(b, b.concat({b.reduce_max(x, 1, true), b.reduce_sum(x, 1, true)}, 1), batch),
+        (std::vector<float>{-1, -2, -3, -5, -7, -9}));
   }
   {
     NetBuilder b = builder();

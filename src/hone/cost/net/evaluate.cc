@@ -140,8 +140,12 @@ Array reduce(const Node& node, const Dims& dims, const Array& a) {
   const auto axis = static_cast<size_t>(node.integers[0]);
   const int64_t size = a.dims[axis], inner = product(a.dims, axis + 1, a.dims.size());
   const double share = node.op == Op::kReduceMean ? 1 / static_cast<double>(size) : 1;
-  for (int64_t i = 0; i < std::ssize(a.values); ++i)
-    result.values[i / (size * inner) * inner + i % inner] += a.values[i] * share;
+  const bool most = node.op == Op::kReduceMax;
+  if (most) std::fill(result.values.begin(), result.values.end(), -HUGE_VAL);
+  for (int64_t i = 0; i < std::ssize(a.values); ++i) {
+    double& value = result.values[i / (size * inner) * inner + i % inner];
+    value = most ? std::max(value, a.values[i]) : value + a.values[i] * share;
+  }
   return result;
 }
 
@@ -185,7 +189,8 @@ Array compute(const Node& node, const Dims& dims, const std::vector<const Array*
     case Op::kLayerNorm: return layer_norm(node, inputs);
     case Op::kTranspose: return transpose(node, dims, *inputs[0]);
     case Op::kReduceSum:
-    case Op::kReduceMean: return reduce(node, dims, *inputs[0]);
+    case Op::kReduceMean:
+    case Op::kReduceMax: return reduce(node, dims, *inputs[0]);
     case Op::kConcat: return concat(node, dims, inputs);
     case Op::kSlice: return slice(node, dims, *inputs[0]);
     default: return unary(node, dims, *inputs[0]);
@@ -226,12 +231,33 @@ std::vector<std::vector<float>> evaluate(const Net& net, const NetBatch& batch) 
   return outputs;
 }
 
+namespace {
+
+// The weights of the edges of random trees, which a net of graphs may read.
+void fill_edges(std::vector<float>& values, int64_t nodes, Rng& rng) {
+  std::fill(values.begin(), values.end(), 0.0F);
+  for (auto row = values.begin(); row != values.end(); row += nodes * nodes) {
+    for (int64_t i = 0; i < nodes; ++i) {
+      row[i * nodes + i] = 0.5F;
+      if (i == 0) continue;
+      const int64_t parent = rng.between(0, i - 1);
+      row[i * nodes + parent] = row[parent * nodes + i] = 0.3F;
+    }
+  }
+}
+
+}  // namespace
+
 NetBatch random_batch(const Net& net, int64_t rows, uint64_t seed) {
   Rng rng(seed);
   NetBatch batch{.rows = rows, .inputs = {}};
   for (const NetInput& input : net.inputs) {
     const int64_t size = element_count(input.dims);
     std::vector<float>& values = batch.inputs.emplace_back(static_cast<size_t>(rows * size));
+    if (input.name.ends_with("edges")) {
+      fill_edges(values, input.dims[0], rng);
+      continue;
+    }
     for (float& value : values) value = static_cast<float>(rng.normal());
     if (!input.name.ends_with("mask")) continue;
     for (auto row = values.begin(); row != values.end(); row += size) {

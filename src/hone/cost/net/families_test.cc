@@ -4,6 +4,7 @@
 
 #include "hone/cost/net/family.h"
 #include "hone/cost/net/net_testing.h"
+#include "hone/cost/net/padding.h"
 
 namespace hone::cost::net {
 namespace {
@@ -47,11 +48,10 @@ TEST(families, what_padding_holds_changes_nothing) {
     const NetBatch batch = random_batch(net, 4, 5);
     NetBatch other = batch;
     int64_t changed = 0;
-    for (const char* name : {"statements", "tags", "steps"}) {
+    for (const char* name : {"statements", "tags", "steps", "graph_nodes", "graph_edges"}) {
       const size_t place = input_place(net, name);
       if (place == net.inputs.size()) continue;
-      const size_t mask =
-          input_place(net, place == input_place(net, "steps") ? "steps_mask" : "mask");
+      const size_t mask = static_cast<size_t>(mask_place(net, place));
       const auto width = static_cast<size_t>(net.inputs[place].dims[1]);
       for (size_t i = 0; i < batch.inputs[place].size(); ++i) {
         if (batch.inputs[mask][i / width] != 0) continue;
@@ -158,7 +158,7 @@ TEST(families, correct_the_analytic_model) {
     EXPECT_EQ(input_place(*make_net(*family, small_inputs(), options), "analytic"),
               make_net(*family, small_inputs(), options)->inputs.size());
   }
-  EXPECT_EQ(found, 5);
+  EXPECT_EQ(found, 6);
 }
 
 TEST(families, refuse_options_by_name_and_range) {

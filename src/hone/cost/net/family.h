@@ -73,6 +73,6 @@ using GivenOptions = std::map<std::string, double, std::less<>>;
 // Returns what a net may read, in the order of cost/inputs.
 [[nodiscard]] NetInputs all_inputs();
 
-extern const Family kAtformer, kFasor, kLstm, kMha, kMlp, kSmall, kTabnet, kTlp;
+extern const Family kAtformer, kFasor, kLstm, kMetatune, kMha, kMlp, kSmall, kTabnet, kTlp;
 
 }  // namespace hone::cost::net

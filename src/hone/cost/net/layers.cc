@@ -129,6 +129,28 @@ Value add_to_each(NetBuilder& b, Value tokens, Value vector) {
   return b.add(tokens, b.reshape(vector, {-1, 1, b.dims(vector)[1]}));
 }
 
+Value graph_convolution(NetBuilder& b, const std::string& name, Value tokens, Value edges,
+                        int64_t to) {
+  const int64_t from = b.dims(tokens).back();
+  const Value weight = b.parameter(name + ".weight", {from, to}, {Fill::kXavier, std::sqrt(2.0)});
+  const Value bias = b.parameter(name + ".bias", {to}, {Fill::kZeros});
+  const Value products = b.matmul(tokens, weight);
+  const Value sums =
+      b.dims(edges).size() == 3
+          ? b.matmul(edges, products)
+          : b.transpose(b.matmul(b.transpose(products, {0, 2, 1}), edges), {0, 2, 1});
+  return b.relu(b.add(sums, bias));
+}
+
+Value weighted_sum_and_max(NetBuilder& b, const std::string& name, Value tokens, Value mask) {
+  const Value weighed = b.mul(tokens, b.sigmoid(linear(b, name, tokens, 1)));
+  if (mask.node < 0) return b.concat({b.reduce_sum(weighed, 1), b.reduce_max(tokens, 1)}, 1);
+  const Value there = b.reshape(mask, {-1, b.dims(mask)[1], 1});
+  const Value hidden = b.mul(b.sub(there, b.scalar(1)), b.scalar(1e9));
+  const Value most = b.reduce_max(b.add(masked(b, tokens, mask), hidden), 1);
+  return b.concat({masked_sum(b, weighed, mask), most}, 1);
+}
+
 // Michelot 1986: those above a threshold less the threshold; those below it leave, until none does.
 std::vector<Value> heads(NetBuilder& b, Value value, int64_t devices, int64_t outputs, Value mask) {
   const int64_t columns = std::max<int64_t>(devices, 1);

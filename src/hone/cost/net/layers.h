@@ -54,6 +54,16 @@ struct EncoderOptions {
 // Returns tokens [-1, N, H] + vector [-1, H], which is the same for each token.
 [[nodiscard]] Value add_to_each(NetBuilder& b, Value tokens, Value vector);
 
+// Returns a layer of a graph convolution (Kipf and Welling 2017), relu(edges * tokens * weight +
+// bias), [-1, N, to]. `edges` are the same for all, a constant [M, N], which is how the result may
+// have more nodes than the M tokens, or each graph's own, [-1, N, N].
+[[nodiscard]] Value graph_convolution(NetBuilder& b, const std::string& name, Value tokens,
+                                      Value edges, int64_t to);
+// Returns the sum of the tokens [-1, N, H], each times a number from 0 to 1 that a layer says of
+// it, beside their maximum: [-1, 2 H]. Without a mask all count.
+[[nodiscard]] Value weighted_sum_and_max(NetBuilder& b, const std::string& name, Value tokens,
+                                         Value mask);
+
 // Makes the last layer, "head": `outputs` numbers each [-1, 1] of a program [-1, H], or their sums
 // over its tokens [-1, N, H] under `mask`. With `devices`, each output has as many columns, and the
 // input "head" has their weights: a head for each device (MTL-TLP).

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, kNumOps> kNames = {
     "input",   "parameter",  "constant",  "matmul",  "add",        "sub",
     "mul",     "div",        "relu",      "sigmoid", "tanh",       "exp",
     "softmax", "layer_norm", "transpose", "reshape", "reduce_sum", "reduce_mean",
-    "concat",  "slice",      "dropout",   "greater", "clip"};
+    "concat",  "slice",      "dropout",   "greater", "clip",       "reduce_max"};
 
 template <typename List>
 auto find(List& list, std::string_view name) -> decltype(list.data()) {

@@ -36,8 +36,9 @@ enum class Op : int32_t {  // the numbers are part of the interface of learn/tor
   kDropout = 20,     // numbers: p; the identity outside training
   kGreater = 21,     // a > b as 1 or 0; no gradient (ONNX: Greater, Cast)
   kClip = 22,        // numbers: lowest, highest
+  kReduceMax = 23,   // integers: axis, keep (0 or 1)
 };
-inline constexpr int kNumOps = 23;
+inline constexpr int kNumOps = 24;
 [[nodiscard]] std::string_view op_name(Op op);
 
 using Dims = std::vector<int64_t>;

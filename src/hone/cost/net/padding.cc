@@ -91,6 +91,7 @@ class Finder {
       case Op::kReshape: return of_reshape(node);
       case Op::kReduceSum:
       case Op::kReduceMean: return of_reduction(node);
+      case Op::kReduceMax: return of_maximum(node);
       case Op::kConcat: return of_concat(node);
       case Op::kSlice:
         if (in(node, 0).axes[static_cast<size_t>(node.integers[0])].mask >= 0) return std::nullopt;
@@ -104,6 +105,7 @@ class Finder {
     Known known{std::vector<Axis>(node.dims.size()), {}};
     if (mask < 0 || node.dims[1] < 2) return known;
     known.axes[1].mask = mask;
+    if (is_square(net_.inputs[static_cast<size_t>(node.source)])) known.axes[2].mask = mask;
     if (mask == node.source) known.axes[1].padding = 0;
     return known;
   }
@@ -213,11 +215,26 @@ class Finder {
     const Axis axis = known.axes[over];
     if (axis.mask >= 0 && (node.op == Op::kReduceMean || !is_zero(axis.padding)))
       return std::nullopt;
+    remove(node, known);
+    return known;
+  }
+
+  // Padding must be lower than anything else.
+  [[nodiscard]] std::optional<Known> of_maximum(const Node& node) const {
+    const Axis& axis = in(node, 0).axes[static_cast<size_t>(node.integers[0])];
+    if (axis.mask >= 0 && !(axis.padding && *axis.padding <= kHidden)) return std::nullopt;
+    Known known = unary(node, true);
+    remove(node, known);
+    return known;
+  }
+
+  // Removes the axis of a reduction.
+  static void remove(const Node& node, Known& known) {
+    const auto over = static_cast<size_t>(node.integers[0]);
     if (node.integers[1] != 0)
       known.axes[over] = {};
     else
       known.axes.erase(known.axes.begin() + static_cast<std::ptrdiff_t>(over));
-    return known;
   }
 
   [[nodiscard]] std::optional<Known> of_concat(const Node& node) const {
@@ -243,12 +260,16 @@ int mask_place(const Net& net, size_t input) {
   const std::string& name = net.inputs[input].name;
   const std::string_view mask = name == "steps" || name == "steps_mask" ? "steps_mask"
                                 : name == "statements" || name == "tags" || name == "mask" ? "mask"
-                                                                                           : "";
+                                : name.starts_with("graph_")    ? "graph_mask"
+                                : name.starts_with("template_") ? "template_mask"
+                                                                : "";
   for (size_t i = 0; i < net.inputs.size(); ++i) {
     if (net.inputs[i].name == mask) return static_cast<int>(i);
   }
   return -1;
 }
+
+bool is_square(const NetInput& input) { return input.name == "graph_edges"; }
 
 std::optional<TokenAxes> find_token_axes(const Net& net) { return Finder(net).run(); }
 

@@ -12,6 +12,9 @@ namespace hone::cost::net {
 // Returns the index in Net::inputs of the mask that says which tokens of an input are real (a
 // mask's own index for itself); -1 if the input has none or the net does not read it.
 [[nodiscard]] int mask_place(const Net& net, size_t input);
+// Returns whether the tokens of an input lie along its first two axes: the weights of the edges of
+// a graph.
+[[nodiscard]] bool is_square(const NetInput& input);
 
 // For each node and each axis of its value: the index in Net::inputs of the mask whose tokens are
 // along the axis, or -1.

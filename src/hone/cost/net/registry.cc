@@ -11,7 +11,7 @@
 namespace hone::cost::net {
 namespace {
 
-constexpr const Family* kFamilies[] = {&kAtformer, &kFasor, &kLstm,   &kMha,
+constexpr const Family* kFamilies[] = {&kAtformer, &kFasor, &kLstm,   &kMetatune, &kMha,
                                        &kMlp,      &kSmall, &kTabnet, &kTlp};
 
 Status check(const FamilyOption& option, double value) {

@@ -9,7 +9,7 @@
 extern "C" {
 
 // This version changes with everything below; a library with another one is refused.
-inline constexpr int32_t kHoneTorchVersion = 5;
+inline constexpr int32_t kHoneTorchVersion = 6;
 
 struct HoneTorchNode {
   int32_t op;      // as in hone::cost::net::Op
@@ -34,6 +34,7 @@ struct HoneTorchTensor {
   // axis (its own if it is that mask); tokens after a row's last one can be left out. -1 if none
   // can.
   int32_t mask;
+  int32_t square;  // for an input: not 0 if these tokens lie along its second axis, too
 };
 
 struct HoneTorchNet {

@@ -21,7 +21,7 @@ void set_environment() {
 }
 
 HoneTorchTensor plain(const Dims& dims, float* values) {
-  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0, -1};
+  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0, -1, 0};
 }
 
 }  // namespace
@@ -67,7 +67,9 @@ PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
   }
   for (size_t i = 0; i < net.inputs.size(); ++i) {
     inputs_.push_back(plain(net.inputs[i].dims, nullptr));
-    if (!tokens_.empty()) inputs_.back().mask = mask_place(net, i);
+    if (tokens_.empty()) continue;
+    inputs_.back().mask = mask_place(net, i);
+    inputs_.back().square = is_square(net.inputs[i]) ? 1 : 0;
   }
   for (Parameter& parameter : net.parameters) {
     HONE_ASSERT(std::ssize(parameter.values) == element_count(parameter.dims),

@@ -79,6 +79,7 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
     case Op::kReshape: return in(0).reshape(new_dims(node, tokens));
     case Op::kReduceSum: return in(0).sum(integers[0], integers[1] != 0);
     case Op::kReduceMean: return in(0).mean(integers[0], integers[1] != 0);
+    case Op::kReduceMax: return at::amax(in(0), integers[0], integers[1] != 0);
     case Op::kConcat: {
       std::vector<at::Tensor> parts;
       for (int i = 0; i < node.num_inputs; ++i) parts.push_back(in(i));

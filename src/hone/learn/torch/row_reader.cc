@@ -51,9 +51,15 @@ RowInputs RowReader::read(std::span<const int64_t> rows) const {
       dims[1] = some.tokens[static_cast<size_t>(input.mask)];
       kept = all / input.dims[0] * dims[1];
     }
+    if (input.square != 0) dims[2] = dims[1];
     at::Tensor values = at::empty(dims, at::kFloat);
     float* to = values.data_ptr<float>();
-    for (const int64_t row : rows) to = std::copy_n(inputs_[i] + row * all, kept, to);
+    for (const int64_t row : rows) {
+      const float* from = inputs_[i] + row * all;
+      if (input.square == 0) to = std::copy_n(from, kept, to);
+      for (int64_t k = 0; input.square != 0 && k < dims[1]; ++k)
+        to = std::copy_n(from + k * input.dims[1], dims[2], to);
+    }
     some.inputs.push_back(std::move(values));
   }
   return some;
