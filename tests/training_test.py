@@ -106,6 +106,17 @@ def check_schedules(db):
         assert "--schedules" in hone("eval", "--db", db, "--schedules", wrong, code=2)
 
 
+def check_adapting(db):
+    """What a model learns from schedules of a task is judged only where it learns."""
+    judge = ["eval", "--db", db, "--device", "host/1"]
+    for more, message in ((["--adapt", "full"], "--adapt full: for learning from schedules, but there is no --adapt-samples"),
+                          (["--adapt-samples", "2"], "--adapt-samples: the cost model analytic does not learn from measurements"),
+                          (["--cost", "gbdt", "--adapt-samples", "2", "--split", "by-task"], "for a model that is judged as it is, but"),
+                          (["--cost", "gbdt", "--adapt-samples", "900"], "no task has the 908 schedules that 900 samples and 8 to judge by take"),
+                          (["--adapt-samples", "few"], "--adapt-samples: ")):
+        assert message in (said := hone(*judge, *more, code=2)), said
+
+
 def check_pipe(folder, db, model):
     """What is judged may come through a pipe, which can be read once: its card is as that of the file."""
     pipe = folder / f"pipe{model.suffix}"
@@ -181,9 +192,34 @@ def check_budget(folder, db):
             assert message in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
 
 
+def check_meta_learning(folder, db):
+    path = folder / "meta.onnx"
+    train = ["train", "--db", db, "--device", "host/1", "--cost", "small", "--options", "hidden=8,heads=2", "--threads", "1", "--epochs", "1",
+             "--validation", "0", "-o", path]
+    small = "steps=2,rate=0.01,shots=2,queries=4,tasks=2,batches=2,epochs=2"
+    assert "epoch 3/3: loss after adaptation" in hone(*train, "--meta", "maml", "--meta-options", small)
+    notes = notes_of(path)
+    assert notes["meta"] == "maml" and notes["meta_options"].startswith("steps=2,rate=0.01,ways=1,shots=2,queries=4,"), notes
+    before = path.read_bytes()
+    for more, message in ((["--meta", "mamal"], "--meta: unknown meta-learning 'mamal', expected one of none, maml, fomaml, reptile"),
+                          (["--meta-options", small], f"--meta-options: options '{small}', but there is no meta-learning"),
+                          (["--meta", "maml", "--meta-options", "steps=0"], "--meta-options: steps: "),
+                          (["--meta", "maml", "--meta-options", "shots=500"], "have the 532 schedules that shots=500 and queries=32 take")):
+        assert message in hone(*train, *more, code=2), message
+    assert path.read_bytes() == before
+    # It is adapted as it has learnt to be, and trees by more trees.
+    judge = ["eval", "--db", db, "--device", "host/1", "--json", "--adapt-samples", "2,0"]
+    plain, adapted = json.loads(hone(*judge, "--cost", path, "--adapt", "full"))["adapted"]
+    assert (plain["samples"], adapted["samples"]) == (0, 2) and plain["tasks"] == adapted["tasks"] > 0, (plain, adapted)
+    assert plain["mse"] != adapted["mse"] and 0 <= adapted["top_mse"] <= 1 and 0 < adapted["pair_accuracy"] <= 1, (plain, adapted)
+    assert json.loads(hone(*judge, "--cost", path, "--adapt", "full"))["adapted"] == [plain, adapted]
+    assert len(json.loads(hone(*judge, "--cost", "gbdt"))["adapted"]) == 2
+    assert "MSE(D)" in hone(*[word for word in judge if word != "--json"], "--cost", "combined")
+
+
 OF_NETS = {"--adapt": "head", "--loss": "rmse", "--epochs": "9", "--batch": "64", "--lr": "0.1",
            "--weight-decay": "0", "--validation": "0.2", "--hold-out": "first", "--patience": "0", "--budget": "1m", "--train-on": "cpu",
-           "--curve": "curve.html", "--resume": None}
+           "--curve": "curve.html", "--resume": None, "--meta": "maml", "--meta-options": "steps=2"}
 
 
 def check_unused_options(folder, db):
@@ -232,11 +268,13 @@ def main():
         records = [json.loads(line) for line in (folder / "data.jsonl").read_text().splitlines()]  # with two threads
         check_bad_data(folder, [dict(record, threads=1) for record in records])
         check_schedules(db)
+        check_adapting(db)
         check_unused_options(folder, db)
         check_pipe(folder, db, Path(__file__).resolve().parent.parent / "src/hone/cost/pretrained/combined.model")
         if with_torch():
             check_interruption(folder, db)
             check_budget(folder, db)
+            check_meta_learning(folder, db)
             check_pipe(folder, db, folder / "short.onnx")
     return 0
 

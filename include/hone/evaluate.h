@@ -54,6 +54,18 @@ struct ScheduleCountScore {
   double network_top1 = 0, network_top5 = 0;
 };
 
+// The errors of a model that has learnt from so many schedules of each task, on schedules that it
+// was not told (MetaTune, table 4 and figure 9). They are means over the tasks, of best time /
+// time, where the best is that of the schedules that are judged, once measured and once predicted.
+struct AdaptedScore {
+  int samples = 0;
+  int tasks = 0;
+  int64_t schedules = 0;     // that are judged
+  double mse = 0;            // mean squared error
+  double top_mse = 0;        // the same of the fastest quarter of each task: the paper's MSE(D)
+  double pair_accuracy = 0;  // as in Score
+};
+
 // The tasks and schedules for which the times of another device could be compared.
 struct ReplayCoverage {
   std::string device;                // KEY or KEY/THREADS
@@ -67,6 +79,7 @@ struct Evaluation {
   int not_judged = 0;                  // tasks with fewer than kMinTrialsToJudge schedules
   std::vector<NetworkScore> networks;  // ordered by name and threads
   std::vector<ScheduleCountScore> by_schedules;  // ordered by number
+  std::vector<AdaptedScore> adapted;             // ordered by number of samples
   std::map<std::string, std::string> card;       // how the model was trained, by name
   std::optional<ReplayCoverage> replay;          // with EvaluateOptions::replay
   std::set<std::string> files;  // files that EvaluateOptions::networks were read from
@@ -108,6 +121,10 @@ struct EvaluateOptions {
   std::vector<std::string> networks;
   bool linked_data = false;    // as ModelOptions::linked_data
   std::vector<int> schedules;  // for Evaluation::by_schedules
+  // Numbers of schedules of each task that the model learns from, for Evaluation::adapted. It
+  // learns as while tuning: trees by more trees, a net by `adapt`, as AdvancedOptions::adapt.
+  std::vector<int> adapt_samples;
+  std::string adapt = "none";
   // Called for each task that is judged.
   std::function<void(const TaskPrediction&)> on_task;
 };

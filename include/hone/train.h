@@ -33,7 +33,8 @@ struct TrainData {
   int tasks = 0;
 };
 
-// One pass of the training of a net over the data.
+// One pass of the training of a net over the data, or the batches of meta-learning after which it
+// is judged.
 struct TrainEpoch {
   int epoch = 0;  // counts from 1
   double loss = 0, rate = 0;
@@ -41,7 +42,11 @@ struct TrainEpoch {
   // ordered correctly, of all and of those whose times differ by 5 % or more.
   double pair_accuracy = 0, clear_pair_accuracy = 0;
   double seconds = 0;
-  bool best = false;  // best epoch so far
+  bool best = false;  // best epoch so far; the first one of meta-learning starts anew
+  bool meta = false;  // an epoch of meta-learning
+  // Of meta-learning: the loss of the tasks that it is judged by, before and after the net is
+  // adapted to schedules of theirs; the latter chooses the best epoch. NaN if there are none.
+  double plain_loss = 0, adapted_loss = 0;
 };
 
 struct TrainSummary {
@@ -68,7 +73,12 @@ struct NetTrainOptions {
   std::optional<double> validation;
   std::vector<std::string> validation_models;
   int patience = 0;  // number of epochs without a better one after which it stops; 0: never
-  double budget_seconds = 0;  // it stops after the epoch in which these are spent; 0: never
+  // It stops after the epoch in which these are spent; 0: never. With meta-learning, half of them
+  // are for the training before.
+  double budget_seconds = 0;
+  // Meta-learning that follows, a name of TrainChoices::meta; empty: that of the family. Its
+  // options are such as "steps=5,rate=0.01".
+  std::string meta, meta_options;
   // Number of threads; 0: all cores. The same number and seed give the same net.
   int threads = 0;
   std::string place = "cpu";  // a name of TrainChoices::places
@@ -113,7 +123,8 @@ struct TrainChoices {
   };
   std::vector<Family> nets;
   std::vector<std::string> tree_options;  // a line of help each
-  std::vector<std::string> boosters, losses, adapt, places;
+  std::vector<std::string> boosters, losses, adapt, places, meta;
+  std::vector<Option> meta_options;
 };
 [[nodiscard]] HONE_API TrainChoices train_choices();
 

@@ -12,7 +12,7 @@ namespace {
 
 struct Texts {
   std::string cost = "analytic", except, predictions;
-  std::vector<std::string> schedules;
+  std::vector<std::string> schedules, adapt_samples;
   bool json = false;
   EvaluateOptions options;
 };
@@ -22,6 +22,10 @@ Status evaluate(const Texts& texts, const CLI::App& app) {
   for (const std::string& text : texts.schedules) {
     HONE_ASSIGN_OR_RETURN(const int count, parse_count("--schedules", text, 2, 1 << 20));
     options.schedules.push_back(count);
+  }
+  for (const std::string& text : texts.adapt_samples) {
+    HONE_ASSIGN_OR_RETURN(const int count, parse_count("--adapt-samples", text, 0, 1 << 20));
+    options.adapt_samples.push_back(count);
   }
   if (app.count("--cost") > 0) options.cost = texts.cost;
   if (!texts.except.empty()) {
@@ -98,6 +102,16 @@ Command eval_command(CLI::App& root) {
       ->type_name("N,...")
       ->delimiter(',');
   app->add_option(
+         "--adapt-samples", texts->adapt_samples,
+         "Judge the model also after it has learnt from so many schedules of a task, such as "
+         "0,16,32, by other schedules of it. Trees learn by more trees, a net by --adapt")
+      ->type_name("N,...")
+      ->delimiter(',');
+  app->add_option("--adapt", options.adapt,
+                  "How a net learns from these schedules, as --adapt of hone tune")
+      ->type_name("HOW")
+      ->capture_default_str();
+  app->add_option(
          "--predictions", texts->predictions,
          "Write the measured and predicted time of each schedule, as one JSON object per line for "
          "each task and number of threads")
@@ -112,7 +126,9 @@ Command eval_command(CLI::App& root) {
       "a network: the sum of its tasks' best times / the sum of what the best of k takes, each "
       "task "
       "once or, with\n--network, as often as it occurs there; below it the mean over networks and "
-      "threads.");
+      "threads.\nAfter learning from schedules of a task: MSE: the mean squared error of best "
+      "time / time; MSE(D): that of the fastest\nquarter; of schedules that it did not learn from, "
+      "means over tasks.");
   return {app, [texts, app] { return evaluate(*texts, *app); },
           [texts](FileRoles& files) {
             const EvaluateOptions& options = texts->options;

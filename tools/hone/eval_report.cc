@@ -68,6 +68,31 @@ void print_by_schedules(std::span<const ScheduleCountScore> scores) {
   fmt::print("\n{}", table.text());
 }
 
+Json to_json(const ScheduleCountScore& score) {
+  Json one = to_json(score.score);
+  one.erase("kernel");
+  one["schedules"] = score.schedules;
+  one["network_top1"] = score.network_top1, one["network_top5"] = score.network_top5;
+  return one;
+}
+
+Json to_json(const AdaptedScore& score) {
+  return {{"samples", score.samples},     {"tasks", score.tasks},
+          {"schedules", score.schedules}, {"mse", score.mse},
+          {"top_mse", score.top_mse},     {"pair_accuracy", score.pair_accuracy}};
+}
+
+void print_adapted(std::span<const AdaptedScore> scores) {
+  if (scores.empty()) return;
+  Table table({"learnt from", "tasks", "schedules", "MSE", "MSE(D)", "pairs"}, 0);
+  for (const AdaptedScore& score : scores) {
+    table.add({std::to_string(score.samples), std::to_string(score.tasks),
+               std::to_string(score.schedules), fmt::format("{:.4f}", score.mse),
+               fmt::format("{:.4f}", score.top_mse), fmt::format("{:.3f}", score.pair_accuracy)});
+  }
+  fmt::print("\n{}", table.text());
+}
+
 // Returns how the model was trained, without notes that are empty; null if nothing is known.
 Json card_of(const Evaluation& evaluation) {
   Json json;
@@ -99,13 +124,9 @@ void print(const Evaluation& evaluation, bool json) {
                         {"of_schedules", replay->all_schedules}};
     }
     if (!card.is_null()) text["card"] = card;
-    for (const ScheduleCountScore& score : evaluation.by_schedules) {
-      Json one = to_json(score.score);
-      one.erase("kernel");
-      one["schedules"] = score.schedules;
-      one["network_top1"] = score.network_top1, one["network_top5"] = score.network_top5;
-      text["by_schedules"].push_back(std::move(one));
-    }
+    for (const ScheduleCountScore& score : evaluation.by_schedules)
+      text["by_schedules"].push_back(to_json(score));
+    for (const AdaptedScore& score : evaluation.adapted) text["adapted"].push_back(to_json(score));
     fmt::print("{}", json_text(text));
     return;
   }
@@ -129,6 +150,7 @@ void print(const Evaluation& evaluation, bool json) {
                evaluation.not_judged);
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
+  print_adapted(evaluation.adapted);
   std::vector<std::string> notes;
   for (const auto& [name, value] : card.items())
     notes.push_back(fmt::format("{} {}", name, value.get<std::string>()));

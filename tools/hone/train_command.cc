@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "hone/base/file.h"
@@ -58,8 +59,12 @@ Status parse_net_options(const TrainTexts& texts, NetTrainOptions& net) {
 // Returns the text for what is held out: "" if nothing is.
 std::string accuracy_of(const TrainEpoch& epoch, bool judged) {
   if (!judged) return "";
-  return fmt::format(", pairs {:.3f}, clear {:.3f}", epoch.pair_accuracy,
-                     epoch.clear_pair_accuracy);
+  std::string text =
+      fmt::format(", pairs {:.3f}, clear {:.3f}", epoch.pair_accuracy, epoch.clear_pair_accuracy);
+  if (epoch.meta)
+    text += fmt::format(", held out {:.4f} before adaptation and {:.4f} after", epoch.plain_loss,
+                        epoch.adapted_loss);
+  return text;
 }
 
 void print(const TrainSummary& so_far) {
@@ -71,21 +76,30 @@ void print(const TrainSummary& so_far) {
     return;
   }
   const TrainEpoch& epoch = so_far.epochs.back();
-  fmt::print("epoch {}/{}: loss {:.4f}{}, {:.1f} s{}\n", epoch.epoch, so_far.planned_epochs,
-             epoch.loss, accuracy_of(epoch, judged), epoch.seconds,
-             judged && epoch.best ? " *" : "");
+  fmt::print("epoch {}/{}: {} {:.4f}{}, {:.1f} s{}\n", epoch.epoch, so_far.planned_epochs,
+             epoch.meta ? "loss after adaptation" : "loss", epoch.loss, accuracy_of(epoch, judged),
+             epoch.seconds, judged && epoch.best ? " *" : "");
   std::fflush(stdout);
 }
 
 std::string curve_of(const std::string& title, const std::vector<TrainEpoch>& epochs) {
   Figure loss{"loss of training", "epoch", "loss", {{"loss", {}}}};
   Figure pairs{"pair accuracy on tasks held out", "epoch", "share", {{"all", {}}, {"clear", {}}}};
+  Figure adapted{"loss of meta-learning on tasks held out",
+                 "epoch",
+                 "loss",
+                 {{"before adaptation", {}}, {"after", {}}}};
   for (const TrainEpoch& epoch : epochs) {
+    if (epoch.meta && !std::isnan(epoch.adapted_loss)) {
+      adapted.lines[0].points.emplace_back(epoch.epoch, epoch.plain_loss);
+      adapted.lines[1].points.emplace_back(epoch.epoch, epoch.adapted_loss);
+    }
     loss.lines[0].points.emplace_back(epoch.epoch, epoch.loss);
     pairs.lines[0].points.emplace_back(epoch.epoch, epoch.pair_accuracy);
     pairs.lines[1].points.emplace_back(epoch.epoch, epoch.clear_pair_accuracy);
   }
-  return to_html(title, {loss, pairs});
+  if (adapted.lines[1].points.empty()) return to_html(title, {loss, pairs});
+  return to_html(title, {loss, pairs, adapted});
 }
 
 Status check_options_of_nets(const CLI::App& app, const TrainOptions& options,
@@ -159,6 +173,9 @@ std::string describe_models(const TrainChoices& choices) {
     for (const TrainChoices::Option& option : family.options)
       text += fmt::format("\n    {}={}: {}", option.name, option.value, option.help);
   }
+  text += "\nOptions of meta-learning (--meta-options NAME=NUMBER,..):";
+  for (const TrainChoices::Option& option : choices.meta_options)
+    text += fmt::format("\n    {}={}: {}", option.name, option.value, option.help);
   return text;
 }
 
@@ -256,6 +273,12 @@ Command train_command(CLI::App& root) {
   add("--budget", texts->budget, "TIME",
       "Stop after the epoch in which this time is used up, such as 10m; the learning rate "
       "decreases as for all epochs. With --resume, time that was used before counts");
+  add("--meta", net.meta, "NAME",
+      fmt::format("Meta-learning that follows, so that few schedules of a new task teach more: {}; "
+                  "default: the family's",
+                  join_names(choices.meta)));
+  add("--meta-options", net.meta_options, "TEXT",
+      "Options of meta-learning, as listed below: steps=5,rate=0.01");
   add("--train-on", net.place, "WHERE",
       fmt::format(
           "The device that trains: {}; the latter is the first CUDA device, if Hone was built "

@@ -20,17 +20,29 @@ constexpr size_t kMinimum = 16;  // measurements before a net learns for the fir
 constexpr size_t kEvery = 16;    // new ones between two times, or ...
 constexpr size_t kShare = 8;     // ... this part of all
 
+// How a net that meta-learning made wants to be adapted: as it was when it learnt. There is none in
+// files of other nets.
+Result<std::optional<net::MetaTraining>> meta_of(const NetFile& file, const std::string& name) {
+  const std::string kind = note_of(file, "meta");
+  if (kind.empty()) return std::optional<net::MetaTraining>();
+  const Result<net::MetaTraining> meta = net::parse_meta(kind, "", note_of(file, "meta_options"));
+  if (!meta.ok()) return invalid("{}: its meta-learning: {}", name, meta.status().message());
+  return std::optional(*meta);
+}
+
 // When it is time to learn. The more there is, the less a few more change.
 class Pace {
  public:
+  explicit Pace(size_t minimum = kMinimum) : minimum_(minimum) {}
   void add() { ++fresh_; }
   bool due(size_t all) {
-    if (all < kMinimum || fresh_ < std::max(kEvery, all / kShare)) return false;
+    if (all < minimum_ || fresh_ < std::max(std::min(kEvery, minimum_), all / kShare)) return false;
     fresh_ = 0;
     return true;
   }
 
  private:
+  size_t minimum_;
   size_t fresh_ = 0;
 };
 
@@ -89,15 +101,20 @@ constexpr double kScratchWork = 8 * kWork, kMostScratchEpochs = 30;
 
 class WeightsAdaptation : public NetAdaptation {
  public:
-  // `momentum`: the part of the twin that is kept each time; none: there is no twin. `scratch`: the
-  // weights of the file are replaced by random ones.
+  // `momentum`: the part of the twin that is kept each time; none: there is no twin. A net that
+  // meta-learning made starts each time from its twin, which without momentum stays. `scratch`: the
+  // weights of the file are replaced by random ones, and what it says of meta-learning is left out.
   static Result<std::unique_ptr<NetAdaptation>> make(const NetFile& file, net::Net net,
+                                                     const std::string& name,
                                                      std::optional<double> momentum, bool scratch,
                                                      const std::string& torch) {
     HONE_ASSIGN_OR_RETURN(const net::Family* family, net::find_family(file.family));
     HONE_ASSIGN_OR_RETURN(net::NetTraining training, net::training_of(family->recipe));
     if (const Result<net::Loss> loss = net::parse_loss(note_of(file, "loss")); loss.ok())
       training.loss = *loss;
+    HONE_ASSIGN_OR_RETURN(const std::optional<net::MetaTraining> meta, meta_of(file, name));
+    training.meta = scratch ? net::MetaTraining() : meta.value_or(net::MetaTraining());
+    if (training.meta.last) training.meta_trained.assign(family->last.begin(), family->last.end());
     training.library = torch;
     if (scratch)
       net::initialise(net, kScratchSeed);
@@ -128,8 +145,11 @@ class WeightsAdaptation : public NetAdaptation {
     ++training_.seed;
     const net::NetRows rows = samples_.pick(net_, rows_, training_.seed);
     if (rows.num_tasks() == 0) return false;
-    if (momentum_) start_from_twin();
-    HONE_RETURN_IF_ERROR(net::train(net_, rows, net::no_rows(net_), training_).status());
+    if (momentum_ || training_.meta.wanted()) start_from_twin();
+    if (training_.meta.wanted())
+      HONE_RETURN_IF_ERROR(net::adapt(net_, rows, training_));
+    else
+      HONE_RETURN_IF_ERROR(net::train(net_, rows, net::no_rows(net_), training_).status());
     if (momentum_) move_twin();
     return true;
   }
@@ -142,7 +162,10 @@ class WeightsAdaptation : public NetAdaptation {
         training_(std::move(training)),
         rows_(rows),
         momentum_(momentum),
-        twin_(net_.parameters) {
+        twin_(net_.parameters),
+        pace_(training_.meta.wanted()
+                  ? std::min(kMinimum, static_cast<size_t>(std::max(2, training_.meta.shots)))
+                  : kMinimum) {
     compiled_.bytes = format_net(net_, file.card, NetWeights::kInputs);
   }
 
@@ -201,7 +224,7 @@ Result<std::unique_ptr<NetAdaptation>> make_adaptation(const std::string& adapt,
   }
   const std::optional<double> momentum =
       adapt == "momentum" ? std::optional(kMomentum) : std::nullopt;
-  return WeightsAdaptation::make(file, std::move(net), momentum, adapt == "scratch", torch);
+  return WeightsAdaptation::make(file, std::move(net), name, momentum, adapt == "scratch", torch);
 }
 
 }  // namespace hone

@@ -178,6 +178,45 @@ TEST_F(Adaptation, random_weights_learn_from_measurements_alone) {
   EXPECT_GT(learned.after, learned.before + 0.1);
 }
 
+TEST_F(Adaptation, a_net_of_meta_learning_starts_each_time_from_its_file) {
+  if (!net::load_torch(HONE_TORCH_LIBRARY).ok()) GTEST_SKIP() << "this build is without libtorch";
+  const std::vector<double> seconds = times(sampled_, small_net(4), -0.5);
+  // Told all at once, or in two parts, each of which it learns from.
+  const auto predicted = [&](const std::string& options, bool parts) {
+    NetCard card = small_card();
+    card.notes["meta"] = "maml";
+    card.notes["meta_options"] = options;
+    EXPECT_TRUE(write_net(file_, net_, card).ok());
+    const auto model = make("full");
+    if (model == nullptr) return std::vector<double>();
+    if (parts) {
+      EXPECT_TRUE(tell(*model, sampled_, seconds, 0, 20).ok());
+    }
+    EXPECT_TRUE(tell(*model, sampled_, seconds, parts ? 20 : 0, 40).ok());
+    EXPECT_EQ(model->revision(), parts ? 2U : 1U);
+    return model->predict(sampled_.queries).value();
+  };
+  const auto farthest = [](const std::vector<double>& a, const std::vector<double>& b) {
+    double most = 0;
+    for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(std::log(a[i] / b[i])));
+    return most;
+  };
+  const std::string usual = "steps=3,rate=0.05,shots=8";
+  const std::vector<double> once = predicted(usual, false);
+  EXPECT_LT(farthest(once, predicted(usual, true)), 1e-3);
+  const std::vector<double> unmoved = predicted("steps=1,rate=1e-6", false);
+  EXPECT_LT(farthest(unmoved, make("none")->predict(sampled_.queries).value()), 1e-3);
+  EXPECT_GT(farthest(once, unmoved), 0.02);
+  NetCard card = small_card();
+  card.notes["meta"] = "maml", card.notes["meta_options"] = "steps=0";
+  ASSERT_TRUE(write_net(file_, net_, card).ok());
+  const std::string refused =
+      make_cost_model({.cost = file_, .adapt = "full", .torch = HONE_TORCH_LIBRARY})
+          .status()
+          .message();
+  EXPECT_TRUE(refused.starts_with(file_ + ": its meta-learning: steps: ")) << refused;
+}
+
 TEST_F(Adaptation, a_net_compiled_without_weights_reads_them_at_each_run) {
   NetFile file = read_net(file_).value();
   file.bytes = format_net(net_, file.card, NetWeights::kInputs);

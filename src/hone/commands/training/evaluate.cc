@@ -1,8 +1,11 @@
 #include "hone/evaluate.h"
 
+#include <algorithm>
+
 #include "hone/commands/inspect.h"
 #include "hone/commands/training/training_data.h"
 #include "hone/cost/gbdt_model.h"
+#include "hone/learn/adapted_scores.h"
 #include "hone/learn/evaluate.h"
 #include "hone/learn/replay.h"
 #include "hone/learn/task_list.h"
@@ -118,6 +121,45 @@ Result<Evaluation> evaluate_model(const EvaluateOptions& options, const Measured
   return learn::evaluate(parts.test, data.target, *model, judging);
 }
 
+Status check_adapting(const EvaluateOptions& options, const Judged& judged) {
+  for (const int count : options.adapt_samples) {
+    if (count < 0) return invalid("--adapt-samples: {}, expected 0 or more", count);
+  }
+  if (options.adapt_samples.empty()) {
+    if (options.adapt != "none")
+      return invalid("--adapt {}: for learning from schedules, but there is no --adapt-samples",
+                     options.adapt);
+    return ok_status();
+  }
+  const char* found = judged.trains            ? "a model is trained for each part"
+                      : options.replay.empty() ? nullptr
+                                               : "--replay learns nothing";
+  if (found != nullptr)
+    return invalid("--adapt-samples: for a model that is judged as it is, but {}", found);
+  return ok_status();
+}
+
+// Judges fresh models, each by a task from some of whose schedules it has learnt.
+Result<std::vector<AdaptedScore>> evaluate_adapted(const EvaluateOptions& options,
+                                                   const MeasuredData& data, const Judged& judged) {
+  if (options.adapt_samples.empty()) return std::vector<AdaptedScore>();
+  std::vector<int> samples = options.adapt_samples;
+  std::sort(samples.begin(), samples.end());
+  samples.erase(std::unique(samples.begin(), samples.end()), samples.end());
+  learn::Dataset dataset = data.dataset;
+  if (!options.split_file.empty()) {
+    HONE_ASSIGN_OR_RETURN(learn::SplitData parts, parts_of(data, options.split_file));
+    dataset = std::move(parts.test);
+  }
+  const auto make = [&] {
+    return make_cost_model({.cost = judged.name, .db = options.db, .adapt = options.adapt});
+  };
+  Result<std::vector<AdaptedScore>> scores =
+      learn::adapted_scores(dataset, data.target, samples, make);
+  if (!scores.ok()) return invalid("--adapt-samples: {}", scores.status().message());
+  return scores;
+}
+
 }  // namespace
 
 Result<Evaluation> evaluate(const EvaluateOptions& options) {
@@ -126,6 +168,7 @@ Result<Evaluation> evaluate(const EvaluateOptions& options) {
     if (count < 2) return invalid("--schedules: {}, expected 2 or more", count);
   }
   HONE_ASSIGN_OR_RETURN(Judged judged, choose_model(options, split));
+  HONE_RETURN_IF_ERROR(check_adapting(options, judged));
   MeasuredStore store(options.db);
   HONE_ASSIGN_OR_RETURN(MeasuredData data, store.load(options.device));
   if (judged.known.model)
@@ -152,6 +195,7 @@ Result<Evaluation> evaluate(const EvaluateOptions& options) {
   if (!evaluation.ok()) return evaluation;
   if (options.replay.empty()) evaluation->card = judged.known.card;
   evaluation->files = std::move(files);
+  HONE_ASSIGN_OR_RETURN(evaluation->adapted, evaluate_adapted(options, data, judged));
   return evaluation;
 }
 

@@ -176,7 +176,12 @@ TrainChoices train_choices() {
                        .boosters = cost::tree_library_names(),
                        .losses = cost::net::loss_names(),
                        .adapt = adapt_names(),
-                       .places = cost::net::train_place_names()};
+                       .places = cost::net::train_place_names(),
+                       .meta = cost::net::meta_names(),
+                       .meta_options = {}};
+  for (const cost::net::FamilyOption& option : cost::net::meta_options())
+    choices.meta_options.push_back(
+        {std::string(option.name), option.value, std::string(option.help)});
   for (const cost::net::Family* family : cost::net::families()) {
     choices.nets.push_back({std::string(family->name), std::string(family->help), {}});
     for (const cost::net::FamilyOption& option : family->options)

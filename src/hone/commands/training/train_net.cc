@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "hone/base/options.h"
@@ -18,6 +19,19 @@ namespace {
 namespace net = cost::net;
 
 constexpr double kValidation = 0.1;  // share of the tasks that each epoch is judged by
+
+// Returns the meta-learning that the options want: by default that of the family, or none for a net
+// that few data adapt.
+Result<net::MetaTraining> meta_of(const TrainOptions& options, const net::Family& family) {
+  const NetTrainOptions& wanted = options.net;
+  const std::string_view usual = options.from.empty() ? family.recipe.meta : "none";
+  const std::string name(wanted.meta.empty() ? usual : wanted.meta);
+  // Options of a recipe are those of its own kind.
+  const std::string_view own = name == family.recipe.meta ? family.recipe.meta_options : "";
+  const Result<net::MetaTraining> named = of_option("--meta", net::parse_meta(name, own, ""));
+  if (!named.ok()) return named;
+  return of_option("--meta-options", net::parse_meta(name, own, wanted.meta_options));
+}
 
 // Returns `training`, the default, with what the options change.
 Result<net::NetTraining> apply(const TrainOptions& options, const std::string& output,
@@ -139,6 +153,14 @@ NetCard card_of(const TrainOptions& options, const net::NetTraining& training, c
       {"pair_accuracy", fmt::format("{:.4f}", best.pair_accuracy)},
       {"clear_pair_accuracy", fmt::format("{:.4f}", best.clear_pair_accuracy)},
   };
+  if (training.meta.wanted()) {
+    card.notes["meta"] = net::meta_names()[static_cast<size_t>(training.meta.kind)];
+    card.notes["meta_options"] = net::format_options(training.meta);
+    if (!std::isnan(best.adapted_loss)) {
+      card.notes["plain_loss"] = fmt::format("{:.4f}", best.plain_loss);
+      card.notes["adapted_loss"] = fmt::format("{:.4f}", best.adapted_loss);
+    }
+  }
   card.notes.merge(data_notes(rows.trained_on, options.data.exclude_models));
   return card;
 }
@@ -155,6 +177,8 @@ Result<TrainSummary> train_net(const std::string& output, const std::vector<Meas
   HONE_ASSIGN_OR_RETURN(net::NetTraining training,
                         start ? training_from(*start) : net::training_of(family->recipe));
   HONE_ASSIGN_OR_RETURN(training, apply(options, output, std::move(training)));
+  HONE_ASSIGN_OR_RETURN(training.meta, meta_of(options, *family));
+  if (training.meta.last) training.meta_trained.assign(family->last.begin(), family->last.end());
   const double share = options.net.validation.value_or(options.data.only.empty() ? kValidation : 0);
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions given,
                         of_option("--options", net::parse_options(*family, options.options)));
@@ -165,20 +189,23 @@ Result<TrainSummary> train_net(const std::string& output, const std::vector<Meas
                         heads_of(data, start ? start->file.card.heads : std::vector<std::string>(),
                                  complete.at("devices")));
   HONE_ASSIGN_OR_RETURN(const Rows rows, make_rows(data, options, model, share, training, heads));
+  if (const Status found = net::check_meta(rows.train, rows.validation, training); !found.ok())
+    return invalid("--meta: {}", found.message());
   if (start) {
     HONE_RETURN_IF_ERROR(take_weights(*start, options.from, model));
   } else {
     net::initialise(model, training.seed);
     learn::set_normalisation(model, rows.train.batch);
   }
-  TrainSummary summary{.kind = options.cost,
-                       .schedules = rows.train.batch.rows,
-                       .tasks = std::ssize(rows.trained_on.tasks),
-                       .weights = model.num_weights(),
-                       .validation_schedules = rows.validation.batch.rows,
-                       .validation_tasks = std::ssize(rows.validation_tasks),
-                       .planned_epochs = training.epochs,
-                       .epochs = {}};
+  TrainSummary summary{
+      .kind = options.cost,
+      .schedules = rows.train.batch.rows,
+      .tasks = std::ssize(rows.trained_on.tasks),
+      .weights = model.num_weights(),
+      .validation_schedules = rows.validation.batch.rows,
+      .validation_tasks = std::ssize(rows.validation_tasks),
+      .planned_epochs = training.epochs + (training.meta.wanted() ? training.meta.epochs : 0),
+      .epochs = {}};
   const auto tell = [&] {
     if (options.net.on_progress) options.net.on_progress(summary);
   };

@@ -41,6 +41,8 @@ struct Recipe {
   double decay = 1e-6;
   double clip = 0.5;   // limit of the gradient's norm
   bool cosine = true;  // if false, the rate decreases linearly
+  // The meta-learning that follows, a name and options of cost/net/meta.h.
+  std::string_view meta = "none", meta_options = "";
 };
 
 inline constexpr std::string_view kHead[] = {"head"};

@@ -30,6 +30,7 @@ struct HoneTorchTensor {
   const int64_t* dims;  // for an input: of one row
   float* values;        // null for an input
   int32_t frozen;       // for a parameter: not 0 if training must not change it
+  int32_t meta_frozen;  // not 0 if meta-learning and adaptation must not change it
   // For an input this is the index of the mask that is 1 where there is a token along the first
   // axis (its own if it is that mask); tokens after a row's last one can be left out. -1 if none
   // can.
@@ -69,6 +70,26 @@ enum HoneTorchLoss : int32_t {
   kHoneTorchMultiTask = 3,   // log_time, the bounds, and pairs
 };
 
+// The meta-learning that follows the training (cost/net/meta.h).
+enum HoneTorchMeta : int32_t {
+  kHoneTorchNoMeta = 0,
+  kHoneTorchMaml = 1,
+  kHoneTorchFomaml = 2,
+  kHoneTorchReptile = 3,
+};
+
+struct HoneTorchMetaOptions {
+  int32_t kind;  // a HoneTorchMeta
+  int32_t steps;
+  double rate;
+  int32_t ways, shots, queries;  // numbers of tuning tasks in a task, and of schedules of each
+  int32_t tasks;                 // in a batch
+  int32_t batches;               // in an epoch
+  int32_t epochs;                // most epochs
+  int32_t patience;              // epochs without a better one before it stops; 0: never
+  double outer;                  // rate of each batch
+};
+
 enum HoneTorchPlace : int32_t {
   kHoneTorchProcessor = 0,
   kHoneTorchCuda = 1,     // the first CUDA device, if libtorch supports it
@@ -81,7 +102,11 @@ struct HoneTorchEpoch {
   double rate;                                // learning rate of the last batch
   double pair_accuracy, clear_pair_accuracy;  // mean over the tasks of the validation rows
   double seconds;                             // time of this epoch
-  int32_t best;                               // 1 for the best epoch so far
+  int32_t best;                               // 1 for the best epoch so far of its kind
+  int32_t meta;                               // 1 for an epoch of meta-learning
+  // For meta-learning: the loss of the tasks held out before they are adapted to and after, which
+  // chooses the best epoch; NaN if there are none.
+  double plain_loss, adapted_loss;
 };
 
 struct HoneTorchOptions {
@@ -102,7 +127,10 @@ struct HoneTorchOptions {
   // differently.
   int32_t threads;
   int32_t patience;  // epochs without a better validation before it stops; 0: never
-  double seconds;    // it stops after the epoch in which they are used up; 0: never
+  // It stops after the epoch in which they are used up; 0: never. The training before
+  // meta-learning may use up half of them.
+  double seconds;
+  HoneTorchMetaOptions meta;
 
   void* user;                   // argument of the functions
   int32_t (*stop)(void* user);  // called before each batch; if not 0, training stops
@@ -130,6 +158,11 @@ using HoneTorchTrain = int32_t(const HoneTorchNet* net, const HoneTorchRows* tra
 using HoneTorchGradients = int32_t(const HoneTorchNet* net, const HoneTorchRows* rows,
                                    const HoneTorchOptions* options, double* loss,
                                    float* const* gradients, char* message, int64_t message_size);
+// Replaces the parameters by those that options->meta adapts to the rows, and writes the loss of
+// all rows before, or with no steps only that.
+using HoneTorchAdapt = int32_t(const HoneTorchNet* net, const HoneTorchRows* rows,
+                               const HoneTorchOptions* options, double* loss, char* message,
+                               int64_t message_size);
 // Evaluates the net. `outputs` has score, time, memory_bound and core_bound, num_rows each; null
 // for those that are not wanted.
 using HoneTorchForward = int32_t(const HoneTorchNet* net, int64_t num_rows,

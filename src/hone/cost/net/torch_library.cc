@@ -21,7 +21,13 @@ void set_environment() {
 }
 
 HoneTorchTensor plain(const Dims& dims, float* values) {
-  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0, -1, 0};
+  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0, 0, -1, 0};
+}
+
+bool is_frozen(const std::string& name, const std::vector<std::string>& trained) {
+  return !trained.empty() &&
+         std::none_of(trained.begin(), trained.end(),
+                      [&](const std::string& layer) { return name.starts_with(layer + "."); });
 }
 
 }  // namespace
@@ -46,15 +52,12 @@ Result<TorchLibrary> load_torch(const std::string& file) {
     return error(Code::kUnsupported, "{} is of another version of Hone", path);
   return TorchLibrary{reinterpret_cast<HoneTorchTrain*>(dlsym(handle, "hone_torch_train")),
                       reinterpret_cast<HoneTorchForward*>(dlsym(handle, "hone_torch_forward")),
-                      reinterpret_cast<HoneTorchGradients*>(dlsym(handle, "hone_torch_gradients"))};
+                      reinterpret_cast<HoneTorchGradients*>(dlsym(handle, "hone_torch_gradients")),
+                      reinterpret_cast<HoneTorchAdapt*>(dlsym(handle, "hone_torch_adapt"))};
 }
 
-PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
-  const auto frozen = [&](const std::string& name) {
-    return !trained.empty() &&
-           std::none_of(trained.begin(), trained.end(),
-                        [&](const std::string& layer) { return name.starts_with(layer + "."); });
-  };
+PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained,
+                   const std::vector<std::string>& meta_trained) {
   if (std::optional<TokenAxes> axes = find_token_axes(net)) tokens_ = std::move(*axes);
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     const Node& node = net.nodes[i];
@@ -75,7 +78,8 @@ PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
     HONE_ASSERT(std::ssize(parameter.values) == element_count(parameter.dims),
                 "a parameter without its values");
     parameters_.push_back(plain(parameter.dims, parameter.values.data()));
-    parameters_.back().frozen = frozen(parameter.name) ? 1 : 0;
+    parameters_.back().frozen = is_frozen(parameter.name, trained) ? 1 : 0;
+    parameters_.back().meta_frozen = is_frozen(parameter.name, meta_trained) ? 1 : 0;
   }
   for (Constant& constant : net.constants)
     constants_.push_back(plain(constant.dims, constant.values.data()));

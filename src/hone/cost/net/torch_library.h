@@ -10,6 +10,7 @@ struct TorchLibrary {
   HoneTorchTrain* train = nullptr;
   HoneTorchForward* forward = nullptr;
   HoneTorchGradients* gradients = nullptr;
+  HoneTorchAdapt* adapt = nullptr;
 };
 // Loads the library. If `file` is empty, it is next to the program, or where Hone is installed. An
 // error says what to install.
@@ -18,8 +19,10 @@ struct TorchLibrary {
 // A net as plain structs, which point into the net and into this object.
 class PlainNet {
  public:
-  // Parameters of layers that are not in `trained` are frozen; if it is empty, none are.
-  PlainNet(Net& net, const std::vector<std::string>& trained);
+  // Parameters of layers that are not in `trained` are frozen; if it is empty, none are. The same
+  // for meta-learning.
+  PlainNet(Net& net, const std::vector<std::string>& trained,
+           const std::vector<std::string>& meta_trained = {});
   PlainNet(const PlainNet&) = delete;
   PlainNet& operator=(const PlainNet&) = delete;
   [[nodiscard]] const HoneTorchNet& get() const { return plain_; }

@@ -39,7 +39,8 @@ struct Listener {
   static void progress(void* self, const HoneTorchEpoch* done) {
     auto& listener = *static_cast<Listener*>(self);
     listener.epochs.push_back({done->epoch, done->loss, done->rate, done->pair_accuracy,
-                               done->clear_pair_accuracy, done->seconds, done->best != 0});
+                               done->clear_pair_accuracy, done->seconds, done->best != 0,
+                               done->meta != 0, done->plain_loss, done->adapted_loss});
     if (listener.training.progress) listener.training.progress(listener.epochs.back());
   }
   static void save(void* self, const void* state, int64_t size) {
@@ -95,6 +96,18 @@ HoneTorchOptions plain_options(const NetTraining& training) {
   plain.threads = training.threads;
   plain.patience = training.patience;
   plain.seconds = training.seconds;
+  const MetaTraining& meta = training.meta;
+  plain.meta = {static_cast<int32_t>(meta.kind),
+                meta.steps,
+                meta.rate,
+                meta.ways,
+                meta.shots,
+                meta.queries,
+                meta.tasks,
+                meta.batches,
+                meta.epochs,
+                meta.patience,
+                meta.outer};
   return plain;
 }
 
@@ -135,6 +148,7 @@ Result<NetTraining> training_of(const Recipe& recipe) {
   training.cosine = recipe.cosine;
   training.decay = recipe.decay;
   training.clip = recipe.clip;
+  HONE_ASSIGN_OR_RETURN(training.meta, parse_meta(recipe.meta, recipe.meta_options, ""));
   return training;
 }
 
@@ -143,6 +157,7 @@ Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows, const NetRo
   HONE_ASSIGN_OR_RETURN(const TorchLibrary library, load_torch(training.library));
   HONE_RETURN_IF_ERROR(check(net, rows));
   HONE_RETURN_IF_ERROR(check(net, validation));
+  HONE_RETURN_IF_ERROR(check_meta(rows, validation, training));
   std::string state;
   if (training.resume && !training.state_file.empty() && file_exists(training.state_file)) {
     HONE_ASSIGN_OR_RETURN(state, read_file(training.state_file));
@@ -155,7 +170,7 @@ Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows, const NetRo
   if (!training.state_file.empty()) options.save = Listener::save;
   options.state = state.empty() ? nullptr : state.data();
   options.state_size = std::ssize(state);
-  const PlainNet plain(net, training.trained);
+  const PlainNet plain(net, training.trained, training.meta_trained);
   const PlainRows plain_rows(rows), plain_validation(validation);
   std::array<char, 500> message{};
   const int32_t result = library.train(&plain.get(), &plain_rows.plain, &plain_validation.plain,
@@ -169,6 +184,50 @@ Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows, const NetRo
     return error(Code::kInvalid, "{}{}", where, message.data());
   }
   return listener.epochs;
+}
+
+bool compares(Loss loss) { return loss == Loss::kLambdaRank || loss == Loss::kPairwise; }
+
+Status check_meta(const NetRows& rows, const NetRows& validation, const NetTraining& training) {
+  if (!training.meta.wanted()) return ok_status();
+  const auto check_rows = [&](const NetRows& some, std::string_view what) {
+    std::vector<int64_t> sizes;
+    for (size_t i = 1; i < some.group_begin.size(); ++i)
+      sizes.push_back(some.group_begin[i] - some.group_begin[i - 1]);
+    return check_tasks(training.meta, sizes, what, compares(training.loss));
+  };
+  HONE_RETURN_IF_ERROR(check_rows(rows, "tasks"));
+  return validation.batch.rows == 0 ? ok_status() : check_rows(validation, "tasks held out");
+}
+
+namespace {
+
+// Adapts `net` by `training`. Returns the loss of the rows before.
+Result<double> adapt_plain(Net& net, const NetRows& rows, const NetTraining& training) {
+  HONE_ASSIGN_OR_RETURN(const TorchLibrary library, load_torch(training.library));
+  HONE_RETURN_IF_ERROR(check(net, rows));
+  const PlainNet plain(net, training.trained, training.meta_trained);
+  const PlainRows plain_rows(rows);
+  const HoneTorchOptions options = plain_options(training);
+  double loss = 0;
+  std::array<char, 500> message{};
+  if (library.adapt(&plain.get(), &plain_rows.plain, &options, &loss, message.data(),
+                    std::ssize(message)) != kHoneTorchDone)
+    return error(Code::kInvalid, "{}", message.data());
+  return loss;
+}
+
+}  // namespace
+
+Status adapt(Net& net, const NetRows& rows, const NetTraining& training) {
+  return adapt_plain(net, rows, training).status();
+}
+
+Result<double> loss_of(const Net& net, const NetRows& rows, const NetTraining& training) {
+  Net copy = net;
+  NetTraining none = training;
+  none.meta.steps = 0;
+  return adapt_plain(copy, rows, none);
 }
 
 Result<NetGradients> torch_gradients(const Net& net, const NetRows& rows,

@@ -8,6 +8,7 @@
 #include "hone/base/status.h"
 #include "hone/cost/net/evaluate.h"
 #include "hone/cost/net/family.h"
+#include "hone/cost/net/meta.h"
 #include "hone/dataset.h"
 #include "hone/train.h"
 
@@ -60,9 +61,11 @@ struct NetTraining {
   double seconds = 0;
   // Only parameters of these layers are trained ("head": head.weight, head.bias); empty: all.
   std::vector<std::string> trained = {};
-  std::string state_file = "";  // written after each epoch; empty: none
-  bool resume = false;          // resumes from state_file, if it is there
-  std::string library = "";     // path of libhone_torch.so; if empty, where Hone is installed
+  MetaTraining meta = {};
+  std::vector<std::string> meta_trained = {};  // layers that meta-learning and adaptation change
+  std::string state_file = "";                 // written after each epoch; empty: none
+  bool resume = false;                         // resumes from state_file, if it is there
+  std::string library = "";  // path of libhone_torch.so; if empty, where Hone is installed
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const TrainEpoch&)> progress = nullptr;
 };
@@ -75,6 +78,18 @@ struct NetTraining {
 [[nodiscard]] Result<std::vector<TrainEpoch>> train(Net& net, const NetRows& rows,
                                                     const NetRows& validation,
                                                     const NetTraining& training);
+
+// Returns whether a loss compares schedules, so that it needs two of a task.
+[[nodiscard]] bool compares(Loss loss);
+// Returns an error if there are too few rows for the training's meta-learning.
+[[nodiscard]] Status check_meta(const NetRows& rows, const NetRows& validation,
+                                const NetTraining& training);
+// Adapts the net to the rows by the inner loop of the training's meta-learning: `steps` steps
+// against the gradient of their loss.
+[[nodiscard]] Status adapt(Net& net, const NetRows& rows, const NetTraining& training);
+// Returns the loss of all rows as one batch.
+[[nodiscard]] Result<double> loss_of(const Net& net, const NetRows& rows,
+                                     const NetTraining& training);
 
 // The loss of all rows as one batch, and its gradient with respect to each parameter, for tests.
 struct NetGradients {

@@ -18,7 +18,7 @@ at::IntArrayRef dims_of(const HoneTorchTensor& tensor) {
 
 at::Tensor copy_of(const HoneTorchTensor& tensor, const Place& place) {
   return at::from_blob(tensor.values, dims_of(tensor), at::kFloat)
-      .to(place.device, at::kFloat, false, true);
+      .to(place.device, place.type, false, true);
 }
 
 // By libtorch's own generator, which was seeded for this run.
@@ -90,7 +90,7 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
       if (dropped == nullptr) return in(0);
       return generic ? generic_dropout(in(0), node.numbers[0])
                      : dropout(in(0), node.numbers[0], *dropped);
-    case Op::kGreater: return at::gt(in(0), in(1)).to(at::kFloat);
+    case Op::kGreater: return at::gt(in(0), in(1)).to(in(0).scalar_type());
     case Op::kClip: return at::clamp(in(0), node.numbers[0], node.numbers[1]);
     case Op::kInput:
     case Op::kParameter:
@@ -114,7 +114,7 @@ Outputs Interpreter::run(const RowInputs& rows, const std::vector<at::Tensor>& p
     const HoneTorchNode& node = net_.nodes[i];
     const auto source = static_cast<size_t>(node.source);
     switch (static_cast<Op>(node.op)) {
-      case Op::kInput: values.push_back(rows.inputs[source].to(place_.device)); break;
+      case Op::kInput: values.push_back(rows.inputs[source].to(place_.device, place_.type)); break;
       case Op::kParameter: values.push_back(parameters[source]); break;
       case Op::kConstant: values.push_back(constants_[source]); break;
       default: values.push_back(apply(node, values, rows.tokens, place_.generic, dropped));

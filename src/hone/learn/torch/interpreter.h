@@ -26,8 +26,9 @@ class Interpreter {
  public:
   Interpreter(const HoneTorchNet& net, const Place& place);
 
-  // Runs the net. `rows` may be anywhere, `parameters` must be in the place. Dropout draws from
-  // `dropped`; there is none if it is null. Several threads may run, unless the place is generic.
+  // Runs the net. `rows` may be anywhere, `parameters` must be in the place and of its type.
+  // Dropout draws from `dropped`; there is none if it is null. Several threads may run, unless the
+  // place is generic.
   [[nodiscard]] Outputs run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
                             Rng* dropped) const;
 

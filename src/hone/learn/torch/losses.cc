@@ -26,7 +26,8 @@ at::Tensor padded(const at::Tensor& rows, const std::vector<int64_t>& sizes, dou
 
 // Returns the change of the discounted gain if two rows of a group are swapped: [groups, n, n].
 at::Tensor lambda_weights(const at::Tensor& score, const at::Tensor& speed) {
-  const at::Tensor place = at::argsort(at::argsort(score, 1, true), 1, false).to(at::kFloat);
+  const at::Tensor place =
+      at::argsort(at::argsort(score, 1, true), 1, false).to(score.scalar_type());
   const at::Tensor discount = 1 / at::log2(place + 2);
   const at::Tensor gain = at::pow(2, speed) - 1;
   const auto differences = [](const at::Tensor& t) {
@@ -43,22 +44,25 @@ at::Tensor rank_loss(const at::Tensor& scores, const Labels& labels, bool lambda
   // faster[g, i, j]: i is faster than j by the ratio, and j is no padding.
   const at::Tensor other = speed.unsqueeze(1);
   at::Tensor faster =
-      at::logical_and(speed.unsqueeze(2) >= least_ratio * other, other > 0).to(at::kFloat);
+      at::logical_and(speed.unsqueeze(2) >= least_ratio * other, other > 0).to(score.scalar_type());
   if (lambda) faster = faster * lambda_weights(score.detach(), speed);
   const at::Tensor difference = at::clamp(score.unsqueeze(2) - score.unsqueeze(1), -1e4, 1e4);
   const at::Tensor lost = at::softplus(-difference);
   const at::Tensor weight = faster.sum({1, 2});
   const at::Tensor means = (faster * lost).sum({1, 2}) / at::clamp_min(weight, 1e-12);
-  const at::Tensor rows = (speed > 0).to(at::kFloat).sum(1) * (weight > 0).to(at::kFloat);
+  const at::Tensor rows =
+      (speed > 0).to(score.scalar_type()).sum(1) * (weight > 0).to(score.scalar_type());
   return (means * rows).sum() / at::clamp_min(rows.sum(), 1);
 }
 
-// The mean where there is a label of what `loss` sums.
+// The mean where there is a label of what `loss` sums. Elsewhere both are 0, so that neither the
+// gradient nor its derivative is of what is not known.
 template <typename Loss>
 at::Tensor mean_of_known(const at::Tensor& said, const at::Tensor& label, const Loss& loss) {
   const at::Tensor known = at::logical_not(at::isnan(label));
-  const at::Tensor aim = at::where(known, label, said.detach());  // what is right costs nothing
-  return loss(said, aim) / at::clamp_min(known.sum(), 1);
+  const at::Tensor nothing = at::zeros_like(label);
+  return loss(at::where(known, said, nothing), at::where(known, label, nothing)) /
+         at::clamp_min(known.sum(), 1);
 }
 
 at::Tensor squared_error(const at::Tensor& said, const at::Tensor& label) {

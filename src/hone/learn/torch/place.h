@@ -13,8 +13,7 @@ struct Place {
   // the processor, whose threads have parts of a batch each and use code of this library for what
   // libtorch does slowly there.
   bool generic = false;
-
-  [[nodiscard]] at::TensorOptions floats() const { return at::device(device).dtype(at::kFloat); }
+  at::ScalarType type = at::kFloat;  // the type of all numbers; double for tests of gradients
 };
 
 // Throws c10::Error if libtorch has no such device.
