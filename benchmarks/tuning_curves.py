@@ -13,6 +13,7 @@ import functools
 import html
 import json
 import math
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -40,7 +41,7 @@ class Contender:
     name: str
     arguments: list  # of `hone tune`
     told: bool = True  # where to begin; if not, each kernel's first trial is not counted
-    store: Path = None  # a database file that a run of tuning_table.py begins with a copy of; none: an empty one
+    database: Path = None  # each run begins with a copy of this one; runs of tuning_curves.py count its trials as their own
 
 
 def chain(op, copies, x, w, **attributes):
@@ -105,6 +106,8 @@ def tune(options, model, contender, seed, folder, budget=None):
     library that it wrote)."""
     db = folder / f"{model.stem}_{contender.name.replace('/', '_')}_{seed}.db"
     library = db.with_suffix(".so")
+    if contender.database:
+        shutil.copy(contender.database, db)
     shared = ["--db", db, "--no-shipped", "--threads", options.threads]
     start = time.time()
     run_hone(options.hone, "tune", model, "-o", library, *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,

@@ -54,6 +54,14 @@ class GuideCurves(support.Case):
         root = ElementTree.fromstring(drawing.read_text())
         self.assertEqual(len([path for path in root.iter("{http://www.w3.org/2000/svg}path") if path.get("fill") == "none"]), 2 * 2 * 3)
 
+    def test_few_decisions(self):
+        model, results = self.save(support.small_network()), self.folder / "curves.json"
+        printed = self.compare("subspace_curves.py", "--movable", "all", "2", "learned:2", "random:2", "--powers-of-two", "--tasks",
+                               "depthwise_56x56x144", "--sensitivity-models", model, "--sensitivity-tasks", 2, "--sensitivity-budget", 5, "--json", results)
+        self.check(printed, json.loads(results.read_text()), ["depthwise_56x56x144"],
+                   ["all", "2", "learned_2", "random_2", "powers of two"])
+        self.assertIn("expected none of --tasks", self.compare("subspace_curves.py", "--tasks", model, "--sensitivity-models", model, code=1))
+
     def test_searches(self):
         page, results = self.folder / "curves.html", self.folder / "curves.json"
         printed = self.compare("search_curves.py", "--search", "random", "mixed", "--tasks", "depthwise_56x56x144", "--output", page, "--json", results)

@@ -22,6 +22,7 @@ struct Options {
   std::string model, output;
   std::string budget = "60s";
   std::string search = SearchOptions().strategy;
+  std::string movable = "all", tiles = "all";
   std::string policy_state;
   std::string guide = SearchOptions().guide;
   std::string adapt = SearchOptions().adapt;
@@ -136,6 +137,23 @@ Result<std::optional<bool>> parse_overlap(std::string_view text) {
   return error(Code::kInvalid, "--overlap: unknown value '{}', expected auto, yes or no", text);
 }
 
+// The strategy with what it may move, which are options of every strategy.
+Result<std::string> parse_strategy(const Options& options) {
+  Status status = check_strategy(options.search);
+  if (!status.ok()) return invalid("--search: {}", status.message());
+  if (options.tiles != "all" && options.tiles != "powers-of-two")
+    return invalid("--tiles: unknown value '{}', expected all or powers-of-two", options.tiles);
+  std::string strategy = options.search;
+  const auto add = [&](std::string_view option) {
+    strategy += (strategy.find(':') == std::string::npos ? ":" : ",") + std::string(option);
+  };
+  if (options.tiles != "all") add("powers_of_two=1");
+  if (options.movable != "all") add("movable=" + options.movable);
+  status = check_strategy(strategy);
+  if (!status.ok()) return invalid("--movable: {}", status.message());
+  return strategy;
+}
+
 Status run(const Options& options) {
   const double start = real_clock().now_seconds() - process_seconds();
   TuneOptions parsed;
@@ -143,9 +161,7 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.search.budget_seconds,
                         of_option("--budget", parse_duration(options.budget)));
   HONE_ASSIGN_OR_RETURN(parsed.search.overlap, parse_overlap(options.overlap));
-  const Status strategy = check_strategy(options.search);
-  if (!strategy.ok()) return invalid("--search: {}", strategy.message());
-  parsed.search.strategy = options.search;
+  HONE_ASSIGN_OR_RETURN(parsed.search.strategy, parse_strategy(options));
   parsed.search.policy_state = options.policy_state;
   parsed.search.guide = options.guide;
   parsed.search.adapt = options.adapt;
@@ -191,6 +207,19 @@ Command tune_command(CLI::App& root) {
                      "beam:width=16,incumbents=2",
                      join_names(strategy_names())))
       ->type_name("NAME[:OPTION=VALUE,...]")
+      ->capture_default_str();
+  app->add_option(
+         "--movable", options->movable,
+         "Which decisions about a kernel's schedule move; others stay as the first schedule has "
+         "them: all; N: of\n"
+         "the N roles that matter most on this machine; learned:N: of those that do so for alike "
+         "kernels (both by\n"
+         "hone sensitivity); predicted:N: by the cost model; random:N; roles:NAME+NAME")
+      ->type_name("WHICH")
+      ->capture_default_str();
+  app->add_option("--tiles", options->tiles,
+                  "Which lengths of tiles are tried: all, or powers-of-two")
+      ->type_name("LENGTHS")
       ->capture_default_str();
   app->add_option(
          "--policy-state", options->policy_state,

@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/base/file.h"
+#include "hone/commands/null_job_testing.h"
 #include "hone/db/registry.h"
-#include "hone/graph/test_model.h"
-#include "hone/measure/null_runner.h"
 #include "hone/schedule/step.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/space/portable_point.h"
@@ -13,41 +11,11 @@
 namespace hone {
 namespace {
 
-// A convolution and a matrix product.
-graph::Graph network(const std::string& name, int64_t size) {
-  Rng rng(5);
-  graph::TestModel model;
-  model.input("x", {1, 8, size, size});
-  const graph::AttributeList same = {{"pads", graph::Attribute{std::vector<int64_t>{1, 1, 1, 1}}}};
-  model.constant("w", graph::random_tensor({16, 8, 3, 3}, rng));
-  model.node("Conv", {"x", "w"}, {"a"}, same).node("Relu", {"a"}, {"b"});
-  model.node("GlobalAveragePool", {"b"}, {"c"}).node("Flatten", {"c"}, {"d"});
-  model.constant("wf", graph::random_tensor({16, 10}, rng))
-      .constant("bf", graph::random_tensor({10}, rng));
-  model.node("Gemm", {"d", "wf", "bf"}, {"y"}).output("y");
-  graph::Graph graph = model.graph();
-  graph.name = name;
-  return graph;
-}
+using testing::network;
 
-struct Fixture {
-  TempDir folder = std::move(TempDir::create()).value();
-  JobHooks hooks;
+struct Fixture : testing::NullJob {
   TransferReportOptions options;
-  int measured = 0;
-  // Whatever is longer to run as code is slower.
-  measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
-    ++measured;
-    return 1e-6 * static_cast<double>(job.executable.code.str().size());
-  }};
-  Fixture() {
-    options.compile.records.db = folder.file("hone.db");
-    options.compile.records.use_shipped = false;
-    options.compile.target.threads = 1;
-    options.compile.advanced.cost = "analytic";
-    hooks.runner = &runner;
-    options.compile.advanced.hooks = &hooks;
-  }
+  Fixture() { options.compile = NullJob::options(); }
   // Two records of each task of a model, ten seconds apart.
   void store(graph::Graph graph, const std::string& name) {
     const auto session =

@@ -12,6 +12,7 @@
 #include "hone/commands/in_model.h"
 #include "hone/commands/time_plan.h"
 #include "hone/commands/tuned_schedules.h"
+#include "hone/db/sensitivity_store.h"
 #include "hone/search/policy_state.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/session/write_model.h"
@@ -395,6 +396,18 @@ Result<TuneSummary> Tuning::run() {
   return std::move(summary_);
 }
 
+// What a policy wants to know of the device before it chooses what may move.
+Status load_sensitivities(const Session& session, const CompileOptions& options,
+                          search::Policy& policy) {
+  if (!policy.movable().needs_sensitivities()) return ok_status();
+  const std::string where = fmt::format("{} with {} threads", session.device(), session.threads());
+  if (!options.records.use_db) return policy.movable().set_sensitivities({}, where);
+  HONE_ASSIGN_OR_RETURN(
+      std::vector<trial::TaskSensitivity> measured,
+      db::load_sensitivities(options.records.db, session.device(), session.threads()));
+  return policy.movable().set_sensitivities(std::move(measured), where);
+}
+
 Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
                                const TuneOptions& options, double start) {
   const double budget = options.search.budget_seconds;
@@ -417,6 +430,7 @@ Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
                         Session::open(options.compile, {.store = SessionOptions::Store::kWrite,
                                                         .guide = options.search.guide,
                                                         .adapt = options.search.adapt}));
+  HONE_RETURN_IF_ERROR(load_sensitivities(*session, options.compile, *policy));
   return Tuning(*session, std::move(graph), output, options, start, std::move(policy)).run();
 }
 

@@ -9,6 +9,7 @@
 #include "hone/db/postgres_schema.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
+#include "hone/db/sensitivity_store.h"
 #include "hone/db/store_test_support.h"
 
 namespace hone::db {
@@ -338,6 +339,20 @@ TEST(postgres_store, keeps_the_figures_of_devices) {
     EXPECT_EQ((*back)->unix_time, r.unix_time);
   }
   EXPECT_FALSE(save_roofline(uri(), "", r).ok());
+}
+
+TEST(postgres_store, keeps_how_much_the_roles_of_decisions_matter) {
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(load_sensitivities(uri(), "unknown", 2)->empty());
+  std::vector<trial::TaskSensitivity> tasks = {
+      {1, "conv2d", "conv2d(oc=8)", 2, 5, {{"column", {0.25, 0.5}}, {"order", {0, 0.1}}}}};
+  for (const double loss : {0.0, 1.0 / 3}) {  // the second replaces the first
+    tasks[0].roles["column"].loss = loss;
+    ASSERT_TRUE(save_sensitivities(uri(), "avx512-x-2c", tasks).ok());
+    const auto back = load_sensitivities(uri(), "avx512-x-2c", 2);
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(*back, tasks);
+  }
 }
 
 TEST(postgres_store, read_only_refuses_to_write) {

@@ -131,6 +131,22 @@ ALTER TABLE trial
   ADD COLUMN async_copies        bigint NOT NULL DEFAULT 0 CHECK (async_copies >= 0),
   ADD COLUMN barriers            bigint NOT NULL DEFAULT 0 CHECK (barriers >= 0);
 )sql",
+    // This adds how much the roles of decisions matter on a device.
+    R"sql(
+CREATE TABLE sensitivity (
+  device       bigint NOT NULL REFERENCES device(id),
+  threads      integer NOT NULL CHECK (threads > 0),
+  task         text NOT NULL,
+  role         text NOT NULL,
+  version      integer NOT NULL,
+  kernel_class text NOT NULL,
+  shape        text NOT NULL,
+  gain         double precision NOT NULL,
+  loss         double precision NOT NULL,
+  unix_time    bigint NOT NULL,
+  PRIMARY KEY (device, threads, task, role)
+);
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

@@ -140,6 +140,22 @@ ALTER TABLE trial ADD COLUMN local_accesses      INTEGER NOT NULL DEFAULT 0 CHEC
 ALTER TABLE trial ADD COLUMN async_copies        INTEGER NOT NULL DEFAULT 0 CHECK (async_copies >= 0);
 ALTER TABLE trial ADD COLUMN barriers            INTEGER NOT NULL DEFAULT 0 CHECK (barriers >= 0);
 )sql",
+    // This adds how much the roles of decisions matter on a device.
+    R"sql(
+CREATE TABLE sensitivity (
+  device       INTEGER NOT NULL REFERENCES device(id),
+  threads      INTEGER NOT NULL CHECK (threads > 0),
+  task         TEXT NOT NULL,
+  role         TEXT NOT NULL,
+  version      INTEGER NOT NULL,
+  kernel_class TEXT NOT NULL,
+  shape        TEXT NOT NULL,
+  gain         REAL NOT NULL,
+  loss         REAL NOT NULL,
+  unix_time    INTEGER NOT NULL,
+  PRIMARY KEY (device, threads, task, role)
+) STRICT, WITHOUT ROWID;
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

@@ -10,7 +10,7 @@ void AnnealingSearcher::place_chains() {
   std::vector<space::Point> points;
   for (const Scored& chain : chains_) points.push_back(chain.point);
   if (points.empty()) points.push_back(guide().space().default_point());
-  while (points.size() < options_.chains) points.push_back(guide().space().sample(guide().rng()));
+  while (points.size() < options_.chains) points.push_back(guide().part().sample(guide().rng()));
   chains_ = guide().rank(std::move(points));
 
   const auto elite =
@@ -37,7 +37,7 @@ void AnnealingSearcher::fill(Batch& batch, int count) {
   for (int step = 0; step < options_.steps; ++step) {
     for (Scored& chain : chains_) {
       // One at a time: a chain that did not move must not see its next step's score.
-      std::vector<Scored> next = guide().rank({guide().space().mutate(chain.point, rng)});
+      std::vector<Scored> next = guide().rank({guide().part().mutate(chain.point, rng)});
       if (next.empty()) continue;
       const double loss = next[0].score - chain.score;
       visited.push_back(next[0].point);

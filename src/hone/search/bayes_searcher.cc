@@ -69,6 +69,9 @@ GaussianProcess BayesSearcher::fit() {
 
 void BayesSearcher::add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
                                 std::vector<Entry>& pool) {
+  if (!guide().part().is_whole()) {
+    for (space::Point& point : points) point = guide().part().project(point);
+  }
   std::unordered_set<uint64_t> present;
   for (const Entry& entry : pool) present.insert(space::hash(entry.point));
   std::erase_if(points, [&](const space::Point& point) {
@@ -84,19 +87,18 @@ void BayesSearcher::add_to_pool(std::vector<space::Point> points, const Gaussian
 }
 
 std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess& process) {
-  const space::Space& space = guide().space();
-  std::vector<space::Point> points = space.default_points();
+  std::vector<space::Point> points = guide().space().default_points();
   const std::vector<MeasuredPoint>& measured = guide().measured();
   const size_t parents = std::min(kParents, measured.size());
   for (size_t i = 0; i < parents; ++i) {
-    for (space::Point& next : space.neighbours(measured[i].point))
+    for (space::Point& next : guide().part().neighbours(measured[i].point))
       points.push_back(std::move(next));
   }
   for (int i = 0; i < options_.pool; ++i) {
     const bool mutation = parents > 0 && i % 2 == 1;
     const size_t parent = static_cast<size_t>(i / 2) % std::max<size_t>(parents, 1);
-    points.push_back(mutation ? space.mutate(measured[parent].point, guide().rng())
-                              : space.sample(guide().rng()));
+    points.push_back(mutation ? guide().part().mutate(measured[parent].point, guide().rng())
+                              : guide().part().sample(guide().rng()));
   }
   std::vector<Entry> pool;
   add_to_pool(std::move(points), process, pool);
@@ -106,7 +108,8 @@ std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess
                            [&](const Entry* entry) { return acquisition(*entry); });
   std::vector<space::Point> around;
   for (size_t i = 0; i < std::min(order.size(), static_cast<size_t>(options_.refined)); ++i) {
-    for (space::Point& next : space.neighbours(order[i]->point)) around.push_back(std::move(next));
+    for (space::Point& next : guide().part().neighbours(order[i]->point))
+      around.push_back(std::move(next));
   }
   add_to_pool(std::move(around), process, pool);
   return pool;
@@ -183,8 +186,7 @@ void BayesSearcher::fill(Batch& batch, int count) {
   if (std::ssize(guide().history()) < options_.first) {
     // Half of what the model finds best, half drawn at random.
     std::vector<space::Point> samples;
-    for (int i = 0; i < options_.pool; ++i)
-      samples.push_back(guide().space().sample(guide().rng()));
+    for (int i = 0; i < options_.pool; ++i) samples.push_back(guide().part().sample(guide().rng()));
     const int random = count / 2;
     batch.add_best(guide().rank(samples), count - random);
     for (size_t i = 0, added = 0; i < samples.size() && static_cast<int>(added) < random; ++i)

@@ -13,20 +13,19 @@ space::Point BeamSearcher::next_incumbent() {
     return space.default_point(static_cast<int>(turn));
   const std::vector<MeasuredPoint>& measured = guide().measured();
   if (measured.empty() || guide().rng().chance(options_.random_completion))
-    return space.sample(guide().rng());
+    return guide().part().sample(guide().rng());
   return measured[turn % std::min(options_.incumbents, measured.size())].point;
 }
 
 std::vector<Scored> BeamSearcher::search(const space::Point& incumbent) {
-  const std::vector<space::Decision>& decisions = guide().space().decisions(incumbent.sketch);
-  std::vector<size_t> order(decisions.size());
+  std::vector<size_t> order(incumbent.choices.size());
   std::iota(order.begin(), order.end(), size_t{0});
   guide().rng().shuffle(order);  // which decisions are fixed first matters: not always the same
   std::vector<space::Point> beam = {incumbent}, visited = {incumbent};
   for (const size_t d : order) {
     std::vector<space::Point> wider;
     for (const space::Point& point : beam) {
-      for (int option = 0; option < std::ssize(decisions[d].options); ++option) {
+      for (const int option : guide().part().options(incumbent.sketch, d)) {
         wider.push_back(point);
         wider.back().choices[d] = option;
       }

@@ -22,7 +22,9 @@ bool along_one_decision(const space::Point& a, const space::Point& b) {
 void CoordinateSearcher::choose_centre() {
   const std::vector<MeasuredPoint>& measured = guide().measured();
   if (!centre_) {
-    if (!measured.empty()) centre_ = measured.front().point;
+    if (measured.empty()) return;
+    const space::Point& best = measured.front().point;
+    centre_ = guide().part().is_whole() ? best : guide().part().project(best);
     return;
   }
   const double* known = guide().seconds_of(*centre_);
@@ -39,10 +41,10 @@ void CoordinateSearcher::choose_centre() {
 // All points along one decision that were not measured and may be faster by a significant amount.
 std::vector<Scored> CoordinateSearcher::moves() {
   std::vector<space::Point> line;
-  const std::vector<space::Decision>& decisions = guide().space().decisions(centre_->sketch);
-  for (size_t d = 0; d < decisions.size(); ++d) {
-    for (int option = 0; option < std::ssize(decisions[d].options); ++option) {
-      space::Point point = *centre_;
+  const space::Point from = guide().part().hold(*centre_);
+  for (size_t d = 0; d < from.choices.size(); ++d) {
+    for (const int option : guide().part().options(from.sketch, d)) {
+      space::Point point = from;
       if (point.choices[d] == option) continue;
       point.choices[d] = option;
       if (guide().space().legal(point) && guide().proposals().fresh(point))
@@ -67,11 +69,11 @@ std::optional<Scored> CoordinateSearcher::new_start() {
   const bool kick = restarts_ % 2 == 1 && !measured.empty();
   for (int i = 0; i < options_.samples; ++i) {
     if (!kick) {
-      points.push_back(guide().space().sample(rng));
+      points.push_back(guide().part().sample(rng));
       continue;
     }
     space::Point point = measured.front().point;
-    for (size_t k = 0; k < options_.kicks; ++k) point = guide().space().mutate(point, rng);
+    for (size_t k = 0; k < options_.kicks; ++k) point = guide().part().mutate(point, rng);
     points.push_back(std::move(point));
   }
   for (Scored& scored : guide().rank(std::move(points))) {
@@ -83,7 +85,9 @@ std::optional<Scored> CoordinateSearcher::new_start() {
 int CoordinateSearcher::descend(Batch& batch, int count) {
   choose_centre();
   if (!centre_ || guide().observations() < options_.descent_after) return 0;
-  return batch.add_best(moves(), count);
+  // Where only some decisions move, what the best point becomes may not have been measured.
+  const int centre = !guide().part().is_whole() && count > 0 ? batch.add(*centre_) : 0;
+  return centre + batch.add_best(moves(), count - centre);
 }
 
 void CoordinateSearcher::fill(Batch& batch, int count) {

@@ -40,7 +40,8 @@ space::Point EsSearcher::point_at(const Distribution& distribution, std::span<co
     const auto last = static_cast<double>(decisions[d].options.size()) - 1;
     point.choices.push_back(static_cast<int>(std::lround(std::clamp(place, 0.0, 1.0) * last)));
   }
-  return guide().space().legal(point) ? guide().space().canonical(point) : point;
+  point = guide().part().hold(std::move(point));
+  return guide().space().legal(point) ? guide().part().project(point) : point;
 }
 
 // The natural gradient of a normal distribution without covariances: of the mean, in units of the

@@ -18,16 +18,16 @@ const space::Point& EvolutionarySearcher::tournament(std::span<const Scored> par
 }
 
 std::vector<Scored> EvolutionarySearcher::evolve() {
-  const space::Space& space = guide().space();
+  const space::Subspace& part = guide().part();
   Rng& rng = guide().rng();
   std::vector<space::Point> points = std::move(survivors_);
   survivors_.clear();
   const int samples = points.empty() ? options_.first_population : options_.population / 2;
-  points.push_back(space.default_point());
+  points.push_back(guide().space().default_point());
   const std::vector<MeasuredPoint>& measured = guide().measured();
   for (size_t i = 0; i < std::min(kElite, measured.size()); ++i)
     points.push_back(measured[i].point);
-  for (int i = 0; i < samples; ++i) points.push_back(space.sample(rng));
+  for (int i = 0; i < samples; ++i) points.push_back(part.sample(rng));
 
   std::unordered_set<uint64_t> present;
   std::vector<Scored> ranked;
@@ -49,8 +49,8 @@ std::vector<Scored> EvolutionarySearcher::evolve() {
     for (size_t i = 0; i < population; ++i) {
       const space::Point& parent = tournament(parents);
       children.push_back(rng.chance(options_.crossover)
-                             ? space.crossover(parent, tournament(parents), rng)
-                             : space.mutate(parent, rng));
+                             ? part.crossover(parent, tournament(parents), rng)
+                             : part.mutate(parent, rng));
     }
     absorb(std::move(children));
   }
@@ -64,7 +64,7 @@ std::vector<Scored> EvolutionarySearcher::descend() {
   const std::vector<MeasuredPoint>& measured = guide().measured();
   for (size_t i = 0; i < std::min(kDescentCentres, measured.size()); ++i) {
     if (measured[i].seconds > 1.2 * measured[0].seconds) break;
-    for (space::Point& point : guide().space().neighbours(measured[i].point))
+    for (space::Point& point : guide().part().neighbours(measured[i].point))
       points.push_back(std::move(point));
   }
   return guide().rank(std::move(points));

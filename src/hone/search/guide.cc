@@ -13,8 +13,10 @@ constexpr size_t kMaxPredictions = 200'000;
 
 }  // namespace
 
-Guide::Guide(const SearchTask& task, double optimism, const Recall* recall)
+Guide::Guide(const SearchTask& task, double optimism, const Recall* recall,
+             const space::Subspace* part)
     : task_(task),
+      part_(part ? *part : space::Subspace(*task.space)),
       recall_(recall),
       revision_(revision()),
       optimism_(optimism),
@@ -66,6 +68,12 @@ std::vector<Scored> Guide::rank(std::vector<space::Point> points) {
   if (usual_) {
     for (space::Point& point : points) point = usual_->as_usual(std::move(point));
   }
+  if (!part_.is_whole()) {  // whatever strategies start from, they move in the part
+    for (space::Point& point : points) {
+      const bool legal = task_.space->legal(part_.hold(point)) || task_.space->legal(point);
+      if (legal) point = part_.project(point);
+    }
+  }
   std::unordered_set<uint64_t> present;
   std::erase_if(points, [&](const space::Point& p) {
     return !task_.space->legal(p) || !present.insert(space::hash(p)).second;
@@ -89,7 +97,7 @@ std::vector<Scored> Guide::rank(std::vector<space::Point> points) {
 
 Scored Guide::climb(Scored from, int max_steps) {
   for (int step = 0; step < max_steps; ++step) {
-    std::vector<Scored> around = rank(task_.space->neighbours(from.point));
+    std::vector<Scored> around = rank(part_.neighbours(from.point));
     if (around.empty() || around[0].score >= from.score) break;
     from = std::move(around[0]);
   }
@@ -98,7 +106,7 @@ Scored Guide::climb(Scored from, int max_steps) {
 
 std::vector<Scored> Guide::climbed_samples(int samples, size_t climbers, int max_steps) {
   std::vector<space::Point> points = task_.space->default_points();
-  for (int i = 0; i < samples; ++i) points.push_back(task_.space->sample(rng_));
+  for (int i = 0; i < samples; ++i) points.push_back(part_.sample(rng_));
   std::vector<Scored> best = rank(std::move(points));
   if (best.size() > climbers) best.resize(climbers);
   for (Scored& climber : best) climber = climb(std::move(climber), max_steps);

@@ -11,6 +11,7 @@
 #include "hone/search/proposals.h"
 #include "hone/search/recall.h"
 #include "hone/search/searcher.h"
+#include "hone/space/subspace.h"
 
 namespace hone::search {
 
@@ -31,13 +32,15 @@ inline constexpr double kOptimism = 0.5;
 class Guide {
  public:
   // `optimism` is the number of standard deviations of the correction by which scores favour a
-  // candidate. `recall` corrects predictions before anything is measured. It must outlive the guide
-  // and may be null.
+  // candidate. `recall` corrects predictions before anything is measured. `part` is the part of the
+  // space that the search moves in; null: all of it. Both must outlive the guide and may be null.
   explicit Guide(const SearchTask& task, double optimism = kOptimism,
-                 const Recall* recall = nullptr);
+                 const Recall* recall = nullptr, const space::Subspace* part = nullptr);
 
   [[nodiscard]] const SearchTask& task() const { return task_; }
   [[nodiscard]] const space::Space& space() const { return *task_.space; }
+  // Returns what the search moves in; whatever moves asks it instead of the space.
+  [[nodiscard]] const space::Subspace& part() const { return part_; }
   [[nodiscard]] Rng& rng() { return rng_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
 
@@ -46,7 +49,8 @@ class Guide {
   // model which has not seen other choices of these decisions.
   void keep_usual(cost::DecisionHistory history) { usual_.emplace(std::move(history)); }
   // Returns the legal points with their scores, each once and the best first; equal ones stay in
-  // the given order.
+  // the given order. If only some decisions move, they are those that Subspace::project() makes of
+  // the points.
   [[nodiscard]] std::vector<Scored> rank(std::vector<space::Point> points);
   // Moves from the point to its best neighbour while that has a better score, at most `max_steps`
   // times.
@@ -77,6 +81,7 @@ class Guide {
   void relearn();
 
   SearchTask task_;
+  space::Subspace part_;
   const Recall* recall_;
   uint64_t revision_;  // the revision of predictions_
   double optimism_;

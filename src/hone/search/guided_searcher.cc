@@ -34,7 +34,7 @@ std::vector<space::Point> GuidedSearcher::propose(int n) {
   for (int i = 0; i < n; ++i) random += guide_->rng().chance(kRandomShare);
   fill(batch, std::max(n - random, 1) - batch.size());
   for (int misses = 0; batch.room() > 0 && misses < kMisses;)
-    misses += !batch.add(guide_->space().sample(guide_->rng()));
+    misses += !batch.add(guide_->part().sample(guide_->rng()));
   return batch.take();
 }
 

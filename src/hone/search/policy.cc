@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "hone/base/assert.h"
 #include "hone/base/option_fields.h"
 #include "hone/search/agent/dqn_policy.h"
@@ -132,10 +134,6 @@ class GuidedPolicy : public Policy {
   GuidedPolicy(std::string_view name, const Options& options) : Policy(name), options_(options) {
     if (recall_of(options) > 0) recall_.emplace(recall_of(options));
   }
-  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
-    return std::make_unique<Strategy>(
-        std::make_shared<Guide>(task, kOptimism, recall_ ? &*recall_ : nullptr), options_);
-  }
   void observe(const SearchTask& task, std::span<const space::Point> points,
                std::span<const double> seconds) override {
     if (recall_) recall_->observe(task, points, seconds);
@@ -149,6 +147,12 @@ class GuidedPolicy : public Policy {
   }
 
  private:
+  [[nodiscard]] std::unique_ptr<Searcher> make(const SearchTask& task,
+                                               const space::Subspace* part) override {
+    return std::make_unique<Strategy>(
+        std::make_shared<Guide>(task, kOptimism, recall_ ? &*recall_ : nullptr, part), options_);
+  }
+
   Options options_;
   std::optional<Recall> recall_;
 };
@@ -156,8 +160,11 @@ class GuidedPolicy : public Policy {
 class RandomPolicy : public Policy {
  public:
   using Policy::Policy;
-  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
-    return std::make_unique<RandomSearcher>(task);
+
+ private:
+  [[nodiscard]] std::unique_ptr<Searcher> make(const SearchTask& task,
+                                               const space::Subspace* part) override {
+    return std::make_unique<RandomSearcher>(task, part);
   }
 };
 
@@ -204,6 +211,43 @@ const Entry* find(std::string_view name) {
   return nullptr;
 }
 
+// The options that every strategy takes, and what is left of the text for its own.
+struct CommonOptions {
+  std::optional<std::string> movable, powers_of_two;
+  std::string own;
+};
+
+Result<CommonOptions> take_common(std::string_view text) {
+  CommonOptions options;
+  const std::pair<std::string_view, std::optional<std::string>*> common[] = {
+      {"movable=", &options.movable}, {"powers_of_two=", &options.powers_of_two}};
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view option = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto found = std::ranges::find_if(
+        common, [&](const auto& known) { return option.starts_with(known.first); });
+    if (found == std::end(common)) {
+      options.own += (options.own.empty() ? "" : ",") + std::string(option);
+      continue;
+    }
+    const std::string_view name = found->first.substr(0, found->first.size() - 1);
+    if (*found->second) return invalid("option '{}' is there twice", name);
+    *found->second = option.substr(found->first.size());
+  }
+  return options;
+}
+
+Result<MovableDecisions> parse_movable(const CommonOptions& options) {
+  const std::string powers = options.powers_of_two.value_or("0");
+  if (powers != "0" && powers != "1")
+    return invalid("powers_of_two: found '{}', expected 0 or 1", powers);
+  Result<MovableDecisions> movable =
+      MovableDecisions::parse(options.movable.value_or("all"), powers == "1");
+  if (!movable.ok()) return invalid("movable: {}", movable.status().message());
+  return movable;
+}
+
 Status learns_nothing(std::string_view name) {
   return invalid(
       "search strategy '{}' learns nothing that could be kept, expected dqn or one with "
@@ -229,9 +273,17 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view text) {
                    fmt::join(strategy_names(), ", "));
   if (colon + 1 == text.size())
     return invalid("search strategy '{}': expected options such as samples=100 after ':'", name);
-  Made made = entry->make(
-      entry->name, colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1));
-  if (!made.ok()) return invalid("search strategy '{}': {}", name, made.status().message());
+  const auto refuse = [&](const Status& why) {
+    return invalid("search strategy '{}': {}", name, why.message());
+  };
+  const Result<CommonOptions> options =
+      take_common(colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1));
+  if (!options.ok()) return refuse(options.status());
+  Result<MovableDecisions> movable = parse_movable(*options);
+  if (!movable.ok()) return refuse(movable.status());
+  Made made = entry->make(entry->name, options->own);
+  if (!made.ok()) return refuse(made.status());
+  (*made)->movable() = *std::move(movable);
   return made;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "hone/search/movable.h"
 #include "hone/search/searcher.h"
 
 namespace hone::search {
@@ -16,9 +17,14 @@ class Policy {
   explicit Policy(std::string_view name) : name_(name) {}
   virtual ~Policy() = default;
   [[nodiscard]] std::string_view name() const { return name_; }
-  // Makes the searcher of one task, which the policy must outlive. Searchers of several tasks may
-  // exist at the same time.
-  [[nodiscard]] virtual std::unique_ptr<Searcher> make_searcher(const SearchTask& task) = 0;
+  // Makes the searcher of one task, which the policy and `part` must outlive. It moves in that part
+  // of the task's space; null: in all of it. Searchers of several tasks may exist at the same time.
+  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task,
+                                                        const space::Subspace* part = nullptr) {
+    return make(task, part);
+  }
+  // Which decisions the searches of all tasks move.
+  [[nodiscard]] MovableDecisions& movable() { return movable_; }
   // Receives the seconds that a task measured in this run; infinity for a candidate that failed. It
   // must not be called while a searcher proposes.
   virtual void observe(const SearchTask& task, std::span<const space::Point> points,
@@ -30,13 +36,18 @@ class Policy {
   [[nodiscard]] virtual Status load(std::string_view state);
 
  private:
+  [[nodiscard]] virtual std::unique_ptr<Searcher> make(const SearchTask& task,
+                                                       const space::Subspace* part) = 0;
+
   std::string_view name_;
+  MovableDecisions movable_;
 };
 
 inline constexpr std::string_view kDefaultStrategy = "mixed";
 
-// Makes a policy from NAME or NAME:OPTION=VALUE,... An error lists the strategies, or the options
-// of the named one.
+// Makes a policy from NAME or NAME:OPTION=VALUE,... Besides its own options, each strategy takes
+// movable=WHICH (search/movable.h) and powers_of_two=0 or 1. An error lists the strategies, or the
+// options of the named one.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view text);
 
 [[nodiscard]] std::vector<std::string> strategy_names();

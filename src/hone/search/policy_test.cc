@@ -57,6 +57,24 @@ TEST(policy, the_least_of_every_option_still_proposes_points) {
     EXPECT_EQ(f.run(text, 1, 40).size(), 40U) << text;
 }
 
+TEST(policy, every_strategy_takes_what_may_move) {
+  for (const std::string& name : strategy_names()) {
+    const auto policy = make_policy(name + ":movable=random:3,powers_of_two=1");
+    ASSERT_TRUE(policy.ok()) << policy.status().message();
+    EXPECT_TRUE((*policy)->movable().restricts());
+    EXPECT_EQ((*policy)->movable().text(), "random:3");
+    EXPECT_FALSE((*make_policy(name))->movable().restricts());
+  }
+  EXPECT_TRUE(make_policy("beam:movable=learned,width=3").ok());
+  EXPECT_EQ(error_of("beam:movable=roles"),
+            "search strategy 'beam': movable: unknown choice 'roles', expected all, a number of "
+            "roles, random:N, learned:N, predicted:N or roles:NAME+NAME");
+  EXPECT_EQ(error_of("beam:powers_of_two=yes"),
+            "search strategy 'beam': powers_of_two: found 'yes', expected 0 or 1");
+  EXPECT_EQ(error_of("beam:movable=3,movable=4"),
+            "search strategy 'beam': option 'movable' is there twice");
+}
+
 TEST(policy, unknown_strategies_are_an_error_that_lists_the_known_ones) {
   EXPECT_EQ(error_of("astrology"),
             "unknown search strategy 'astrology', expected one of mixed, evolutionary, annealing, "

@@ -2,14 +2,16 @@
 
 namespace hone::search {
 
-RandomSearcher::RandomSearcher(const SearchTask& task)
-    : task_(task), proposals_(*task.space), rng_(hash_combine(task.seed, task.key)) {}
+RandomSearcher::RandomSearcher(const SearchTask& task, const space::Subspace* part)
+    : part_(part ? *part : space::Subspace(*task.space)),
+      proposals_(*task.space),
+      rng_(hash_combine(task.seed, task.key)) {}
 
 std::vector<space::Point> RandomSearcher::propose(int n) {
   std::vector<space::Point> points;
   // A small space runs dry: then most samples are known already.
   for (int misses = 0; static_cast<int>(points.size()) < n && misses < 200 + 20 * n;) {
-    space::Point point = task_.space->sample(rng_);
+    space::Point point = part_.sample(rng_);
     if (proposals_.take(point))
       points.push_back(std::move(point));
     else

@@ -4,18 +4,20 @@
 
 #include "hone/search/proposals.h"
 #include "hone/search/searcher.h"
+#include "hone/space/subspace.h"
 
 namespace hone::search {
 
 class RandomSearcher : public Searcher {
  public:
-  explicit RandomSearcher(const SearchTask& task);
+  // `part` is what is sampled; null: the whole space.
+  explicit RandomSearcher(const SearchTask& task, const space::Subspace* part = nullptr);
   [[nodiscard]] std::string_view name() const override { return "random"; }
   [[nodiscard]] std::vector<space::Point> propose(int n) override;
   void observe(std::span<const space::Point> points, std::span<const double> seconds) override;
 
  private:
-  SearchTask task_;
+  space::Subspace part_;
   Proposals proposals_;
   Rng rng_;
 };

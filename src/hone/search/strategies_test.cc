@@ -106,6 +106,35 @@ TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
   EXPECT_GT(left_out, 0);
 }
 
+// Strategies need not know which decisions may move.
+TEST(strategies, each_moves_only_what_may_move) {
+  const Fixture f;
+  const space::Subspace part(*f.space, {.roles = {{"column", "vectors", "order"}}});
+  ASSERT_TRUE(part.can_move());
+  for (const std::string& name : strategy_names()) {
+    const std::unique_ptr<Policy> policy = std::move(make_policy(name)).value();
+    const std::unique_ptr<Searcher> searcher = policy->make_searcher(f.task(1), &part);
+    // A search that comes to stored schedules of the whole space, all better than the default.
+    Rng rng(2);
+    std::vector<space::Point> stored;
+    for (int i = 0; i < 10; ++i) stored.push_back(f.space->sample(rng));
+    searcher->observe(stored, std::vector<double>(stored.size(), 1e-6));
+    int moved = 0;
+    for (int round = 0; round < 6; ++round) {
+      const std::vector<space::Point> points = searcher->propose(8);
+      std::vector<double> times;
+      for (const space::Point& point : points) {
+        times.push_back(f.seconds(point));
+        if (point == f.space->default_point()) continue;
+        EXPECT_EQ(part.project(point), f.space->canonical(point)) << name;
+        ++moved;
+      }
+      searcher->observe(points, times);
+    }
+    EXPECT_GT(moved, 40) << name;
+  }
+}
+
 // A time that was a stroke of luck, or a schedule that fails when it runs again.
 TEST(strategies, a_point_that_is_slower_or_fails_the_second_time_ends_no_search) {
   const Fixture f;

@@ -48,7 +48,18 @@ Status TaskTuner::open(db::TrialStore* store) {
   constant_bytes_ = constant_bytes(*task_.dag);
   const bool excluded = context_.excluded && context_.excluded->contains(task_.key);
   if (store && !excluded) HONE_RETURN_IF_ERROR(load_stored_trials(*store));
-  source_->suggest(trusted_.untuned());
+  source_->suggest(trusted_.untuned(), start_);
+  return ok_status();
+}
+
+// Fixed decisions stay as the schedule to be beaten has them, if that is a point of the space.
+Status TaskTuner::choose_part() {
+  if (!policy_->movable().restricts()) return ok_status();
+  HONE_ASSIGN_OR_RETURN(space::Movable movable,
+                        policy_->movable().choose(search_task(), *task_.dag));
+  if (task_.start) start_ = space::exact_point(std::nullopt, *task_.start, *space_);
+  if (start_) movable.bases.push_back(*start_);
+  part_.emplace(*space_, movable);
   return ok_status();
 }
 
@@ -58,7 +69,8 @@ Status TaskTuner::make_source() {
     HONE_ASSIGN_OR_RETURN(default_policy_, make_policy(kDefaultStrategy));
     policy_ = default_policy_.get();
   }
-  source_.emplace(search_task(), policy_->make_searcher(search_task()));
+  HONE_RETURN_IF_ERROR(choose_part());
+  source_.emplace(search_task(), policy_->make_searcher(search_task(), part_ ? &*part_ : nullptr));
   return ok_status();
 }
 

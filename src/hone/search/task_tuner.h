@@ -116,6 +116,9 @@ class TaskTuner {
     return champion_.finalists().all();
   }
   [[nodiscard]] int trials() const { return log_.trials(); }
+  // Returns whether some decision may move, and the roles that could if none were fixed.
+  [[nodiscard]] bool can_move() const { return !part_ || part_->can_move(); }
+  [[nodiscard]] std::vector<std::string> open_roles() const { return space::open_roles(*space_); }
   // Returns the largest number of candidates in a batch, each of which packs all constants of the
   // task anew.
   [[nodiscard]] int max_batch() const;
@@ -123,6 +126,7 @@ class TaskTuner {
  private:
   [[nodiscard]] SearchTask search_task() const;
   [[nodiscard]] Status make_source();
+  [[nodiscard]] Status choose_part();
   [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status load_stored_trials(db::TrialStore& store);
   // Tell searcher, policy and cost model, or the cost model alone, the measured seconds; infinity
@@ -142,6 +146,8 @@ class TaskTuner {
   std::optional<space::Space> space_;
   std::unique_ptr<Policy> default_policy_;  // if the context has none
   Policy* policy_ = nullptr;
+  std::optional<space::Subspace> part_;  // that the search moves in; none: the whole space
+  std::optional<space::Point> start_;    // the point of TuneTask::start, if there is a part
   std::optional<CandidateSource> source_;
   std::mutex operands_mutex_;
   TaskOperands operands_;

@@ -1,5 +1,7 @@
 #include "hone/search/tune_tasks.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -80,6 +82,8 @@ class Loop {
   void keep_ready(TaskBatch batch, std::deque<TaskBatch>& ready);
   void pass_over(const TaskBatch& batch);
   [[nodiscard]] Status measure(TaskBatch& batch, std::deque<TaskBatch>& ready);
+  // Returns an error if there are decisions, and all of them are fixed.
+  [[nodiscard]] Status check_movable() const;
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] double share(int task) const;
@@ -289,6 +293,17 @@ void Loop::report_progress(int task, std::string_view stage) const {
   options_.on_progress(progress);
 }
 
+Status Loop::check_movable() const {
+  std::set<std::string> roles;
+  for (const std::unique_ptr<TaskTuner>& task : tuners_) {
+    if (task->can_move()) return ok_status();
+    for (std::string& role : task->open_roles()) roles.insert(std::move(role));
+  }
+  if (roles.empty()) return ok_status();
+  return invalid("movable '{}' leaves nothing to move: the decisions of these kernels are {}",
+                 options_.context.policy->movable().text(), fmt::join(roles, ", "));
+}
+
 Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   std::map<std::string, int64_t> families;
@@ -298,6 +313,7 @@ Result<TuneResult> Loop::run() {
     scheduled.push_back({task->task().multiplicity, task->predicted_seconds(),
                          bounds_.seconds(task->work()), static_cast<int>(family->second)});
   }
+  HONE_RETURN_IF_ERROR(check_movable());
   if (options_.pool) {
     pool_.parallel_for(std::ssize(tuners_), [&](int64_t i) {
       tuners_[static_cast<size_t>(i)]->start_from(*options_.pool);

@@ -41,14 +41,15 @@ DqnAgent& DqnPolicy::shared(target::Kind kind) {
   return shared_.try_emplace(kind, options_, kind).first->second;
 }
 
-std::unique_ptr<Searcher> DqnPolicy::make_searcher(const SearchTask& task) {
+std::unique_ptr<Searcher> DqnPolicy::make(const SearchTask& task, const space::Subspace* part) {
   const target::Kind kind = task.target->kind();
   DqnOptions own = options_;
   own.memory = std::min(own.memory, kOwnMemory);
   auto agent = std::make_shared<DqnAgent>(own, kind);
   agent->follow(shared(kind));
   agents_[task.key] = agent;
-  return std::make_unique<DqnSearcher>(std::make_shared<Guide>(task), options_, std::move(agent));
+  return std::make_unique<DqnSearcher>(std::make_shared<Guide>(task, kOptimism, nullptr, part),
+                                       options_, std::move(agent));
 }
 
 void DqnPolicy::observe(const SearchTask& task, std::span<const space::Point> /*points*/,

@@ -13,13 +13,14 @@ namespace hone::search {
 class DqnPolicy : public Policy {
  public:
   DqnPolicy(std::string_view name, const DqnOptions& options) : Policy(name), options_(options) {}
-  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override;
   void observe(const SearchTask& task, std::span<const space::Point> points,
                std::span<const double> seconds) override;
   [[nodiscard]] Result<std::string> save() const override;
   [[nodiscard]] Status load(std::string_view state) override;
 
  private:
+  [[nodiscard]] std::unique_ptr<Searcher> make(const SearchTask& task,
+                                               const space::Subspace* part) override;
   // Returns the shared agent, which is made for the kind of the first task's device.
   [[nodiscard]] DqnAgent& shared(target::Kind kind);
 

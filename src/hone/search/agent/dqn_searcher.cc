@@ -22,7 +22,7 @@ struct DqnSearcher::Place {
 // One of the best measured points or the default point that seems best. Moves stay in a sketch, so
 // the default points are the way to the other sketches.
 space::Point DqnSearcher::start() {
-  if (guide().rng().chance(options_.sampled)) return guide().space().sample(guide().rng());
+  if (guide().rng().chance(options_.sampled)) return guide().part().sample(guide().rng());
   std::vector<space::Point> starts;
   const std::vector<MeasuredPoint>& measured = guide().measured();
   for (size_t i = 0; i < std::min(kStarts, measured.size()); ++i)
@@ -38,7 +38,7 @@ DqnSearcher::Place DqnSearcher::arrive(const Scored& at, std::span<const space::
   Sight sight = look_at(guide().task(), at.point);
   place.state = std::make_shared<const std::vector<float>>(std::move(sight.state));
   place.bounds = sight.bounds;
-  for (space::Point& next : guide().space().neighbours(at.point)) {
+  for (space::Point& next : guide().part().neighbours(at.point)) {
     if (std::ranges::find(visited, next) != visited.end()) continue;
     place.moves.push_back(describe_move(guide().space(), at.point, next));
     place.neighbours.push_back({std::move(next)});

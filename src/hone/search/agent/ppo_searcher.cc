@@ -38,8 +38,7 @@ std::vector<space::Point> PpoSearcher::starts() {
     if (2 * std::ssize(found) >= options_.chains) break;
     found.push_back(std::move(usual.point));
   }
-  while (std::ssize(found) < options_.chains)
-    found.push_back(guide().space().sample(guide().rng()));
+  while (std::ssize(found) < options_.chains) found.push_back(guide().part().sample(guide().rng()));
   return found;
 }
 
@@ -60,11 +59,9 @@ PpoAgent::Walk PpoSearcher::walk(const space::Point& from, std::vector<space::Po
   visited.push_back(at.point);
   for (int i = 0; i < options_.steps; ++i) {
     PpoStep step = own.act(space.encode(at.point), guide().rng());
-    space::Point next = at.point;
-    for (size_t d = 0; d < next.choices.size(); ++d) {
-      const auto last = static_cast<int>(space.decisions(next.sketch)[d].options.size()) - 1;
-      next.choices[d] = std::clamp(next.choices[d] + step.action[d], 0, last);
-    }
+    space::Point next = guide().part().hold(at.point);
+    for (size_t d = 0; d < next.choices.size(); ++d)
+      next.choices[d] = guide().part().moved(next, d, step.action[d]);
     std::vector<Scored> moved;
     if (space.legal(next)) moved = guide().rank({space.canonical(next)});
     // The gain in the logarithm of the time.

@@ -1,0 +1,162 @@
+#include "hone/search/movable.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/hash.h"
+#include "hone/base/options.h"
+#include "hone/compute/class_family.h"
+#include "hone/compute/dag_text.h"
+#include "hone/search/prediction.h"
+#include "hone/search/sensitivity.h"
+#include "hone/search/transfer.h"
+
+namespace hone::search {
+namespace {
+
+using Scores = std::map<std::string, double, std::less<>>;
+
+constexpr size_t kAlike = 3;       // measured tasks that a task is compared with
+constexpr double kNearest = 0.25;  // distance of shapes within which tasks count alike
+constexpr double kPrior = 1;       // weight of all tasks; a task at kNearest has 1 / (2 * kNearest)
+// The predicted best point, whose loss without a role is asked for.
+constexpr BestPredictedOptions kPredictedBest = {.samples = 400, .climbers = 3, .max_climb = 8};
+
+}  // namespace
+
+Scores mean_effects(std::span<const trial::TaskSensitivity> tasks) {
+  std::map<std::string, std::pair<double, int>, std::less<>> sums;
+  for (const trial::TaskSensitivity& task : tasks) {
+    for (const auto& [role, effect] : task.roles) {
+      auto& [sum, count] = sums[role];
+      sum += effect.size(), ++count;
+    }
+  }
+  Scores means;
+  for (const auto& [role, sum] : sums) means[role] = sum.first / sum.second;
+  return means;
+}
+
+Scores effects_like(std::span<const trial::TaskSensitivity> tasks, const compute::Dag& dag) {
+  const std::string family = compute::class_family(compute::kernel_class(dag)),
+                    shape = compute::describe(dag);
+  std::vector<std::pair<double, const trial::TaskSensitivity*>> alike;
+  for (const trial::TaskSensitivity& task : tasks) {
+    if (compute::class_family(task.kernel_class) == family)
+      alike.emplace_back(shape_distance(task.shape, shape), &task);
+  }
+  std::ranges::stable_sort(alike, {}, [](const auto& near) { return near.first; });
+  if (alike.size() > kAlike) alike.resize(kAlike);
+  Scores scores = mean_effects(tasks);
+  for (auto& [role, score] : scores) {
+    double sum = kPrior * score, weights = kPrior;
+    for (const auto& [distance, task] : alike) {
+      const auto effect = task->roles.find(role);
+      if (effect == task->roles.end() || !std::isfinite(distance)) continue;
+      const double weight = 1 / (kNearest + distance);
+      sum += weight * effect->second.size(), weights += weight;
+    }
+    score = sum / weights;
+  }
+  return scores;
+}
+
+Result<MovableDecisions> MovableDecisions::parse(std::string_view text, bool powers_of_two) {
+  MovableDecisions parsed;
+  parsed.text_ = text;
+  parsed.powers_of_two_ = powers_of_two;
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::optional<std::string_view> rest =
+      colon == std::string_view::npos ? std::nullopt : std::optional(text.substr(colon + 1));
+  if (text == "all") return parsed;
+  if (name == "roles" && rest) {
+    parsed.by_ = By::kNames;
+    for (size_t at = 0; at <= rest->size();) {
+      const size_t end = std::min(rest->find('+', at), rest->size());
+      parsed.names_.emplace(rest->substr(at, end - at));
+      at = end + 1;
+    }
+    if (parsed.names_.contains(""))
+      return invalid("'{}': expected names of roles after ':', as in roles:column+order", text);
+    return parsed;
+  }
+  const std::pair<std::string_view, By> kinds[] = {
+      {"random", By::kRandom}, {"learned", By::kLearned}, {"predicted", By::kPredicted}};
+  const auto kind = std::ranges::find(kinds, name, [](const auto& k) { return k.first; });
+  const bool is_count = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  if (kind == std::end(kinds) && !is_count)
+    return invalid(
+        "unknown choice '{}', expected all, a number of roles, random:N, learned:N, predicted:N or "
+        "roles:NAME+NAME",
+        text);
+  parsed.by_ = is_count ? By::kDevice : kind->second;
+  const std::optional<std::string_view> number = is_count ? std::optional(text) : rest;
+  if (!number) return parsed;
+  const Result<int64_t> count = parse_int(*number, 1, kMostCount);
+  if (!count.ok()) return invalid("number of roles: {}", count.status().message());
+  parsed.count_ = static_cast<int>(*count);
+  return parsed;
+}
+
+Status MovableDecisions::set_sensitivities(std::vector<trial::TaskSensitivity> measured,
+                                           std::string_view where) {
+  if (measured.empty())
+    return error(Code::kNotFound,
+                 "'{}' needs to know how much the roles of decisions matter, and nothing is stored "
+                 "of {}: measure it with hone sensitivity",
+                 text_, where);
+  const auto known = static_cast<int>(mean_effects(measured).size());
+  if (count_ > known)
+    return invalid("'{}': found {} roles, expected at most the {} that were measured on {}", text_,
+                   count_, known, where);
+  measured_ = std::move(measured);
+  return ok_status();
+}
+
+Result<Scores> MovableDecisions::score(const SearchTask& task, const compute::Dag& dag,
+                                       const std::vector<std::string>& roles) const {
+  if (by_ == By::kDevice) return mean_effects(measured_);
+  if (by_ == By::kLearned) return effects_like(measured_, dag);
+  Scores scores;
+  if (by_ == By::kRandom) {  // one order for all tasks
+    for (const std::string& role : roles) {
+      const uint64_t draw = hash_combine(task.seed, hash_string(role));
+      scores[role] = static_cast<double>(draw >> 11);
+    }
+    return scores;
+  }
+  const Evaluate predict = [&](std::span<const space::Point> points) {
+    std::vector<double> seconds = predict_log_seconds(task, points);
+    for (double& value : seconds) value = std::exp(value);
+    return Result<std::vector<double>>(std::move(seconds));
+  };
+  const space::Point best = best_predicted(task, kPredictedBest).point;
+  HONE_ASSIGN_OR_RETURN(const trial::RoleEffects effects, role_effects(*task.space, best, predict));
+  for (const auto& [role, effect] : effects) scores[role] = effect.size();
+  return scores;
+}
+
+Result<space::Movable> MovableDecisions::choose(const SearchTask& task,
+                                                const compute::Dag& dag) const {
+  space::Movable movable{.powers_of_two = powers_of_two_};
+  if (by_ == By::kAll) return movable;
+  if (by_ == By::kNames) {
+    movable.roles = names_;
+    return movable;
+  }
+  std::vector<std::string> roles = space::open_roles(*task.space);
+  if (std::ssize(roles) <= count_) return movable;
+  HONE_ASSIGN_OR_RETURN(const Scores scores, score(task, dag, roles));
+  // Roles of which nothing is known come last.
+  std::ranges::stable_sort(roles, std::greater(), [&](const std::string& role) {
+    const auto known = scores.find(role);
+    return known == scores.end() ? -1.0 : known->second;
+  });
+  movable.roles.emplace(roles.begin(), roles.begin() + count_);
+  return movable;
+}
+
+}  // namespace hone::search
