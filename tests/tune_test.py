@@ -69,6 +69,10 @@ class Tuning(Case):
         first = self.trials()
         self.assertGreater(report["trials"], 10)
         self.assertTrue(0 <= report["waited_seconds"] <= 0.05 * 6 + 0.2, report["waited_seconds"])
+        spent = report["spent"]
+        self.assertTrue(all(seconds >= 0 for seconds in spent.values()), spent)
+        self.assertTrue(min(spent[part] for part in ("measuring", "compiling", "choosing", "packing", "checking")) > 0, spent)
+        self.assertAlmostEqual(sum(spent.values()) - spent["overlapped"], report["seconds"], delta=0.05 * report["seconds"])
         # Nothing is stored twice but what became the best only in a last, longer duel.
         self.assertEqual(self.query("SELECT count(*) FROM (SELECT DISTINCT task, steps FROM trial)")[0][0],
                          first - self.query("SELECT count(*) FROM (SELECT 1 FROM trial GROUP BY task, steps HAVING count(*) > 1)")[0][0])
@@ -97,6 +101,21 @@ class Tuning(Case):
         for kernel in compiled["kernels"]:
             self.assertEqual(kernel["source"], "stored", kernel["name"])
             self.assertIn(kernel["steps"].strip(), stored)
+
+    def test_modes(self):
+        state = self.folder / "moves.state"
+        efficient = ["tune", self.model, "-o", self.library, "--mode", "efficient", "--threads", "1", "--no-db"]
+        report = self.succeed_json(*efficient, "--search", "dqn", "--policy-state", state)
+        self.assertEqual((report["trials"], report["spent"]["measuring"]), (0, 0))
+        self.assertTrue(state.read_text().startswith("hone policy state 1\nstrategy dqn\n"))
+        self.check_library()
+        self.assertRegex(self.succeed(*efficient, "--device", "x86-64-avx2"), "\ntime: compiling ")
+        for option, value in (("--budget", "5s"), ("--overlap", "yes"), ("--adapt", "head")):
+            self.refuse(f"--mode efficient: nothing is measured, expected no {option}", *efficient, option, value)
+        self.refuse("mode 'fast', expected efficient or quality", *self.arguments("3s"), "--mode", "fast")
+        self.refuse("nearest: 'pearson', expected shapes or spearman", *self.arguments("3s"), "--nearest", "pearson")
+        self.assertGreater(self.succeed_json(*self.arguments("4s"), "--mode", "quality")["trials"], 0)
+        self.succeed("compile", self.model, "-o", self.library, "--db", self.db, "--threads", "1", "--nearest", "spearman:tau=0.9,sources=1")
 
     def test_what_a_strategy_learned_is_kept_from_run_to_run(self):
         state = self.folder / "learned.state"

@@ -66,6 +66,16 @@ struct AdaptedScore {
   double pair_accuracy = 0;  // as in Score
 };
 
+// How well the shares of time that memory and arithmetic take are predicted (Fasor's memory-bound
+// and core-bound scores), over all schedules that are judged.
+struct BoundsScore {
+  std::string predicted_by;                 // "model", or "static analysis" if it predicts none
+  std::string judged_by;                    // "counters", "static" or "mixed": of the schedules
+  int64_t schedules = 0;                    // number of those
+  double memory_error = 0, core_error = 0;  // means of the absolute differences
+  double memory_r_squared = 0, core_r_squared = 0;
+};
+
 // The tasks and schedules for which the times of another device could be compared.
 struct ReplayCoverage {
   std::string device;                // KEY or KEY/THREADS
@@ -80,9 +90,12 @@ struct Evaluation {
   std::vector<NetworkScore> networks;  // ordered by name and threads
   std::vector<ScheduleCountScore> by_schedules;  // ordered by number
   std::vector<AdaptedScore> adapted;             // ordered by number of samples
-  std::map<std::string, std::string> card;       // how the model was trained, by name
-  std::optional<ReplayCoverage> replay;          // with EvaluateOptions::replay
-  std::set<std::string> files;  // files that EvaluateOptions::networks were read from
+  // Set if the model predicts the scores or some were counted: the static analysis is not judged by
+  // itself.
+  std::optional<BoundsScore> bounds;
+  std::map<std::string, std::string> card;  // how the model was trained, by name
+  std::optional<ReplayCoverage> replay;     // with EvaluateOptions::replay
+  std::set<std::string> files;              // files that EvaluateOptions::networks were read from
 };
 
 // With fewer schedules, a task says little about an order.

@@ -81,6 +81,10 @@ struct RecordOptions {
   // Whose schedules serve kernels without a record. "pool": those of all models; "one": those of
   // the most promising model; "off": none.
   std::string transfer = "pool";
+  // Which tasks' schedules are tried for a kernel without a record: "shapes": those with the most
+  // alike shapes; "spearman": those whose extents have the highest rank correlation with its own,
+  // 0.6 or more, as in "spearman:tau=0.6,sources=48".
+  std::string nearest = "shapes";
   // Names of models whose records are ignored.
   std::vector<std::string> exclude_models;
   bool use_shipped = true;     // use the records that come with Hone; needs use_db
@@ -115,8 +119,19 @@ struct CompileOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
+// What SearchOptions::mode sets.
+inline constexpr int kEfficientStep = 64;       // schedules of a step (Fasor, section 6.2)
+inline constexpr int kQualityPatience = 128;    // measurements of a kernel: two such steps
+inline constexpr double kQualityBudget = 3600;  // seconds that the command line gives it
+
 // How long and by which means a search looks for faster schedules.
 struct SearchOptions {
+  // When a search ends. "": when the budget is spent or nothing can be gained. "efficient": before
+  // it begins, as nothing is measured. Each kernel without a record gets the best predicted of
+  // kEfficientStep schedules that one step of the strategy proposes, or what compile() takes if
+  // none seems faster; budget_seconds is not used. "quality": also when it has converged. A kernel
+  // has once kQualityPatience measurements of it in a row brought less than 1 %.
+  std::string mode;
   // The time that tune() may take, from its start until the library is on the disk.
   double budget_seconds = 60;
   // The seconds of the budget that are spent already when tune() is called.

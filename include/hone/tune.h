@@ -30,6 +30,20 @@ struct FailureSummary {
   std::string first;  // why the first one failed
 };
 
+// What the thread of a tune was doing, in seconds: at each moment one thing, so that all but
+// `overlapped` add up to CompileSummary::seconds.
+struct TuneSeconds {
+  double measuring = 0;  // running candidates and models, or waiting until they have run
+  double compiling = 0;  // making machine code of candidates and of the library, or waiting for it
+  double choosing = 0;   // predicting, proposing and lowering schedules; teaching cost models
+  double packing = 0;    // packing weights, linking and writing libraries
+  double checking = 0;   // comparing the library with the model as imported
+  double waiting = 0;    // waiting until each thread had a core of its own
+  double other = 0;      // all else: import, passes over the graph, the database
+  // The part of choosing and compiling during which candidates were being measured as well.
+  double overlapped = 0;
+};
+
 struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
@@ -37,6 +51,7 @@ struct TuneSummary {
   int compiled = 0;           // candidates that were compiled, with those that cannot be
   // The seconds of the tuning loop in which at least one candidate was being compiled.
   double compile_seconds = 0;
+  TuneSeconds spent;
   // The seconds for which the search, and the comparisons after it, waited until each thread had a
   // core of its own.
   double waited_seconds = 0;

@@ -49,6 +49,8 @@ struct Command {
 [[nodiscard]] Command dataset_stat_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_import_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_export_command(CLI::App& dataset);
+[[nodiscard]] Command policy_train_command(CLI::App& policy);
+[[nodiscard]] Command adapt_command(CLI::App& root);
 [[nodiscard]] Command train_command(CLI::App& root);
 [[nodiscard]] Command eval_command(CLI::App& root);
 [[nodiscard]] Command ops_command(CLI::App& root);

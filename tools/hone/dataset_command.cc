@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <map>
 #include <set>
 
@@ -10,6 +8,7 @@
 
 #include "command.h"
 #include "command_files.h"
+#include "dataset_progress.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -20,7 +19,6 @@ namespace hone::tool {
 namespace {
 
 constexpr int kMaxSize = 1 << 20;
-constexpr double kProgressSeconds = 5;  // between two lines where no terminal is
 
 struct MakeOptions {
   std::vector<std::string> models, batches, sides, sequences;
@@ -82,14 +80,6 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
-void print_variant(const ModelVariant& variant) {
-  const std::string name = printable(fmt::format("{} {}", variant.model, variant.text));
-  if (variant.status.ok())
-    tell("{}: {} tasks, {} of them new\n", name, variant.tasks, variant.added);
-  else
-    tell("{}: left out: {}\n", name, one_line(printable_lines(variant.status.message())));
-}
-
 Json to_json(const DatasetTasks& found) {
   Json tasks = Json::array(), variants = Json::array();
   for (const ModelVariant& variant : found.variants) {
@@ -127,12 +117,6 @@ void list(const DatasetTasks& found, bool json) {
   fmt::print("{}", table.text());
 }
 
-std::string describe(const DatasetProgress& p) {
-  return fmt::format("{}/{} schedules, {} records, {:.1f}/s, {} left, {} on {}, {} thread{}",
-                     p.stored, p.wanted, p.records, p.rate, format_seconds(p.left),
-                     shorten(p.task, 30), p.device, p.threads, p.threads == 1 ? "" : "s");
-}
-
 Status make(const MakeOptions& texts) {
   HONE_ASSIGN_OR_RETURN(DatasetOptions options, parse(texts));
   if (texts.db.empty() && !texts.list)
@@ -153,18 +137,10 @@ Status make(const MakeOptions& texts) {
       found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastSchedules);
   if (texts.list) return ok_status();
   tell("memory-bound and core-bound scores: {}\n", bounds_source());
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  double last = -kProgressSeconds;
-  options.on_progress = [&](const DatasetProgress& progress) {
-    if (!terminal && progress.elapsed - last < kProgressSeconds) return;
-    last = progress.elapsed;
-    if (terminal)
-      tell("\r\x1b[K{}", printable(describe(progress)));
-    else
-      tell("{}\n", printable(describe(progress)));
-  };
+  DatasetProgressDisplay display;
+  options.on_progress = [&](const DatasetProgress& progress) { display.show(progress); };
   const Result<DatasetSummary> made = make_dataset(found, options);
-  if (terminal) write_stderr("\n");
+  display.finish();
   HONE_RETURN_IF_ERROR(made.status());
   const DatasetProgress& p = made->progress;
   if (texts.json) {

@@ -93,6 +93,39 @@ void print_adapted(std::span<const AdaptedScore> scores) {
   fmt::print("\n{}", table.text());
 }
 
+Json to_json(const BoundsScore& bounds) {
+  return {{"predicted_by", bounds.predicted_by},    {"judged_by", bounds.judged_by},
+          {"schedules", bounds.schedules},          {"memory_error", bounds.memory_error},
+          {"core_error", bounds.core_error},        {"memory_r_squared", bounds.memory_r_squared},
+          {"core_r_squared", bounds.core_r_squared}};
+}
+
+void print_bounds(const BoundsScore& bounds) {
+  fmt::print(
+      "memory and core scores by the {}, against {} scores of {} schedules: off by {:.3f} and "
+      "{:.3f} on average, R^2 {:.3f} and {:.3f}\n",
+      bounds.predicted_by, bounds.judged_by, bounds.schedules, bounds.memory_error,
+      bounds.core_error, bounds.memory_r_squared, bounds.core_r_squared);
+}
+
+void print_classes(const Evaluation& evaluation) {
+  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
+               "RMSE", "R^2 s", "R^2 ln s"},
+              1);
+  const auto add = [&](const Score& score) {
+    table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
+               std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
+               fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
+               fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
+               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse),
+               fmt::format("{:.3f}", score.r_squared_seconds),
+               fmt::format("{:.3f}", score.r_squared_log_seconds)});
+  };
+  for (const Score& score : evaluation.classes) add(score);
+  add(evaluation.all);
+  fmt::print("{}", table.text());
+}
+
 // Returns how the model was trained, without notes that are empty; null if nothing is known.
 Json card_of(const Evaluation& evaluation) {
   Json json;
@@ -123,6 +156,7 @@ void print(const Evaluation& evaluation, bool json) {
                         {"schedules", replay->schedules},
                         {"of_schedules", replay->all_schedules}};
     }
+    if (evaluation.bounds) text["bounds"] = to_json(*evaluation.bounds);
     if (!card.is_null()) text["card"] = card;
     for (const ScheduleCountScore& score : evaluation.by_schedules)
       text["by_schedules"].push_back(to_json(score));
@@ -130,27 +164,14 @@ void print(const Evaluation& evaluation, bool json) {
     fmt::print("{}", json_text(text));
     return;
   }
-  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
-               "RMSE", "R^2 s", "R^2 ln s"},
-              1);
-  const auto add = [&](const Score& score) {
-    table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
-               std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
-               fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
-               fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
-               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse),
-               fmt::format("{:.3f}", score.r_squared_seconds),
-               fmt::format("{:.3f}", score.r_squared_log_seconds)});
-  };
-  for (const Score& score : evaluation.classes) add(score);
-  add(evaluation.all);
-  fmt::print("{}", table.text());
+  print_classes(evaluation);
   if (evaluation.not_judged > 0)
     fmt::print("tasks of fewer than {} schedules, not judged: {}\n", kMinTrialsToJudge,
                evaluation.not_judged);
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
   print_adapted(evaluation.adapted);
+  if (evaluation.bounds) print_bounds(*evaluation.bounds);
   std::vector<std::string> notes;
   for (const auto& [name, value] : card.items())
     notes.push_back(fmt::format("{} {}", name, value.get<std::string>()));

@@ -104,6 +104,10 @@ int run_tool(int argc, char** argv) {
        {dataset_make_command, dataset_representatives_command, dataset_split_command,
         dataset_stat_command, dataset_import_command, dataset_export_command})
     commands.push_back(make(*dataset));
+  CLI::App* policy = app.add_subcommand("policy", "Work with what search strategies learn: train");
+  policy->require_subcommand(1);
+  commands.push_back(policy_train_command(*policy));
+  commands.push_back(adapt_command(app));
   commands.push_back(train_command(app));
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));
@@ -122,7 +126,8 @@ int run_tool(int argc, char** argv) {
     const std::vector<std::string> rest = app.remaining(true);
     const bool no_command = app.get_subcommands().empty() ||
                             (db->parsed() && db->get_subcommands().empty()) ||
-                            (dataset->parsed() && dataset->get_subcommands().empty());
+                            (dataset->parsed() && dataset->get_subcommands().empty()) ||
+                            (policy->parsed() && policy->get_subcommands().empty());
     if (no_command && !rest.empty()) {
       return fail(Code::kInvalid,
                   fmt::format("unknown command '{}' (see hone --help)", rest.front()));

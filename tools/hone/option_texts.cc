@@ -149,6 +149,13 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
          "one: those of the most promising model; off: none")
       ->type_name("MODE")
       ->capture_default_str();
+  app.add_option(
+         "--nearest", texts.nearest,
+         "Which other kernels' schedules are tried: shapes: those with the most alike shapes; "
+         "spearman: those\nwhose extents have a rank correlation of tau or more with the kernel's, "
+         "as in spearman:tau=0.6,sources=48")
+      ->type_name("NAME[:OPTION=VALUE,...]")
+      ->capture_default_str();
   app.add_option("--exclude-model", texts.exclude_models,
                  "Ignore the records of a model, by its name in the database; repeat per model")
       ->type_name("NAME")
@@ -205,6 +212,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.model.linked_data = texts.linked_data;
   options.target.device = texts.device;
   options.records.transfer = texts.transfer;
+  options.records.nearest = texts.nearest;
   options.records.exclude_models = texts.exclude_models;
   options.records.use_shipped = !texts.no_shipped;
   options.advanced.cost = texts.cost;

@@ -44,6 +44,7 @@ struct BuildOptionTexts {
   bool no_db = false;
   std::string device = TargetOptions().device;
   std::string transfer = RecordOptions().transfer;
+  std::string nearest = RecordOptions().nearest;
   std::vector<std::string> exclude_models;
   bool no_shipped = false;
   bool linked_data = false;

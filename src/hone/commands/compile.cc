@@ -2,8 +2,8 @@
 
 #include "hone/base/clock.h"
 #include "hone/commands/check/checked_writer.h"
+#include "hone/commands/checked_compile.h"
 #include "hone/commands/tune.h"
-#include "hone/session/compile_graph.h"
 
 namespace hone {
 namespace {
@@ -15,12 +15,22 @@ CheckPolicy policy_of(const CompileOptions& options, double start) {
 }
 
 Result<CompileSummary> compile_since(const graph::Graph& graph, const std::string& output,
-                                     CompileOptions options, double start) {
+                                     const CompileOptions& options, double start) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
-  HONE_ASSIGN_OR_RETURN(Untuned untuned, make_untuned(*session, graph, options));
-  CheckedWriter writer(graph, policy_of(options, start), options.interrupted);
+  return compile_checked(graph, output, options, start, [&](const CompileOptions& with) {
+    return make_untuned(*session, graph, with);
+  });
+}
+
+}  // namespace
+
+Result<CompileSummary> compile_checked(const graph::Graph& imported, const std::string& output,
+                                       CompileOptions options, double start,
+                                       const MakeUntuned& make) {
+  HONE_ASSIGN_OR_RETURN(Untuned untuned, make(options));
+  CheckedWriter writer(imported, policy_of(options, start), options.interrupted);
   const auto remake = [&](const CompileOptions& with, LibraryParts& parts) -> Status {
-    HONE_ASSIGN_OR_RETURN(Untuned made, make_untuned(*session, graph, with));
+    HONE_ASSIGN_OR_RETURN(Untuned made, make(with));
     parts.model = std::move(made.model);
     parts.sources = std::move(made.sources);
     parts.schedules = std::move(made.schedules);
@@ -34,8 +44,6 @@ Result<CompileSummary> compile_since(const graph::Graph& graph, const std::strin
   summary.check = writer.summary();
   return summary;
 }
-
-}  // namespace
 
 Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                                const CompileOptions& options) {

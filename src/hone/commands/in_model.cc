@@ -240,6 +240,7 @@ Result<InModelResult> compare_in_model(const ModelTasks& model,
   HONE_ASSIGN_OR_RETURN(
       std::optional<Assembly> assembly,
       assemble(*model.session, extended.tasks, extended.schedules, options.interrupted, {}, host));
+  const InPhase measuring(model.session->phases(), Phase::kMeasuring);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<machine::TimedModel> run,
                         model.session->machine().models().load(assembly->spec, model.threads()));
   Comparison comparison(extended, *assembly, *run, options.seed);

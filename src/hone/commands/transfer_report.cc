@@ -270,7 +270,8 @@ Result<std::vector<Choice>> Reporter::ranked_best(const Source& source) {
         model_.dag(task.group), source.pool,
         {.device = model_.device(),
          .same_class = options_.as_in_paper,
-         .as_they_are = options_.as_in_paper});
+         .as_they_are = options_.as_in_paper,
+         .nearest = context_.nearest});
   });
   std::vector<Choice> chosen;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -357,6 +358,7 @@ Result<TransferReport> Reporter::run() {
   for (const KnownTask& task : tasks_) defaults[task.group] = task.fallback;
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(model_, defaults));
   context_ = task_context(model_, options_.compile.advanced.seed, packed);
+  context_.nearest = sources.nearest;
   if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
   search::TransferPool everything = sources.pool;
   everything.exclude_tasks(model_.own);

@@ -11,6 +11,8 @@
 #include "hone/commands/find_limits.h"
 #include "hone/commands/in_model.h"
 #include "hone/commands/time_plan.h"
+#include "hone/commands/tune_mode.h"
+#include "hone/commands/tune_phases.h"
 #include "hone/commands/tuned_schedules.h"
 #include "hone/db/sensitivity_store.h"
 #include "hone/search/policy_state.h"
@@ -41,7 +43,8 @@ CheckPolicy check_policy(const TuneOptions& options) {
 class Tuning {
  public:
   Tuning(Session& session, graph::Graph graph, const std::string& output,
-         const TuneOptions& options, double start, std::unique_ptr<search::Policy> policy)
+         const TuneOptions& options, double start, std::unique_ptr<search::Policy> policy,
+         PhaseClock& phases)
       : session_(session),
         graph_(std::move(graph)),
         output_(output),
@@ -49,6 +52,7 @@ class Tuning {
         start_(start),
         end_(start + options.search.budget_seconds),
         policy_(std::move(policy)),
+        phases_(phases),
         is_static_(is_static_library(output, options.compile)),
         compile_(options.compile),
         plain_(options.compile),
@@ -80,6 +84,7 @@ class Tuning {
   // The partition that the measured times speak for.
   [[nodiscard]] ModelTasks& chosen() { return partition_ ? *partition_ : untuned_.model; }
   void announce(std::string_view stage);
+  void wait_for_cores(double until);
   [[nodiscard]] std::string untuned_library() const { return folder_->file("untuned.so"); }
 
   Session& session_;
@@ -89,6 +94,7 @@ class Tuning {
   Clock& clock_ = real_clock();
   const double start_, end_;
   std::unique_ptr<search::Policy> policy_;
+  PhaseClock& phases_;
   std::optional<measure::CoreWatch> watch_;
   measure::HostMonitor load_{session_.machine().conditions().load()};
   std::unique_ptr<measure::Runner> runner_;
@@ -179,6 +185,8 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.context = task_context(untuned_.model, compile_.advanced.seed, packed_bytes);
   loop.context.model = session_.guide().get();
   loop.context.policy = policy_.get();
+  loop.context.nearest = untuned_.sources.nearest;
+  loop.context.phases = &phases_;
   loop.runner = runner_.get();
   loop.cores = &*watch_;
   loop.host = &load_;
@@ -189,6 +197,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.deadline = end_ - plan_.reserved_seconds;
   loop.batch = options_.search.batch;
   loop.max_trials = options_.search.max_trials;
+  if (options_.search.mode == "quality") loop.patience = kQualityPatience;
   loop.overlap = options_.search.overlap;
   loop.roofline = session_.roofline();
   loop.interrupted = options_.interrupted;
@@ -256,7 +265,13 @@ void Tuning::announce(std::string_view stage) {
   options_.on_progress(progress_);
 }
 
+void Tuning::wait_for_cores(double until) {
+  const InPhase waiting(&phases_, Phase::kWaiting);
+  watch_->wait(until);
+}
+
 Status Tuning::choose_schedules() {
+  const InPhase choosing(&phases_, Phase::kChoosing);
   if (!untuned_.model.alternatives.empty()) {  // their times are known now
     const auto measured = [&](uint64_t key) -> std::optional<double> {
       const auto task = tuned_by_key_.find(key);
@@ -277,7 +292,7 @@ void Tuning::compare_kernels() {
   announce("comparing kernels inside the model");
   const double deadline =
       std::min(clock_.now_seconds() + plan_.in_model_seconds, end_ - plan_.finish_seconds);
-  watch_->wait(deadline - plan_.in_model_seconds / 2);
+  wait_for_cores(deadline - plan_.in_model_seconds / 2);
   const InModelOptions how = {deadline, compile_.advanced.seed, options_.interrupted};
   const int most = most_challengers(plan_, std::ssize(schedules_));
   const Status status = choose_in_model(chosen(), schedules_, tuned_by_key_, most, how, in_model);
@@ -338,13 +353,14 @@ Status Tuning::compare_models() {
       return ok_status();
     }
   }
-  watch_->wait(end_ - kSpareSeconds - plan_.compare_seconds);
+  wait_for_cores(end_ - kSpareSeconds - plan_.compare_seconds);
   const double left = end_ - clock_.now_seconds() - kSpareSeconds;
   if (left <= kLeastCompareSeconds) {
     summary_.not_compared = "there was no time left";
     return ok_status();
   }
   announce("comparing the whole model, tuned and as it was");
+  const InPhase measuring(&phases_, Phase::kMeasuring);
   const Result<std::vector<std::vector<double>>> times = session_.machine().models().time_in_turns(
       {tuned_library, untuned_library()}, session_.threads(),
       std::min(plan_.compare_seconds, left));
@@ -375,7 +391,11 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
 }
 
 Result<TuneSummary> Tuning::run() {
-  find_limits(session_.machine(), options_, [this] { announce("measuring the machine's limits"); });
+  {
+    const InPhase measuring(&phases_, Phase::kMeasuring);
+    find_limits(session_.machine(), options_,
+                [this] { announce("measuring the machine's limits"); });
+  }
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(session_, graph_, compile_));
   HONE_ASSIGN_OR_RETURN(
       runner_, session_.machine().make_runner(hooks_of(compile_).worker, session_.target()));
@@ -393,6 +413,7 @@ Result<TuneSummary> Tuning::run() {
   writer_.warn();
   summary_.compile = summary_of(model, written, start_);
   summary_.compile.check = writer_.summary();
+  summary_.spent = tune_seconds(phases_, tuned_.overlapped_seconds);
   return std::move(summary_);
 }
 
@@ -410,10 +431,14 @@ Status load_sensitivities(const Session& session, const CompileOptions& options,
 
 Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
                                const TuneOptions& options, double start) {
-  const double budget = options.search.budget_seconds;
-  if (!(budget > 0)) return invalid("the budget is {} seconds, expected more than 0", budget);
-  HONE_RETURN_IF_ERROR(
-      machine_of(options.compile).find_measurable(options.compile.target.device).status());
+  HONE_ASSIGN_OR_RETURN(const TuneMode mode, tune_mode(options.search));
+  const bool measures = mode != TuneMode::kEfficient;
+  if (measures) {
+    const double budget = options.search.budget_seconds;
+    if (!(budget > 0)) return invalid("the budget is {} seconds, expected more than 0", budget);
+    HONE_RETURN_IF_ERROR(
+        machine_of(options.compile).find_measurable(options.compile.target.device).status());
+  }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   if (is_stream(output)) {  // what is written there cannot be compared, nor written again
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
@@ -423,15 +448,29 @@ Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
     HONE_RETURN_IF_ERROR(publish_file(library, output));
     return summary;
   }
-  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search.strategy));
+  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(strategy_of(options.search, mode)));
   if (!options.search.policy_state.empty())
     HONE_RETURN_IF_ERROR(search::load_policy_state(options.search.policy_state, *policy));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::open(options.compile, {.store = SessionOptions::Store::kWrite,
-                                                        .guide = options.search.guide,
-                                                        .adapt = options.search.adapt}));
+  PhaseClock phases(real_clock(), start);
+  JobHooks hooks = hooks_of(options.compile);
+  hooks.phases = &phases;
+  TuneOptions watched = options;
+  watched.compile.advanced.hooks = &hooks;
+  using Store = SessionOptions::Store;
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Session> session,
+      Session::open(watched.compile, {.store = measures ? Store::kWrite : Store::kRead,
+                                      .guide = options.search.guide,
+                                      .adapt = options.search.adapt}));
   HONE_RETURN_IF_ERROR(load_sensitivities(*session, options.compile, *policy));
-  return Tuning(*session, std::move(graph), output, options, start, std::move(policy)).run();
+  if (measures) {
+    return Tuning(*session, std::move(graph), output, watched, start, std::move(policy), phases)
+        .run();
+  }
+  HONE_ASSIGN_OR_RETURN(TuneSummary summary,
+                        tune_without_measuring(*session, graph, output, watched, start, *policy));
+  summary.spent = tune_seconds(phases, 0);
+  return summary;
 }
 
 double start_of(const TuneOptions& options) {

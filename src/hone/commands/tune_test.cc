@@ -227,6 +227,11 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   f.options.on_progress = [&](const TuneProgress& progress) { calls += progress.trials > 0; };
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const TuneSeconds& spent = summary->spent;
+  EXPECT_GT(spent.measuring, 0);
+  const double all = spent.measuring + spent.compiling + spent.choosing + spent.packing +
+                     spent.checking + spent.waiting + spent.other;
+  EXPECT_NEAR(all, summary->compile.seconds, 0.01 * summary->compile.seconds);
   EXPECT_GT(summary->trials, 10);
   EXPECT_GT(calls, 2);
   const InModelSummary& in_model = summary->in_model;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "hone/analysis/cpu_measure.h"
-#include "hone/analysis/gpu_measure.h"
-
 namespace hone::cost {
 
 namespace {
@@ -15,12 +12,21 @@ BoundScores shares(double memory, double core) {
   return {memory / all, core / all};
 }
 
-BoundScores static_bounds_of_gpu(const Query& query) {
-  const space::Candidate& candidate = *query.candidate;
-  const target::Gpu& gpu = query.target->gpu();
+}  // namespace
+
+BoundScores bounds_of(const analysis::CpuMeasure& measure, int threads) {
   double memory = 0, core = 0;
-  for (const analysis::GpuRootMeasure& root :
-       analysis::measure_gpu(candidate.state, candidate.bounds, gpu).roots) {
+  for (const analysis::RootMeasure& root : measure.roots) {
+    const double share = root.busiest_share(threads);
+    core += share * root.compute_cycles;
+    for (const double cycles : root.level_cycles) memory += share * cycles;
+  }
+  return shares(memory, core);
+}
+
+BoundScores bounds_of(const analysis::GpuMeasure& measure, const target::Gpu& gpu) {
+  double memory = 0, core = 0;
+  for (const analysis::GpuRootMeasure& root : measure.roots) {
     if (root.resident_blocks < 1) continue;
     const analysis::GpuTimes times = root.times(gpu);
     memory += times.l2 + times.memory;
@@ -29,20 +35,22 @@ BoundScores static_bounds_of_gpu(const Query& query) {
   return shares(memory, core);
 }
 
-}  // namespace
-
 BoundScores static_bounds(const Query& query) {
-  if (query.target->kind() == target::Kind::kGpu) return static_bounds_of_gpu(query);
   const space::Candidate& candidate = *query.candidate;
-  const analysis::CpuMeasure measure =
-      analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads);
-  double memory = 0, core = 0;
-  for (const analysis::RootMeasure& root : measure.roots) {
-    const double share = root.busiest_share(query.threads);
-    core += share * root.compute_cycles;
-    for (const double cycles : root.level_cycles) memory += share * cycles;
+  if (query.target->kind() == target::Kind::kGpu) {
+    const target::Gpu& gpu = query.target->gpu();
+    return bounds_of(analysis::measure_gpu(candidate.state, candidate.bounds, gpu), gpu);
   }
-  return shares(memory, core);
+  return bounds_of(
+      analysis::measure_cpu(candidate.state, candidate.bounds, query.cpu(), query.threads),
+      query.threads);
+}
+
+Result<std::optional<std::vector<BoundScores>>> predicted_bounds(const CostModel& model,
+                                                                 std::span<const Query> queries) {
+  const auto* const predictor = dynamic_cast<const BoundsPredictor*>(&model);
+  if (predictor == nullptr) return std::optional<std::vector<BoundScores>>();
+  return predictor->predict_bounds(queries);
 }
 
 BoundScores bound_scores(const Query& query, const std::optional<BoundScores>& counted) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "hone/analysis/features.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/gpu_features.h"
 #include "hone/cost/inputs/row_writer.h"
 #include "hone/cost/schedule_features.h"
@@ -241,6 +242,7 @@ CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
   const space::Candidate& candidate = *query.candidate;
   const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
   const CpuMeasure measure = analysis::measure_cpu(nests, query.cpu(), query.threads);
+  features.bounds = bounds_of(measure, query.threads);
   RowWriter writer(features.row);
   features.base_seconds = write(find_parts(nests, measure, query), query, set, writer);
   return features;

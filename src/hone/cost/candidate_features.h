@@ -7,6 +7,7 @@
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/cost/cost_model.h"
+#include "hone/trial/bounds.h"
 
 namespace hone::cost {
 
@@ -26,7 +27,8 @@ inline constexpr FeatureSet kTreeFeatures[] = {FeatureSet::kStatements, FeatureS
 
 struct CandidateFeatures {
   std::vector<float> row;
-  double base_seconds = 0;  // a first estimate, which trees correct by a factor
+  double base_seconds = 0;    // a first estimate, which trees correct by a factor
+  trial::BoundScores bounds;  // static_bounds() (cost/bound_scores.h)
 };
 // The query's target must be of the set's kind.
 [[nodiscard]] CandidateFeatures candidate_features(const Query& query, FeatureSet set);

@@ -6,6 +6,7 @@
 
 #include "hone/analysis/gpu_access.h"
 #include "hone/analysis/gpu_measure.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/decision_features.h"
 
 namespace hone::cost {
@@ -256,6 +257,7 @@ CandidateFeatures gpu_features(const Query& query) {
   RowWriter writer(features.row);
   write(parts, nests, query, writer);
   features.base_seconds = parts.seconds;
+  features.bounds = bounds_of(measure, gpu);
   return features;
 }
 

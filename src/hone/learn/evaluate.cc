@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hone/base/hash.h"
+#include "hone/cost/bound_scores.h"
 
 namespace hone::learn {
 namespace {
@@ -29,12 +30,38 @@ struct Sums {
   std::map<std::pair<std::string, int>, NetworkScore> networks;  // by name and threads
 };
 
+struct BoundsSums {
+  Determination memory, core;
+  double memory_error = 0, core_error = 0;
+  int64_t schedules = 0, counted = 0;
+  bool by_model = false;
+
+  void add(const trial::BoundScores& actual, const trial::BoundScores& predicted) {
+    memory.add(actual.memory, predicted.memory), core.add(actual.core, predicted.core);
+    memory_error += std::abs(actual.memory - predicted.memory);
+    core_error += std::abs(actual.core - predicted.core);
+    ++schedules;
+  }
+  [[nodiscard]] std::optional<BoundsScore> score() const {
+    if (schedules == 0 || (!by_model && counted == 0)) return std::nullopt;
+    const auto count = static_cast<double>(schedules);
+    return BoundsScore{.predicted_by = by_model ? "model" : "static analysis",
+                       .judged_by = std::string(cost::bounds_source(counted, schedules)),
+                       .schedules = schedules,
+                       .memory_error = memory_error / count,
+                       .core_error = core_error / count,
+                       .memory_r_squared = memory.r_squared(),
+                       .core_r_squared = core.r_squared()};
+  }
+};
+
 // The sums of all schedules, and of each draw of fewer ones.
 struct AllSums {
   Sums all;
   std::map<int, std::vector<Sums>> fewer;  // draws, by the number of schedules
   size_t most = 0;                         // schedules that a task has
   int not_judged = 0;                      // tasks
+  BoundsSums bounds;
 
   explicit AllSums(std::span<const int> schedules) {
     for (const int count : schedules) fewer[count].resize(kDraws);
@@ -136,6 +163,22 @@ void add_fewer(const TaskTrials& task, const std::vector<double>& measured,
   }
 }
 
+// Judges what the model says of memory and arithmetic. The static analysis, where the model says
+// nothing, is judged by schedules with counters alone.
+Status add_bounds(const cost::CostModel& model, const TaskTrials& task,
+                  std::span<const cost::Query> queries, BoundsSums& sums) {
+  HONE_ASSIGN_OR_RETURN(const auto predicted, cost::predicted_bounds(model, queries));
+  sums.by_model |= predicted.has_value();
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const std::optional<trial::BoundScores>& counted = task.trials[i].counted;
+    if (!predicted && !counted) continue;
+    sums.counted += counted.has_value();
+    sums.add(cost::bound_scores(queries[i], counted),
+             predicted ? (*predicted)[i] : cost::static_bounds(queries[i]));
+  }
+  return ok_status();
+}
+
 Status judge(const cost::CostModel& model, const Judged& judged, AllSums& sums) {
   for (const TaskTrials& task : judged.dataset.tasks) {
     sums.most = std::max(sums.most, task.trials.size());
@@ -155,6 +198,7 @@ Status judge(const cost::CostModel& model, const Judged& judged, AllSums& sums) 
       measured.push_back(trial.seconds);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
+    HONE_RETURN_IF_ERROR(add_bounds(model, task, queries, sums.bounds));
     add_task(task, measured, predicted, judged, sums.all);
     add_fewer(task, measured, predicted, judged, sums);
     if (!judged.how.on_task) continue;
@@ -223,6 +267,7 @@ ScheduleCountScore mean_of_draws(int schedules, const std::vector<Sums>& draws) 
 Result<Evaluation> means(const AllSums& sums) {
   Evaluation evaluation = means_of(sums.all);
   evaluation.not_judged = sums.not_judged;
+  evaluation.bounds = sums.bounds.score();
   if (evaluation.all.tasks == 0) {
     return invalid("no task has {} measured schedules to judge by, but {} at most",
                    kMinTrialsToJudge, sums.most);

@@ -6,6 +6,7 @@
 
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/net/family.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
@@ -130,6 +131,49 @@ TEST(net_rows, have_the_counted_bounds_where_there_are_any) {
       EXPECT_NEAR(rows.memory_bound[row] + rows.core_bound[row], 1, 1e-6);
     }
   }
+}
+
+// Predicts all times as equal, and half of what the static analysis says of memory.
+class HalfBounds : public cost::CostModel, public cost::BoundsPredictor {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "half"; }
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    return std::vector<double>(queries.size(), 1e-3);
+  }
+  [[nodiscard]] Status update(std::span<const cost::Observation>) override { return ok_status(); }
+  [[nodiscard]] Result<std::optional<std::vector<cost::BoundScores>>> predict_bounds(
+      std::span<const cost::Query> queries) const override {
+    std::vector<cost::BoundScores> all;
+    for (const cost::Query& query : queries) {
+      const cost::BoundScores scores = cost::static_bounds(query);
+      all.push_back({scores.memory / 2, scores.core});
+    }
+    return std::optional(std::move(all));
+  }
+};
+
+TEST(evaluate, scores_of_memory_and_core_are_judged_by_counters_or_the_static_analysis) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  const HalfBounds half;
+  const auto plain = evaluate(dataset, database.target(), half).value().bounds.value();
+  EXPECT_EQ(plain.predicted_by, "model");
+  EXPECT_EQ(plain.judged_by, "static");
+  EXPECT_EQ(plain.schedules, dataset.size());
+  EXPECT_NEAR(plain.core_error, 0, 1e-9);
+  EXPECT_NEAR(plain.core_r_squared, 1, 1e-9);
+  EXPECT_GT(plain.memory_error, 0);
+  // The static analysis is not judged by itself, but by what was counted.
+  const std::unique_ptr<cost::CostModel> analytic = cost::make_model("analytic").value();
+  EXPECT_FALSE(evaluate(dataset, database.target(), *analytic).value().bounds.has_value());
+  dataset.tasks[1].trials[2].counted = trial::BoundScores{0.25, 0.125};
+  const auto counted = evaluate(dataset, database.target(), *analytic).value().bounds.value();
+  EXPECT_EQ(counted.predicted_by, "static analysis");
+  EXPECT_EQ(counted.judged_by, "counters");
+  EXPECT_EQ(counted.schedules, 1);
+  EXPECT_GT(counted.core_error, 0);
+  EXPECT_EQ(evaluate(dataset, database.target(), half).value().bounds->judged_by, "mixed");
 }
 
 TEST(dataset, counts_what_it_cannot_read) {

@@ -1,42 +1,15 @@
 #include "hone/learn/representatives.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "hone/base/rank_correlation.h"
 #include "hone/cost/inputs/model_inputs.h"
 
 namespace hone::learn {
 namespace {
 
 constexpr double kLeastGain = 1e-6;  // smallest gain of a swap; below it rounding would decide
-
-// Ranks minus their mean, of length 1; all 0 if the values do not vary. Equal values share a rank.
-std::vector<float> unit_ranks(std::span<const float> values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    const double rank = (static_cast<double>(begin) + static_cast<double>(end) - 1) / 2;
-    for (size_t i = begin; i < end; ++i) ranks[order[i]] = rank;
-  }
-  const double mean = (static_cast<double>(values.size()) - 1) / 2;
-  double square = 0;
-  for (double& rank : ranks) rank -= mean, square += rank * rank;
-  std::vector<float> unit;
-  const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
-  for (const double rank : ranks) unit.push_back(static_cast<float>(rank * scale));
-  return unit;
-}
-
-double product(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
-  return sum;
-}
 
 // The medoids of a clustering, and for each point the distances to the two nearest.
 class Medoids {
@@ -126,10 +99,6 @@ class Medoids {
 
 }  // namespace
 
-double spearman(std::span<const float> a, std::span<const float> b) {
-  return product(unit_ranks(a), unit_ranks(b));
-}
-
 std::vector<size_t> k_medoids(std::span<const float> distances, size_t points, size_t count) {
   Medoids medoids(distances, points);
   for (size_t i = 0; i < std::min(count, points); ++i) medoids.add();
@@ -139,25 +108,29 @@ std::vector<size_t> k_medoids(std::span<const float> distances, size_t points, s
 }
 
 std::vector<ListedTask> representatives(const Dataset& dataset, int count) {
-  std::vector<const TaskTrials*> tasks;  // each key once
-  std::vector<std::vector<float>> rows;
+  std::vector<Represented> tasks;  // each key once
   for (const TaskTrials& task : dataset.tasks) {
-    if (!tasks.empty() && tasks.back()->key == task.key) continue;
-    tasks.push_back(&task);
-    rows.push_back(unit_ranks(cost::task_features(*task.dag)));
+    if (tasks.empty() || tasks.back().key != task.key)
+      tasks.push_back({task.key, task.kernel_class, task.dag.get()});
   }
+  return representatives(tasks, count);
+}
+
+std::vector<ListedTask> representatives(std::span<const Represented> tasks, int count) {
+  std::vector<std::vector<float>> rows;
+  for (const Represented& task : tasks) rows.push_back(unit_ranks(cost::task_features(*task.dag)));
   const size_t n = tasks.size();
   std::vector<float> distances(n * n);
   for (size_t a = 0; a < n; ++a) {
     for (size_t b = 0; b < a; ++b) {
       distances[a * n + b] = distances[b * n + a] =
-          static_cast<float>(std::max(0.0, 1 - product(rows[a], rows[b])));
+          static_cast<float>(std::max(0.0, 1 - inner_product(rows[a], rows[b])));
     }
   }
   const std::vector<size_t> medoids = k_medoids(distances, n, static_cast<size_t>(count));
   std::vector<ListedTask> chosen;
   for (const size_t place : medoids)
-    chosen.push_back({tasks[place]->key, tasks[place]->kernel_class, 0, 0});
+    chosen.push_back({tasks[place].key, tasks[place].kernel_class, 0, 0});
   for (size_t i = 0; i < n; ++i) {
     const auto distance = [&](size_t m) { return distances[medoids[m] * n + i]; };
     size_t nearest = 0;

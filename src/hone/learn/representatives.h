@@ -9,10 +9,6 @@
 
 namespace hone::learn {
 
-// Returns the correlation of the ranks of the values, from -1 to 1; equal values share their ranks.
-// It is 0 if one of them does not vary.
-[[nodiscard]] double spearman(std::span<const float> a, std::span<const float> b);
-
 // Returns the indices of `count` points for which the sum over all points of the distance to the
 // nearest of them is least, as far as single swaps find it: PAM (Kaufman and Rousseeuw 1990), with
 // the swaps of all medoids tried at once (Schubert and Rousseeuw 2019). `distances` is row-major
@@ -20,8 +16,17 @@ namespace hone::learn {
 [[nodiscard]] std::vector<size_t> k_medoids(std::span<const float> distances, size_t points,
                                             size_t count);
 
-// Returns at most `count` of the data set's tasks, whatever their number of threads, those with the
-// largest clusters first. They are compared by their cost::task_features().
+// A task that may represent others. Its Dag must outlive the call.
+struct Represented {
+  uint64_t key = 0;
+  std::string kernel_class;
+  const compute::Dag* dag = nullptr;
+};
+// Returns at most `count` of distinct tasks, those with the largest clusters first. They are
+// compared by their cost::task_features().
+[[nodiscard]] std::vector<ListedTask> representatives(std::span<const Represented> tasks,
+                                                      int count);
+// Does the same for the data set's tasks, whatever their number of threads.
 [[nodiscard]] std::vector<ListedTask> representatives(const Dataset& dataset, int count);
 
 }  // namespace hone::learn

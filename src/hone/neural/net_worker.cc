@@ -34,6 +34,8 @@ Result<std::vector<NetWorker::Row>> NetWorker::run(std::span<const cost::Query> 
   HONE_RETURN_IF_ERROR(model_.run(inputs_, outputs_));
   for (size_t i = 0; i < queries.size(); ++i) {
     rows[i].score = scores_[i];
+    if (!memory_bound_.empty() && !core_bound_.empty())
+      rows[i].bounds = trial::BoundScores{memory_bound_[i], core_bound_[i]};
     if (!std::isfinite(rows[i].score))
       return error(Code::kInternal, "a score is {}, expected a finite number", rows[i].score);
   }
@@ -78,6 +80,9 @@ Status NetWorker::bind(std::span<const Parameter> weights, const std::vector<std
     std::vector<float>& values = others_.emplace_back(num_elements(output.shape));
     if (output.name == "score" && output.shape == Shape{kNetBatch, 1}) scores_ = values;
     if (output.name == cost::net::kHeadOutput) heads_ = values;
+    if (output.name == "memory_bound" && output.shape == Shape{kNetBatch, 1})
+      memory_bound_ = values;
+    if (output.name == "core_bound" && output.shape == Shape{kNetBatch, 1}) core_bound_ = values;
     outputs_.push_back(values.data());
   }
   if (scores_.empty())

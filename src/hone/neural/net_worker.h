@@ -2,11 +2,13 @@
 // neural_model.cc).
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "hone/cost/net/net.h"
 #include "hone/model.h"
 #include "hone/neural/compiled_net.h"
+#include "hone/trial/bounds.h"
 
 namespace hone {
 
@@ -14,6 +16,7 @@ class NetWorker {
  public:
   struct Row {
     double score = 0, analytic_seconds = 0;
+    std::optional<trial::BoundScores> bounds = {};  // if the net has them as outputs
   };
 
   // Opens a compiled net. `weights` are the parameters that the net reads as inputs; each run reads
@@ -42,7 +45,7 @@ class NetWorker {
   std::vector<float> values_[cost::kNumInputs];
   std::vector<const void*> inputs_;
   std::vector<std::vector<float>> others_;
-  std::span<const float> scores_, heads_;
+  std::span<const float> scores_, heads_, memory_bound_, core_bound_;  // empty: no such output
   std::vector<void*> outputs_;
 };
 

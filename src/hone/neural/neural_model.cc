@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "hone/base/hash.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/neural/net_adaptation.h"
@@ -26,7 +27,7 @@ constexpr double kFarthest = 12;  // as a logarithm
 // model: those of the task's default schedule, times what the net says a schedule takes relative to
 // that one. Of a net that learned this factor (NetCard::tells_time) the score is it, and what the
 // net says of the default schedule is not asked.
-class NeuralModel : public cost::CostModel {
+class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
  public:
   // `adaptation` may be null.
   static Result<std::unique_ptr<cost::CostModel>> make(const NetFile& net, CompiledNet compiled,
@@ -47,6 +48,15 @@ class NeuralModel : public cost::CostModel {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(worker));
     return seconds;
+  }
+
+  [[nodiscard]] Result<std::optional<std::vector<cost::BoundScores>>> predict_bounds(
+      std::span<const Query> queries) const override {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> worker, take());
+    auto bounds = bounds_on(*worker, queries);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(worker));
+    return bounds;
   }
 
   // Without adaptation measurements correct it elsewhere only, per task (search/correction.h).
@@ -159,6 +169,22 @@ class NeuralModel : public cost::CostModel {
       queries = queries.subspan(batch.size());
     }
     return seconds;
+  }
+
+  static Result<std::optional<std::vector<cost::BoundScores>>> bounds_on(
+      NetWorker& worker, std::span<const Query> queries) {
+    std::vector<cost::BoundScores> bounds;
+    while (!queries.empty()) {
+      const std::span<const Query> batch =
+          queries.first(std::min(queries.size(), static_cast<size_t>(kNetBatch)));
+      HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, worker.run(batch));
+      for (const Row& row : rows) {
+        if (!row.bounds) return std::optional<std::vector<cost::BoundScores>>();
+        bounds.push_back(*row.bounds);
+      }
+      queries = queries.subspan(batch.size());
+    }
+    return std::optional(std::move(bounds));
   }
 
   // What scores of the query's task are relative to: its default schedule, if there is one.

@@ -57,6 +57,7 @@ std::vector<TaskBatch> BatchMaker::choose(int most, int64_t wanted) {
 
 // A searcher is one thread's work, so batches of several tasks are proposed at the same time.
 void BatchMaker::propose(std::vector<TaskBatch>& group) {
+  const InPhase choosing(phases_, Phase::kChoosing);
   pool_.parallel_for(std::ssize(group), [&](int64_t i) {
     TaskBatch& batch = group[static_cast<size_t>(i)];
     Result<std::vector<Candidate>> proposed = tuner(batch.task).propose(batch.size);
@@ -73,6 +74,7 @@ void BatchMaker::build(int task, Candidate& candidate) {
 }
 
 void BatchMaker::build(std::vector<TaskBatch>& group) {
+  const InPhase compiling(phases_, Phase::kCompiling);
   std::vector<std::pair<int, Candidate*>> all;
   for (TaskBatch& batch : group) {
     for (Candidate& candidate : batch.candidates) {
@@ -92,6 +94,7 @@ void BatchMaker::build(std::vector<TaskBatch>& group) {
 
 void BatchMaker::complete(TaskBatch& batch) {
   if (std::exchange(batch.completed, true)) return;
+  const InPhase compiling(phases_, Phase::kCompiling);
   for (std::future<void>& build : batch.builds) build.wait();
   int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
   of_task -= static_cast<int>(std::ssize(batch.candidates));

@@ -53,11 +53,13 @@ struct BatchLimits {
 
 class BatchMaker {
  public:
-  // All arguments must outlive it. The scheduler numbers the tuners in their order. Without
-  // `builders`, make() returns completed batches.
+  // All arguments must outlive it; `phases` is of the thread that calls it. The scheduler numbers
+  // the tuners in their order. Without `builders`, make() returns completed batches.
   BatchMaker(std::span<const std::unique_ptr<TaskTuner>> tuners, TaskScheduler& scheduler,
-             ThreadPool& pool, ThreadPool* builders, const BatchLimits& limits)
-      : tuners_(tuners),
+             ThreadPool& pool, ThreadPool* builders, const BatchLimits& limits,
+             PhaseClock* phases = nullptr)
+      : phases_(phases),
+        tuners_(tuners),
         scheduler_(scheduler),
         pool_(pool),
         builders_(builders),
@@ -92,6 +94,7 @@ class BatchMaker {
   void build(std::vector<TaskBatch>& group);
   void build(int task, Candidate& candidate);
 
+  PhaseClock* phases_;  // may be null
   std::span<const std::unique_ptr<TaskTuner>> tuners_;
   TaskScheduler& scheduler_;
   ThreadPool& pool_;

@@ -93,6 +93,24 @@ void EsSearcher::evolve(Distribution& distribution, std::vector<space::Point>& v
   }
 }
 
+// A sketch that turned out to be the fastest without having a distribution takes the place of the
+// one whose schedules are the slowest, or were never measured.
+void EsSearcher::start_again(const space::Point& best) {
+  for (Distribution& distribution : distributions_) {
+    if (distribution.sketch != best.sketch) continue;
+    distribution = around(best);
+    return;
+  }
+  const auto rank = [&](const Distribution& distribution) {
+    return std::ranges::find(guide().measured(), distribution.sketch,
+                             [](const MeasuredPoint& m) { return m.point.sketch; }) -
+           guide().measured().begin();
+  };
+  if (distributions_.size() >= kMostSketches)
+    distributions_.erase(std::ranges::max_element(distributions_, {}, rank));
+  distributions_.push_back(around(best));
+}
+
 void EsSearcher::fill(Batch& batch, int count) {
   std::vector<space::Point> visited;
   if (distributions_.empty()) {
@@ -101,11 +119,7 @@ void EsSearcher::fill(Batch& batch, int count) {
       distributions_.push_back(around(scored.point));
     }
   } else if (!guide().measured().empty()) {
-    // The distribution of the fastest sketch starts again around the fastest schedule.
-    const space::Point& best = guide().measured()[0].point;
-    for (Distribution& distribution : distributions_) {
-      if (distribution.sketch == best.sketch) distribution = around(best);
-    }
+    start_again(guide().measured()[0].point);
   }
   for (Distribution& distribution : distributions_) evolve(distribution, visited);
   batch.add_best(guide().rank(std::move(visited)), count);

@@ -33,6 +33,8 @@ class EsSearcher : public GuidedSearcher {
     double fitness = 0;
   };
   [[nodiscard]] Distribution around(const space::Point& point);
+  // The distribution of the fastest measured point's sketch begins again around it.
+  void start_again(const space::Point& best);
   // The legal point that is nearest to a place, if rounding finds one.
   [[nodiscard]] space::Point point_at(const Distribution& distribution,
                                       std::span<const double> noise);

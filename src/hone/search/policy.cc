@@ -115,6 +115,7 @@ constexpr OptionField<PpoOptions> kPpo[] = {
     {"clip", "most change of an action's probability", 0, 1, &PpoOptions::clip},
     {"entropy", "weight of the policy's entropy", 0, 10, &PpoOptions::entropy},
     {"epochs", "passes over what the walks saw", 1, 1000, &PpoOptions::epochs},
+    {"minibatch", "steps that are learned from at once", 1, kMost, &PpoOptions::minibatch},
     {"hidden", "width of both hidden layers", 1, 4096, &PpoOptions::hidden},
     {"top", "share of the visited points, the best predicted, that is clustered", 0, 1,
      &PpoOptions::top},

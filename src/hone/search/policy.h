@@ -29,6 +29,12 @@ class Policy {
   // must not be called while a searcher proposes.
   virtual void observe(const SearchTask& task, std::span<const space::Point> points,
                        std::span<const double> seconds);
+  // Learns off line from what earlier runs measured, as often as it is called: a pass over a task's
+  // points. By default, it is told them like those of a run.
+  virtual void rehearse(const SearchTask& task, std::span<const space::Point> points,
+                        std::span<const double> seconds) {
+    observe(task, points, seconds);
+  }
   // Returns what was learned so far, as lines of text, or an error if the policy learns nothing.
   [[nodiscard]] virtual Result<std::string> save() const;
   // Replaces what was learned so far by the text that save() returned. After an error nothing has

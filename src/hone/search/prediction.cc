@@ -83,10 +83,39 @@ Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
   return seconds.at(0);
 }
 
+namespace {
+
+// Returns the first of the points that beats the start, whose logarithm of seconds is given.
+Predicted choose(const SearchTask& task, std::span<const Scored> ranked, const space::Point& start,
+                 double start_log, double margin) {
+  const cost::DecisionHistory history(*task.space);
+  Scored winner = {start, start_log, start_log, 0};
+  double to_beat = start_log + std::log1p(-margin);
+  // Where blocks are the rule, models do not tell it from other direct schedules
+  // (docs/user/cost_models.md, "Decisions that came later").
+  const bool blocks = history.has_blocks(start);
+  for (const Scored& scored : ranked) {
+    if (blocks && !trial::rounds_more(task.space->algorithm(scored.point.sketch))) continue;
+    if (scored.log_seconds < to_beat) to_beat = scored.log_seconds, winner = scored;
+  }
+  keep_usual_hints(task, winner.point);
+  return {std::move(winner.point), std::exp(winner.log_seconds), std::exp(start_log)};
+}
+
+}  // namespace
+
+Predicted best_of(const SearchTask& task, std::span<const space::Point> candidates,
+                  const space::Point& start, double margin) {
+  Guide guide(task);
+  guide.keep_usual(cost::DecisionHistory(*task.space));
+  const double start_log = predict_log_seconds(task, {&start, 1})[0];
+  const std::vector<Scored> ranked = guide.rank({candidates.begin(), candidates.end()});
+  return choose(task, ranked, start, start_log, margin);
+}
+
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
-  const cost::DecisionHistory history(*task.space);
-  guide.keep_usual(history);
+  guide.keep_usual(cost::DecisionHistory(*task.space));
   // The first sketch that makes sense on so many threads.
   const std::vector<space::Point> defaults = task.space->default_points();
   const std::vector<double> logs = predict_log_seconds(task, defaults);
@@ -100,17 +129,7 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
       guide.climbed_samples(options.samples, options.climbers, options.max_climb);
   if (std::isfinite(start_log))
     best.push_back(guide.climb({start, start_log, start_log, 0}, options.max_climb));
-  Scored winner = {start, start_log, start_log, 0};
-  double to_beat = start_log + std::log1p(-options.margin);
-  // Where blocks are the rule, models do not tell it from other direct schedules
-  // (docs/user/cost_models.md, "Decisions that came later").
-  const bool blocks = history.has_blocks(start);
-  for (Scored& climber : best) {
-    if (blocks && !trial::rounds_more(task.space->algorithm(climber.point.sketch))) continue;
-    if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);
-  }
-  keep_usual_hints(task, winner.point);
-  return {std::move(winner.point), std::exp(winner.log_seconds), std::exp(start_log)};
+  return choose(task, best, start, start_log, options.margin);
 }
 
 }  // namespace hone::search

@@ -28,6 +28,11 @@ struct BestPredictedOptions {
   double margin = 0.03;  // share by which a point must seem faster than the default one
 };
 
+// Returns the best predicted of `candidates` if it seems faster than `start` by the margin, else
+// `start`. Decisions of which models have seen nothing stay as the rule of thumb has them.
+// Predicted::default_seconds are those of `start`.
+[[nodiscard]] Predicted best_of(const SearchTask& task, std::span<const space::Point> candidates,
+                                const space::Point& start, double margin);
 // Returns the best point that sampling and climbing find without measuring.
 [[nodiscard]] Predicted best_predicted(const SearchTask& task,
                                        const BestPredictedOptions& options = {});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "hone/search/agent/ppo_searcher.h"
 #include "hone/search/bayes_searcher.h"
 #include "hone/search/coordinate_searcher.h"
 #include "hone/search/prediction.h"
@@ -67,6 +68,45 @@ TEST(strategies, bayes_penalises_a_place_by_the_chance_that_it_is_too_near) {
   int outside = 0;
   for (int i = 0; i < kDraws; ++i) outside += 0.3 + 0.4 * rng.normal() <= 0.5;
   EXPECT_NEAR(chance_outside_ball(0.5, 0.3, 0.4), static_cast<double>(outside) / kDraws, 0.015);
+}
+
+// However many points are measured, the way from a default point stays open.
+TEST(strategies, ppo_starts_a_chain_from_a_default_point_and_half_from_measured_ones) {
+  const Fixture f;
+  Guide guide(f.task(1));
+  std::vector<space::Point> points;
+  std::vector<double> seconds;
+  for (int i = 0; i < 40; ++i) {
+    points.push_back(f.space->sample(guide.rng()));
+    seconds.push_back(f.seconds(points.back()));
+  }
+  guide.observe(points, seconds);
+  const std::vector<space::Point> starts = chain_starts(guide, 16);
+  ASSERT_EQ(starts.size(), 16U);
+  EXPECT_EQ(starts[6], guide.measured()[6].point);
+  const std::vector<space::Point> defaults = f.space->default_points();
+  EXPECT_NE(std::ranges::find(defaults, starts[7]), defaults.end());
+}
+
+// The three best predicted sketches have distributions at first. What was measured may speak for
+// another one.
+TEST(strategies, es_goes_on_with_a_sketch_that_turns_out_to_be_the_fastest) {
+  const Fixture f;
+  ASSERT_GT(f.space->num_sketches(), 3);
+  const auto searcher = testing::make_searcher("es", f.task(1));
+  std::vector<space::Point> points = searcher->propose(64);
+  std::vector<double> seconds(points.size(), 1e-3);
+  std::vector<int> proposed(static_cast<size_t>(f.space->num_sketches()));
+  for (const space::Point& point : points) ++proposed[static_cast<size_t>(point.sketch)];
+  const auto rare = static_cast<int>(std::ranges::min_element(proposed) - proposed.begin());
+  for (const space::Point& next : f.space->neighbours(f.space->default_point(rare))) {
+    points.push_back(next);
+    seconds.push_back(1e-6);
+  }
+  searcher->observe(points, seconds);
+  int count = 0;
+  for (const space::Point& point : searcher->propose(32)) count += point.sketch == rare;
+  EXPECT_GE(count, 16);
 }
 
 // Ten times as long with each stage more.

@@ -6,9 +6,11 @@
 #include <set>
 #include <string>
 
+#include "hone/base/phase_clock.h"
 #include "hone/measure/job.h"
 #include "hone/schedule/step.h"
 #include "hone/search/lower_schedule.h"
+#include "hone/search/nearest.h"
 #include "hone/search/policy.h"
 #include "hone/space/space.h"
 #include "hone/trial/record.h"
@@ -44,6 +46,8 @@ struct TaskContext {
   measure::Weights weights = measure::Weights::kWarm;
   int64_t own_cache_bytes = 0;  // size of a core's own caches
   measure::TimingOptions timing;
+  Nearest nearest;               // chooses the tasks whose schedules a task starts from
+  PhaseClock* phases = nullptr;  // is told what the thread that tunes does; may be null
   // The number of a task's newest records that are read; their points are not tried again.
   int64_t most_known = 20000;
 };

@@ -90,8 +90,8 @@ Status TaskTuner::load_stored_trials(db::TrialStore& store) {
 
 void TaskTuner::start_from(const TransferPool& pool) {
   if (stored_records_ >= kKnownWell) return;
-  const TransferResult found =
-      transfer(search_task(), *task_.dag, pool, {.device = context_.device});
+  const TransferResult found = transfer(search_task(), *task_.dag, pool,
+                                        {.device = context_.device, .nearest = context_.nearest});
   offered_ = {found.sources, found.invalid};
   source_->suggest_transferred(found.candidates);
 }
@@ -105,6 +105,7 @@ std::optional<Example> TaskTuner::example() const {
 }
 
 void TaskTuner::teach(std::span<const space::Point> points, std::span<const double> seconds) {
+  const InPhase choosing(context_.phases, Phase::kChoosing);
   source_->observe(points, seconds);
   policy_->observe(search_task(), points, seconds);
   teach_model(points, seconds);
@@ -225,6 +226,7 @@ Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
                                     std::vector<measure::Measurement> measurements,
                                     measure::Runner& runner, const Clock& clock) {
   HONE_ASSERT(candidates.size() == measurements.size(), "one measurement per candidate");
+  const InPhase measuring(context_.phases, Phase::kMeasuring);
   HONE_RETURN_IF_ERROR(trusted_.try_again(candidates, measurements, incumbent().known(), runner));
   HONE_ASSIGN_OR_RETURN(
       const std::vector<Trial> trials,

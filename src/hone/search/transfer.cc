@@ -14,32 +14,6 @@ namespace {
 
 constexpr int kLocated = 8;  // records without decisions whose nearest point is looked for: slow
 
-// The extents that follow each name: "data[1,58,58,64]" and "conv2d(oh=56 ..)".
-std::map<std::string, std::vector<double>> extents(std::string_view text) {
-  std::map<std::string, std::vector<double>> found;
-  std::string name;
-  bool naming = false;
-  for (size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (c >= '0' && c <= '9' && !naming) {
-      double value = 0;
-      for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
-        value = 10 * value + (text[i] - '0');
-      found[name].push_back(value);
-      continue;
-    }
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-                        (naming && ((c >= '0' && c <= '9') || c == '.'));
-    if (letter) {
-      if (!naming) name.clear();
-      name += c;
-    }
-    naming = letter;
-    ++i;
-  }
-  return found;
-}
-
 // A candidate before anyone asked how fast it is.
 struct Trial {
   Transferred transferred;
@@ -81,28 +55,33 @@ class Collector {
   std::vector<Trial> trials_;
 };
 
+// Many tasks have the same rank correlation with another one, as all sizes of one kind have; these
+// are ordered by the distance of shapes.
 std::vector<const trial::Record*> choose_sources(const compute::Dag& dag, const TransferPool& pool,
                                                  const TransferOptions& options) {
   struct Ranked {
     bool other_class, other_device;
-    double distance;
+    double unlike, distance;
     const trial::Record* record;
   };
+  const bool by_rank = options.nearest.by == Nearest::By::kSpearman;
   const std::string kernel_class = compute::kernel_class(dag), text = compute::describe(dag);
   std::vector<Ranked> ranked;
   for (const trial::Record* record : pool.family(kernel_class)) {
     const bool other = record->kernel_class != kernel_class;
     if (other && options.same_class) continue;
-    ranked.push_back(
-        {other, record->device != options.device, shape_distance(record->task_text, text), record});
+    const double alike = by_rank ? attribute_correlation(record->task_text, text) : 0;
+    if (by_rank && alike < options.nearest.tau) continue;
+    ranked.push_back({other, record->device != options.device, -alike,
+                      shape_distance(record->task_text, text), record});
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
-    return std::tie(a.other_class, a.other_device, a.distance) <
-           std::tie(b.other_class, b.other_device, b.distance);
+    return std::tie(a.other_class, a.other_device, a.unlike, a.distance) <
+           std::tie(b.other_class, b.other_device, b.unlike, b.distance);
   });
   std::vector<const trial::Record*> sources;
   for (const Ranked& r : ranked) {
-    if (sources.size() < options.sources) sources.push_back(r.record);
+    if (std::ssize(sources) < options.nearest.sources) sources.push_back(r.record);
   }
   return sources;
 }
@@ -146,21 +125,6 @@ std::vector<const trial::Record*> TransferPool::family(std::string_view kernel_c
 std::string shape_text(const std::string& task_text) {
   const Result<compute::Dag> dag = compute::parse_dag(task_text);
   return dag.ok() ? compute::describe(*dag) : task_text;
-}
-
-double shape_distance(std::string_view a, std::string_view b) {
-  const auto mine = extents(a), other = extents(b);
-  double distance = 0;
-  int places = 0;
-  for (const auto& [name, lengths] : mine) {
-    const auto it = other.find(name);
-    if (it == other.end() || it->second.size() != lengths.size()) continue;
-    for (size_t i = 0; i < lengths.size(); ++i) {
-      distance += std::abs(std::log2(std::max(lengths[i], 1.0) / std::max(it->second[i], 1.0)));
-      ++places;
-    }
-  }
-  return places == 0 ? INFINITY : distance / places;
 }
 
 TransferResult transfer(const SearchTask& task, const compute::Dag& dag, const TransferPool& pool,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hone/db/trial_store.h"
+#include "hone/search/nearest.h"
 #include "hone/search/searcher.h"
 
 namespace hone::search {
@@ -36,10 +37,10 @@ class TransferPool {
 };
 
 struct TransferOptions {
-  size_t sources = 48;       // records tried at most: same class first, then the most alike shapes
   std::string device;        // device of the task, whose records come before those of others
   bool same_class = false;   // leaves out records of near classes
   bool as_they_are = false;  // tries only steps as they are, as in the paper
+  Nearest nearest = {};      // which records are tried: those of the same class first, then these
 };
 
 struct Transferred {
@@ -64,8 +65,5 @@ struct TransferResult {
 // Returns the text that a pool keeps instead of a record's task_text: compute::describe of the
 // task. Records of the first databases already have that text.
 [[nodiscard]] std::string shape_text(const std::string& task_text);
-// Returns how unlike two such texts are: the mean difference of the logarithms of the extents at
-// the same places; infinity if they have no extents in common.
-[[nodiscard]] double shape_distance(std::string_view a, std::string_view b);
 
 }  // namespace hone::search

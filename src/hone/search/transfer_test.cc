@@ -133,7 +133,7 @@ TEST(transfer, alike_shapes_come_first_when_there_are_too_many) {
   const Fixture small(conv(7, 256)), large(conv(56, 64)), to(conv(48, 64));
   const TransferPool pool = pool_of({small.record(small.space.default_point(), "far"),
                                      large.record(large.space.default_point(), "close")});
-  const TransferResult result = transfer(to.task, to.dag, pool, {.sources = 1});
+  const TransferResult result = transfer(to.task, to.dag, pool, {.nearest = {.sources = 1}});
   ASSERT_FALSE(result.candidates.empty());
   for (const Transferred& candidate : result.candidates) EXPECT_EQ(candidate.from->model, "close");
 }
@@ -205,6 +205,50 @@ TEST(transfer, shapes_are_compared_place_by_place) {
   EXPECT_GT(shape_distance(a, b), 0);
   EXPECT_GT(shape_distance(a, c), shape_distance(a, b));
   EXPECT_EQ(shape_distance("conv2d data[2]", "gemm other[2]"), INFINITY);
+}
+
+TEST(nearest, correlation_sees_which_extents_are_larger_and_not_how_large) {
+  const std::string a = compute::describe(conv(56, 16)), twice = compute::describe(conv(112, 32)),
+                    deep = compute::describe(conv(7, 512));
+  EXPECT_NEAR(attribute_correlation(a, a), 1, 1e-6);
+  EXPECT_GT(attribute_correlation(a, twice), attribute_correlation(a, deep));
+  EXPECT_LT(attribute_correlation(a, deep), 0.6);
+  EXPECT_EQ(attribute_correlation("conv2d data[2]", "gemm other[2]"), 0);
+}
+
+// A convolution of 56 x 56 x 16 is nearer by its shape to one of 28 x 28 x 32, but more channels
+// than pixels in a row is another order of extents; 224 x 224 x 64 has its own.
+TEST(nearest, distance_and_correlation_choose_other_sources) {
+  const Fixture to(conv(56, 16)), near(conv(28, 32)), alike(conv(224, 64));
+  const TransferPool pool =
+      pool_of({near.record(near.space.default_point()), alike.record(alike.space.default_point())});
+  const auto first_source = [&](std::string_view nearest) {
+    const Nearest how = parse_nearest(nearest).value();
+    const TransferResult found = transfer(to.task, to.dag, pool, {.nearest = how});
+    return found.candidates.empty() ? 0 : found.candidates[0].from->task;
+  };
+  EXPECT_EQ(first_source("shapes:sources=1"), near.task.key);
+  EXPECT_EQ(first_source("spearman:sources=1"), alike.task.key);
+}
+
+TEST(nearest, below_tau_no_schedule_is_taken_over) {
+  const Fixture to(conv(56, 16)), deep(conv(7, 512));
+  const TransferPool pool = pool_of({deep.record(deep.space.default_point())});
+  const auto sources = [&](std::string_view nearest) {
+    return transfer(to.task, to.dag, pool, {.nearest = parse_nearest(nearest).value()}).sources;
+  };
+  EXPECT_EQ(sources("shapes"), 1);
+  EXPECT_EQ(sources("spearman"), 0);
+  EXPECT_EQ(sources("spearman:tau=-1"), 1);
+}
+
+TEST(nearest, an_error_says_what_was_expected) {
+  EXPECT_EQ(parse_nearest("spearman:tau=0.5,sources=3").value().sources, 3);
+  EXPECT_NE(parse_nearest("pearson").status().message().find("shapes or spearman"),
+            std::string::npos);
+  EXPECT_NE(parse_nearest("spearman:tau=2").status().message().find("tau"), std::string::npos);
+  EXPECT_FALSE(parse_nearest("spearman:").ok());
+  EXPECT_FALSE(parse_nearest("shapes:tau=0.5").ok());
 }
 
 // Table 2 of the paper in small: squares of shares, square roots of numbers.

@@ -14,6 +14,7 @@
 #include "hone/compute/class_family.h"
 #include "hone/machine/local.h"
 #include "hone/search/batch_maker.h"
+#include "hone/search/convergence.h"
 #include "hone/search/task_bound.h"
 
 namespace hone::search {
@@ -52,7 +53,8 @@ class Loop {
         pool_(compile_threads()),
         bounds_(*options.context.target, options.context.threads, options.roofline),
         builders_(compiles_ahead() ? std::make_unique<ThreadPool>(compile_threads() + 1) : nullptr),
-        keeper_(options.store) {
+        keeper_(options.store),
+        convergence_(tasks.size(), options.patience) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
   }
@@ -85,6 +87,7 @@ class Loop {
   // Returns an error if there are decisions, and all of them are fixed.
   [[nodiscard]] Status check_movable() const;
   [[nodiscard]] Status submit(TaskBatch& batch);
+  [[nodiscard]] Result<std::vector<measure::Measurement>> collect();
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] double share(int task) const;
   [[nodiscard]] std::vector<int> by_share() const;
@@ -108,9 +111,12 @@ class Loop {
   std::optional<BatchMaker> batches_;
   // Null: candidates are compiled by pool_. Its threads use what is above, so they end first.
   std::unique_ptr<ThreadPool> builders_;
-  int trials_ = 0;  // measured
+  PhaseClock* phases_ = options_.context.phases;
+  double overlapped_ = 0;  // seconds of prepare() while candidates were being measured
+  int trials_ = 0;         // measured
   DroppedCandidates dropped_;
   TrialKeeper keeper_;
+  Convergence convergence_;
   std::set<int> warned_of_;
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
@@ -165,7 +171,11 @@ Status Loop::measure(TaskBatch& batch, std::deque<TaskBatch>& ready) {
   batches_->complete(batch);
   const bool empty = batch.candidates.empty();
   if (!empty) HONE_RETURN_IF_ERROR(submit(batch));
-  if (overlap_) prepare(ready);
+  if (overlap_) {
+    const double begin = clock_.now_seconds();
+    prepare(ready);
+    if (!empty) overlapped_ += clock_.now_seconds() - begin;
+  }
   if (empty)
     pass_over(batch);
   else
@@ -175,7 +185,11 @@ Status Loop::measure(TaskBatch& batch, std::deque<TaskBatch>& ready) {
 }
 
 Status Loop::submit(TaskBatch& batch) {
-  if (options_.cores) last_report_ += options_.cores->wait(search_end_);  // no task's time
+  if (options_.cores) {
+    const InPhase waiting(phases_, Phase::kWaiting);
+    last_report_ += options_.cores->wait(search_end_);  // no task's time
+  }
+  const InPhase measuring(phases_, Phase::kMeasuring);
   HONE_ASSIGN_OR_RETURN(const Findings findings,
                         tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
   keeper_.keep(findings);
@@ -186,8 +200,13 @@ Status Loop::submit(TaskBatch& batch) {
   return options_.runner->submit(std::move(jobs));
 }
 
+Result<std::vector<measure::Measurement>> Loop::collect() {
+  const InPhase measuring(phases_, Phase::kMeasuring);
+  return options_.runner->collect();
+}
+
 Status Loop::finish(const TaskBatch& batch) {
-  HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, options_.runner->collect());
+  HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, collect());
   std::vector<measure::Measurement> measurements;
   TaskTuner& task = tuner(batch.task);
   size_t next = 0;
@@ -221,6 +240,9 @@ Status Loop::finish(const TaskBatch& batch) {
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
   keeper_.keep(findings);
+  if (convergence_.add(static_cast<size_t>(batch.task), static_cast<int>(findings.records.size()),
+                       task.undisturbed_seconds()))
+    scheduler_->finish(batch.task);
   warn_of_failures(batch.task, findings.records);
   if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
     log_warning("{}", text);
@@ -264,6 +286,7 @@ std::vector<int> Loop::by_share() const {
 }
 
 Status Loop::compare_finalists() {
+  const InPhase measuring(phases_, Phase::kMeasuring);
   for (const int i : by_share()) {
     if (tuner(i).finalists().size() < 2) continue;
     if (interrupted() || clock_.now_seconds() >= options_.deadline) break;
@@ -305,6 +328,7 @@ Status Loop::check_movable() const {
 }
 
 Result<TuneResult> Loop::run() {
+  std::optional<InPhase> choosing(std::in_place, phases_, Phase::kChoosing);
   std::vector<ScheduledTask> scheduled;
   std::map<std::string, int64_t> families;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
@@ -319,9 +343,11 @@ Result<TuneResult> Loop::run() {
       tuners_[static_cast<size_t>(i)]->start_from(*options_.pool);
     });
   }
+  choosing.reset();
   scheduler_.emplace(std::move(scheduled));
   batches_.emplace(tuners_, *scheduler_, pool_, builders_.get(),
-                   BatchLimits{options_.batch, options_.max_trials, options_.max_task_trials});
+                   BatchLimits{options_.batch, options_.max_trials, options_.max_task_trials},
+                   phases_);
   last_report_ = clock_.now_seconds();
   search_end_ = options_.deadline -
                 std::min(options_.final_share * std::max(0.0, options_.deadline - last_report_),
@@ -347,6 +373,7 @@ Result<TuneResult> Loop::run() {
   result.trials = trials_;
   result.compiled = batches_->compile_time().compiled();
   result.compile_seconds = batches_->compile_time().seconds();
+  result.overlapped_seconds = overlapped_;
   result.dropped = dropped_;
   result.failures = keeper_.failures();
   result.seconds = clock_.now_seconds() - begin_;

@@ -32,6 +32,7 @@ struct TuneLoopOptions {
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int max_task_trials = 0;      // limit per task; 0: no limit
+  int patience = 0;             // measurements without a gain that end a task; 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
   std::optional<bool> overlap;  // compile while measuring; default: if a core is left for it
   // Largest share of the time for measuring the best few of each task again.
@@ -50,6 +51,9 @@ struct TuneResult {
   int trials = 0;
   int compiled = 0;            // candidates of which machine code was made, or could not be made
   double compile_seconds = 0;  // seconds in which at least one was being compiled
+  // Seconds in which candidates were chosen or compiled by the thread of the loop while others were
+  // being measured.
+  double overlapped_seconds = 0;
   DroppedCandidates dropped;
   std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop

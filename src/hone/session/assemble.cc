@@ -228,6 +228,7 @@ Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::Ta
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
+  const InPhase compiling(session.phases(), Phase::kCompiling);
   std::vector<KernelPtr> kernels(tasks.groups.size());
   std::vector<Status> statuses(tasks.groups.size());
   session.pool().parallel_for(std::ssize(kernels), [&](int64_t g) {
@@ -344,6 +345,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
                         compile_kernels(session, tasks, schedules, interrupted, host));
+  const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);

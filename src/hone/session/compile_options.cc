@@ -1,6 +1,8 @@
 #include "hone/session/compile_options.h"
 
+#include "hone/base/options.h"
 #include "hone/machine/local.h"
+#include "hone/search/nearest.h"
 #include "hone/trial/accuracy.h"
 
 namespace hone {
@@ -21,7 +23,7 @@ Status check_options(const CompileOptions& options) {
   if (options.records.transfer != "pool" && options.records.transfer != "one" &&
       options.records.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.records.transfer);
-  return ok_status();
+  return of_option("nearest", search::parse_nearest(options.records.nearest)).status();
 }
 
 }  // namespace hone

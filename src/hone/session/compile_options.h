@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "hone/base/phase_clock.h"
 #include "hone/base/status.h"
 #include "hone/measure/worker_process.h"
 #include "hone/options.h"
@@ -41,6 +42,8 @@ struct JobHooks {
   std::function<Status(const FinishedLibrary&)> inspect;
   // Called after each pass over the graph that ran. It may change the graph.
   std::function<void(const std::string& pass, graph::Graph&)> after_pass;
+  // Is told what the job's thread does; may be null.
+  PhaseClock* phases = nullptr;
 };
 
 // Returns the hooks of the options, or those that change nothing.

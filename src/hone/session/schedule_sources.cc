@@ -65,8 +65,8 @@ Status check_tuned(const ModelTasks& model, std::span<const ChosenSchedule> know
 void take_transferred(const ModelTasks& model, size_t group, const search::SearchTask& task,
                       const ScheduleSources& sources, ChosenSchedule& known) {
   const compute::Dag& dag = model.dag(group);
-  const search::TransferResult found =
-      search::transfer(task, dag, sources.pool, {.device = model.device()});
+  const search::TransferResult found = search::transfer(
+      task, dag, sources.pool, {.device = model.device(), .nearest = sources.nearest});
   for (const search::Transferred& best : found.candidates) {
     if (!best.point) continue;
     if (sources.failed.contains({task.key, schedule::to_string(best.steps)})) continue;
@@ -80,8 +80,8 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
   }
 }
 
-// The share by which a point must seem faster than the default one on a GPU, where predictions of
-// operators that memory limits were wrong by as much (docs/studies/gpus.md).
+// On a GPU, predictions of operators that memory limits were wrong by as much
+// (docs/studies/gpus.md).
 constexpr double kGpuMargin = 0.15;
 
 // One query, however many tasks ask. A store that knows better has a record of its own that is
@@ -116,13 +116,17 @@ Status load_choices(const ModelTasks& model, ScheduleSources& sources) {
 // says what rounding more would gain.
 constexpr double kFewFlops = 1 << 20;
 
+}  // namespace
+
 trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
   const bool few = model.summaries[group].flops < kFewFlops;
   return few && model.accuracy() == trial::Accuracy::kDefault ? trial::Accuracy::kStrict
                                                               : model.accuracy();
 }
 
-}  // namespace
+double unmeasured_margin(const target::Target& target) {
+  return target.kind() == target::Kind::kGpu ? kGpuMargin : search::BestPredictedOptions().margin;
+}
 
 bool excludes(const CompileOptions& options, const std::string& model) {
   return std::count(options.records.exclude_models.begin(), options.records.exclude_models.end(),
@@ -197,6 +201,7 @@ void keep_kind(search::TransferPool& pool, target::Kind kind) {
 Status load_other_tasks(const ModelTasks& model, const CompileOptions& options,
                         ScheduleSources& sources) {
   if (options.records.transfer == "off" || sources.others_loaded) return ok_status();
+  HONE_ASSIGN_OR_RETURN(sources.nearest, search::parse_nearest(options.records.nearest));
   sources.others_loaded = true;
   search::TransferPool& pool = sources.pool;
   if (sources.store) HONE_RETURN_IF_ERROR(pool.add_store(*sources.store));
@@ -270,7 +275,7 @@ Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group
   const space::Space& space = *made;
   const search::SearchTask task = search_task(model, group, space, options.advanced.seed);
   search::BestPredictedOptions how;
-  if (model.session->target().kind() == target::Kind::kGpu) how.margin = kGpuMargin;
+  how.margin = unmeasured_margin(model.session->target());
   const search::Predicted predicted = search::best_predicted(task, how);
   known.steps = space.steps(predicted.point);
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
@@ -282,6 +287,7 @@ Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group
 
 Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, ScheduleSources& sources,
                                                       const CompileOptions& options) {
+  const InPhase choosing(model.session->phases(), Phase::kChoosing);
   const size_t count = model.tasks.groups.size();
   std::vector<ChosenSchedule> known(count);
   std::vector<size_t> others;

@@ -33,6 +33,7 @@ struct ScheduleSources {
   // The choices for this network. Without them (clear()), schedules are the fastest alone.
   NetworkChoices choices;
   search::TransferPool pool;  // filled by load_other_tasks()
+  search::Nearest nearest;    // which of its records are tried
   bool failures_loaded = false, others_loaded = false;
 };
 
@@ -80,6 +81,10 @@ struct ChosenSchedule {
 [[nodiscard]] Result<std::optional<ChosenSchedule>> stored_schedule(
     const ModelTasks& model, size_t group, const ScheduleSources& sources,
     const std::string& algorithm = "", int* stale = nullptr);
+// Returns the accuracy of the space in which a group without a record gets its schedule.
+[[nodiscard]] trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group);
+// Returns the share by which a schedule must be predicted to be faster to take another one's place.
+[[nodiscard]] double unmeasured_margin(const target::Target& target);
 // Returns the schedule with the best prediction, or that of another task if its prediction is at
 // most kTransferTrust times as long.
 [[nodiscard]] Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,

@@ -57,6 +57,7 @@ Session::Session(const CompileOptions& options, target::Target target)
       threads_(threads_of(options, target_)),
       accuracy_(*trial::parse_accuracy(options.target.accuracy)),
       pool_(machine::local().target().cpu().cores),
+      phases_(hooks_of(options).phases),
       tasks_(target_),
       kernels_(target_) {
   if (use_db_) keeps_code_.emplace();

@@ -52,6 +52,8 @@ class Session {
   [[nodiscard]] const CostModelPtr& guide() const { return guide_; }  // may be the same as cost()
   [[nodiscard]] db::Store* store() const { return store_; }           // null if there is none
   [[nodiscard]] ThreadPool& pool() { return pool_; }  // has all cores that this process may use
+  // Returns who is told what the job's thread does (JobHooks::phases); may be null.
+  [[nodiscard]] PhaseClock* phases() { return phases_; }
   [[nodiscard]] TaskTable& tasks() { return tasks_; }
   [[nodiscard]] KernelTable& kernels() { return kernels_; }
   // Returns the machine's limits as `hone devices --measure` or tune() measured them, if the store
@@ -75,6 +77,7 @@ class Session {
   std::unique_ptr<db::Store> own_store_;
   db::Store* store_ = nullptr;
   ThreadPool pool_;
+  PhaseClock* const phases_;
   TaskTable tasks_;
   KernelTable kernels_;
   std::optional<backend::KeepsCode> keeps_code_;  // set if a database is used

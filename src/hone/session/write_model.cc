@@ -79,6 +79,7 @@ Result<int64_t> link_library(const artifact::ArtifactSpec& spec, const std::stri
 
 void add_library_code(const ModelTasks& model, artifact::ArtifactSpec& spec,
                       const CompileOptions& options) {
+  const InPhase compiling(model.session->phases(), Phase::kCompiling);
   model.session->pool().parallel_for(std::ssize(spec.executables), [&](int64_t i) {
     if (!is_cancelled(options.interrupted))
       backend::add_library_code(spec.executables[static_cast<size_t>(i)], model.target());
@@ -172,6 +173,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
       step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
   }
   const double assembled = real_clock().now_seconds();
+  const InPhase packing(model.session->phases(), Phase::kPacking);
   if (options.library.sync && model.target().kind() == target::Kind::kGpu)
     add_library_code(model, assembly.spec, options);
   assembly.spec.name = model.name;

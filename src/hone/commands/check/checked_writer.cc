@@ -63,6 +63,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
     Result<Written> written =
         write_within(parts.model, parts.schedules, parts.sources, output, with);
     if (!wrong_) return written;
+    const InPhase checking(parts.model.session->phases(), Phase::kChecking);
     const double start = real_clock().now_seconds();
     if (left_out_all_) {
       HONE_ASSIGN_OR_RETURN(const bool sure, check_->is_sure(wrong_->draw));
@@ -97,6 +98,7 @@ static double loading_seconds(const target::Target& target, double kernels) {
 
 Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts& parts,
                               const CompileOptions& options) {
+  const InPhase checking(parts.model.session->phases(), Phase::kChecking);
   Clock& clock = real_clock();
   const double start = clock.now_seconds();
   const bool hurry = is_cancelled(interrupted_);

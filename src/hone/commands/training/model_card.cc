@@ -32,6 +32,14 @@ Notes tree_notes(const TrainedOn& data, const std::vector<std::string>& excluded
   return notes;
 }
 
+Result<cost::TrainedTrees> start_trees(std::string_view text, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, path));
+  auto loss = known.card.extract(std::string(cost::kLossNote));  // of most of its trees still
+  known.card = from_notes(path, text, known.card);
+  known.card.insert(std::move(loss));
+  return known;
+}
+
 Notes from_notes(const std::string& path, std::string_view bytes, const Notes& card) {
   Notes notes = {{"from", fmt::format("{} {}", std::filesystem::path(path).filename().string(),
                                       hash_hex(hash_string(bytes)))}};

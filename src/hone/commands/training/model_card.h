@@ -27,6 +27,9 @@ struct TrainedOn {
 // Returns the same for trees, and how many schedules and tasks there were.
 [[nodiscard]] Notes tree_notes(const TrainedOn& data, const std::vector<std::string>& excluded,
                                cost::TreeLibrary booster, uint64_t seed);
+// Parses trees that a training starts from, with a card that says so. `path` is that of their file.
+[[nodiscard]] Result<cost::TrainedTrees> start_trees(std::string_view text,
+                                                     const std::string& path);
 // Returns notes about the file that a training started from: its name and hash, and everything that
 // its own card says, after "from.".
 [[nodiscard]] Notes from_notes(const std::string& path, std::string_view bytes, const Notes& card);

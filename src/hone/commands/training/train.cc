@@ -21,10 +21,7 @@ namespace {
 // Reads trees to start from, with a card that says so.
 Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.from));
-  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.from));
-  auto loss = known.card.extract("loss");  // of most of its trees still
-  known.card = from_notes(options.from, text, known.card);
-  known.card.insert(std::move(loss));
+  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, start_trees(text, options.from));
   const std::string_view kind = cost::model_name(known.features);
   if (!options.cost.empty() && options.cost != kind) {
     return invalid("--cost: {} has trees of kind {}, not {}: expected {}, or no --cost",

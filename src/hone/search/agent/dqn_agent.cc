@@ -77,7 +77,6 @@ void DqnAgent::learn(Rng& rng) {
 }
 
 void DqnAgent::remember(Transition transition, Rng& rng) {
-  if (std::ssize(news_) < options_.memory) news_.push_back(transition);
   if (std::ssize(memory_) < options_.memory) {
     memory_.push_back(std::move(transition));
   } else {
@@ -87,6 +86,11 @@ void DqnAgent::remember(Transition transition, Rng& rng) {
   ++moves_;
   if (moves_ % options_.learn_every == 0) learn(rng);
   if (moves_ % options_.follow_every == 0) followed_ = net_;
+}
+
+void DqnAgent::note(Transition transition) {
+  if (std::ssize(news_) < options_.memory) news_.push_back(std::move(transition));
+  ++moves_;
 }
 
 void DqnAgent::follow(const DqnAgent& other) {

@@ -2,8 +2,8 @@
 // 6.2; Mnih et al., Nature 2015). The net has three fully connected layers and gives the value of a
 // move in a state; its targets come from a copy that follows every few steps, its samples from a
 // memory of transitions. What it has learned can be kept from run to run. One thread at a time may
-// use an agent; tasks that are searched at the same time have agents of their own, whose moves a
-// shared one learns from (dqn_policy.h).
+// use an agent; tasks that are searched at the same time have agents of their own, which note moves
+// that a shared one learns from (dqn_policy.h).
 #pragma once
 
 #include <memory>
@@ -58,7 +58,10 @@ class DqnAgent {
                               std::span<const std::vector<float>> moves, Rng& rng);
   // Remembers a move and, every few of them, learns.
   void remember(Transition transition, Rng& rng);
-  // Returns the moves since the last call, for another agent. At most `memory` of them are kept.
+  // Counts a move and keeps it for another agent, which learns from it. At most `memory` of them
+  // are kept.
+  void note(Transition transition);
+  // Returns the moves that were noted since the last call.
   [[nodiscard]] std::vector<Transition> take_news() { return std::exchange(news_, {}); }
   // Goes on with the nets and the count of moves of another agent.
   void follow(const DqnAgent& other);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hone/cost/analytic_model.h"
+#include "hone/search/agent/dqn_walk.h"
 #include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
@@ -133,6 +134,58 @@ TEST(dqn, what_was_learned_on_some_tasks_helps_on_others) {
   RecordProperty("times", fmt::format("{:.3f} {:.3f} {:.3f}", learned, ignorant, random));
   EXPECT_LT(learned, 0.85 * random);
   EXPECT_LT(learned, 0.85 * ignorant);
+}
+
+// Off line, moves between stored points have their measured rewards: the value of the move to the
+// faster of two is learned although the model knows no difference.
+TEST(dqn, rehearsal_replays_stored_measurements_and_can_be_kept) {
+  const testing::Fixture f;
+  const auto policy = std::move(make_policy("dqn:candidates=8")).value();
+  Rng rng(5);
+  std::vector<space::Point> points = f.space->neighbours(f.space->default_point());
+  ASSERT_GT(points.size(), 4U);
+  points.push_back(f.space->default_point());
+  std::vector<double> seconds;
+  for (const space::Point& point : points) seconds.push_back(f.seconds(point));
+  for (int pass = 0; pass < 3; ++pass) policy->rehearse(f.task(1), points, seconds);
+  const std::string first = policy->save().value();
+  const auto same = std::move(make_policy("dqn:candidates=8")).value();
+  for (int pass = 0; pass < 3; ++pass) same->rehearse(f.task(1), points, seconds);
+  EXPECT_EQ(same->save().value(), first);
+  // The same points with other times teach something else.
+  const auto other = std::move(make_policy("dqn:candidates=8")).value();
+  std::vector<double> flat(points.size(), 1e-4);
+  for (int pass = 0; pass < 3; ++pass) other->rehearse(f.task(1), points, flat);
+  EXPECT_NE(other->save().value(), first);
+  // A search goes on from it.
+  const auto loaded = std::move(make_policy("dqn")).value();
+  ASSERT_TRUE(loaded->load(first).ok());
+  EXPECT_EQ(loaded->make_searcher(f.task(1))->propose(8).size(), 8U);
+}
+
+// One walk visits each measured neighbour of its start before any other one: with two points alone,
+// its first move is the one between them.
+TEST(dqn, walks_of_a_rehearsal_prefer_stored_points) {
+  const testing::Fixture f;
+  Guide guide(f.task(1));
+  const space::Point start = f.space->default_point();
+  const space::Point next = f.space->neighbours(start).front();
+  const std::vector<space::Point> points = {start, next};
+  const std::vector<double> seconds = {1e-3, 0.5e-3};
+  guide.observe(points, seconds);
+  std::vector<double> rewards;
+  DqnOptions options;
+  options.candidates = 2, options.phi2 = 0, options.phi3 = 0;
+  std::vector<space::Point> visited;
+  const auto to_stored = [&](const DqnPlace& place) {
+    return static_cast<size_t>(std::ranges::find(place.neighbours, next) -
+                               place.neighbours.begin());
+  };
+  const auto tell = [&](const Transition& made) { rewards.push_back(made.reward); };
+  dqn_walk(guide, options, start, {to_stored, tell}, visited);
+  EXPECT_EQ(visited, points);
+  ASSERT_EQ(rewards.size(), 1U);
+  EXPECT_NEAR(rewards[0], options.phi1 * 0.5, 1e-6);  // what was measured, not what is predicted
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 
 #include "hone/base/option_fields.h"
 #include "hone/search/agent/dqn_searcher.h"
+#include "hone/search/agent/dqn_walk.h"
 
 namespace hone::search {
 namespace {
 
 constexpr double kMost = 1 << 20;  // of what is counted
-// Moves that a task's own agent remembers: the shared one has those of all tasks, and each takes
+// Moves that a task's own agent notes at most until the shared one learns from them; each takes
 // some kilobytes.
 constexpr int kOwnMemory = 1024;
 
@@ -60,8 +61,29 @@ void DqnPolicy::observe(const SearchTask& task, std::span<const space::Point> /*
   if (agent == nullptr) return;
   DqnAgent& common = shared(task.target->kind());
   for (Transition& made : agent->take_news()) common.remember(std::move(made), rng_);
-  (void)common.take_news();
   agent->follow(common);
+}
+
+void DqnPolicy::rehearse(const SearchTask& task, std::span<const space::Point> points,
+                         std::span<const double> seconds) {
+  Guide guide(task);
+  guide.observe(points, seconds);
+  guide.fit();
+  if (guide.measured().empty()) return;
+  DqnAgent& agent = shared(task.target->kind());
+  const auto choose = [&](const DqnPlace& place) {
+    std::vector<size_t> stored;
+    for (size_t i = 0; i < place.neighbours.size(); ++i) {
+      if (guide.seconds_of(place.neighbours[i]) != nullptr) stored.push_back(i);
+    }
+    return stored.empty() ? agent.choose(*place.state, place.moves, rng_) : rng_.choice(stored);
+  };
+  const auto learn = [&](Transition made) { agent.remember(std::move(made), rng_); };
+  const auto walks = std::max<int64_t>(std::ssize(points) / options_.candidates, 1);
+  for (int64_t i = 0; i < walks; ++i) {
+    std::vector<space::Point> visited;
+    dqn_walk(guide, options_, rng_.choice(guide.measured()).point, {choose, learn}, visited);
+  }
 }
 
 Result<std::string> DqnPolicy::save() const {

@@ -15,6 +15,12 @@ class DqnPolicy : public Policy {
   DqnPolicy(std::string_view name, const DqnOptions& options) : Policy(name), options_(options) {}
   void observe(const SearchTask& task, std::span<const space::Point> points,
                std::span<const double> seconds) override;
+  // Walks through the points that were measured and those beside them, which have the times that
+  // the model predicts, corrected by the measured ones (Fasor, section 7.2). There is a walk for
+  // every DqnOptions::candidates points. Where a measured point is beside it, a walk goes there;
+  // elsewhere the agent chooses.
+  void rehearse(const SearchTask& task, std::span<const space::Point> points,
+                std::span<const double> seconds) override;
   [[nodiscard]] Result<std::string> save() const override;
   [[nodiscard]] Status load(std::string_view state) override;
 

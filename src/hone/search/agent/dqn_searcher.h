@@ -17,9 +17,7 @@ class DqnSearcher : public GuidedSearcher {
   void fill(Batch& batch, int count) override;
 
  private:
-  struct Place;  // where a walk is
   [[nodiscard]] space::Point start();
-  [[nodiscard]] Place arrive(const Scored& at, std::span<const space::Point> visited);
   void walk(std::vector<space::Point>& visited);
 
   DqnOptions options_;

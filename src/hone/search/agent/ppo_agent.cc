@@ -106,18 +106,25 @@ void PpoAgent::add_gradient(const Sample& sample) {
   actor_.backward(trace, by_numbers);
 }
 
-void PpoAgent::learn(std::span<const Walk> walks) {
-  const std::vector<Sample> samples = samples_of(walks);
-  if (samples.empty()) return;
+void PpoAgent::learn_once(std::span<const Sample> samples) {
+  for (const Sample& sample : samples) {
+    add_gradient(sample);
+    const Mlp::Trace trace = critic_.trace(sample.step->state);
+    const auto by_value = static_cast<float>(trace.back()[0] - sample.target);
+    critic_.backward(trace, std::span(&by_value, 1));
+  }
+  actor_.step(options_.rate, static_cast<int>(samples.size()));
+  critic_.step(options_.rate, static_cast<int>(samples.size()));
+}
+
+// Each pass has the samples in another order, in minibatches (Schulman et al., algorithm 1).
+void PpoAgent::learn(std::span<const Walk> walks, Rng& rng) {
+  std::vector<Sample> samples = samples_of(walks);
+  const auto most = static_cast<size_t>(options_.minibatch);
   for (int epoch = 0; epoch < options_.epochs; ++epoch) {
-    for (const Sample& sample : samples) {
-      add_gradient(sample);
-      const Mlp::Trace trace = critic_.trace(sample.step->state);
-      const auto by_value = static_cast<float>(trace.back()[0] - sample.target);
-      critic_.backward(trace, std::span(&by_value, 1));
-    }
-    actor_.step(options_.rate, static_cast<int>(samples.size()));
-    critic_.step(options_.rate, static_cast<int>(samples.size()));
+    rng.shuffle(samples);
+    for (size_t begin = 0; begin < samples.size(); begin += most)
+      learn_once(std::span(samples).subspan(begin, std::min(most, samples.size() - begin)));
   }
 }
 

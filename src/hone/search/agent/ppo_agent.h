@@ -8,7 +8,8 @@
 
 namespace hone::search {
 
-// Defaults are Chameleon's, but for the walks: it has 128 of 500 steps.
+// Defaults are Chameleon's, but for the walks, of which it has 128 of 500 steps, and the passes
+// over them: the fewer steps a batch has, the more often each is learned from.
 struct PpoOptions {
   int chains = 16;       // walks before a batch
   int steps = 24;        // the length of each walk
@@ -17,7 +18,8 @@ struct PpoOptions {
   double lambda = 0.99;  // decay of the generalised advantage
   double clip = 0.2;     // most change of an action's probability
   double entropy = 0.3;  // weight of the policy's entropy
-  int epochs = 3;        // passes over what the walks saw
+  int epochs = 8;        // passes over what the walks saw
+  int minibatch = 32;    // steps that are learned from at once
   int hidden = 20;       // width of both hidden layers
   double top = 0.25;     // share of what the walks visited, the best predicted, that is clustered
   double knee = 2.5;     // clusters grow while their loss falls by this factor
@@ -44,7 +46,7 @@ class PpoAgent {
     std::vector<PpoStep> steps;
     std::vector<float> end;
   };
-  void learn(std::span<const Walk> walks);
+  void learn(std::span<const Walk> walks, Rng& rng);
 
  private:
   struct Sample {
@@ -54,6 +56,7 @@ class PpoAgent {
   [[nodiscard]] std::vector<Sample> samples_of(std::span<const Walk> walks) const;
   // Adds the gradient of one sample to that of the policy.
   void add_gradient(const Sample& sample);
+  void learn_once(std::span<const Sample> samples);
 
   PpoOptions options_;
   Mlp actor_, critic_;

@@ -1,7 +1,9 @@
 #include "hone/search/agent/ppo_agent.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "hone/search/agent/clusters.h"
@@ -48,10 +50,46 @@ TEST(ppo, learns_where_to_move) {
       }
       walk.end = state;
     }
-    agent.learn(walks);
+    agent.learn(walks, rng);
   }
   EXPECT_GT(agent.probabilities(std::vector<float>{0.1F, 0.5F})[2], 0.8);
   EXPECT_GT(agent.probabilities(std::vector<float>{1.2F, 0.5F})[0], 0.8);
+}
+
+// With the default options a task's search has some ten batches to learn in. Each decision should
+// come to 0.7; the policy starts with moves of equal chances.
+TEST(ppo, learns_in_the_few_batches_of_a_search) {
+  Rng rng(7);
+  const PpoOptions options;
+  PpoAgent agent(options, 2, rng);
+  const auto walk_reward = [&](PpoAgent::Walk& walk) {
+    std::vector<float> state = {static_cast<float>(rng.uniform()),
+                                static_cast<float>(rng.uniform())};
+    double sum = 0;
+    for (int i = 0; i < options.steps; ++i) {
+      PpoStep step = agent.act(state, rng);
+      for (size_t d = 0; d < state.size(); ++d) {
+        const float before = std::abs(state[d] - 0.7F);
+        state[d] = std::clamp(state[d] + 0.1F * static_cast<float>(step.action[d]), 0.0F, 1.0F);
+        step.reward += before - std::abs(state[d] - 0.7F);
+      }
+      sum += step.reward;
+      walk.steps.push_back(std::move(step));
+    }
+    walk.end = state;
+    return sum / options.chains;
+  };
+  double first = 0, last = 0;
+  for (int batch = 0; batch < 24; ++batch) {
+    std::vector<PpoAgent::Walk> walks(static_cast<size_t>(options.chains));
+    double sum = 0;
+    for (PpoAgent::Walk& walk : walks) sum += walk_reward(walk);
+    if (batch < 4) first += sum / 4;
+    if (batch >= 20) last += sum / 4;
+    agent.learn(walks, rng);
+  }
+  RecordProperty("rewards", fmt::format("{:.3f} {:.3f}", first, last));
+  EXPECT_GT(last, first + 0.1);
 }
 
 TEST(ppo, a_high_weight_of_entropy_keeps_actions_equally_likely) {
@@ -62,7 +100,7 @@ TEST(ppo, a_high_weight_of_entropy_keeps_actions_equally_likely) {
   const std::vector<float> state = {0.5F};
   for (int round = 0; round < 200; ++round) {
     PpoAgent::Walk walk{{agent.act(state, rng), agent.act(state, rng)}, state};
-    agent.learn(std::span(&walk, 1));
+    agent.learn(std::span(&walk, 1), rng);
   }
   for (const float chance : agent.probabilities(state)) EXPECT_NEAR(chance, 1.0 / 3, 0.05);
 }

@@ -28,17 +28,17 @@ space::Point commonest(std::span<const Scored> points, int sketch) {
 
 }  // namespace
 
-std::vector<space::Point> PpoSearcher::starts() {
+std::vector<space::Point> chain_starts(Guide& guide, int chains) {
   std::vector<space::Point> found;
-  for (const MeasuredPoint& measured : guide().measured()) {
-    if (2 * std::ssize(found) >= options_.chains) break;
+  for (const MeasuredPoint& measured : guide.measured()) {
+    if (2 * (std::ssize(found) + 1) >= chains) break;  // one default point has a place
     found.push_back(measured.point);
   }
-  for (Scored& usual : guide().rank(guide().space().default_points())) {
-    if (2 * std::ssize(found) >= options_.chains) break;
+  for (Scored& usual : guide.rank(guide.space().default_points())) {
+    if (2 * std::ssize(found) >= chains) break;
     found.push_back(std::move(usual.point));
   }
-  while (std::ssize(found) < options_.chains) found.push_back(guide().part().sample(guide().rng()));
+  while (std::ssize(found) < chains) found.push_back(guide.part().sample(guide.rng()));
   return found;
 }
 
@@ -106,11 +106,11 @@ void PpoSearcher::sample_adaptively(Batch& batch, int count, std::span<const Sco
 void PpoSearcher::fill(Batch& batch, int count) {
   std::vector<space::Point> visited;
   std::map<int, std::vector<PpoAgent::Walk>> walks;
-  for (const space::Point& from : starts()) {
+  for (const space::Point& from : chain_starts(guide(), options_.chains)) {
     PpoAgent::Walk made = walk(from, visited);
     if (!made.steps.empty()) walks[from.sketch].push_back(std::move(made));
   }
-  for (const auto& [sketch, made] : walks) agent(sketch).learn(made);
+  for (const auto& [sketch, made] : walks) agent(sketch).learn(made, guide().rng());
   const std::vector<Scored> ranked = guide().rank(std::move(visited));
   if (ranked.empty()) return;
   const int before = batch.size();

@@ -13,6 +13,10 @@
 
 namespace hone::search {
 
+// Returns the starts of the chains: a half of them are the fastest measured points and one default
+// point or, while fewer are measured, several, the best predicted first. The others are samples.
+[[nodiscard]] std::vector<space::Point> chain_starts(Guide& guide, int chains);
+
 class PpoSearcher : public GuidedSearcher {
  public:
   PpoSearcher(std::shared_ptr<Guide> guide, const PpoOptions& options)
@@ -21,9 +25,6 @@ class PpoSearcher : public GuidedSearcher {
   void fill(Batch& batch, int count) override;
 
  private:
-  // Starts of the chains: a half of them are the fastest measured points, and default points,
-  // the best predicted first, while there are fewer. The others are samples.
-  [[nodiscard]] std::vector<space::Point> starts();
   [[nodiscard]] PpoAgent& agent(int sketch);
   // Walks from a point and adds what it visits.
   [[nodiscard]] PpoAgent::Walk walk(const space::Point& from, std::vector<space::Point>& visited);

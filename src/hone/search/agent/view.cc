@@ -35,9 +35,11 @@ Sight look_at(const SearchTask& task, const space::Point& point) {
   const Result<space::Candidate> candidate = task.space->instantiate(point);
   HONE_ASSERT(candidate.ok(), "agents look at legal points only");
   const cost::Query query{&*candidate, task.target, task.threads, task.key};
-  sight.state = cost::candidate_features(query, set_of(task.target->kind())).row;
+  cost::CandidateFeatures seen = cost::candidate_features(query, set_of(task.target->kind()));
+  sight.state = std::move(seen.row);
   std::ranges::transform(sight.state, sight.state.begin(), squeezed);
-  sight.bounds = cost::static_bounds(query);
+  const auto predicted = cost::predicted_bounds(*task.model, {&query, 1});
+  sight.bounds = predicted.ok() && *predicted ? (**predicted)[0] : seen.bounds;
   return sight;
 }
 

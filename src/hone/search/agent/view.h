@@ -12,8 +12,10 @@
 namespace hone::search {
 
 struct Sight {
-  std::vector<float> state;   // state_size() numbers, most of them between -1 and 1
-  trial::BoundScores bounds;  // shares of memory and of arithmetic, by the static analysis
+  std::vector<float> state;  // state_size() numbers, most of them between -1 and 1
+  // Shares of memory and of arithmetic: by the cost model if it predicts them
+  // (cost/bound_scores.h), else by the static analysis.
+  trial::BoundScores bounds;
 };
 
 [[nodiscard]] int state_size(target::Kind kind);
