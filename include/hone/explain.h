@@ -35,15 +35,41 @@ struct ExplainOptions {
 // An instruction counts in every class that it belongs to: a multiply-add with a broadcast from
 // memory is fma, load and broadcast.
 struct InstructionMix {
-  int all = 0;
-  int fma = 0;         // multiply-adds, dot products included
-  int arithmetic = 0;  // other operations on vector registers
-  int load = 0;        // reads memory
-  int store = 0;       // writes memory
-  int broadcast = 0;   // copies one element to all lanes
-  int shuffle = 0;     // moves elements between lanes
-  int prefetch = 0;
-  int scalar = 0;  // uses no vector register: addresses, counters, branches
+  int64_t all = 0;
+  int64_t fma = 0;         // multiply-adds, dot products included
+  int64_t arithmetic = 0;  // other operations on vector registers
+  int64_t load = 0;        // reads memory
+  int64_t store = 0;       // writes memory
+  int64_t broadcast = 0;   // copies one element to all lanes
+  int64_t shuffle = 0;     // moves elements between lanes
+  int64_t prefetch = 0;
+  int64_t scalar = 0;  // uses no vector register: addresses, counters, branches
+  int64_t branch = 0;  // jumps, calls and returns, which are scalar as well
+};
+
+// A loop of the machine code and how often it runs when the kernel runs once.
+struct CountedLoop {
+  // The loop of the program that it is, such as "k_1 in 0..256"; empty if none fits.
+  std::string name;
+  int depth = 0;                        // number of loops around it
+  int64_t entries = 0, iterations = 0;  // iterations of all entries together
+  // Says who tells how often it runs: the machine code itself, or, where its end depends on what
+  // the analysis does not follow, the loop of the program; else one iteration is assumed.
+  enum class Source : uint8_t { kCode, kProgram, kAssumed } source = Source::kCode;
+  int64_t instructions = 0;  // executed in it, without the loops inside
+};
+
+// The instructions that a phase executes when the kernel runs once, all its tiles in one call, by
+// its machine code alone: nothing is run. Functions of other libraries that it calls do not count.
+struct CountedCode {
+  std::string symbol;
+  int64_t tiles = 0;
+  InstructionMix executed;
+  std::vector<CountedLoop> loops;  // in the order of addresses, outer ones first
+  int64_t unknown_branches = 0;    // branches within loops that are assumed to go straight on
+  std::string failure;             // the reason if the code could not be counted
+  // Returns whether nothing was assumed, so that the numbers are exact.
+  [[nodiscard]] HONE_API bool exact() const;
 };
 
 struct InnerLoop {
@@ -113,6 +139,7 @@ struct Explanation {
   std::string raw_program;  // printed before the passes; empty unless ExplainOptions::passes
   std::vector<ExplainedPass> passes;  // empty unless ExplainOptions::passes
   std::vector<InnerLoop> loops;       // one per phase that runs with the model
+  std::vector<CountedCode> counts;    // of a CPU: one per phase that runs with the model
   int64_t text_bytes = 0, scratch_bytes = 0;
   int registers_needed = 0;               // number of vector registers that the register tile needs
   std::vector<ExplainedStage> stages;     // for a CPU

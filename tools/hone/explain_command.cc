@@ -70,6 +70,48 @@ std::string loop_text(const InnerLoop& loop, const Device& device, bool all) {
   return text + "  machine code:\n" + lines_text(loop, all) + "\n";
 }
 
+std::string_view source_name(CountedLoop::Source source) {
+  switch (source) {
+    case CountedLoop::Source::kCode: return "machine code";
+    case CountedLoop::Source::kProgram: return "program";
+    default: return "assumed";
+  }
+}
+
+// The instructions that a run of a phase executes, and where.
+std::string counts_text(const CountedCode& counted) {
+  if (!counted.failure.empty())
+    return fmt::format("executed instructions of {}: not counted, {}\n\n", counted.symbol,
+                       counted.failure);
+  const InstructionMix& mix = counted.executed;
+  std::string text = fmt::format(
+      "executed instructions of {}: {} for {} tile{}, {}\n", counted.symbol, mix.all, counted.tiles,
+      counted.tiles == 1 ? "" : "s",
+      counted.exact() ? "exact"
+                      : fmt::format("not exact: {} branches are assumed to go straight on, and "
+                                    "trip counts of which the machine code does not tell are "
+                                    "those of the program",
+                                    counted.unknown_branches));
+  Table table({"fma", "arithmetic", "load", "store", "broadcast", "shuffle", "prefetch", "scalar",
+               "branch"},
+              0);
+  std::vector<std::string> row;
+  for (const int64_t part : {mix.fma, mix.arithmetic, mix.load, mix.store, mix.broadcast,
+                             mix.shuffle, mix.prefetch, mix.scalar, mix.branch})
+    row.push_back(std::to_string(part));
+  table.add(std::move(row));
+  text += indented(table.text());
+  if (counted.loops.empty()) return text + "\n";
+  Table loops({"loop", "entered", "iterations", "instructions", "known by"});
+  for (const CountedLoop& loop : counted.loops) {
+    const std::string name = loop.name.empty() ? "(no loop of the program)" : loop.name;
+    loops.add({std::string(2 * static_cast<size_t>(loop.depth), ' ') + name,
+               std::to_string(loop.entries), std::to_string(loop.iterations),
+               std::to_string(loop.instructions), std::string(source_name(loop.source))});
+  }
+  return text + indented(loops.text()) + "\n";
+}
+
 // Bytes that go into each cache from the one behind it.
 std::string traffic_text(const Explanation& e, const Device& device) {
   std::vector<std::string> header = {"stage", "cycles a body", "registers", "compute"};
@@ -169,6 +211,7 @@ void print_text(const Explanation& e, const Device& device, const Limits& limits
       "registers\n\n",
       e.text_bytes, e.scratch_bytes, e.registers_needed, device.vector_registers);
   for (const InnerLoop& loop : e.loops) fmt::print("{}", loop_text(loop, device, all_code));
+  for (const CountedCode& counted : e.counts) fmt::print("{}", counts_text(counted));
   fmt::print("analysed:\n{}\n{}", traffic_text(e, device), times_text(e, limits));
 }
 
@@ -192,6 +235,35 @@ Json to_json(const InnerLoop& loop) {
           {"port_cycles", loop.port_cycles},
           {"mca_cycles", loop.mca_cycles},
           {"text", loop.text}};
+}
+
+Json to_json(const CountedCode& counted) {
+  const InstructionMix& mix = counted.executed;
+  Json json = {{"symbol", counted.symbol},
+               {"tiles", counted.tiles},
+               {"exact", counted.exact()},
+               {"unknown_branches", counted.unknown_branches},
+               {"failure", counted.failure},
+               {"instructions", mix.all},
+               {"fma", mix.fma},
+               {"arithmetic", mix.arithmetic},
+               {"load", mix.load},
+               {"store", mix.store},
+               {"broadcast", mix.broadcast},
+               {"shuffle", mix.shuffle},
+               {"prefetch", mix.prefetch},
+               {"scalar", mix.scalar},
+               {"branch", mix.branch},
+               {"loops", Json::array()}};
+  for (const CountedLoop& loop : counted.loops) {
+    json["loops"].push_back({{"name", loop.name},
+                             {"depth", loop.depth},
+                             {"entries", loop.entries},
+                             {"iterations", loop.iterations},
+                             {"instructions", loop.instructions},
+                             {"source", source_name(loop.source)}});
+  }
+  return json;
 }
 
 Json to_json(const ExplainedLaunch& launch) {
@@ -230,6 +302,8 @@ void print_json(const Explanation& e, const Limits& limits) {
   json["registers_needed"] = e.registers_needed;
   json["loops"] = Json::array();
   for (const InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
+  json["counts"] = Json::array();
+  for (const CountedCode& counted : e.counts) json["counts"].push_back(to_json(counted));
   json["stages"] = Json::array();
   for (const ExplainedStage& stage : e.stages) {
     json["stages"].push_back({{"name", stage.name},

@@ -259,6 +259,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
                         backend->inspect(kernel->program(), kernel->executable, model.target()));
   out.registers_needed = code.registers_needed;
   out.loops = std::move(code.loops);
+  out.counts = std::move(code.counts);
   out.code = kernel->executable.figures;
   HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
   if (options.measure != Measure::kAlways) {

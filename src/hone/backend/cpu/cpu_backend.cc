@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hone/backend/cpu/code_cache.h"
+#include "hone/backend/cpu/count_code.h"
 #include "hone/backend/cpu/inner_loop.h"
 #include "hone/target/target.h"
 
@@ -46,6 +47,8 @@ class CpuBackend final : public Backend {
     Inspection found{.registers_needed = registers_needed(program, target.cpu())};
     HONE_ASSIGN_OR_RETURN(found.loops,
                           inner_loops(executable.code.str(), executable.entries, target.cpu()));
+    HONE_ASSIGN_OR_RETURN(
+        found.counts, count_code(executable.code.str(), executable.entries, program, target.cpu()));
     return found;
   }
 };

@@ -73,9 +73,24 @@ Instruction Disassembler::describe(llvm::MCInst inst, uint64_t address, uint64_t
     found.jumps_to = target;
   }
   for (const llvm::MCOperand& operand : inst) {
-    if (operand.isReg() && operand.getReg().isValid())
-      found.registers.emplace_back(registers_->getName(operand.getReg()));
+    CodeOperand& known = found.operands.emplace_back();
+    if (operand.isImm()) known.number = operand.getImm();
+    if (!operand.isReg() || !operand.getReg().isValid()) continue;
+    known.reg = registers_->getName(operand.getReg());
+    found.registers.emplace_back(known.reg);
   }
+  found.opcode = instructions_->getName(inst.getOpcode());
+  for (unsigned i = 0; i < description.getNumDefs() && i < found.operands.size(); ++i) {
+    if (!found.operands[i].reg.empty()) found.defines.push_back(found.operands[i].reg);
+  }
+  for (const llvm::MCPhysReg reg : description.implicit_defs())
+    found.defines.emplace_back(registers_->getName(reg));
+  found.flow = description.isReturn()              ? Flow::kReturn
+               : description.isCall()              ? Flow::kCall
+               : description.isIndirectBranch()    ? Flow::kIndirect
+               : !description.isBranch()           ? Flow::kNext
+               : description.isConditionalBranch() ? Flow::kBranch
+                                                   : Flow::kJump;
   found.inst = std::move(inst);
   return found;
 }

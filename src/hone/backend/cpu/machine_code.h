@@ -23,6 +23,14 @@
 
 namespace hone::backend::cpu {
 
+// Where the code goes on behind an instruction.
+enum class Flow : uint8_t { kNext, kJump, kBranch, kIndirect, kReturn, kCall };
+
+struct CodeOperand {
+  std::string_view reg;  // such as "RAX"; empty for a number and for a register that is left out
+  int64_t number = 0;
+};
+
 struct Instruction {
   llvm::MCInst inst;
   uint64_t address = 0;
@@ -31,6 +39,10 @@ struct Instruction {
   std::optional<uint64_t> jumps_to;    // target of a branch within the section
   std::vector<std::string> registers;  // registers of its operands, such as "RAX" or "ZMM1"
   bool loads = false, stores = false;
+  std::string_view opcode;  // LLVM's name, such as "ADD64ri32"
+  std::vector<CodeOperand> operands;
+  std::vector<std::string_view> defines;  // registers that it writes, implicit ones included
+  Flow flow = Flow::kNext;
   [[nodiscard]] std::string mnemonic() const { return text.substr(0, text.find(' ')); }
 };
 

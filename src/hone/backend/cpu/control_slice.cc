@@ -1,0 +1,137 @@
+#include "hone/backend/cpu/control_slice.h"
+
+#include <algorithm>
+
+namespace hone::backend::cpu {
+namespace {
+
+using Set = std::vector<bool>;  // of variables
+
+bool writes_some(const ScalarInst& inst, const Set& live) {
+  bool found = false;
+  inst.for_each_def([&](Variable v) { found = found || live[static_cast<size_t>(v)]; });
+  return found;
+}
+
+// Goes backward over a block: `live` are the variables on which a later branch depends. Returns the
+// numbers of the instructions that write one, from the last to the first.
+std::vector<size_t> go_back(const ScalarBlock& block, Set& live) {
+  if (block.condition != Condition::kAlways && block.condition != Condition::kUnknown)
+    live[kFlags] = true;
+  std::vector<size_t> kept;
+  for (size_t i = block.insts.size(); i-- > 0;) {
+    const ScalarInst& inst = block.insts[i];
+    if (!writes_some(inst, live)) continue;
+    kept.push_back(i);
+    inst.for_each_def([&](Variable v) { live[static_cast<size_t>(v)] = false; });
+    inst.for_each_use([&](Variable v) { live[static_cast<size_t>(v)] = true; });
+  }
+  return kept;
+}
+
+bool unite(Set& into, const Set& from) {
+  bool changed = false;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!from[i] || into[i]) continue;
+    into[i] = changed = true;
+  }
+  return changed;
+}
+
+// The variables on which a branch depends, at the beginning and at the end of each block.
+struct Liveness {
+  std::vector<Set> in, out;
+};
+Liveness find_liveness(const FlowGraph& graph, const ScalarCode& code) {
+  const Set none(static_cast<size_t>(code.words.num_variables()), false);
+  Liveness live{std::vector<Set>(graph.blocks.size(), none),
+                std::vector<Set>(graph.blocks.size(), none)};
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = graph.blocks.size(); b-- > 0;) {
+      for (const int to : graph.blocks[b].next) {
+        if (to != kOutside) unite(live.out[b], live.in[static_cast<size_t>(to)]);
+      }
+      Set in = live.out[b];
+      go_back(code.blocks[b], in);
+      changed |= unite(live.in[b], in);
+    }
+  }
+  return live;
+}
+
+std::vector<Variable> members(const Set& set) {
+  std::vector<Variable> found;
+  for (size_t v = 0; v < set.size(); ++v) {
+    if (set[v]) found.push_back(static_cast<Variable>(v));
+  }
+  return found;
+}
+
+}  // namespace
+
+ScalarCode scalar_code(const std::vector<Instruction>& body, const FlowGraph& graph,
+                       int64_t stack_pointer, const target::Cpu& target) {
+  ScalarCode code;
+  code.blocks.resize(graph.blocks.size());
+  const bool is_known = target.triple.starts_with("x86_64");
+  std::vector<std::optional<StackPlace>> places(graph.blocks.size());
+  places[0] = StackPlace{stack_pointer, std::nullopt};
+  std::vector<int> left = {0};
+  while (!left.empty()) {
+    const auto b = static_cast<size_t>(left.back());
+    left.pop_back();
+    StackPlace place = *places[b];
+    const CodeBlock& block = graph.blocks[b];
+    for (size_t i = block.first; is_known && i <= block.last; ++i)
+      decode_x86(body[i], place, code.words, code.blocks[b].insts);
+    if (body[block.last].flow == Flow::kBranch)
+      code.blocks[b].condition =
+          is_known ? branch_condition_x86(body[block.last]) : Condition::kUnknown;
+    code.end = place;
+    for (const int to : block.next) {
+      if (to == kOutside || places[static_cast<size_t>(to)]) continue;
+      places[static_cast<size_t>(to)] = place;
+      left.push_back(to);
+    }
+  }
+  return code;
+}
+
+ControlSlice control_slice(const FlowGraph& graph, const ScalarCode& code) {
+  const Liveness live = find_liveness(graph, code);
+  ControlSlice slice;
+  slice.blocks.resize(graph.blocks.size());
+  for (size_t b = 0; b < graph.blocks.size(); ++b) {
+    Set at = live.out[b];
+    std::vector<size_t> kept = go_back(code.blocks[b], at);
+    std::reverse(kept.begin(), kept.end());
+    slice.blocks[b].condition = code.blocks[b].condition;
+    for (const size_t i : kept) slice.blocks[b].insts.push_back(code.blocks[b].insts[i]);
+  }
+  for (size_t l = 0; l < graph.loops.size(); ++l) {
+    const MachineLoop& loop = graph.loops[l];
+    Set touched(static_cast<size_t>(code.words.num_variables()), false), written = touched;
+    for (const int b : loop.blocks) {
+      const ScalarBlock& block = slice.blocks[static_cast<size_t>(b)];
+      if (block.condition != Condition::kAlways) touched[kFlags] = true;
+      for (const ScalarInst& inst : block.insts) {
+        inst.for_each_use([&](Variable v) { touched[static_cast<size_t>(v)] = true; });
+        inst.for_each_def([&](Variable v) {
+          touched[static_cast<size_t>(v)] = written[static_cast<size_t>(v)] = true;
+        });
+      }
+    }
+    Set read = live.in[static_cast<size_t>(loop.header)];
+    for (size_t v = 0; v < read.size(); ++v) read[v] = read[v] && touched[v];
+    slice.read.push_back(members(read));
+    slice.written.push_back(members(written));
+    std::vector<size_t>& inside = slice.inside.emplace_back();
+    for (size_t inner = l; inner < graph.loops.size(); ++inner) {
+      if (graph.contains(static_cast<int>(l), graph.loops[inner].header)) inside.push_back(inner);
+    }
+  }
+  return slice;
+}
+
+}  // namespace hone::backend::cpu

@@ -1,0 +1,110 @@
+#include "hone/backend/cpu/count_code.h"
+
+#include <algorithm>
+
+#include "hone/backend/cpu/control_run.h"
+#include "hone/backend/cpu/emit_object.h"
+#include "hone/backend/cpu/instruction_mix.h"
+#include "hone/backend/cpu/match_loops.h"
+
+namespace hone::backend::cpu {
+namespace {
+
+Result<const Function*> find_function(const std::vector<Function>& functions,
+                                      const std::string& name) {
+  const auto found = std::find_if(functions.begin(), functions.end(),
+                                  [&](const Function& f) { return f.name == name; });
+  if (found == functions.end())
+    return error(Code::kInternal, "compiled code has no function {}", name);
+  return &*found;
+}
+
+// Adds what the blocks of a function execute, to the sum and to their loops.
+void add_executed(const Function& function, const FlowGraph& graph, const ControlRun& run,
+                  CountedCode& counted) {
+  for (size_t b = 0; b < graph.blocks.size(); ++b) {
+    const CodeBlock& block = graph.blocks[b];
+    InstructionMix mix;
+    for (size_t i = block.first; i <= block.last; ++i) count(function.body[i], mix);
+    add(counted.executed, mix, run.blocks[b]);
+    if (block.loop != kOutside)
+      counted.loops[static_cast<size_t>(block.loop)].instructions += mix.all * run.blocks[b];
+  }
+}
+
+Status count_phase(const Function& entry, const Function& work, const ir::Stmt& program,
+                   const TileRange& tiles, const target::Cpu& target, CountedCode& counted) {
+  for (const Instruction& i : entry.body) count(i, counted.executed);
+  HONE_ASSIGN_OR_RETURN(const CallState start,
+                        state_at_call(entry.body, kernel_call(tiles.first, tiles.last), target));
+  HONE_ASSIGN_OR_RETURN(const FlowGraph graph, flow_graph(work.body));
+  HONE_ASSIGN_OR_RETURN(ControlRun run, run_control(work.body, graph, start, {}, target));
+  const auto match = [&] {
+    return match_loops(graph, run.loops, program, tiles.last - tiles.first, target);
+  };
+  std::vector<MatchedLoop> matched = match();
+  const bool all_known = std::all_of(run.loops.begin(), run.loops.end(),
+                                     [](const LoopRun& loop) { return loop.known; });
+  if (!all_known) {  // ends that the code does not tell are those of the program
+    std::vector<int64_t> trips;
+    for (const MatchedLoop& loop : matched) trips.push_back(loop.trips);
+    HONE_ASSIGN_OR_RETURN(run, run_control(work.body, graph, start, trips, target));
+  }
+  using Source = CountedLoop::Source;
+  for (size_t l = 0; l < graph.loops.size(); ++l) {
+    const LoopRun& loop = run.loops[l];
+    const bool by_program = matched[l].trips > 0;
+    counted.loops.push_back({.name = matched[l].name,
+                             .depth = graph.loops[l].depth,
+                             .entries = loop.entries,
+                             .iterations = loop.iterations,
+                             .source = loop.known   ? Source::kCode
+                                       : by_program ? Source::kProgram
+                                                    : Source::kAssumed});
+  }
+  counted.unknown_branches = static_cast<int64_t>(run.unknown_branches.size());
+  add_executed(work, graph, run, counted);
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::vector<CountedCode>> count_code(const std::string& object,
+                                            std::span<const EntryPoint> phases,
+                                            const ir::Program& program, const target::Cpu& target,
+                                            std::optional<TileRange> tiles) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Disassembler> code, Disassembler::create(target));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Function> functions, code->functions(object));
+  std::vector<CountedCode> all;
+  for (size_t p = 0; p < phases.size(); ++p) {
+    const EntryPoint& phase = phases[p];
+    if (phase.prepare) continue;
+    HONE_ASSIGN_OR_RETURN(const Function* entry, find_function(functions, phase.symbol));
+    HONE_ASSIGN_OR_RETURN(const Function* work,
+                          find_function(functions, phase.symbol + kBodySuffix));
+    const TileRange range = tiles.value_or(TileRange{0, phase.num_tiles});
+    CountedCode& counted = all.emplace_back();
+    counted.symbol = phase.symbol;
+    counted.tiles = range.last - range.first;
+    const Status status =
+        count_phase(*entry, *work, program.phases.at(p).body, range, target, counted);
+    if (status.ok()) continue;
+    if (status.code() != Code::kUnsupported) return status;
+    counted.failure = status.message();
+    counted.executed = {};
+  }
+  return all;
+}
+
+}  // namespace hone::backend::cpu
+
+namespace hone {
+
+bool CountedCode::exact() const {
+  return failure.empty() && unknown_branches == 0 &&
+         std::all_of(loops.begin(), loops.end(), [](const CountedLoop& loop) {
+           return loop.source == CountedLoop::Source::kCode;
+         });
+}
+
+}  // namespace hone
