@@ -13,6 +13,7 @@ inline constexpr double kDivideInstructions = 8;
 // Cycles from a load to its value, from the SM's own cache, from L2 and from memory.
 inline constexpr double kL1Latency = 40, kL2Latency = 260, kMemoryLatency = 600;
 inline constexpr double kSharedLatency = 30;
+inline constexpr double kShuffleLatency = 23;  // from a lane's value to the lane that asks for it
 inline constexpr double kArithmeticLatency = 4;
 inline constexpr double kBarrierCycles = 40;
 // Passes of a loop inside a thread whose loads a compiler starts together.

@@ -7,6 +7,7 @@
 #include "hone/analysis/gpu_access.h"
 #include "hone/analysis/gpu_body_measure.h"
 #include "hone/analysis/gpu_estimates.h"
+#include "hone/analysis/gpu_registers.h"
 
 namespace hone::analysis {
 namespace {
@@ -41,6 +42,20 @@ bool is_of_warps(const Nest& nest) {
                        [&](const NestLoop& loop) { return loop.annotation == annotation; });
   };
   return has(Annotation::kWarp) && !has(Annotation::kLane);
+}
+
+// Returns whether a warp reduces what its lanes have, each one term of a sum.
+bool reduces_lanes(const Nest& nest, const schedule::State& state) {
+  if (!is_of_warps(nest)) return false;
+  return std::any_of(nest.accesses.begin(), nest.accesses.end(), [&](const NestAccess& access) {
+    if (access.write || access.scope != ir::Scope::kFragment) return false;
+    return std::any_of(
+        state.stages.begin(), state.stages.end(), [&](const schedule::StageState& stage) {
+          const auto threads = stage.thread_loops();
+          return stage.buffer().get() == access.buffer && !threads.empty() &&
+                 stage.loops[static_cast<size_t>(threads.back())].annotation == Annotation::kLane;
+        });
+  });
 }
 
 double threads_of(const Nest& nest, const target::Gpu& gpu) {
@@ -83,15 +98,17 @@ using LoopSet = std::set<std::pair<int, int>>;
 
 class StageMeter {
  public:
+  // `exchanges`: the nest reduces_lanes().
   StageMeter(const Nest& nest, const target::Gpu& gpu, const GpuRootMeasure& root,
-             const LoopSet& shared)
+             const LoopSet& shared, bool exchanges)
       : nest_(nest),
         gpu_(gpu),
         root_(root),
         shared_(shared),
         body_(gpu_body(nest)),
         lanes_(is_of_warps(nest) ? gpu.warp : 1),
-        matrix_(matrix_of(nest, gpu)) {}
+        matrix_(matrix_of(nest, gpu)),
+        exchanges_(exchanges) {}
 
   GpuStageMeasure measure(int64_t slots) {
     out_.stage = nest_.stage;
@@ -111,11 +128,22 @@ class StageMeter {
     }
     count_instructions(per_thread);
     measure_accesses();
+    if (exchanges_) add_shuffles(per_thread);
     find_cycles();
     return out_;
   }
 
  private:
+  // The lanes reduce in as many steps as it takes to double one lane's terms to all of the warp, in
+  // each of which one waits for another. The unit of shared memory passes their values on.
+  void add_shuffles(double results) {
+    const double steps = results * std::log2(gpu_.warp);
+    out_.arithmetic += steps - results;
+    out_.shared_requests += steps;
+    out_.shared_cycles += steps;
+    shuffles_ = steps;
+  }
+
   void count_instructions(double per_thread) {
     const compute::OpCounts& ops = nest_.ops;
     double instructions = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select +
@@ -229,12 +257,12 @@ class StageMeter {
         std::clamp(loaded_bytes_ / std::max(1.0, touched_bytes_ * warps), 0.0, 1.0) /
         std::sqrt(blocks_together());
     const double latency = kL1Latency + missed * (kL2Latency + far * (kMemoryLatency - kL2Latency));
-    const double shared = out_.shared_requests > 0 ? kSharedLatency : 0;
-    out_.wait_cycles = loads * latency + waits * shared;
+    const double shared = out_.shared_requests > shuffles_ ? kSharedLatency : 0;
+    out_.wait_cycles = loads * latency + waits * shared + shuffles_ * kShuffleLatency;
     if (out_.ahead > 0) out_.wait_cycles = out_.turns * latency;  // nothing waits for its start
     out_.latency_cycles = requests +
                           out_.arithmetic * std::max(slot, latency_of_one / out_.independent) +
-                          out_.turns * kBarrierCycles;
+                          (exchanges_ ? 0 : out_.turns * kBarrierCycles);
   }
 
   const Nest& nest_;
@@ -244,16 +272,19 @@ class StageMeter {
   size_t body_;
   double lanes_;                             // that run the body together
   const target::MatrixInstruction* matrix_;  // null: the lanes compute
+  bool exchanges_;
+  double shuffles_ = 0;  // instructions by which the lanes exchange values
   // Requests of a warp for loads from global memory, the bytes of their sectors, and the bytes that
   // come from L2 for all warps.
   double loads_ = 0, touched_bytes_ = 0, loaded_bytes_ = 0;
   GpuStageMeasure out_;
 };
 
-// The storage of a stage that lives in the blocks of a root.
+// The shared memory of a stage that lives in the blocks of a root.
 void add_storage(const schedule::State& state, const schedule::Bounds& bounds, int stage,
                  GpuRootMeasure& root) {
   const schedule::StageState& s = state.stages[static_cast<size_t>(stage)];
+  if (s.scope != ir::Scope::kShared) return;
   const auto& outputs = s.info->stage.outputs;
   for (size_t o = 0; o < outputs.size(); ++o) {
     double elements = 1;
@@ -261,11 +292,7 @@ void add_storage(const schedule::State& state, const schedule::Bounds& bounds, i
          schedule::storage_shape(s, bounds.stages[static_cast<size_t>(stage)], static_cast<int>(o)))
       elements *= static_cast<double>(d);
     elements *= static_cast<double>(std::max<int64_t>(s.pipeline_depth, 1));
-    const double bytes = elements * dtype_bytes(outputs[o].buffer->dtype);
-    if (s.scope == ir::Scope::kShared) root.shared_bytes += bytes;
-    if (s.scope == ir::Scope::kFragment) root.registers += bytes / 4 / root.threads;
-    if (s.scope == ir::Scope::kRegister || s.scope == ir::Scope::kStack)
-      root.registers += bytes / 4;
+    root.shared_bytes += elements * dtype_bytes(outputs[o].buffer->dtype);
   }
 }
 
@@ -384,6 +411,8 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   for (const Nest& nest : nests) {
     if (nest.stage != nest.root) add_storage(state, bounds, nest.stage, root_of(nest.root));
   }
+  for (GpuRootMeasure& root : measure.roots)
+    root.registers += live_registers(state, bounds, root.stage, root.threads);
   const std::vector<GpuRootMeasure> bodies = measure_bodies(state, bounds, gpu);
   measure.roots.insert(measure.roots.end(), bodies.begin(), bodies.end());
   std::stable_sort(measure.roots.begin(), measure.roots.end(),
@@ -400,7 +429,8 @@ GpuMeasure measure_gpu(std::span<const Nest> nests, const schedule::State& state
   for (const Nest& nest : nests) {
     GpuRootMeasure& root = root_of(nest.root);
     const int64_t slots = state.stages[static_cast<size_t>(nest.stage)].pipeline_depth;
-    root.stages.push_back(StageMeter(nest, gpu, root, shared).measure(slots));
+    root.stages.push_back(
+        StageMeter(nest, gpu, root, shared, reduces_lanes(nest, state)).measure(slots));
   }
   for (GpuRootMeasure& root : measure.roots) sum_up(gpu, root);
   return measure;

@@ -47,6 +47,30 @@ const GpuStageMeasure& heaviest(const GpuRootMeasure& root) {
                            });
 }
 
+// The parts of a row meet in shared memory, behind a barrier, or lanes exchange them.
+TEST(gpu_measure, lanes_that_exchange_their_parts_are_faster) {
+  target::Gpu device = gpu();
+  device.subgroups = true;
+  const Result<space::Space> space =
+      space::Space::create(softmax(512, 256, 1), {.name = "shuffling", .part = device});
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const space::Point lanes = space->default_point();
+  space::Point shared = lanes;
+  const std::vector<space::Decision>& decisions = space->decisions(lanes.sketch);
+  const auto at = std::find_if(decisions.begin(), decisions.end(),
+                               [](const auto& d) { return d.role_name() == "lanes"; });
+  ASSERT_NE(at, decisions.end());
+  ASSERT_EQ(std::exchange(shared.choices[static_cast<size_t>(at - decisions.begin())], 0), 1);
+  const auto measured = [&](const space::Point& point) {
+    const Result<space::Candidate> candidate = space->instantiate(point);
+    EXPECT_TRUE(candidate.ok()) << candidate.status().message();
+    return measure_gpu(candidate->state, candidate->bounds, device);
+  };
+  EXPECT_LT(measured(lanes).seconds(device), measured(shared).seconds(device));
+  EXPECT_LT(measured(lanes).roots[0].latency_cycles, measured(shared).roots[0].latency_cycles);
+  EXPECT_EQ(measured(lanes).roots[0].shared_bytes, 0);
+}
+
 // With few blocks each chunk would wait for memory.
 TEST(gpu_measure, copies_that_work_ahead_are_waited_for_less) {
   const compute::Dag dag = gemm(128, 128, 1024);
@@ -79,6 +103,36 @@ TEST(gpu_measure, counts_blocks_threads_and_storage_of_a_product) {
   EXPECT_GE(root.registers, 16);
   // L2 gives each block its rows of one operand and its columns of the other.
   EXPECT_NEAR(root.l2_bytes, 8.0 * (2 * 64 * 64 + 64 * 64) * 4, 0.7 * root.l2_bytes);
+}
+
+// Of a chain of stages whose points a thread keeps in registers, two are alive at a time. What is
+// read again by the last one is alive until then.
+TEST(gpu_measure, counts_the_registers_that_are_alive_at_a_time) {
+  const auto registers = [](int stages, bool again) {
+    compute::DagBuilder b;
+    std::vector<ir::BufferPtr> made = {b.input("x", {4096})};
+    std::string inside;  // readers first
+    const std::string steps =
+        "split(last, i, [32, 8])\nparallel(last, i.0)\nbind(last, i.1, thread)\nunroll(last, i.2)\n";
+    for (int k = 0; k <= stages; ++k) {
+      const std::string name = k == stages ? "last" : fmt::format("y{}", k);
+      const compute::Axis i = compute::make_axis("i", 4096);
+      const std::vector<ir::Expr> at = {ir::variable(i.var)};
+      const auto to = k == stages ? b.output(name, {4096}) : b.intermediate(name, {4096});
+      ir::Expr value = ir::load(made.back(), at) + ir::constant_float(1);
+      if (again && k == stages) value = value + ir::load(made[1], at);
+      b.pointwise(name, {i}, compute::View(to), value);
+      made.push_back(to);
+      if (k < stages)
+        inside = fmt::format("compute_at({0}, last, i.1)\nscope({0}, register)\nunroll({0}, i)\n",
+                             name) +
+                 inside;
+    }
+    return measure(schedule::built(std::move(b)), steps + inside, gpu()).roots[0].registers;
+  };
+  EXPECT_EQ(registers(2, false) - registers(1, false), 8);
+  EXPECT_EQ(registers(5, false), registers(2, false));
+  EXPECT_EQ(registers(5, true) - registers(5, false), 8);
 }
 
 TEST(gpu_measure, larger_tiles_of_registers_load_less_of_shared_memory) {

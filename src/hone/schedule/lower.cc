@@ -293,16 +293,28 @@ class Lowering {
     return stores;
   }
 
+  // Returns whether a result moves with a loop of the stage.
+  bool moves_with(const Stmt& store, int s, int leaf) const {
+    const StageInfo& info = *state_.stages[s].info;
+    for (size_t a = 0; a < info.axes.size(); ++a) {
+      const Linear& own = bounds_.stages[s].axes[a].own;
+      const bool is_of_axis =
+          std::any_of(own.begin(), own.end(), [&](const Term& term) { return term.loop == leaf; });
+      const bool moves = is_of_axis && std::any_of(store->indices.begin(), store->indices.end(),
+                                                   [&](const Expr& index) {
+                                                     return ir::uses(index, info.axes[a].var.get());
+                                                   });
+      if (moves) return true;
+    }
+    return false;
+  }
+
   // Lets one thread store a result that does not move with some of the loops over threads.
   Stmt by_first_thread(const Emission& e, const Stmt& store) const {
     if (store->kind != ir::StmtKind::kStore) return store;
-    for (const compute::Axis& axis : compute::split_axes(state_.stages[e.s].info->stage).extra) {
-      for (const Expr& index : store->indices) {
-        if (ir::uses(index, axis.var.get())) return store;
-      }
-    }
     Expr first;
     for (const int leaf : e.threads) {
+      if (moves_with(store, e.s, leaf)) continue;
       const Expr is_first =
           ir::make(ir::Op::kEq, {ir::variable(index_.variable(e.s, leaf)), ir::constant(0)});
       first = first ? ir::logical_and(first, is_first) : is_first;

@@ -122,6 +122,11 @@ class ThreadLegality {
                        [&](const auto& loop) { return annotation(loop) == Annotation::kWarp; });
   }
 
+  // Returns whether these are the lanes of warps.
+  [[nodiscard]] bool is_of_lanes(const Loops& threads) const {
+    return threads.size() == 2 && annotation(threads[1]) == Annotation::kLane;
+  }
+
   // The leading stored dimensions are the loops over threads of whoever writes or reads; all else
   // that indexes registers of a thread is known at compile time.
   [[nodiscard]] Status check_fragment(int s) const {
@@ -170,9 +175,16 @@ class ThreadLegality {
     const int s = fragment.stage;
     const StageState &stage = state_.stages[s], &reader = state_.stages[by];
     const std::vector<int64_t>& shape = fragment.shape;
-    const Loops threads = threads_of(by);
-    const bool same =
-        threads.size() == stage.thread_loops().size() && threads.size() <= shape.size();
+    Loops threads = threads_of(by);
+    // Lanes read what is one element of their warp, and a warp reduces what its lanes have.
+    const size_t own = stage.thread_loops().size();
+    const bool by_lanes =
+        by != s && own == 1 && is_of_lanes(threads) && are_warps(threads_of(s)) &&
+        std::all_of(shape.begin() + 1, shape.end(), [](int64_t n) { return n == 1; });
+    if (by_lanes) threads.pop_back();
+    const bool of_lanes =
+        by != s && threads.size() == 1 && are_warps(threads) && is_of_lanes(threads_of(s));
+    const bool same = threads.size() + (of_lanes ? 1 : 0) == own && own <= shape.size();
     if (!same) {
       return invalid(
           "{} is fragment: {} accesses it in {} loops over threads, it has {} dimensions "
@@ -186,6 +198,7 @@ class ThreadLegality {
       places.push_back(*place);
       if (!are_warps(threads)) HONE_RETURN_IF_ERROR(check_rest(s, by, *place, threads));
     }
+    if (of_lanes) HONE_RETURN_IF_ERROR(check_reduced(fragment, by, places));
     for (size_t i = 0; i < threads.size(); ++i) {
       const LayoutDim& digit = fragment.layout[i];
       const bool is_there =
@@ -219,6 +232,25 @@ class ThreadLegality {
     const std::vector<StoredDim>& stored = bounds_.stages[fragment.stage].storage[fragment.output];
     if (!place.add(stored[d].min, -1)) return {};
     return place;
+  }
+
+  // A warp reduces along the lanes that have a fragment, which all of its lanes do.
+  [[nodiscard]] Status check_reduced(const Fragment& fragment, int by,
+                                     const std::vector<Linear>& places) const {
+    const LayoutDim& digit = fragment.layout[1];
+    const Linear* place = digit.axis == kCopies || digit.divide != 1 || digit.modulo > 0
+                              ? nullptr
+                              : &places[static_cast<size_t>(digit.axis)];
+    const bool is_one_loop = place != nullptr && place->constant == 0 && place->terms.size() == 1;
+    const Term* term = is_one_loop ? &place->terms[0] : nullptr;
+    const bool is_reduced = term != nullptr && term->stage == by && term->coef == 1 &&
+                            state_.stages[by].loops[term->loop].reduce &&
+                            fragment.shape[1] == ir::kWarpThreads &&
+                            bounds_.stages[by].loops[term->loop].extent == ir::kWarpThreads;
+    if (is_reduced) return ok_status();
+    return invalid("{} is fragment: {} reads what other lanes have, but does not reduce {} of them",
+                   state_.stages[fragment.stage].name(), state_.stages[by].name(),
+                   ir::kWarpThreads);
   }
 
   [[nodiscard]] Status check_rest(int s, int by, const Linear& place, const Loops& threads) const {

@@ -167,6 +167,29 @@ unroll(sums, d.1)
             std::string::npos);
 }
 
+// Results of a point that move with both, with one and with none of the loops over threads: of
+// those that have the same one, the first thread stores it.
+TEST(threads, the_first_thread_stores_what_its_neighbours_have_too) {
+  compute::DagBuilder b;
+  const auto x = b.input("x", {3, 4, 5});
+  compute::Stage stage;
+  stage.name = "stage";
+  stage.axes = {compute::make_axis("m", 3), compute::make_axis("a", 4), compute::make_axis("b", 5)};
+  std::vector<ir::Expr> at;
+  for (const compute::Axis& axis : stage.axes) at.push_back(ir::variable(axis.var));
+  const ir::Expr zero = ir::constant(0);
+  const auto output = [&](const char* name, std::vector<int64_t> shape, std::vector<ir::Expr> write,
+                          const ir::Expr& value) {
+    stage.outputs.push_back({b.output(name, std::move(shape)), std::move(write), value});
+  };
+  output("all", {3, 4, 5}, at, ir::load(x, at) + ir::constant_float(1));
+  output("of_a", {3, 4}, {at[0], at[1]}, ir::load(x, {at[0], at[1], zero}));
+  output("of_b", {3, 5}, {at[0], at[2]}, ir::load(x, {at[0], zero, at[2]}));
+  output("of_none", {3}, {at[0]}, ir::load(x, {at[0], zero, zero}));
+  b.add(std::move(stage));
+  expect_threads(built(std::move(b)), "bind(stage, a, thread)\nbind(stage, b, thread)");
+}
+
 TEST(threads, says_what_is_wrong) {
   const std::string base = R"(
 cache_write(matmul)

@@ -238,6 +238,37 @@ constexpr Function kFunctions[] = {
      "  return x < z ? x : z;\n"
      "}\n",
      ""},
+    // What all lanes of a warp exchange.
+    {"warp_sum", kNone,
+     "FUNCTION float warp_sum(float x) {\n"
+     "#pragma unroll\n"
+     "  for (int by = 16; by > 0; by /= 2) {\n"
+     "    const float y = __shfl_xor_sync(0xffffffffu, x, by);\n"
+     "    x = x + y;\n"
+     "  }\n"
+     "  return x;\n"
+     "}\n",
+     ""},
+    {"warp_max", kNone,
+     "FUNCTION float warp_max(float x) {\n"
+     "#pragma unroll\n"
+     "  for (int by = 16; by > 0; by /= 2) {\n"
+     "    const float y = __shfl_xor_sync(0xffffffffu, x, by);\n"
+     "    x = x > y ? x : y;\n"
+     "  }\n"
+     "  return x;\n"
+     "}\n",
+     ""},
+    {"warp_min", kNone,
+     "FUNCTION float warp_min(float x) {\n"
+     "#pragma unroll\n"
+     "  for (int by = 16; by > 0; by /= 2) {\n"
+     "    const float y = __shfl_xor_sync(0xffffffffu, x, by);\n"
+     "    x = x < y ? x : y;\n"
+     "  }\n"
+     "  return x;\n"
+     "}\n",
+     ""},
     // Matrix instructions and their operands (print_matrix.h).
     {"load_matrix_2", kNone,
      "FUNCTION void load_matrix_2(uint (&to)[2], const ushort* from) {\n"

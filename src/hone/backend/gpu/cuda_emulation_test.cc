@@ -313,6 +313,63 @@ const char* const kParts = R"(program parts {
 }
 )";
 
+// Each lane has a term of a sum and of a maximum; all have what the warp makes of them.
+const char* const kLaneSums = R"(program lane_sums {
+  input X: f32[3, 32]
+  output Y: f32[3, 32]
+  output M: f32[3]
+  phase {
+    alloc fragment x: f32[3, 32, 2] {
+      alloc fragment s: f32[3, 1] {
+        alloc fragment m: f32[3] {
+          warp w in 0..3 { lane l in 0..32 {
+            x[w, l, 0] = X[w, l]
+            x[w, l, 1] = X[w, 31 - l]
+          } }
+          warp w in 0..3 {
+            m[w] = -inf
+            for k in 0..32 { m[w] = max(m[w], x[w, k, 1]) }
+            M[w] = m[w]
+            s[w, 0] = 1.0
+            if 0.0 < X[w, 0] {
+              for k in 0..32 { s[w, 0] = s[w, 0] + (x[w, k, 0] - m[w]) * X[w, k] }
+            }
+          }
+          warp w in 0..3 { lane l in 0..32 { if l % 3 < 2 { Y[w, l] = x[w, l, 1] + s[w, 0] } } }
+        }
+      }
+    }
+  }
+}
+)";
+
+TEST_F(EmulatedCuda, lanes_exchange_what_a_warp_reduces) {
+  const ir::Program program = ir::testing::parsed(kLaneSums);
+  add(program, 1, 1e-5);
+  add(program, 2, 1e-5);
+  expect_right();
+  const Result<Source> source = print_c(program, Dialect::kCuda);
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  for (const char* call : {"s_part = warp_sum(s_part);", "m_part = warp_max(m_part);",
+                           "__shfl_xor_sync(0xffffffffu, x, by)"})
+    EXPECT_NE(source->text.find(call), std::string::npos) << source->text;
+  EXPECT_FALSE(print_c(program, Dialect::kOpenCl).ok());
+}
+
+// Lanes exchange nothing else.
+TEST_F(EmulatedCuda, what_lanes_do_not_exchange_is_an_error) {
+  const auto error_of = [](const std::string& from, const std::string& to) {
+    std::string text = kLaneSums;
+    text.replace(text.find(from), from.size(), to);
+    return print_c(ir::testing::parsed(text), Dialect::kCuda).status().message();
+  };
+  EXPECT_EQ(error_of("m[w] = max(m[w], x[w, k, 1])", "m[w] = max(m[w], x[w, 31 - k, 1])"),
+            "there is no code for the element 31 - lane_ of x, which another lane has");
+  EXPECT_EQ(error_of("for k in 0..32 { m[w]", "for k in 0..16 { m[w]"),
+            "there is no code for the loop k over what lanes have, which is no sum, maximum or "
+            "minimum of a warp");
+}
+
 TEST_F(EmulatedCuda, parts_of_tiles_are_tests_in_whole_tiles) {
   add(ir::testing::parsed(kParts), 1, 0);
   expect_right();

@@ -148,5 +148,25 @@ TEST_F(SpaceOnCuda, rows_and_transposes_are_loaded_once_in_vectors) {
   }
 }
 
+// A warp has a row, so that nothing waits at barriers or lies in shared memory.
+TEST_F(SpaceOnCuda, rows_of_warps_need_no_shared_memory) {
+  for (const compute::Dag& dag : {softmax(16384, 512, 1), normalized_rows(16384, 256)})
+    for_points(
+        dag, 0, 1, [&](const ir::Program& program) { add(program); }, *target::find("cuda-sm_90a"));
+  const Cubin cubin = expect_compiled({"sm_90a"});
+  ASSERT_GE(cubin.kernels.size(), 2);
+  int rows = 0;
+  for (const KernelNote& kernel : cubin.kernels) {
+    const Result<CubinInstructions> found = count_instructions(cubin.data, kernel.symbol);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    if (found->global_load > 4) continue;  // threads with points of their own
+    ++rows;
+    EXPECT_EQ(kernel.spill_bytes + kernel.stack_bytes, 0) << kernel.symbol;
+    EXPECT_EQ(kernel.shared_bytes, 0) << kernel.symbol;
+    EXPECT_EQ(found->barrier + found->shared_load + found->shared_store, 0) << kernel.symbol;
+  }
+  EXPECT_GE(rows, 2);
+}
+
 }  // namespace
 }  // namespace hone::backend::gpu

@@ -138,6 +138,21 @@ TYPED_TEST(SpaceInCuda, long_sums_and_scans) {
   this->expect_right();
 }
 
+// A warp has a row, and its lanes exchange their parts.
+TYPED_TEST(SpaceInCuda, rows_that_lanes_reduce) {
+  target::Target target = testing::small_gpu();
+  target.gpu().subgroups = true;
+  target.gpu().sms = 1;
+  for (const compute::Dag& dag : {softmax(33, 128, 1), normalized_rows(42, 256)}) {
+    const Result<space::Space> space = space::Space::create(dag, target);
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    const std::string steps = schedule::to_string(space->steps(space->default_point()));
+    EXPECT_NE(steps.find(", lane)"), std::string::npos) << steps;
+    this->add_points(dag, target, 0, 1e-5);
+  }
+  this->expect_right();
+}
+
 TYPED_TEST(SpaceInCuda, attention_and_winograd) {
   for (const int64_t n : {7, 33}) {
     this->add_points(attention(2, n, 64 - n, 8), async_gpu(), 2, 1e-4);

@@ -1,5 +1,7 @@
 #include "hone/backend/gpu/warp_fragments.h"
 
+#include <set>
+
 #include "hone/backend/gpu/matrix_layout.h"
 #include "hone/ir/gpu/thread_nest.h"
 
@@ -10,7 +12,10 @@ namespace {
 Fragment spread_fragment(const ir::Buffer& b, size_t owned) {
   std::vector<int64_t> shape = b.shape;
   const size_t rank = shape.size();
-  Fragment f = {nullptr, owned, rank > owned, rank > owned + 1 && shape[rank - 2] > 1};
+  const bool has_several =
+      std::any_of(shape.begin() + static_cast<std::ptrdiff_t>(std::min(owned, rank)), shape.end(),
+                  [](int64_t extent) { return extent != 1; });
+  Fragment f = {nullptr, owned, has_several, rank > owned + 1 && shape[rank - 2] > 1};
   if (f.rows) {
     int64_t& m = shape[f.row(rank)];
     if (m % kTileRows != 0) return f;
@@ -26,10 +31,23 @@ Fragment spread_fragment(const ir::Buffer& b, size_t owned) {
   return f;
 }
 
-void find(const ir::StmtNode& s, size_t loops, bool warp, Fragments& found) {
+using Buffers = std::set<const ir::Buffer*>;  // looked up only
+
+// Finds the fragments whose elements lanes store by themselves.
+void find_of_lanes(const ir::StmtNode& s, bool lane, Buffers& found) {
+  if (lane && s.kind == ir::StmtKind::kStore && s.buffer->scope == ir::Scope::kFragment)
+    found.insert(s.buffer.get());
+  lane = lane || (s.kind == ir::StmtKind::kFor && s.for_kind == ir::ForKind::kLane);
+  for (const ir::Stmt& child : s.body) find_of_lanes(*child, lane, found);
+}
+
+void find(const ir::StmtNode& s, size_t loops, bool warp, const Buffers& of_lanes,
+          Fragments& found) {
   const auto note = [&](const ir::BufferPtr& b) {
-    if (warp && b && b->scope == ir::Scope::kFragment && !found.contains(b.get()))
-      found.emplace(b.get(), spread_fragment(*b, loops));
+    if (!warp || !b || b->scope != ir::Scope::kFragment || found.contains(b.get())) return;
+    found.emplace(b.get(), of_lanes.contains(b.get())
+                               ? Fragment{.spread = b, .owned = loops, .lanes = true}
+                               : spread_fragment(*b, loops));
   };
   if (s.kind == ir::StmtKind::kStore) note(s.buffer);
   for (const ir::Box& box : s.boxes) note(box.buffer);
@@ -42,14 +60,16 @@ void find(const ir::StmtNode& s, size_t loops, bool warp, Fragments& found) {
     ++loops;
     warp = s.for_kind == ir::ForKind::kWarp;
   }
-  for (const ir::Stmt& child : s.body) find(*child, loops, warp, found);
+  for (const ir::Stmt& child : s.body) find(*child, loops, warp, of_lanes, found);
 }
 
 }  // namespace
 
 Fragments find_fragments(const ir::StmtNode& phase) {
   Fragments found;
-  find(phase, 0, false, found);
+  Buffers of_lanes;
+  find_of_lanes(phase, false, of_lanes);
+  find(phase, 0, false, of_lanes, found);
   return found;
 }
 

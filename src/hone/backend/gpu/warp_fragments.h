@@ -14,14 +14,15 @@ struct Fragment {
   size_t owned = 0;      // leading dimensions that say which warp's an element is
   bool rows = false;     // it has rows
   bool matrix = false;   // it has rows and columns
+  bool lanes = false;    // each lane has elements of its own, and the warp reduces them
   // The dimensions in the fragment itself.
   [[nodiscard]] size_t row(size_t rank) const { return rank - (matrix ? 2 : 1); }
 };
 using Fragments = std::map<const ir::Buffer*, Fragment>;  // looked up only
 
 // Finds the fragments that warps access outside of loops over lanes. One has rows alone if its last
-// dimension but one has one element. One whose rows or columns are no multiples of a tile has no
-// form.
+// dimension but one has one element, and neither if it has one element in all, of which each lane
+// has a copy. One whose rows or columns are no multiples of a tile has no form.
 [[nodiscard]] Fragments find_fragments(const ir::StmtNode& phase);
 
 // Calls f(buffer, indices) for each access of a statement and below.

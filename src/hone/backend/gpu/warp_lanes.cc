@@ -93,6 +93,9 @@ std::optional<Reduction> reduction_of(const StmtNode& s) {
 const char* quad_function(Op op) {
   return op == Op::kAdd ? "quad_sum" : op == Op::kMax ? "quad_max" : "quad_min";
 }
+const char* warp_function(Op op) {
+  return op == Op::kAdd ? "warp_sum" : op == Op::kMax ? "warp_max" : "warp_min";
+}
 double neutral(Op op) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return op == Op::kAdd ? 0 : op == Op::kMax ? -kInfinity : kInfinity;
@@ -184,7 +187,7 @@ class Spreader {
       case StmtKind::kWait: return s;
       default: break;
     }
-    if (is_loop(*s, ForKind::kLane)) return s;
+    if (is_loop(*s, ForKind::kLane)) return with_copies(s);
     const bool differs = ir::any_expr(*s, [&](const Expr& e) {
       bool found = false;
       ir::visit(e, [&](const Expr& n) {
@@ -197,6 +200,22 @@ class Spreader {
     if (s->kind == StmtKind::kFor && s->for_kind != ForKind::kWarp)
       return ir::make_for(s->var, s->min, s->extent, plain_kind(*s), of_warp(s->body));
     return ir::with_body(*s, of_warp(s->body));
+  }
+
+  // A loop over lanes, with the lane's own copies of what is one element of the warp.
+  Stmt with_copies(const Stmt& loop) {
+    return ir::rewrite_exprs(loop, [&](const Expr& e) -> Expr {
+      const Fragment* f = e->op == Op::kLoad ? fragment(e->buffer) : nullptr;
+      if (f == nullptr || f->lanes) return nullptr;
+      if (ir::any_stmt(*loop, [&](const StmtNode& s) {
+            return &s != loop.get() && is_loop(s, ForKind::kLane);
+          }))
+        fail("elements of a warp in several loops over its lanes");
+      std::vector<Expr> indices = e->args;
+      indices.insert(indices.begin() + static_cast<std::ptrdiff_t>(f->owned),
+                     ir::variable(loop->var));
+      return ir::load(f->spread, std::move(indices));
+    });
   }
 
   // ---- matrix statements ----
@@ -286,7 +305,42 @@ class Spreader {
     return chooses && ir::is_const_int(loop.extent) ? ForKind::kUnrolled : loop.for_kind;
   }
 
+  // Returns whether a loop runs over the elements of the lanes of a warp.
+  bool runs_over_lanes(const StmtNode& loop) const {
+    bool found = false;
+    for_each_access(loop, [&](const BufferPtr& buffer, const std::vector<Expr>& indices) {
+      const Fragment* f = fragment(buffer);
+      found = found || (f != nullptr && f->lanes && ir::uses(indices[f->owned], loop.var.get()));
+    });
+    return found;
+  }
+
+  // R[w] = R[w] op x(k), for all lanes k: each lane makes its own x, and they exchange these.
+  Stmt exchange(const StmtNode& loop) {
+    const bool whole = ir::is_const_int(loop.min, 0) &&
+                       ir::is_const_int(loop.extent, ir::kWarpThreads) && loop.body.size() == 1 &&
+                       loop.body[0]->kind == StmtKind::kStore && !rows_.var && !columns_.var;
+    const auto r = whole ? reduction_of(*loop.body[0]) : std::nullopt;
+    const Fragment* f = r ? fragment(r->store->buffer) : nullptr;
+    if (f == nullptr || f->rows || f->lanes ||
+        count_accesses(*r->store, r->store->buffer.get()) != 2) {
+      fail("the loop {} over what lanes have, which is no sum, maximum or minimum of a warp",
+           loop.var->name);
+      return ir::make_block({});
+    }
+    const BufferPtr part =
+        ir::make_buffer(r->store->buffer->name + "_part", DType::kF32, {}, Scope::kRegister);
+    const std::vector<Expr> indices = own_indices(*r->store->buffer, *f, r->store->indices);
+    const Expr own = expr(ir::substitute(r->operand, {{loop.var, lane_}}));
+    return ir::make_alloc(
+        part,
+        {ir::make_store(part, {}, own), ir::make_extern(warp_function(r->op), {part}),
+         ir::make_store(f->spread, indices,
+                        ir::make(r->op, {ir::load(f->spread, indices), ir::load(part, {})}))});
+  }
+
   Stmt loop(const StmtNode& s) {
+    if (runs_over_lanes(s)) return exchange(s);
     const bool rows = runs_over(s, false, fragments_), columns = runs_over(s, true, fragments_);
     if (!rows && !columns) {
       return ir::make_for(s.var, expr(s.min), expr(s.extent), plain_kind(s), nests(s.body));
@@ -387,6 +441,13 @@ class Spreader {
   std::vector<Expr> own_indices(const Buffer& buffer, const Fragment& f,
                                 const std::vector<Expr>& indices) {
     std::vector<Expr> out;
+    if (f.lanes) {
+      if (!ir::equal(indices[f.owned], lane_))
+        fail("the element {} of {}, which another lane has", ir::print(indices[f.owned]),
+             buffer.name);
+      for (const Expr& index : indices) out.push_back(expr(index));
+      return out;
+    }
     for (size_t d = 0; d < indices.size(); ++d) {
       if (d == f.owned) out.push_back(lane_);
       const bool column = f.matrix && d + 1 == indices.size();

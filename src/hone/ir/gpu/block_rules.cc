@@ -87,7 +87,8 @@ class Checker {
     Status status;
     for_each_expr(s, [&](const Expr& whole) {
       visit(whole, [&](const Expr& e) {
-        if (e->op == Op::kLoad && status.ok()) status = access(e->buffer, e->args, nullptr, level);
+        if (e->op == Op::kLoad && status.ok())
+          status = access(e->buffer, e->args, nullptr, level, true);
       });
     });
     if (s.kind == StmtKind::kStore && status.ok())
@@ -97,12 +98,29 @@ class Checker {
     }
     return status;
   }
+  // Returns the loops over threads whose variables are the leading indices of an access.
+  ThreadNest nest_of(const BufferPtr& buffer, bool is_load) const {
+    ThreadNest nest = thread_nest(loops_);
+    const auto owner = owners_.find(buffer.get());
+    if (!is_load || owner == owners_.end() || owner->second.role != role_) return nest;
+    const ThreadNest& own = owner->second.nest;
+    // Each lane has what is one element of its warp.
+    const bool has_one =
+        std::all_of(buffer->shape.begin() + static_cast<std::ptrdiff_t>(own.dims.size()),
+                    buffer->shape.end(), [](int64_t extent) { return extent == 1; });
+    if (own.whole_warps && has_one && nest.same_warps(own)) {
+      nest.dims.resize(own.dims.size());
+      nest.whole_warps = true;
+    }
+    return nest;
+  }
+
   Status access(const BufferPtr& buffer, const std::vector<Expr>& indices,
-                const std::vector<int64_t>* extents, Level level) {
+                const std::vector<int64_t>* extents, Level level, bool is_load = false) {
     if (buffer->scope == Scope::kSignal)
       return invalid("{} is accessed as data, but is a signal", buffer->name);
     if (buffer->scope != Scope::kFragment) return ok_status();
-    const ThreadNest nest = thread_nest(loops_);
+    const ThreadNest nest = nest_of(buffer, is_load);
     if (nest.dims.size() > indices.size())
       return invalid("fragment {} has fewer dimensions than there are loops over threads",
                      buffer->name);
@@ -120,7 +138,10 @@ class Checker {
     if (level == Level::kBlock && extents == nullptr)
       return invalid("an access to {} outside of loops over threads", buffer->name);
     const auto [it, added] = owners_.emplace(buffer.get(), Owner{nest, role_});
-    if (added || (it->second.nest.same_threads(nest) && it->second.role == role_))
+    const ThreadNest& own = it->second.nest;
+    // A warp as a whole reads what its lanes have.
+    const bool of_lanes = is_load && nest.whole_warps && !own.whole_warps && own.same_warps(nest);
+    if (added || ((own.same_threads(nest) || of_lanes) && it->second.role == role_))
       return ok_status();
     return invalid("accesses to fragment {} give its elements to different threads", buffer->name);
   }

@@ -16,7 +16,8 @@ namespace hone::ir {
 //   directly inside, or under conditions; one over warps may have statements and loops over lanes.
 // - The leading indices of accesses to a fragment are the variables of the loops over threads, and
 //   the leading extents theirs (0 may stand for the variable of a loop that runs once); all
-//   accesses give elements to the same threads.
+//   accesses give elements to the same threads. But a warp as a whole may also load what its lanes
+//   have, and lanes what is one element of their warp.
 // - Asynchronous stores copy elements from global to shared memory, or zero instead of an element.
 // - The boxes of matrix statements and copies fit together.
 [[nodiscard]] Status check_block_rules(const StmtNode& phase);

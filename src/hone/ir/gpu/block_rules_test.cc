@@ -175,6 +175,30 @@ TEST(block_rules, fragments_belong_to_threads) {
   EXPECT_EQ(fragment("warp t in 0..4 { for i in 0..8 { f[t, i, 1] = 1.0 } }"), "");
 }
 
+TEST(block_rules, warps_and_their_lanes_read_what_each_other_have) {
+  const auto fragments = [](std::string_view body) {
+    return error_of(
+        fmt::format("alloc fragment f: f32[4, 32, 2] {{ alloc fragment s: f32[4, 1] {{ "
+                    "warp w in 0..4 {{ lane l in 0..32 {{ f[w, l, 1] = 1.0 }} }} {} }} }}",
+                    body));
+  };
+  const std::string_view sum =
+      "warp w in 0..4 { for k in 0..32 { s[w, 0] = s[w, 0] + f[w, k, 1] } }";
+  EXPECT_EQ(fragments(sum), "");
+  EXPECT_EQ(fragments(fmt::format("{} warp w in 0..4 {{ lane l in 0..32 {{ Y[w, l] = s[w, 0] }} }}",
+                                  sum)),
+            "");
+  EXPECT_EQ(fragments("warp w in 0..4 { for k in 0..32 { f[w, k, 1] = 0.0 } }"),
+            "accesses to fragment f give its elements to different threads");
+  EXPECT_EQ(fragments("warp w in 0..4 { lane l in 0..32 { f[w, l, 0] = f[w, 31 - l, 1] } }"),
+            "index 1 of fragment f is 31 - l, expected l");
+  EXPECT_EQ(fragments("warp v in 0..2 { warp w in 0..2 { s[w, 0] = f[v, w, 1] } }"),
+            "extent 0 of fragment f is 4, expected 2, the extent of v");
+  EXPECT_EQ(
+      fragments(fmt::format("{} warp w in 0..4 {{ lane l in 0..32 {{ s[w, 0] = 1.0 }} }}", sum)),
+      "index 1 of fragment s is 0, expected l");
+}
+
 TEST(block_rules, asynchronous_statements_copy) {
   const auto shared = [](std::string_view body) {
     return error_of(fmt::format(

@@ -6,12 +6,22 @@
 
 namespace hone::ir {
 
+namespace {
+
+bool same(const ThreadDim& a, const ThreadDim& b) {
+  return a.extent == b.extent && a.stride == b.stride;
+}
+
+}  // namespace
+
 bool ThreadNest::same_threads(const ThreadNest& other) const {
-  const auto same = [](const ThreadDim& a, const ThreadDim& b) {
-    return a.extent == b.extent && a.stride == b.stride;
-  };
   return whole_warps == other.whole_warps &&
          std::equal(dims.begin(), dims.end(), other.dims.begin(), other.dims.end(), same);
+}
+
+bool ThreadNest::same_warps(const ThreadNest& warps) const {
+  return !whole_warps && warps.whole_warps && dims.size() > warps.dims.size() &&
+         std::equal(warps.dims.begin(), warps.dims.end(), dims.begin(), same);
 }
 
 ThreadNest thread_nest(const std::vector<const StmtNode*>& loops) {

@@ -24,6 +24,9 @@ struct ThreadNest {
   bool whole_warps = false;     // no loop over lanes was reached: an iteration is a warp
   // Returns whether another nest gives iterations with the same numbers to the same threads.
   [[nodiscard]] bool same_threads(const ThreadNest& other) const;
+  // Returns whether the nest goes on with loops over lanes where `warps` ends, which has the same
+  // warps.
+  [[nodiscard]] bool same_warps(const ThreadNest& warps) const;
 };
 
 // Makes the nest of some loops, outermost first.

@@ -83,7 +83,16 @@ constexpr Driver make_lost_driver() {
 
 constexpr Driver kLostDriver = make_lost_driver();
 
+// Keeps the library that this code is a part of loaded, and with it the list of devices that hung:
+// a model that is loaded again would else wait for such a device.
+void stay_loaded() {
+  Dl_info info = {};
+  if (dladdr(&hung, &info) != 0 && info.dli_fname != nullptr)
+    dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 bool give_up(Device& device) {
+  stay_loaded();
   device.lost = device.hangs = true;
   device.driver = &kLostDriver;
   hung[static_cast<int>(device.properties.kind)].fetch_or(bit_of(device.index));

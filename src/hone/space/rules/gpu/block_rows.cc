@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
+#include "hone/ir/gpu/thread_nest.h"
 
 namespace hone::space {
 
@@ -14,6 +15,7 @@ constexpr int64_t kJoined = 16;             // parts that one thread joins
 constexpr int64_t kUsualThreads = 256;      // of a block
 constexpr int64_t kLeastThreads = 32;       // of a row, if it has as many vectors
 constexpr int64_t kUsualVectors = 8;        // of a thread, if there are rows enough
+constexpr int64_t kLaneVectors = 4;         // of a lane of a warp that has a row
 constexpr int64_t kThreadsPerSm = 1024;     // so many hide the latency of memory
 constexpr int64_t kApart = 32, kParts = 8;  // rows of a block and threads of each, if neighbours
 constexpr int64_t kMostUnrolled = 16;       // passes of a thread in straight-line code
@@ -28,6 +30,17 @@ void unroll(const std::string& stage, const std::vector<std::string>& loops, Ste
   for (const std::string& loop : loops) steps.emplace_back(schedule::Unroll{stage, loop});
 }
 
+// The loops are threads, or the first one warps and the second one their lanes.
+void bind_threads(const std::string& stage, const std::vector<std::string>& loops, bool by_lanes,
+                  Steps& steps) {
+  using enum schedule::ThreadLevel;
+  for (size_t i = 0; i < loops.size(); ++i)
+    steps.emplace_back(schedule::Bind{stage, loops[i],
+                                      !by_lanes ? kThread
+                                      : i == 0  ? kWarp
+                                                : kLane});
+}
+
 }  // namespace
 
 bool GpuRows::is_contiguous() const {
@@ -35,8 +48,15 @@ bool GpuRows::is_contiguous() const {
 }
 
 bool GpuRows::legal(const Choice& choice) const {
-  return choice[d_rows] * choice[d_threads] <= most_threads &&
-         (choice[d_vector] == 1 || choice[d_threads] * choice[d_vector] <= length);
+  if (choice[d_rows] * choice[d_threads] > most_threads ||
+      (choice[d_vector] > 1 && choice[d_threads] * choice[d_vector] > length))
+    return false;
+  if (choice.or_zero(d_lanes) == 0) return true;
+  // Each lane has a part of each row.
+  return choice[d_threads] == ir::kWarpThreads &&
+         std::all_of(sums.begin(), sums.end(), [&](const Sum& sum) {
+           return sum.extent >= ir::kWarpThreads * choice[d_vector];
+         });
 }
 
 // A thread has several vectors of a row, or fewer where there are few rows. Short rows, and rows
@@ -60,10 +80,16 @@ void GpuRows::set_default(MutableChoice& choice) const {
           option <= kUsualThreads)
         choice.set(d_threads, option);
     }
+    if (d_lanes.is_open() && threads == ir::kWarpThreads && vectors % threads == 0 &&
+        vectors <= kLaneVectors * threads) {
+      choice.set(d_threads, threads);
+      choice.set_last(d_lanes);
+    }
     int64_t together = std::max<int64_t>(1, kUsualThreads / choice[d_threads]);
     while (together > 1 && rows / together < 2 * sms) together /= 2;
     choice.set(d_rows, together);
   }
+  if (!legal(choice)) choice.set(d_lanes, 0);
   while (!legal(choice)) {
     const DecisionId fewer = choice.index(d_threads) > 0 ? d_threads
                              : choice.index(d_rows) > 0  ? d_rows
@@ -116,6 +142,7 @@ std::string GpuRows::append_epilogue(const Choice& choice, Steps& steps) const {
   const int64_t threads = choice[d_threads];
   const int64_t vector = is_contiguous() ? choice[d_vector] : 1;
   steps.emplace_back(schedule::Split{epilogue, tiled, {choice[d_rows]}});
+  const bool by_lanes = choice.or_zero(d_lanes) != 0;
   std::vector<std::string> grid = outer, bound = {tiled + ".1"}, loops, unrolled = inner;
   *std::find(grid.begin(), grid.end(), tiled) += ".0";
   loops = grid;
@@ -137,7 +164,7 @@ std::string GpuRows::append_epilogue(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Reorder{epilogue, std::move(loops)});
   std::string block = fuse_loops(epilogue, grid, steps);
   steps.emplace_back(schedule::Parallel{epilogue, block});
-  for (const std::string& loop : bound) steps.emplace_back(schedule::Bind{epilogue, loop});
+  bind_threads(epilogue, bound, by_lanes, steps);
   unroll(epilogue, unrolled, steps);
   if (!lanes.empty()) steps.emplace_back(schedule::Vectorize{epilogue, lanes});
   return block;
@@ -145,20 +172,11 @@ std::string GpuRows::append_epilogue(const Choice& choice, Steps& steps) const {
 
 void GpuRows::append_sum(const Sum& sum, const Choice& choice, const std::string& block,
                          Steps& steps) const {
+  if (choice.or_zero(d_lanes) != 0) return append_sum_of_lanes(sum, choice, block, steps);
   const Parts parts = parts_of(sum, choice);
-  // The stage is computed by the block, in shared memory, by threads along these loops.
   const auto place = [&](const std::string& stage, const std::vector<std::string>& bound,
                          const std::vector<std::string>& inside) {
-    steps.emplace_back(schedule::ComputeAt{stage, epilogue, block});
-    steps.emplace_back(schedule::SetScope{stage, ir::Scope::kShared});
-    std::vector<std::string> loops;
-    for (const std::string& axis : outer) {
-      if (axis != tiled) loops.push_back(axis);
-    }
-    loops = joined(joined(joined(std::move(loops), bound), inner), inside);
-    if (loops.size() > 1) steps.emplace_back(schedule::Reorder{stage, std::move(loops)});
-    for (const std::string& loop : bound) steps.emplace_back(schedule::Bind{stage, loop});
-    unroll(stage, inner, steps);
+    compute_in_block(stage, bound, inside, block, false, steps);
   };
   const auto along = [&](const std::string& axis) {
     return sum.is_contiguous ? std::vector<std::string>{tiled, axis}
@@ -177,6 +195,31 @@ void GpuRows::append_sum(const Sum& sum, const Choice& choice, const std::string
   const std::vector<std::string> bound = along(parts.part_axis);
   place(parts.part, bound, {});
   append_terms(sum, parts, bound.back(), choice, steps);
+}
+
+void GpuRows::append_sum_of_lanes(const Sum& sum, const Choice& choice, const std::string& block,
+                                  Steps& steps) const {
+  const Parts parts = parts_of(sum, choice);
+  compute_in_block(sum.stage, {tiled}, {parts.left}, block, true, steps);
+  compute_in_block(parts.part, {tiled, parts.part_axis}, {}, block, true, steps);
+  append_terms(sum, parts, parts.part_axis, choice, steps);
+}
+
+void GpuRows::compute_in_block(const std::string& stage, const std::vector<std::string>& bound,
+                               const std::vector<std::string>& inside, const std::string& block,
+                               bool by_lanes, Steps& steps) const {
+  steps.emplace_back(schedule::ComputeAt{stage, epilogue, block});
+  steps.emplace_back(
+      schedule::SetScope{stage, by_lanes ? ir::Scope::kFragment : ir::Scope::kShared});
+  std::vector<std::string> others;
+  for (const std::string& axis : outer) {
+    if (axis != tiled) others.push_back(axis);
+  }
+  if (by_lanes) steps.emplace_back(schedule::Layout{stage, joined(bound, others)});
+  std::vector<std::string> loops = joined(joined(joined(std::move(others), bound), inner), inside);
+  if (loops.size() > 1) steps.emplace_back(schedule::Reorder{stage, std::move(loops)});
+  bind_threads(stage, bound, by_lanes, steps);
+  unroll(stage, inner, steps);
 }
 
 // What a thread sums up, and its lanes.

@@ -1,5 +1,6 @@
 // space/rules/gpu/block_rows.h - rows that blocks reduce, and the schedule of their group (internal
-// to space). Each thread reduces a part of a row, in registers; the parts meet in shared memory.
+// to space). Each thread reduces a part of a row, in registers; the parts meet in shared memory, or
+// where a warp has a row its lanes exchange them.
 #pragma once
 
 #include "hone/space/sketch.h"
@@ -10,7 +11,9 @@ namespace hone::space {
 //   each reduction: for threads: parts;  for fewer threads: joined;  for rows: the result
 //   E: for rows, for threads: the elements of the row
 // Where the terms of a row are neighbours in memory, neighbouring threads have neighbouring vectors
-// of terms; else neighbouring threads have neighbouring rows.
+// of terms; else neighbouring threads have neighbouring rows. By lanes:
+//   each reduction: for warps, for lanes: parts;  for warps: the result, of which each lane has a
+//   copy E: for warps, for lanes: the elements of the row
 class GpuRows : public Group {
  public:
   // A reduction, in the order of the task.
@@ -34,6 +37,7 @@ class GpuRows : public Group {
   int64_t length = 1;  // terms of the longest row
   int64_t sms = 1, most_threads = 1024;
   DecisionId d_rows, d_threads, d_vector;
+  DecisionId d_lanes;  // a switch: a warp has a row, and its lanes exchange their parts
 
   [[nodiscard]] bool is_contiguous() const;
   [[nodiscard]] bool legal(const Choice& choice) const override;
@@ -52,6 +56,13 @@ class GpuRows : public Group {
   std::string append_epilogue(const Choice& choice, schedule::Steps& steps) const;
   void append_sum(const Sum& sum, const Choice& choice, const std::string& block,
                   schedule::Steps& steps) const;
+  void append_sum_of_lanes(const Sum& sum, const Choice& choice, const std::string& block,
+                           schedule::Steps& steps) const;
+  // A stage is computed by the block, by threads along the `bound` loops, in shared memory or, by
+  // warps and their lanes, in their registers.
+  void compute_in_block(const std::string& stage, const std::vector<std::string>& bound,
+                        const std::vector<std::string>& inside, const std::string& block,
+                        bool by_lanes, schedule::Steps& steps) const;
   void append_terms(const Sum& sum, const Parts& parts, const std::string& thread,
                     const Choice& choice, schedule::Steps& steps) const;
 };

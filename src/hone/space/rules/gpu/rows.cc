@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
+#include "hone/ir/gpu/thread_nest.h"
 #include "hone/space/rules/gpu/block_rows.h"
 #include "hone/space/rules/gpu/copies.h"
 #include "hone/space/rules/gpu/rules.h"
@@ -122,6 +123,7 @@ void find_axes(const StageInfo& root, const Infos& reductions, bool is_product, 
   for (const compute::Axis* axis : outer) {
     group.outer.push_back(axis->var->name);
     group.rows *= axis->extent;
+    if (!group.tiled.empty() && axis->extent == 1) continue;
     group.tiled = axis->var->name;
     group.last = axis->extent;
   }
@@ -197,6 +199,35 @@ int64_t longest_vector(const StageInfo& root, const Infos& reductions, const Gpu
   return vector;
 }
 
+// Returns whether the lanes of a warp can exchange their parts of a reduction: it is a sum, maximum
+// or minimum of floats whose results lie along the axes of rows as they are.
+bool is_of_lanes(const StageInfo& info, const GpuRows& group) {
+  const compute::Output& output = info.stage.outputs[0];
+  const ir::Op op = output.merge->op;
+  if (output.buffer->dtype != DType::kF32 || output.merge->type != DType::kF32 ||
+      (op != ir::Op::kAdd && op != ir::Op::kMax && op != ir::Op::kMin) ||
+      output.merge->args[0]->op != ir::Op::kLoad || output.merge->args[1]->op != ir::Op::kLoad)
+    return false;
+  return std::all_of(group.outer.begin(), group.outer.end(), [&](const std::string& name) {
+    const ir::VarPtr& var = info.axes[static_cast<size_t>(axis_named(info, name))].var;
+    return std::any_of(output.write.begin(), output.write.end(), [&](const ir::Expr& index) {
+      return index->op == ir::Op::kVar && index->var == var;
+    });
+  });
+}
+
+// Returns whether the lanes of a warp can exchange their parts of all reductions: there is code for
+// that in CUDA C, and elsewhere parts meet in shared memory.
+bool can_exchange(const target::Gpu& gpu, const Infos& reductions, const GpuRows& group) {
+  if (gpu.api != target::GpuApi::kCuda || !gpu.subgroups || gpu.warp != ir::kWarpThreads ||
+      !group.inner.empty() || (group.rows_are_neighbours && !group.row.empty()))
+    return false;
+  for (size_t i = 0; i < reductions.size(); ++i) {
+    if (!group.sums[i].is_contiguous || !is_of_lanes(*reductions[i], group)) return false;
+  }
+  return true;
+}
+
 // Powers of 2, and numbers that divide the vectors of a row.
 std::vector<int64_t> thread_options(int64_t most, int64_t vectors) {
   std::vector<int64_t> options;
@@ -221,6 +252,8 @@ void add_group(SketchBuilder& builder, const Infos& reductions, std::shared_ptr<
   if (vector > 1)
     group->d_vector =
         builder.add_decision(stage, "vector", DecisionKind::kVector, powers_of_2(1, vector));
+  if (most >= ir::kWarpThreads && can_exchange(builder.target.gpu(), reductions, *group))
+    group->d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kOrder, {0, 1});
   builder.groups.push_back(std::move(group));
 }
 

@@ -100,6 +100,75 @@ TEST(gpu_rows, reductions_of_few_results_have_two_phases) {
   expect_points(sums(1, 300007, false), 1, 1e-5, target);
 }
 
+// Returns such a GPU whose lanes exchange values.
+target::Target shuffling_gpu() {
+  target::Target target = small_gpu();
+  target.gpu().subgroups = true;
+  return target;
+}
+
+// Returns a point with another value of a decision.
+Point with_value(const Space& space, Point point, std::string_view role, int64_t value) {
+  const std::vector<Decision>& decisions = space.decisions(point.sketch);
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    if (decisions[d].role_name() != role) continue;
+    const auto& options = decisions[d].options;
+    const auto at = std::find(options.begin(), options.end(), value);
+    EXPECT_NE(at, options.end());
+    point.choices[d] = static_cast<int>(at - options.begin());
+    return point;
+  }
+  ADD_FAILURE() << "there is no decision " << role;
+  return point;
+}
+
+TEST(gpu_rows, lanes_of_a_warp_exchange_their_parts_of_a_row) {
+  for (const compute::Dag& dag :
+       {softmax(3, 128, 1), softmax(9, 100, 1), normalized_rows(3, 260), sums(5, 36, false)}) {
+    const Result<Space> space = Space::create(dag, shuffling_gpu());
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    Point point = with_value(*space, space->default_point(), "threads", 32);
+    point = with_value(*space, with_value(*space, point, "rows", 2), "lanes", 1);
+    point = with_value(*space, point, "vector", 1);
+    const Result<Candidate> lanes = space->instantiate(point);
+    ASSERT_TRUE(lanes.ok()) << lanes.status().message();
+    ASSERT_NO_FATAL_FAILURE(expect_candidate(*lanes, 1e-5));
+    EXPECT_EQ(shared_bytes(*lanes), 0);
+    const Result<Candidate> shared = space->instantiate(with_value(*space, point, "lanes", 0));
+    ASSERT_TRUE(shared.ok()) << shared.status().message();
+    EXPECT_GT(shared_bytes(*shared), 0);
+    expect_points(dag, 4, 1e-5, shuffling_gpu());
+  }
+}
+
+// Many rows need no more threads than those of a warp each.
+TEST(gpu_rows, warps_have_rows_by_themselves_if_there_are_many) {
+  const Result<Space> space = Space::create(softmax(4096, 256, 1), shuffling_gpu());
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const Point point = space->default_point();
+  EXPECT_EQ(point, with_value(*space, point, "lanes", 1));
+}
+
+// Where a warp has no whole row, or there is no code for it, parts meet in shared memory.
+TEST(gpu_rows, parts_meet_in_shared_memory_where_lanes_exchange_none) {
+  const auto has_lanes = [](const compute::Dag& dag, const target::Target& target) {
+    const Result<Space> space = Space::create(dag, target);
+    const std::vector<Decision>& all = space.value().decisions(0);
+    return std::any_of(all.begin(), all.end(),
+                       [](const Decision& d) { return d.role_name() == "lanes"; });
+  };
+  target::Target opencl = shuffling_gpu();
+  opencl.gpu().api = target::GpuApi::kOpenCl;
+  EXPECT_TRUE(has_lanes(softmax(3, 128, 1), shuffling_gpu()));
+  EXPECT_FALSE(has_lanes(softmax(3, 128, 1), opencl));
+  EXPECT_FALSE(has_lanes(softmax(3, 128, 1), small_gpu()));
+  EXPECT_FALSE(has_lanes(softmax(2, 97, 7), shuffling_gpu()));
+  const Result<Space> space = Space::create(softmax(3, 128, 1), shuffling_gpu());
+  const Point point = with_value(*space, space->default_point(), "lanes", 1);
+  EXPECT_TRUE(space->legal(with_value(*space, point, "threads", 32)));
+  EXPECT_FALSE(space->legal(with_value(*space, point, "threads", 64)));
+}
+
 // A block of few threads has not even one for each of the rows that it would have together.
 TEST(gpu_rows, blocks_of_few_threads_have_fewer_rows) {
   target::Target target = small_gpu();
