@@ -7,6 +7,7 @@
 #include "command_files.h"
 #include "dataset_progress.h"
 #include "interrupt.h"
+#include "json_text.h"
 #include "option_texts.h"
 #include "output.h"
 #include "table.h"
