@@ -62,7 +62,7 @@ std::vector<Trained> trained_nets() {
   std::vector<Trained> all;
   for (const net::Family* family : net::families())
     all.push_back({std::string(family->name), family, {}});
-  all.push_back({"metatune_super", &net::kMetatune, {{"super", 1}}});
+  all.push_back({"metatune_super", &net::kMetatune, {{"super", 1}, {"width", 8}, {"layers", 1}}});
   return all;
 }
 
