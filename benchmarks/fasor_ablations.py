@@ -44,15 +44,15 @@ def fasor(options, search=None, movable=None, adapt=None, transfer="pool"):
 
 def contenders(options):
     """In the order of NAMES, those of --only."""
-    found = [("ansor", Contender("ansor", ["--cost", options.cost, "--search", "evolutionary", "--guide", "gbdt", "--transfer", "off"], database=options.store)),
-             ("fasor", Contender("fasor", fasor(options), database=options.store)),
-             ("without TL", Contender("fasor without TL", fasor(options, adapt="scratch"), database=options.store)),
-             ("without S", Contender("fasor without S", fasor(options, transfer="off"), database=options.store)),
-             ("without RL", Contender("fasor without RL", fasor(options, search="annealing"), database=options.store)),
-             ("without R", Contender("fasor without R", fasor(options, search=dqn(phi2=0)), database=options.store))]
-    found += [("n_p", Contender(f"fasor, n_p = {count}", fasor(options, movable=count), database=options.store)) for count in options.counts if str(count) != options.movable]
+    found = [("ansor", Contender("ansor", ["--cost", options.cost, "--search", "evolutionary", "--guide", "gbdt", "--transfer", "off"], store=options.store)),
+             ("fasor", Contender("fasor", fasor(options), store=options.store)),
+             ("without TL", Contender("fasor without TL", fasor(options, adapt="scratch"), store=options.store)),
+             ("without S", Contender("fasor without S", fasor(options, transfer="off"), store=options.store)),
+             ("without RL", Contender("fasor without RL", fasor(options, search="annealing"), store=options.store)),
+             ("without R", Contender("fasor without R", fasor(options, search=dqn(phi2=0)), store=options.store))]
+    found += [("n_p", Contender(f"fasor, n_p = {count}", fasor(options, movable=count), store=options.store)) for count in options.counts if str(count) != options.movable]
     if options.random:
-        found.append(("random n_p", Contender(f"fasor, random n_p = {options.random}", fasor(options, movable=f"random:{options.random}"), database=options.store)))
+        found.append(("random n_p", Contender(f"fasor, random n_p = {options.random}", fasor(options, movable=f"random:{options.random}"), store=options.store)))
     return [contender for name, contender in found if name in options.only]
 
 

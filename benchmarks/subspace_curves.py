@@ -41,11 +41,11 @@ def main():
         db = Path(folder) / "sensitivity.db"
         measure(options, db)
         shared = ["--search", options.search, "--cost", options.cost]
-        contenders = [tuning_curves.Contender(choice.replace(":", "_"), [*shared, "--movable", choice], told=options.search != "random", database=db)
+        contenders = [tuning_curves.Contender(choice.replace(":", "_"), [*shared, "--movable", choice], told=options.search != "random", store=db)
                       for choice in options.movable]
         if options.powers_of_two:
             contenders.append(tuning_curves.Contender("powers of two", [*contenders[0].arguments, "--tiles", "powers-of-two"],
-                                                      told=contenders[0].told, database=db))
+                                                      told=contenders[0].told, store=db))
         tuning_curves.compare("movable", contenders, options)
 
 

@@ -41,7 +41,7 @@ class Contender:
     name: str
     arguments: list  # of `hone tune`
     told: bool = True  # where to begin; if not, each kernel's first trial is not counted
-    database: Path = None  # each run begins with a copy of this one; runs of tuning_curves.py count its trials as their own
+    store: Path = None  # a database file that each run begins with a copy of; none: an empty one
 
 
 def chain(op, copies, x, w, **attributes):
@@ -106,8 +106,8 @@ def tune(options, model, contender, seed, folder, budget=None):
     library that it wrote)."""
     db = folder / f"{model.stem}_{contender.name.replace('/', '_')}_{seed}.db"
     library = db.with_suffix(".so")
-    if contender.database:
-        shutil.copy(contender.database, db)
+    if contender.store:
+        shutil.copy(contender.store, db)
     shared = ["--db", db, "--no-shipped", "--threads", options.threads]
     start = time.time()
     run_hone(options.hone, "tune", model, "-o", library, *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,

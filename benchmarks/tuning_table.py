@@ -5,7 +5,7 @@ A run is one `hone tune` of a task with an empty database. It ends when it has -
 Each run is a line of JSON in a file, written when it ends; the same command leaves out what the file has. Its database stays in a folder beside, FILE.work. What a contender had found by so many trials, or seconds,
 is compiled from the trials of that moment, and when all contenders of a task and seed have run, these libraries and that of `hone compile` without any
 trial are timed in turns (interleaved.py), which is a line, too: only times of one turn are compared.
-A trial is code that was run, whatever it answered. A contender may begin with a copy of a database (Contender.database) instead of an empty one; its
+A trial is code that was run, whatever it answered. A contender may begin with a copy of a database (Contender.store) instead of an empty one; its
 records are no trials.
 """
 import collections
@@ -96,7 +96,7 @@ def tune(options, model, contender, seed, db):
     budget = options.limit if options.trials else options.seconds
     command = [options.hone, "tune", model, "-o", db.with_suffix(".so"), "--db", db, "--no-shipped", "--no-check", "--threads", options.threads,
                "--budget", f"{budget:g}s", "--seed", seed, "--json", *contender.arguments]
-    start, before = time.monotonic(), last_trial(contender.database)
+    start, before = time.monotonic(), last_trial(contender.store)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=errors)
         try:
@@ -121,13 +121,13 @@ def run(options, task, model, contender, seed, db):
     """The line of one run."""
     for old in (db, Path(f"{db}-wal"), Path(f"{db}-shm")):
         old.unlink(missing_ok=True)
-    if contender.database:
-        with contextlib.closing(sqlite3.connect(f"file:{contender.database}?mode=ro", uri=True)) as source, contextlib.closing(sqlite3.connect(db)) as target:
+    if contender.store:
+        with contextlib.closing(sqlite3.connect(f"file:{contender.store}?mode=ro", uri=True)) as source, contextlib.closing(sqlite3.connect(db)) as target:
             source.backup(target)
     start = time.time()
     report = tune(options, model, contender, seed, db)
     wall = time.time() - start
-    rows = stored(db, last_trial(contender.database))
+    rows = stored(db, last_trial(contender.store))
     moments = tuning_curves.spread([row[2] for row in rows], start)
     kernels = json.loads(tuning_curves.run_hone(options.hone, "show", model, "--db", db, "--no-shipped", "--threads", options.threads, "--json", *cost_of(contender)))
     kernels = {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels["kernels"]}
@@ -152,7 +152,7 @@ def cut(options, db, contender, start, limit, copy):
     """A copy of a database with the trials of a moment: `limit` is ("trials", N) or ("seconds", S). How many they are."""
     with contextlib.closing(sqlite3.connect(db)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
         source.backup(target)
-        rows = stored(copy, last_trial(contender.database))
+        rows = stored(copy, last_trial(contender.store))
         moments = tuning_curves.spread([row[2] for row in rows], start)
         what, bound = limit
         late = [row[0] for i, (row, moment) in enumerate(zip(rows, moments, strict=True)) if (i >= bound if what == "trials" else moment > bound)]
