@@ -234,6 +234,35 @@ Status run(const Options& options) {
                summary->trials);
 }
 
+// What proposes schedules, and which decisions it may move.
+void add_strategy_options(CLI::App& app, Options& options) {
+  app.add_option(
+         "--search", options.search,
+         fmt::format("The search strategy: {}. Options (see docs/user/tuning.md) follow the name:\n"
+                     "beam:width=16,incumbents=2",
+                     join_names(strategy_names())))
+      ->type_name("NAME[:OPTION=VALUE,...]")
+      ->capture_default_str();
+  app.add_option(
+         "--movable", options.movable,
+         "Which decisions about a kernel's schedule move; others stay as the first schedule has "
+         "them: all; N: of\n"
+         "the N roles that matter most on this machine; learned:N: of those that do so for alike "
+         "kernels (both by\n"
+         "hone sensitivity); predicted:N: by the cost model; random:N; roles:NAME+NAME")
+      ->type_name("WHICH")
+      ->capture_default_str();
+  app.add_option("--tiles", options.tiles,
+                 "Which lengths of tiles are tried: all, or powers-of-two")
+      ->type_name("LENGTHS")
+      ->capture_default_str();
+  app.add_option(
+         "--policy-state", options.policy_state,
+         "A file with what the strategy learned in earlier runs: read if it is there, and\n"
+         "written after the search. The strategy is dqn or one with recall, as in mixed:recall=1")
+      ->type_name("FILE");
+}
+
 }  // namespace
 
 Command tune_command(CLI::App& root) {
@@ -255,31 +284,7 @@ Command tune_command(CLI::App& root) {
          "has converged or the budget is spent.\nDefault: until the budget is spent or nothing can "
          "be gained")
       ->type_name("MODE");
-  app->add_option(
-         "--search", options->search,
-         fmt::format("The search strategy: {}. Options (see docs/user/tuning.md) follow the name:\n"
-                     "beam:width=16,incumbents=2",
-                     join_names(strategy_names())))
-      ->type_name("NAME[:OPTION=VALUE,...]")
-      ->capture_default_str();
-  app->add_option(
-         "--movable", options->movable,
-         "Which decisions about a kernel's schedule move; others stay as the first schedule has "
-         "them: all; N: of\n"
-         "the N roles that matter most on this machine; learned:N: of those that do so for alike "
-         "kernels (both by\n"
-         "hone sensitivity); predicted:N: by the cost model; random:N; roles:NAME+NAME")
-      ->type_name("WHICH")
-      ->capture_default_str();
-  app->add_option("--tiles", options->tiles,
-                  "Which lengths of tiles are tried: all, or powers-of-two")
-      ->type_name("LENGTHS")
-      ->capture_default_str();
-  app->add_option(
-         "--policy-state", options->policy_state,
-         "A file with what the strategy learned in earlier runs: read if it is there, and\n"
-         "written after the search. The strategy is dqn or one with recall, as in mixed:recall=1")
-      ->type_name("FILE");
+  add_strategy_options(*app, *options);
   app->add_option(
          "--guide", options->guide,
          "The cost model that guides the search, named as for --cost. The model of --cost then "
