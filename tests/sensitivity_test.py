@@ -13,8 +13,8 @@ class Sensitivity(support.Case):
         self.model = self.save(support.small_network())
         self.db = self.folder / "own.db"
 
-    def run_hone(self, *arguments, code=0):
-        done = subprocess.run([support.HONE, *map(str, arguments), "--db", self.db, "--threads", "1", "--no-shipped", "--cost", "analytic"],
+    def run_hone(self, *arguments, code=0, threads="1"):
+        done = subprocess.run([support.HONE, *map(str, arguments), "--db", self.db, "--threads", threads, "--no-shipped", "--cost", "analytic"],
                               capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
@@ -39,7 +39,7 @@ class Sensitivity(support.Case):
             self.assertGreater(json.loads(self.tune(movable, "--json"))["trials"], 0)
         self.assertIn(f"expected at most the {len(roles)} that were measured", self.tune(str(len(roles) + 1), code=2))
         # For another number of threads nothing is stored.
-        self.assertIn("with 2 threads", self.run_hone("tune", self.model, "-o", self.folder / "model.so", "--movable", "2", "--threads", "2", code=2))
+        self.assertIn("with 2 threads", self.run_hone("tune", self.model, "-o", self.folder / "model.so", "--movable", "2", code=2, threads="2"))
 
     def test_without_measuring(self):
         for arguments in (("random:2",), ("predicted:2",), ("all", "--tiles", "powers-of-two")):
@@ -48,7 +48,7 @@ class Sensitivity(support.Case):
     def test_bad_input(self):
         for movable, message in (("roles:none_such", "leaves nothing to move: the decisions of these kernels are "),
                                  ("some", "--movable: search strategy 'mixed': movable: unknown choice 'some'"),
-                                 ("0", "expected 1"), ("random:x", "number of roles")):
+                                 ("0", "found '0', expected an integer from 1 to 99"), ("random:x", "number of roles")):
             error = self.tune(movable, code=2)
             self.assertIn(message, error)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
