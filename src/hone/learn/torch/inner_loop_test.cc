@@ -61,7 +61,7 @@ Value result_of(Op op, NetBuilder& b) {
     case Op::kReshape: return b.mul(b.reshape(h, {-1, 12}), b.reshape(g, {-1, 12}));
     case Op::kReduceSum: return b.mul(b.reduce_sum(h, 1), b.reduce_sum(g, 1));
     case Op::kReduceMean: return b.mul(b.reduce_mean(h, 2, true), g);
-    case Op::kReduceMax: return b.mul(b.reduce_max(h, 1, true), g);
+    case Op::kReduceMax: return b.mul(b.reduce_max(h, 1), b.reduce_max(g, 1));
     case Op::kConcat: return b.concat({h, b.mul(h, g)}, 1);
     case Op::kSlice: return b.mul(b.slice(h, 2, 1, 3), b.slice(g, 2, 0, 2));
     case Op::kDropout: return b.dropout(h, 0.3);
