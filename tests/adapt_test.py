@@ -51,8 +51,10 @@ class Adapt(Case):
         self.assertRegex(first, "agent dqn view 1 cpu moves [1-9]")
         self.succeed(*train)
         self.assertEqual(state.read_text(), first)
-        self.succeed(*train, "--from", state)
-        self.assertNotEqual(state.read_text(), first)
+        further = self.folder / "further.state"
+        self.succeed(*train[:-1], further, "--from", state)
+        self.assertNotEqual(further.read_text(), first)
+        self.refuse("is the same file as", *train, "--from", state)
         self.refuse("learns nothing", *train, "--search", "annealing")
         self.refuse("third", *train, "--exclude-model", "third")
         self.refuse("nowhere.state", *train, "--from", self.folder / "nowhere.state")
