@@ -58,7 +58,7 @@ TEST(gpu_measure, lanes_that_exchange_their_parts_are_faster) {
   space::Point shared = lanes;
   const std::vector<space::Decision>& decisions = space->decisions(lanes.sketch);
   const auto at = std::find_if(decisions.begin(), decisions.end(),
-                               [](const auto& d) { return d.role_name() == "lanes"; });
+                               [](const auto& d) { return d.role_name() == "exchange"; });
   ASSERT_NE(at, decisions.end());
   ASSERT_EQ(std::exchange(shared.choices[static_cast<size_t>(at - decisions.begin())], 0), 1);
   const auto measured = [&](const space::Point& point) {
@@ -133,6 +133,24 @@ TEST(gpu_measure, counts_the_registers_that_are_alive_at_a_time) {
   EXPECT_EQ(registers(2, false) - registers(1, false), 8);
   EXPECT_EQ(registers(5, false), registers(2, false));
   EXPECT_EQ(registers(5, true) - registers(5, false), 8);
+}
+
+// Scores and what becomes of them are alive one after the other: all together would not fit.
+TEST(gpu_measure, attention_by_matrix_instructions_fits_the_registers) {
+  const target::Target h100 = *target::find("cuda-sm_90a");
+  const Result<space::Space> space =
+      space::Space::create(attention(96, 197, 197, 64), h100, trial::Accuracy::kFast);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const Result<space::Candidate> candidate = space->instantiate(space->default_points()[0]);
+  ASSERT_TRUE(candidate.ok()) << candidate.status().message();
+  const GpuMeasure made = measure_gpu(candidate->state, candidate->bounds, h100.gpu());
+  ASSERT_EQ(made.roots.size(), 1);
+  const GpuRootMeasure& root = made.roots[0];
+  const auto heavy = std::find_if(root.stages.begin(), root.stages.end(),
+                                  [](const GpuStageMeasure& stage) { return stage.matrix > 0; });
+  ASSERT_NE(heavy, root.stages.end());
+  EXPECT_GT(root.registers, 128);
+  EXPECT_LT(root.registers, root.register_limit);
 }
 
 TEST(gpu_measure, larger_tiles_of_registers_load_less_of_shared_memory) {

@@ -187,7 +187,15 @@ TEST(threads, the_first_thread_stores_what_its_neighbours_have_too) {
   output("of_b", {3, 5}, {at[0], at[2]}, ir::load(x, {at[0], zero, at[2]}));
   output("of_none", {3}, {at[0]}, ir::load(x, {at[0], zero, zero}));
   b.add(std::move(stage));
-  expect_threads(built(std::move(b)), "bind(stage, a, thread)\nbind(stage, b, thread)");
+  const compute::Dag dag = built(std::move(b));
+  const std::string steps = "bind(stage, a, thread)\nbind(stage, b, thread)";
+  expect_threads(dag, steps);
+  // All of them would store the same, but race for it.
+  const Result<ir::Program> program = lower_threads(dag, steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  std::vector<Tensor> args = integer_arguments(*program, 1);
+  const Status ran = ir::run(*program, args, {.check_races = true});
+  EXPECT_TRUE(ran.ok()) << ran.message();
 }
 
 TEST(threads, says_what_is_wrong) {

@@ -117,8 +117,8 @@ std::optional<Point> nearest_legal(const Space& space, const Point& start) {
 }  // namespace
 
 bool came_later(const Decision& decision) {
-  constexpr std::string_view kRoles[] = {"column_blocks", "panels", "sum_blocks", "column_tail",
-                                         "rows_at_once"};
+  constexpr std::string_view kRoles[] = {"column_blocks", "panels",       "sum_blocks",
+                                         "column_tail",   "rows_at_once", "exchange"};
   return std::ranges::find(kRoles, decision.role_name()) != std::end(kRoles);
 }
 

@@ -253,7 +253,7 @@ void add_group(SketchBuilder& builder, const Infos& reductions, std::shared_ptr<
     group->d_vector =
         builder.add_decision(stage, "vector", DecisionKind::kVector, powers_of_2(1, vector));
   if (most >= ir::kWarpThreads && can_exchange(builder.target.gpu(), reductions, *group))
-    group->d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kOrder, {0, 1});
+    group->d_lanes = builder.add_decision(stage, "exchange", DecisionKind::kOrder, {0, 1});
   builder.groups.push_back(std::move(group));
 }
 

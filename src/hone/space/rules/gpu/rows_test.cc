@@ -1,4 +1,5 @@
 #include "hone/compute/dag_testing.h"
+#include "hone/space/portable_point.h"
 #include "hone/space/rules/gpu/gpu_testing.h"
 
 namespace hone::space {
@@ -128,13 +129,13 @@ TEST(gpu_rows, lanes_of_a_warp_exchange_their_parts_of_a_row) {
     const Result<Space> space = Space::create(dag, shuffling_gpu());
     ASSERT_TRUE(space.ok()) << space.status().message();
     Point point = with_value(*space, space->default_point(), "threads", 32);
-    point = with_value(*space, with_value(*space, point, "rows", 2), "lanes", 1);
+    point = with_value(*space, with_value(*space, point, "rows", 2), "exchange", 1);
     point = with_value(*space, point, "vector", 1);
     const Result<Candidate> lanes = space->instantiate(point);
     ASSERT_TRUE(lanes.ok()) << lanes.status().message();
     ASSERT_NO_FATAL_FAILURE(expect_candidate(*lanes, 1e-5));
     EXPECT_EQ(shared_bytes(*lanes), 0);
-    const Result<Candidate> shared = space->instantiate(with_value(*space, point, "lanes", 0));
+    const Result<Candidate> shared = space->instantiate(with_value(*space, point, "exchange", 0));
     ASSERT_TRUE(shared.ok()) << shared.status().message();
     EXPECT_GT(shared_bytes(*shared), 0);
     expect_points(dag, 4, 1e-5, shuffling_gpu());
@@ -146,7 +147,13 @@ TEST(gpu_rows, warps_have_rows_by_themselves_if_there_are_many) {
   const Result<Space> space = Space::create(softmax(4096, 256, 1), shuffling_gpu());
   ASSERT_TRUE(space.ok()) << space.status().message();
   const Point point = space->default_point();
-  EXPECT_EQ(point, with_value(*space, point, "lanes", 1));
+  EXPECT_EQ(point, with_value(*space, point, "exchange", 1));
+  // A point of an earlier program says nothing of that, and means shared memory.
+  const Point shared = with_value(*space, point, "exchange", 0);
+  PortablePoint earlier = to_portable(*space, shared);
+  std::erase_if(earlier.choices, [](const auto& choice) { return choice.role == "exchange"; });
+  ASSERT_EQ(earlier.choices.size() + 1, shared.choices.size());
+  EXPECT_EQ(adapt(earlier, *space)[0], shared);
 }
 
 // Where a warp has no whole row, or there is no code for it, parts meet in shared memory.
@@ -155,7 +162,7 @@ TEST(gpu_rows, parts_meet_in_shared_memory_where_lanes_exchange_none) {
     const Result<Space> space = Space::create(dag, target);
     const std::vector<Decision>& all = space.value().decisions(0);
     return std::any_of(all.begin(), all.end(),
-                       [](const Decision& d) { return d.role_name() == "lanes"; });
+                       [](const Decision& d) { return d.role_name() == "exchange"; });
   };
   target::Target opencl = shuffling_gpu();
   opencl.gpu().api = target::GpuApi::kOpenCl;
@@ -164,7 +171,7 @@ TEST(gpu_rows, parts_meet_in_shared_memory_where_lanes_exchange_none) {
   EXPECT_FALSE(has_lanes(softmax(3, 128, 1), small_gpu()));
   EXPECT_FALSE(has_lanes(softmax(2, 97, 7), shuffling_gpu()));
   const Result<Space> space = Space::create(softmax(3, 128, 1), shuffling_gpu());
-  const Point point = with_value(*space, space->default_point(), "lanes", 1);
+  const Point point = with_value(*space, space->default_point(), "exchange", 1);
   EXPECT_TRUE(space->legal(with_value(*space, point, "threads", 32)));
   EXPECT_FALSE(space->legal(with_value(*space, point, "threads", 64)));
 }
