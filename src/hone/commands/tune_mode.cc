@@ -1,5 +1,7 @@
 #include "hone/commands/tune_mode.h"
 
+#include <set>
+
 #include "hone/search/policy_state.h"
 #include "hone/search/prediction.h"
 #include "hone/space/portable_point.h"
@@ -14,7 +16,8 @@ struct Step {
   size_t group = 0;
   const space::Space* space = nullptr;
   search::SearchTask task;
-  space::Point start;  // that was chosen without it
+  space::Point start;                     // that was chosen without it
+  std::unique_ptr<space::Subspace> part;  // what the searcher moves in; the whole space if null
   std::unique_ptr<search::Searcher> searcher;
   search::Predicted best;
 };
@@ -32,7 +35,13 @@ Result<Step> begin(const Untuned& untuned, size_t group, search::Policy& policy,
   step.task.model = model.session->guide().get();
   step.start = space::exact_point(std::nullopt, untuned.schedules[group], *space)
                    .value_or(space->default_point());
-  step.searcher = policy.make_searcher(step.task);
+  if (policy.movable().restricts()) {  // fixed decisions stay as the start has them
+    HONE_ASSIGN_OR_RETURN(space::Movable movable,
+                          policy.movable().choose(step.task, model.dag(group)));
+    movable.bases.push_back(step.start);
+    step.part = std::make_unique<space::Subspace>(*space, movable);
+  }
+  step.searcher = policy.make_searcher(step.task, step.part.get());
   return step;
 }
 
@@ -72,12 +81,19 @@ Status take_best_of_a_step(Untuned& untuned, search::Policy& policy,
   ModelTasks& model = untuned.model;
   const InPhase choosing(model.session->phases(), Phase::kChoosing);
   std::vector<Step> steps;
+  std::set<std::string> fixed;  // roles of kernels in which nothing moves
   for (size_t g = 0; g < untuned.schedules.size(); ++g) {
     const std::string& source = model.summaries[g].source;
     if (source == "stored" || source == "shipped") continue;
     HONE_ASSIGN_OR_RETURN(Step step, begin(untuned, g, policy, options));
-    if (step.space->size() > 1) steps.push_back(std::move(step));
+    if (step.space->size() <= 1) continue;
+    if (!step.part || step.part->can_move()) {
+      steps.push_back(std::move(step));
+    } else {
+      for (std::string& role : space::open_roles(*step.space)) fixed.insert(std::move(role));
+    }
   }
+  if (steps.empty() && !fixed.empty()) return policy.movable().nothing_moves(fixed);
   const double margin = unmeasured_margin(model.target());
   model.session->pool().parallel_for(
       std::ssize(steps), [&](int64_t i) { propose(steps[static_cast<size_t>(i)], margin); });

@@ -6,6 +6,8 @@
 #include "hone/commands/tune.h"
 #include "hone/graph/test_model.h"
 #include "hone/search/prediction.h"
+#include "hone/space/portable_point.h"
+#include "hone/space/subspace.h"
 
 namespace hone {
 namespace {
@@ -66,6 +68,35 @@ TEST(tune_mode, a_step_takes_only_what_seems_faster) {
   ASSERT_TRUE(take_best_of_a_step(untuned, *mixed, options).ok());
   EXPECT_LT(predicted_seconds(untuned.model, 0, untuned.schedules[0]).value(), before);
   EXPECT_EQ(untuned.model.summaries[0].source, "predicted");
+}
+
+// A step that may move one role keeps all other decisions of the default.
+TEST(tune_mode, a_step_moves_what_it_may) {
+  CompileOptions options;
+  options.records.use_db = false;
+  options.target = {.device = "x86-64-avx2", .threads = 1};
+  options.advanced.cost = "analytic";
+  const std::unique_ptr<Session> session = Session::open(options).value();
+  Untuned untuned = make_untuned(*session, one_product(), options).value();
+  const Result<space::Space>& space = untuned.model.space(0);
+  const space::Point usual = space->default_point();
+  int changed = 0;
+  for (const std::string& role : space::open_roles(*space)) {
+    untuned.schedules[0] = space->steps(usual);
+    const auto policy = search::make_policy("random:movable=roles:" + role).value();
+    ASSERT_TRUE(take_best_of_a_step(untuned, *policy, options).ok());
+    const std::optional<space::Point> found =
+        space::exact_point(std::nullopt, untuned.schedules[0], *space);
+    ASSERT_TRUE(found);
+    const space::Subspace part(*space, {.roles = {{role}}, .bases = {usual}});
+    EXPECT_EQ(part.project(*found), *found) << role;
+    changed += *found == usual ? 0 : 1;
+  }
+  EXPECT_GT(changed, 0);
+
+  const auto none = search::make_policy("random:movable=roles:nothing").value();
+  const Status status = take_best_of_a_step(untuned, *none, options);
+  EXPECT_NE(status.message().find("leaves nothing to move"), std::string::npos) << status.message();
 }
 
 TEST(tune_mode, efficient_measures_nothing_and_says_what_the_seconds_went_to) {

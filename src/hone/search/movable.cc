@@ -159,4 +159,9 @@ Result<space::Movable> MovableDecisions::choose(const SearchTask& task,
   return movable;
 }
 
+Status MovableDecisions::nothing_moves(const std::set<std::string>& roles) const {
+  return invalid("movable '{}' leaves nothing to move: the decisions of these kernels are {}",
+                 text_, fmt::join(roles, ", "));
+}
+
 }  // namespace hone::search

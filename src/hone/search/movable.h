@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ class MovableDecisions {
   [[nodiscard]] Result<space::Movable> choose(const SearchTask& task,
                                               const compute::Dag& dag) const;
   [[nodiscard]] const std::string& text() const { return text_; }  // as it was parsed
+  // Returns the error if no decision of any kernel moves. `roles` are those of their decisions.
+  [[nodiscard]] Status nothing_moves(const std::set<std::string>& roles) const;
 
  private:
   enum class By : uint8_t { kAll, kDevice, kRandom, kLearned, kPredicted, kNames };

@@ -323,8 +323,7 @@ Status Loop::check_movable() const {
     for (std::string& role : task->open_roles()) roles.insert(std::move(role));
   }
   if (roles.empty()) return ok_status();
-  return invalid("movable '{}' leaves nothing to move: the decisions of these kernels are {}",
-                 options_.context.policy->movable().text(), fmt::join(roles, ", "));
+  return options_.context.policy->movable().nothing_moves(roles);
 }
 
 Result<TuneResult> Loop::run() {
