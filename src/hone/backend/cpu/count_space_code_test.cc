@@ -1,6 +1,6 @@
 // Counted instructions of sampled schedules of every kind of task against those that the processor
 // executes (count_code.h): where the count says that nothing was assumed, it must be exact; all
-// others lie within 2 % on average over a kind.
+// others lie within 2 %.
 #include <gtest/gtest.h>
 
 #include <cstdio>
