@@ -24,8 +24,13 @@ struct Score {
   double clear_pair_accuracy = 0;  // the same of pairs whose times differ by more than 5 %
   double top1 = 0, top5 = 0;       // best time / best among those predicted to be fastest
   double peak5 = 0;                // mean of top1 to top5
-  double r_squared = 0;            // for best time / time
-  double rmse = 0;                 // for best time / time, over all trials
+  // The sum of the times of the 10 and the 50 best schedules, over that of as many that are
+  // predicted to be fastest (Tuna, section V.B), and the number of tasks with more schedules than
+  // that, over which they are means. Both are 0 if there is no such task.
+  double sum10 = 0, sum50 = 0;
+  int sum10_tasks = 0, sum50_tasks = 0;
+  double r_squared = 0;  // for best time / time
+  double rmse = 0;       // for best time / time, over all trials
   // The determination of the seconds, and of their logarithm, over all trials of all tasks: whether
   // the model knows how long a schedule takes, not only which one is faster (Fasor, table 8).
   double r_squared_seconds = 0, r_squared_log_seconds = 0;

@@ -119,8 +119,9 @@ Command eval_command(CLI::App& root) {
   add_json(*app, texts->json);
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "
-      "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; R^2, RMSE: of best "
-      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 "
+      "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; sum-k: the sum "
+      "of the k best times / that of the k predicted\nto be fastest, of tasks with more schedules; "
+      "R^2, RMSE: of best time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 "
       "s, "
       "R^2 ln s: of seconds and of their logarithm, all schedules\nof all these tasks together. Of "
       "a network: the sum of its tasks' best times / the sum of what the best of k takes, each "

@@ -19,6 +19,10 @@ Json to_json(const Score& score) {
           {"top1", score.top1},
           {"top5", score.top5},
           {"peak5", score.peak5},
+          {"sum10", score.sum10},
+          {"sum10_tasks", score.sum10_tasks},
+          {"sum50", score.sum50},
+          {"sum50_tasks", score.sum50_tasks},
           {"r_squared", score.r_squared},
           {"rmse", score.rmse},
           {"r_squared_seconds", score.r_squared_seconds},
@@ -30,6 +34,11 @@ Json to_json(const NetworkScore& score) {
       {"network", score.network},     {"threads", score.threads},           {"tasks", score.tasks},
       {"listed_tasks", score.listed}, {"best_seconds", score.best_seconds}, {"top1", score.top1()},
       {"top5", score.top5()}};
+}
+
+// Too few schedules say nothing about a choice of many.
+std::string sum_text(double score, int tasks) {
+  return tasks == 0 ? "-" : fmt::format("{:.3f}", score);
 }
 
 void print_networks(std::span<const NetworkScore> networks) {
@@ -109,14 +118,15 @@ void print_bounds(const BoundsScore& bounds) {
 }
 
 void print_classes(const Evaluation& evaluation) {
-  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
-               "RMSE", "R^2 s", "R^2 ln s"},
+  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "sum-10",
+               "sum-50", "R^2", "RMSE", "R^2 s", "R^2 ln s"},
               1);
   const auto add = [&](const Score& score) {
     table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
                std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
                fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
                fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
+               sum_text(score.sum10, score.sum10_tasks), sum_text(score.sum50, score.sum50_tasks),
                fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse),
                fmt::format("{:.3f}", score.r_squared_seconds),
                fmt::format("{:.3f}", score.r_squared_log_seconds)});

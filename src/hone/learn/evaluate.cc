@@ -84,6 +84,8 @@ void add(const ScoreSum& one, ScoreSum& sum) {
   sum.top1 += one.top1;
   sum.top5 += one.top5;
   sum.peak5 += one.peak5;
+  sum.sum10 += one.sum10, sum.sum10_tasks += one.sum10_tasks;
+  sum.sum50 += one.sum50, sum.sum50_tasks += one.sum50_tasks;
   sum.r_squared += one.r_squared;
   sum.rmse += one.rmse;
   sum.seconds.add(one.seconds);
@@ -123,6 +125,11 @@ void add_task(const TaskTrials& task, const std::vector<double>& measured,
   score.top1 = top_score(measured, predicted, 1);
   score.top5 = top_score(measured, predicted, 5);
   score.peak5 = peak_score(measured, predicted, 5);
+  const auto add_sum = [&](int k, double& mean, int& tasks) {
+    if (score.trials > k) mean = sum_score(measured, predicted, k), tasks = 1;
+  };
+  add_sum(10, score.sum10, score.sum10_tasks);
+  add_sum(50, score.sum50, score.sum50_tasks);
   score.r_squared = r_squared(speeds(measured), speeds(predicted));
   score.rmse =
       squared_error(speeds(measured), speeds(predicted)) * static_cast<double>(score.trials);
@@ -216,6 +223,8 @@ ScoreSum mean(ScoreSum sum, std::string name) {
   for (double* value : {&sum.pair_accuracy, &sum.clear_pair_accuracy, &sum.top1, &sum.top5,
                         &sum.peak5, &sum.r_squared})
     *value /= std::max(sum.tasks, 1);
+  sum.sum10 /= std::max(sum.sum10_tasks, 1);
+  sum.sum50 /= std::max(sum.sum50_tasks, 1);
   sum.rmse = std::sqrt(sum.rmse / static_cast<double>(std::max<int64_t>(sum.trials, 1)));
   sum.r_squared_seconds = sum.seconds.r_squared();
   sum.r_squared_log_seconds = sum.log_seconds.r_squared();
@@ -250,6 +259,8 @@ ScheduleCountScore mean_of_draws(int schedules, const std::vector<Sums>& draws) 
     result.score.trials = one.trials;
     result.score.tasks = std::exchange(one.tasks, 1);
     one.rmse *= one.rmse * static_cast<double>(one.trials);
+    one.sum10_tasks = one.sum10_tasks > 0 ? 1 : 0;
+    one.sum50_tasks = one.sum50_tasks > 0 ? 1 : 0;
     add(one, sum);
     const auto networks = static_cast<double>(draw.networks.size());
     for (const auto& [which, network] : draw.networks) {

@@ -205,6 +205,9 @@ TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
   EXPECT_DOUBLE_EQ(evaluation->all.top1, 1);
   EXPECT_NEAR(evaluation->all.r_squared, 1, 1e-9);
   EXPECT_DOUBLE_EQ(evaluation->all.peak5, 1);
+  EXPECT_NEAR(evaluation->all.sum10, 1, 1e-9);  // of 12 schedules each
+  EXPECT_EQ(evaluation->all.sum10_tasks, 2);
+  EXPECT_EQ(evaluation->all.sum50_tasks, 0);
   EXPECT_NEAR(evaluation->all.rmse, 0, 1e-9);
   EXPECT_NEAR(evaluation->all.r_squared_seconds, 1, 1e-9);
   EXPECT_NEAR(evaluation->all.r_squared_log_seconds, 1, 1e-9);

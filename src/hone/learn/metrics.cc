@@ -28,7 +28,11 @@ double pair_accuracy(std::span<const double> measured, std::span<const double> p
   return pairs == 0 ? 1 : 0.5 * static_cast<double>(halves) / static_cast<double>(pairs);
 }
 
-double top_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+namespace {
+
+// The k candidates that are predicted to be fastest, or all.
+std::vector<size_t> best_predicted(std::span<const double> measured,
+                                   std::span<const double> predicted, int k) {
   HONE_ASSERT(measured.size() == predicted.size() && !measured.empty() && k > 0,
               "one prediction per measurement, and at least one");
   std::vector<size_t> order(measured.size());
@@ -37,6 +41,22 @@ double top_score(std::span<const double> measured, std::span<const double> predi
     return predicted[a] != predicted[b] ? predicted[a] < predicted[b] : measured[a] > measured[b];
   });
   order.resize(std::min(order.size(), static_cast<size_t>(k)));
+  return order;
+}
+
+}  // namespace
+
+double sum_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  HONE_ASSERT(std::ssize(measured) >= k, "a sum of k candidates needs as many");
+  double chosen = 0;
+  for (const size_t i : best_predicted(measured, predicted, k)) chosen += measured[i];
+  std::vector<double> sorted(measured.begin(), measured.end());
+  std::sort(sorted.begin(), sorted.end());
+  return std::accumulate(sorted.begin(), sorted.begin() + k, 0.0) / chosen;
+}
+
+double top_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  const std::vector<size_t> order = best_predicted(measured, predicted, k);
   double reached = std::numeric_limits<double>::infinity();
   for (const size_t i : order) reached = std::min(reached, measured[i]);
   return *std::min_element(measured.begin(), measured.end()) / reached;

@@ -23,6 +23,12 @@ namespace hone::learn {
 [[nodiscard]] double peak_score(std::span<const double> measured, std::span<const double> predicted,
                                 int k);
 
+// Returns the sum of the k best measured times divided by the sum of the measured times of the k
+// candidates that are predicted to be fastest (Tuna, section V.B): how good a whole choice is, not
+// only the best of it. Equal predictions are ordered as in top_score(). There must be k candidates.
+[[nodiscard]] double sum_score(std::span<const double> measured, std::span<const double> predicted,
+                               int k);
+
 // Returns the mean of the squared differences.
 [[nodiscard]] double squared_error(std::span<const double> actual,
                                    std::span<const double> predicted);

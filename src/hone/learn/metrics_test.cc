@@ -48,6 +48,13 @@ TEST(metrics, peak_score_is_the_mean_of_top_scores) {
   EXPECT_DOUBLE_EQ(peak_score(measured, predicted, 4), (0.25 + 0.5 + 1 + 1) / 4);
 }
 
+TEST(metrics, sum_score_is_a_ratio_of_sums) {
+  const Values measured = {4, 2, 1, 8}, predicted = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(sum_score(measured, predicted, 1), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(sum_score(measured, predicted, 2), (1.0 + 2) / (4 + 2));
+  EXPECT_DOUBLE_EQ(sum_score(measured, predicted, 4), 1);
+}
+
 TEST(metrics, squared_error_is_a_mean) {
   EXPECT_DOUBLE_EQ(squared_error(Values{1, 2}, Values{1, 4}), 2);
 }
