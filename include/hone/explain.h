@@ -57,6 +57,9 @@ struct CountedLoop {
   // the analysis does not follow, the loop of the program; else one iteration is assumed.
   enum class Source : uint8_t { kCode, kProgram, kAssumed } source = Source::kCode;
   int64_t instructions = 0;  // executed in it, without the loops inside
+  // Cycles of one iteration without the loops inside, if all data is in the closest cache: by a
+  // list scheduler with the ports of the processor, and by LLVM's model of it (0 if there is none).
+  double cycles = 0, mca_cycles = 0;
 };
 
 // The instructions that a phase executes when the kernel runs once, all its tiles in one call, by
@@ -65,9 +68,10 @@ struct CountedCode {
   std::string symbol;
   int64_t tiles = 0;
   InstructionMix executed;
-  std::vector<CountedLoop> loops;  // in the order of addresses, outer ones first
-  int64_t unknown_branches = 0;    // branches within loops that are assumed to go straight on
-  std::string failure;             // the reason if the code could not be counted
+  std::vector<CountedLoop> loops;     // in the order of addresses, outer ones first
+  double cycles = 0, mca_cycles = 0;  // sums over the loops and the code around them
+  int64_t unknown_branches = 0;       // branches within loops that are assumed to go straight on
+  std::string failure;                // the reason if the code could not be counted
   // Returns whether nothing was assumed, so that the numbers are exact.
   [[nodiscard]] HONE_API bool exact() const;
 };

@@ -102,12 +102,13 @@ std::string counts_text(const CountedCode& counted) {
   table.add(std::move(row));
   text += indented(table.text());
   if (counted.loops.empty()) return text + "\n";
-  Table loops({"loop", "entered", "iterations", "instructions", "known by"});
+  Table loops({"loop", "entered", "iterations", "instructions", "known by", "cycles", "MCA"});
   for (const CountedLoop& loop : counted.loops) {
     const std::string name = loop.name.empty() ? "(no loop of the program)" : loop.name;
     loops.add({std::string(2 * static_cast<size_t>(loop.depth), ' ') + name,
                std::to_string(loop.entries), std::to_string(loop.iterations),
-               std::to_string(loop.instructions), std::string(source_name(loop.source))});
+               std::to_string(loop.instructions), std::string(source_name(loop.source)),
+               fmt::format("{:.1f}", loop.cycles), fmt::format("{:.1f}", loop.mca_cycles)});
   }
   return text + indented(loops.text()) + "\n";
 }
@@ -244,6 +245,8 @@ Json to_json(const CountedCode& counted) {
                {"exact", counted.exact()},
                {"unknown_branches", counted.unknown_branches},
                {"failure", counted.failure},
+               {"cycles", counted.cycles},
+               {"mca_cycles", counted.mca_cycles},
                {"instructions", mix.all},
                {"fma", mix.fma},
                {"arithmetic", mix.arithmetic},
@@ -261,7 +264,9 @@ Json to_json(const CountedCode& counted) {
                              {"entries", loop.entries},
                              {"iterations", loop.iterations},
                              {"instructions", loop.instructions},
-                             {"source", source_name(loop.source)}});
+                             {"source", source_name(loop.source)},
+                             {"cycles", loop.cycles},
+                             {"mca_cycles", loop.mca_cycles}});
   }
   return json;
 }

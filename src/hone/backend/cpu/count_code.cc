@@ -1,14 +1,21 @@
 #include "hone/backend/cpu/count_code.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "hone/backend/cpu/control_run.h"
+#include "hone/backend/cpu/core_steps.h"
 #include "hone/backend/cpu/emit_object.h"
 #include "hone/backend/cpu/instruction_mix.h"
+#include "hone/backend/cpu/list_schedule.h"
 #include "hone/backend/cpu/match_loops.h"
 
 namespace hone::backend::cpu {
 namespace {
+
+// LLVM's model runs so many instructions of a block, in 4 to 100 iterations: long blocks need few.
+constexpr size_t kMostSimulated = 5000;
 
 Result<const Function*> find_function(const std::vector<Function>& functions,
                                       const std::string& name) {
@@ -32,8 +39,51 @@ void add_executed(const Function& function, const FlowGraph& graph, const Contro
   }
 }
 
+// Returns the code directly inside a loop, by how often it runs. Calls and returns are left out,
+// which LLVM's model cannot simulate.
+std::map<int64_t, std::vector<Instruction>> own_code(const Function& function,
+                                                     const FlowGraph& graph, const ControlRun& run,
+                                                     int loop) {
+  std::map<int64_t, std::vector<Instruction>> own;
+  for (size_t b = 0; b < graph.blocks.size(); ++b) {
+    const CodeBlock& block = graph.blocks[b];
+    if (block.loop != loop || run.blocks[b] == 0) continue;
+    const auto first = function.body.begin() + static_cast<int64_t>(block.first);
+    const auto last = function.body.begin() + static_cast<int64_t>(block.last);
+    std::vector<Instruction>& part = own[run.blocks[b]];
+    std::copy_if(first, last + 1, std::back_inserter(part), [](const Instruction& i) {
+      return i.flow != Flow::kCall && i.flow != Flow::kReturn;
+    });
+  }
+  return own;
+}
+
+// Adds the cycles of what a function executes, to the sum and to its loops.
+void add_cycles(const Function& function, const FlowGraph& graph, const ControlRun& run,
+                const Disassembler& code, const target::Cpu& target, CountedCode& counted) {
+  const CoreModel& core = core_model(target);
+  for (int l = kOutside; l < static_cast<int>(graph.loops.size()); ++l) {
+    double cycles = 0, mca_cycles = 0;
+    for (const auto& [times, part] : own_code(function, graph, run, l)) {
+      if (part.empty()) continue;
+      const size_t iterations = std::clamp<size_t>(kMostSimulated / part.size(), 4, 100);
+      const auto runs = static_cast<double>(times);
+      cycles += runs * list_schedule(core_steps(part), core);
+      mca_cycles += runs * code.simulate(part, static_cast<unsigned>(iterations));
+    }
+    counted.cycles += cycles;
+    counted.mca_cycles += mca_cycles;
+    if (l == kOutside) continue;
+    CountedLoop& loop = counted.loops[static_cast<size_t>(l)];
+    const double iterations = static_cast<double>(std::max<int64_t>(loop.iterations, 1));
+    loop.cycles = cycles / iterations;
+    loop.mca_cycles = mca_cycles / iterations;
+  }
+}
+
 Status count_phase(const Function& entry, const Function& work, const ir::Stmt& program,
-                   const TileRange& tiles, const target::Cpu& target, CountedCode& counted) {
+                   const TileRange& tiles, const Disassembler& code, const target::Cpu& target,
+                   CountedCode& counted) {
   for (const Instruction& i : entry.body) count(i, counted.executed);
   HONE_ASSIGN_OR_RETURN(const CallState start,
                         state_at_call(entry.body, kernel_call(tiles.first, tiles.last), target));
@@ -64,6 +114,7 @@ Status count_phase(const Function& entry, const Function& work, const ir::Stmt& 
   }
   counted.unknown_branches = static_cast<int64_t>(run.unknown_branches.size());
   add_executed(work, graph, run, counted);
+  add_cycles(work, graph, run, code, target, counted);
   return ok_status();
 }
 
@@ -87,11 +138,12 @@ Result<std::vector<CountedCode>> count_code(const std::string& object,
     counted.symbol = phase.symbol;
     counted.tiles = range.last - range.first;
     const Status status =
-        count_phase(*entry, *work, program.phases.at(p).body, range, target, counted);
+        count_phase(*entry, *work, program.phases.at(p).body, range, *code, target, counted);
     if (status.ok()) continue;
     if (status.code() != Code::kUnsupported) return status;
     counted.failure = status.message();
     counted.executed = {};
+    counted.cycles = counted.mca_cycles = 0;
   }
   return all;
 }

@@ -79,7 +79,13 @@ Instruction Disassembler::describe(llvm::MCInst inst, uint64_t address, uint64_t
     known.reg = registers_->getName(operand.getReg());
     found.registers.emplace_back(known.reg);
   }
+  for (size_t i = 0; i < found.operands.size() && i < description.operands().size(); ++i)
+    found.operands[i].is_address =
+        description.operands()[i].OperandType == llvm::MCOI::OPERAND_MEMORY;
   found.opcode = instructions_->getName(inst.getOpcode());
+  found.num_results = description.getNumDefs();
+  for (const llvm::MCPhysReg reg : description.implicit_uses())
+    found.implicit_uses.emplace_back(registers_->getName(reg));
   for (unsigned i = 0; i < description.getNumDefs() && i < found.operands.size(); ++i) {
     if (!found.operands[i].reg.empty()) found.defines.push_back(found.operands[i].reg);
   }

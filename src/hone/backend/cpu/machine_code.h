@@ -29,6 +29,7 @@ enum class Flow : uint8_t { kNext, kJump, kBranch, kIndirect, kReturn, kCall };
 struct CodeOperand {
   std::string_view reg;  // such as "RAX"; empty for a number and for a register that is left out
   int64_t number = 0;
+  bool is_address = false;  // a part of the address of a memory operand, where LLVM tells it
 };
 
 struct Instruction {
@@ -41,7 +42,9 @@ struct Instruction {
   bool loads = false, stores = false;
   std::string_view opcode;  // LLVM's name, such as "ADD64ri32"
   std::vector<CodeOperand> operands;
-  std::vector<std::string_view> defines;  // registers that it writes, implicit ones included
+  std::vector<std::string_view> defines;        // registers that it writes, implicit ones included
+  size_t num_results = 0;                       // operands that it writes; they stand first
+  std::vector<std::string_view> implicit_uses;  // registers that it reads beside its operands
   Flow flow = Flow::kNext;
   [[nodiscard]] std::string mnemonic() const { return text.substr(0, text.find(' ')); }
 };
@@ -56,9 +59,9 @@ class Disassembler {
   [[nodiscard]] static Result<std::unique_ptr<Disassembler>> create(const target::Cpu& target);
   // Returns all functions of the object's text sections, in the order of their addresses.
   [[nodiscard]] Result<std::vector<Function>> functions(const std::string& object) const;
-  // Returns the cycles per iteration of a loop of these instructions (llvm-mca); 0 if there is no
-  // model of the processor or of an instruction.
-  [[nodiscard]] double simulate(std::span<const Instruction> loop) const;
+  // Returns the cycles per iteration of a loop of these instructions (llvm-mca), a mean over so
+  // many iterations; 0 if there is no model of the processor or of an instruction.
+  [[nodiscard]] double simulate(std::span<const Instruction> loop, unsigned iterations = 100) const;
 
  private:
   Disassembler() = default;

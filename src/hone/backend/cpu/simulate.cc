@@ -5,13 +5,15 @@
 #include <llvm/MCA/Pipeline.h>
 #include <llvm/MCA/SourceMgr.h>
 
+#include <algorithm>
+
 #include "hone/backend/cpu/machine_code.h"
 
 namespace hone::backend::cpu {
 namespace {
 
-constexpr unsigned kWarmUp = 20, kCounted = 100;  // iterations
-constexpr unsigned kCallLatency = 100;            // llvm-mca's
+constexpr unsigned kWarmUp = 20;        // iterations at most
+constexpr unsigned kCallLatency = 100;  // llvm-mca's
 
 }  // namespace
 
@@ -44,13 +46,14 @@ std::optional<unsigned> Disassembler::cycles(std::span<const Instruction> loop,
   return std::nullopt;
 }
 
-double Disassembler::simulate(std::span<const Instruction> loop) const {
+double Disassembler::simulate(std::span<const Instruction> loop, unsigned iterations) const {
   if (loop.empty() || !subtarget_->getSchedModel().hasInstrSchedModel()) return 0;
   // The cycles in which the first iterations fill the pipeline do not count.
-  const std::optional<unsigned> few = cycles(loop, kWarmUp);
-  const std::optional<unsigned> many = cycles(loop, kWarmUp + kCounted);
+  const unsigned warm_up = std::min(kWarmUp, iterations);
+  const std::optional<unsigned> few = cycles(loop, warm_up);
+  const std::optional<unsigned> many = cycles(loop, warm_up + iterations);
   if (!few || !many) return 0;
-  return static_cast<double>(*many - *few) / kCounted;
+  return static_cast<double>(*many - *few) / iterations;
 }
 
 }  // namespace hone::backend::cpu
