@@ -149,6 +149,11 @@ Status train(const TrainTexts& texts, const CLI::App& app) {
   options.net.on_progress = print;
   options.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const TrainSummary summary, hone::train(texts.output, options));
+  if (summary.kind == "static") {
+    fmt::print("wrote {}: {} coefficients from {} schedules of {} tasks\n", texts.output,
+               summary.weights, summary.schedules, summary.tasks);
+    return ok_status();
+  }
   if (summary.epochs.empty()) {
     fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output, summary.trees,
                summary.schedules, summary.tasks);
@@ -205,7 +210,8 @@ Command train_command(CLI::App& root) {
          "--cost", texts->cost,
          fmt::format(
              "gbdt: trees over features of statements; combined: trees that also use the analytic "
-             "model; gpu: the same for GPUs, and the default for them; neural: {}",
+             "model; gpu: the same for GPUs, and the default for them; static: coefficients of what "
+             "machine code tells without running; neural: {}",
              join_names(families)))
       ->type_name("NAME")
       ->capture_default_str();

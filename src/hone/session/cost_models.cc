@@ -1,7 +1,9 @@
 #include "hone/session/cost_models.h"
 
 #include "hone/base/clock.h"
+#include "hone/base/file.h"
 #include "hone/session/compile_graph.h"
+#include "hone/session/static_model.h"
 
 namespace hone {
 
@@ -24,6 +26,16 @@ Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& opti
 }
 
 Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options) {
+  if (options.adapt == "none" && options.cost.ends_with(".model")) {
+    const Result<std::string> text = read_file(options.cost);
+    if (text.ok() && cost::is_static_score(*text)) {
+      HONE_ASSIGN_OR_RETURN(cost::StaticScore score, cost::parse_static(*text, options.cost));
+      std::map<std::string, std::string> card = score.card;
+      card["instructions"] = score.instruction_set;
+      return cost::ModelWithCard{make_static_model(std::move(score), options.cost),
+                                 std::move(card)};
+    }
+  }
   return make_cost_model_with_card(options, net_compiler());
 }
 

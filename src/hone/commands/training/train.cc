@@ -10,6 +10,7 @@
 #include "hone/commands/training/model_card.h"
 #include "hone/commands/training/train_from.h"
 #include "hone/commands/training/train_net.h"
+#include "hone/commands/training/train_static.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/db/registry.h"
 #include "hone/learn/task_list.h"
@@ -135,6 +136,25 @@ Result<TrainSummary> train_trees(const std::string& output, const TrainOptions& 
                       .epochs = {}};
 }
 
+Result<TrainSummary> train_score(const std::string& output, const TrainOptions& options) {
+  for (const auto& [text, option] :
+       {std::pair(&options.from, "--from"), std::pair(&options.options, "--options"),
+        std::pair(&options.booster, "--booster")}) {
+    if (!text->empty())
+      return invalid("{} {}: --cost static fits a few coefficients and has none", option, *text);
+  }
+  HONE_RETURN_IF_ERROR(check_name(output, ".model"));
+  HONE_ASSIGN_OR_RETURN(std::vector<MeasuredData> data, load(options));
+  for (const MeasuredData& device : data)
+    HONE_RETURN_IF_ERROR(check_kind(device.target, target::Kind::kCpu, "--cost static"));
+  if (options.data.tasks > 0) {
+    std::vector<learn::Dataset*> all;
+    for (MeasuredData& device : data) all.push_back(&device.dataset);
+    HONE_RETURN_IF_ERROR(learn::keep_tasks(all, options.data.tasks, options.seed));
+  }
+  return train_static(output, data, options);
+}
+
 }  // namespace
 
 const TrainEpoch& TrainSummary::best() const {
@@ -146,6 +166,7 @@ const TrainEpoch& TrainSummary::best() const {
 
 Result<TrainSummary> train(const std::string& output, const TrainOptions& options) {
   if (options.data.devices.empty()) return invalid("--device: none, expected one or more");
+  if (options.cost == "static") return train_score(output, options);
   const bool from_trees = options.from.ends_with(".model");
   const bool names_net = cost::net::find_family(options.cost).ok();
   if (from_trees && names_net) {

@@ -164,7 +164,7 @@ Result<cost::FeatureSet> tree_features(const std::string& kind) {
   for (const auto set : cost::kTreeFeatures) {
     if (kind == cost::model_name(set)) return set;
   }
-  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, gpu, {}", kind,
+  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, gpu, static, {}", kind,
                  fmt::join(cost::net::family_names(), ", "));
 }
 

@@ -1,0 +1,23 @@
+// session/static_model.h - the family `static`: predicts seconds by a linear score of a candidate's
+// machine code (cost/static_score.h), which it compiles and does not run. It knows more than models
+// that read decisions, and takes about a tenth of a second a candidate, so it is for few of them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "hone/cost/cost_model.h"
+#include "hone/cost/static_score.h"
+
+namespace hone {
+
+// Returns the features of a candidate for a CPU, in the order of cost::static_feature_names(). It
+// is an error if the candidate cannot be compiled or its code cannot be counted.
+[[nodiscard]] Result<std::vector<double>> static_features(const cost::Query& query);
+
+// Makes the model of a score. Its predictions for another instruction set are an error, those of
+// candidates that cannot be compiled are infinite. `name` is the file that the score is from.
+[[nodiscard]] std::unique_ptr<cost::CostModel> make_static_model(cost::StaticScore score,
+                                                                 std::string name);
+
+}  // namespace hone
