@@ -10,17 +10,14 @@
 #include "hone/cost/pretrained.h"
 
 namespace hone::cost {
-namespace {
 
-Result<ModelWithCard> make_trained(std::string_view text, std::string_view name, Use use) {
+Result<ModelWithCard> make_trained_model(std::string_view text, std::string_view name, Use use) {
   HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
   const double trust = use == Use::kSearch ? trust_in_search(trained) : 1;
   std::map<std::string, std::string> card = trained.card;
   card["trees"] = std::to_string(trained.trees.size());  // in a file it is no note
   return ModelWithCard{make_gbdt_model(std::move(trained), trust), std::move(card)};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
   HONE_ASSIGN_OR_RETURN(ModelWithCard made, make_model_with_card(name, use));
@@ -33,11 +30,11 @@ Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
   if (name == model_name(FeatureSet::kGpu))
     return ModelWithCard{make_gbdt_model({.features = FeatureSet::kGpu, .trees = {}})};
   for (const Pretrained& shipped : pretrained_models()) {
-    if (name == shipped.name) return make_trained(shipped.text, name, use);
+    if (name == shipped.name) return make_trained_model(shipped.text, name, use);
   }
   if (is_model_file(name)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
-    return make_trained(text, name, use);
+    return make_trained_model(text, name, use);
   }
   return invalid("unknown cost model '{}', expected one of {} or a file FILE.model or FILE.onnx",
                  name, fmt::join(model_names(), ", "));

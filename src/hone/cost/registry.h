@@ -27,6 +27,9 @@ struct ModelWithCard {
 };
 [[nodiscard]] Result<ModelWithCard> make_model_with_card(std::string_view name,
                                                          Use use = Use::kSearch);
+// Makes a model from the text of a file that `hone train` wrote. The name is for messages.
+[[nodiscard]] Result<ModelWithCard> make_trained_model(std::string_view text, std::string_view name,
+                                                       Use use = Use::kSearch);
 // Returns an error if a model of this name does not know devices of the target's kind.
 [[nodiscard]] Status check_knows(const CostModel& model, std::string_view name,
                                  const target::Target& target);
