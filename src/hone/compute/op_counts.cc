@@ -1,5 +1,7 @@
 #include "hone/compute/op_counts.h"
 
+#include <algorithm>
+
 #include "hone/compute/affine.h"
 
 namespace hone::compute {
@@ -38,6 +40,17 @@ void count(const Expr& e, OpCounts& ops) {
 }
 
 }  // namespace
+
+void accumulate(OpCounts& sum, const OpCounts& one, double times) {
+  sum.fma += times * one.fma;
+  sum.add += times * one.add;
+  sum.mul += times * std::max(0.0, one.mul);
+  sum.div += times * one.div;
+  sum.compare += times * one.compare;
+  sum.select += times * one.select;
+  sum.math += times * one.math;
+  sum.integer += times * one.integer;
+}
 
 OpCounts count_ops(const Stage& stage) {
   OpCounts ops;

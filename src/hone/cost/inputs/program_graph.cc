@@ -30,17 +30,6 @@ struct Context {
   std::vector<Touch> touches;  // by bytes, the most first
 };
 
-void add_ops(compute::OpCounts& sum, const compute::OpCounts& one, double times) {
-  sum.fma += times * one.fma;
-  sum.add += times * one.add;
-  sum.mul += times * std::max(0.0, one.mul);
-  sum.div += times * one.div;
-  sum.compare += times * one.compare;
-  sum.select += times * one.select;
-  sum.math += times * one.math;
-  sum.integer += times * one.integer;
-}
-
 // Statements that read the same buffer touch what the one touches that touches most.
 void add_touch(std::vector<Touch>& touches, const Touch& touch) {
   for (Touch& known : touches) {
@@ -60,7 +49,7 @@ void add_statement(Context& context, const Nest& nest, size_t first, bool own) {
   context.statements += 1;
   context.iterations = std::max(context.iterations, iterations);
   context.useful = std::min(context.useful, nest.useful);
-  add_ops(context.ops, nest.ops, iterations * nest.useful);
+  compute::accumulate(context.ops, nest.ops, iterations * nest.useful);
   for (const NestAccess& access : nest.accesses) {
     Touch touch{&access, access.footprint(nest.loops, first)};
     touch.bytes = touch.elements * access.element_bytes;

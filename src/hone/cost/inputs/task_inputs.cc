@@ -83,16 +83,7 @@ void write_arithmetic(const compute::Dag* dag, RowWriter& out) {
     moved = compute::bytes_moved(*dag);
     for (const compute::Stage& stage : dag->stages) {
       if (stage.is_extern()) continue;
-      const compute::OpCounts ops = compute::count_ops(stage);
-      const double n = points(stage);
-      total.fma += n * ops.fma;
-      total.add += n * ops.add;
-      total.mul += n * std::max(0.0, ops.mul);
-      total.div += n * ops.div;
-      total.compare += n * ops.compare;
-      total.select += n * ops.select;
-      total.math += n * ops.math;
-      total.integer += n * ops.integer;
+      compute::accumulate(total, compute::count_ops(stage), points(stage));
     }
   }
   out.count("flops", flops);
