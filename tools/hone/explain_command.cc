@@ -216,48 +216,38 @@ void print_text(const Explanation& e, const Device& device, const Limits& limits
   fmt::print("analysed:\n{}\n{}", traffic_text(e, device), times_text(e, limits));
 }
 
+void add(const InstructionMix& mix, Json& json) {
+  json["instructions"] = mix.all;
+  json["fma"] = mix.fma;
+  json["arithmetic"] = mix.arithmetic;
+  json["load"] = mix.load;
+  json["store"] = mix.store;
+  json["broadcast"] = mix.broadcast;
+  json["shuffle"] = mix.shuffle;
+  json["prefetch"] = mix.prefetch;
+  json["scalar"] = mix.scalar;
+}
+
 Json to_json(const InnerLoop& loop) {
-  const InstructionMix& mix = loop.mix;
-  return {{"symbol", loop.symbol},
-          {"is_loop", loop.is_loop},
-          {"bytes", loop.bytes},
-          {"instructions", mix.all},
-          {"fma", mix.fma},
-          {"arithmetic", mix.arithmetic},
-          {"load", mix.load},
-          {"store", mix.store},
-          {"broadcast", mix.broadcast},
-          {"shuffle", mix.shuffle},
-          {"prefetch", mix.prefetch},
-          {"scalar", mix.scalar},
-          {"vector_registers", loop.vector_registers},
-          {"vector_bits", loop.vector_bits},
-          {"spills", loop.spills},
-          {"port_cycles", loop.port_cycles},
-          {"mca_cycles", loop.mca_cycles},
-          {"text", loop.text}};
+  Json json = {{"symbol", loop.symbol}, {"is_loop", loop.is_loop}, {"bytes", loop.bytes}};
+  add(loop.mix, json);
+  json["vector_registers"] = loop.vector_registers;
+  json["vector_bits"] = loop.vector_bits;
+  json["spills"] = loop.spills;
+  json["port_cycles"] = loop.port_cycles;
+  json["mca_cycles"] = loop.mca_cycles;
+  json["text"] = loop.text;
+  return json;
 }
 
 Json to_json(const CountedCode& counted) {
-  const InstructionMix& mix = counted.executed;
-  Json json = {{"symbol", counted.symbol},
-               {"tiles", counted.tiles},
-               {"exact", counted.exact()},
-               {"unknown_branches", counted.unknown_branches},
-               {"failure", counted.failure},
-               {"cycles", counted.cycles},
-               {"mca_cycles", counted.mca_cycles},
-               {"instructions", mix.all},
-               {"fma", mix.fma},
-               {"arithmetic", mix.arithmetic},
-               {"load", mix.load},
-               {"store", mix.store},
-               {"broadcast", mix.broadcast},
-               {"shuffle", mix.shuffle},
-               {"prefetch", mix.prefetch},
-               {"scalar", mix.scalar},
-               {"branch", mix.branch},
-               {"loops", Json::array()}};
+  Json json = {{"symbol", counted.symbol},        {"tiles", counted.tiles},
+               {"exact", counted.exact()},        {"unknown_branches", counted.unknown_branches},
+               {"failure", counted.failure},      {"cycles", counted.cycles},
+               {"mca_cycles", counted.mca_cycles}};
+  add(counted.executed, json);
+  json["branch"] = counted.executed.branch;
+  json["loops"] = Json::array();
   for (const CountedLoop& loop : counted.loops) {
     json["loops"].push_back({{"name", loop.name},
                              {"depth", loop.depth},
