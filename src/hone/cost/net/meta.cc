@@ -33,19 +33,26 @@ constexpr FamilyOption kOptions[] = {
     {"last", 0, 0, 1, "1: only the last layers learn and adapt"},
 };
 
+// Calls `visit` with the name and the member of each option. `meta` may be constant.
+void for_each_member(auto& meta, const auto& visit) {
+  visit("steps", meta.steps);
+  visit("rate", meta.rate);
+  visit("ways", meta.ways);
+  visit("shots", meta.shots);
+  visit("queries", meta.queries);
+  visit("tasks", meta.tasks);
+  visit("batches", meta.batches);
+  visit("epochs", meta.epochs);
+  visit("patience", meta.patience);
+  visit("outer", meta.outer);
+  visit("last", meta.last);
+}
+
 // Gives the member of that name the number.
 void set(MetaTraining& meta, std::string_view name, double number) {
-  const auto whole = static_cast<int>(number);
-  const std::pair<std::string_view, int*> wholes[] = {
-      {"steps", &meta.steps},     {"ways", &meta.ways},        {"shots", &meta.shots},
-      {"queries", &meta.queries}, {"tasks", &meta.tasks},      {"batches", &meta.batches},
-      {"epochs", &meta.epochs},   {"patience", &meta.patience}};
-  for (const auto& [known, place] : wholes) {
-    if (known == name) *place = whole;
-  }
-  if (name == "rate") meta.rate = number;
-  if (name == "outer") meta.outer = number;
-  if (name == "last") meta.last = whole != 0;
+  for_each_member(meta, [&]<typename Member>(std::string_view known, Member& member) {
+    if (known == name) member = static_cast<Member>(number);
+  });
 }
 
 Status set_all(MetaTraining& meta, std::string_view text) {
@@ -87,11 +94,11 @@ Result<MetaTraining> parse_meta(std::string_view name, std::string_view own,
 }
 
 std::string format_options(const MetaTraining& meta) {
-  return fmt::format(
-      "steps={},rate={},ways={},shots={},queries={},tasks={},batches={},epochs={},patience={},"
-      "outer={},last={}",
-      meta.steps, meta.rate, meta.ways, meta.shots, meta.queries, meta.tasks, meta.batches,
-      meta.epochs, meta.patience, meta.outer, meta.last ? 1 : 0);
+  std::vector<std::string> options;
+  for_each_member(meta, [&](std::string_view name, const auto& member) {
+    options.push_back(fmt::format("{}={}", name, +member));  // + prints a truth value as 0 or 1
+  });
+  return fmt::format("{}", fmt::join(options, ","));
 }
 
 Status check_tasks(const MetaTraining& meta, std::span<const int64_t> sizes, std::string_view what,
