@@ -47,13 +47,6 @@ Status tell(cost::CostModel& model, const Queries& all, size_t begin, size_t end
   return ok_status();
 }
 
-std::vector<double> speeds(std::span<const double> seconds) {
-  const double best = *std::min_element(seconds.begin(), seconds.end());
-  std::vector<double> shares;
-  for (const double s : seconds) shares.push_back(s > 0 ? best / s : 1);
-  return shares;
-}
-
 // Adds the errors of one task.
 void add(std::span<const double> measured, std::span<const double> predicted, AdaptedScore& score) {
   const std::vector<double> wanted = speeds(measured), said = speeds(predicted);
@@ -62,12 +55,12 @@ void add(std::span<const double> measured, std::span<const double> predicted, Ad
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return wanted[a] > wanted[b]; });
   order.resize(std::max<size_t>(1, static_cast<size_t>(kTop * static_cast<double>(order.size()))));
-  double top = 0;
-  for (const size_t i : order) top += (wanted[i] - said[i]) * (wanted[i] - said[i]);
+  std::vector<double> top_wanted, top_said;
+  for (const size_t i : order) top_wanted.push_back(wanted[i]), top_said.push_back(said[i]);
   ++score.tasks;
   score.schedules += std::ssize(wanted);
   score.mse += squared_error(wanted, said);
-  score.top_mse += top / static_cast<double>(order.size());
+  score.top_mse += squared_error(top_wanted, top_said);
   score.pair_accuracy += pair_accuracy(measured, predicted);
 }
 

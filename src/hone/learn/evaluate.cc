@@ -13,13 +13,6 @@ namespace {
 
 constexpr double kLeastSeconds = 1e-12;  // a prediction of 0 is as wrong as this
 
-std::vector<double> speeds(const std::vector<double>& seconds) {
-  const double best = *std::min_element(seconds.begin(), seconds.end());
-  std::vector<double> shares;
-  for (const double s : seconds) shares.push_back(best / s);
-  return shares;
-}
-
 // Sums for the means in Score.
 struct ScoreSum : Score {
   Determination seconds, log_seconds;

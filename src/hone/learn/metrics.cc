@@ -68,6 +68,13 @@ double peak_score(std::span<const double> measured, std::span<const double> pred
   return sum / k;
 }
 
+std::vector<double> speeds(std::span<const double> seconds) {
+  const double best = *std::min_element(seconds.begin(), seconds.end());
+  std::vector<double> shares;
+  for (const double s : seconds) shares.push_back(s > 0 ? best / s : 1);
+  return shares;
+}
+
 double squared_error(std::span<const double> actual, std::span<const double> predicted) {
   HONE_ASSERT(actual.size() == predicted.size() && !actual.empty(), "one prediction per value");
   double sum = 0;

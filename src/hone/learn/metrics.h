@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace hone::learn {
 
@@ -28,6 +29,9 @@ namespace hone::learn {
 // only the best of it. Equal predictions are ordered as in top_score(). There must be k candidates.
 [[nodiscard]] double sum_score(std::span<const double> measured, std::span<const double> predicted,
                                int k);
+
+// Returns the best time / time of each, 1 for a time that is not above 0.
+[[nodiscard]] std::vector<double> speeds(std::span<const double> seconds);
 
 // Returns the mean of the squared differences.
 [[nodiscard]] double squared_error(std::span<const double> actual,
