@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "hone/backend/executable.h"
 #include "hone/backend/inspection.h"
@@ -53,6 +54,12 @@ class Backend {
                                                    const Executable& /*executable*/,
                                                    const target::Target& /*target*/) const {
     return Inspection{};
+  }
+  // Returns Inspection::counts alone.
+  [[nodiscard]] virtual Result<std::vector<CountedCode>> count(
+      const ir::Program& /*program*/, const Executable& /*executable*/,
+      const target::Target& /*target*/) const {
+    return std::vector<CountedCode>{};
   }
 };
 

@@ -92,10 +92,11 @@ Result<std::vector<double>> static_features(const cost::Query& query) {
                         schedule::lower(query.candidate->state, query.candidate->bounds,
                                         {.parameters = target.passes}));
   HONE_ASSIGN_OR_RETURN(const backend::Executable code, backend->compile(program, target, ""));
-  HONE_ASSIGN_OR_RETURN(const backend::Inspection found, backend->inspect(program, code, target));
+  HONE_ASSIGN_OR_RETURN(const std::vector<CountedCode> counts,
+                        backend->count(program, code, target));
   const Movement movement = movement_of(query);
   std::vector<double> features(cost::static_feature_names().size() - kLevels - 1, 0);
-  for (const CountedCode& counted : found.counts) {
+  for (const CountedCode& counted : counts) {
     if (!counted.failure.empty()) return error(Code::kUnsupported, "{}", counted.failure);
     const InstructionMix& mix = counted.executed;
     size_t at = 0;
@@ -107,7 +108,7 @@ Result<std::vector<double>> static_features(const cost::Query& query) {
   }
   features.insert(features.end(), movement.cycles.begin(), movement.cycles.end());
   const double launch = query.threads > 1 ? analysis::kForkJoinSeconds * query.cpu().ghz * 1e9 : 1;
-  features.push_back(launch * static_cast<double>(found.counts.size()));
+  features.push_back(launch * static_cast<double>(counts.size()));
   return features;
 }
 

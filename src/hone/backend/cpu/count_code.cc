@@ -17,15 +17,6 @@ namespace {
 // LLVM's model runs so many instructions of a block, in 4 to 100 iterations: long blocks need few.
 constexpr size_t kMostSimulated = 5000;
 
-Result<const Function*> find_function(const std::vector<Function>& functions,
-                                      const std::string& name) {
-  const auto found = std::find_if(functions.begin(), functions.end(),
-                                  [&](const Function& f) { return f.name == name; });
-  if (found == functions.end())
-    return error(Code::kInternal, "compiled code has no function {}", name);
-  return &*found;
-}
-
 // Adds what the blocks of a function execute, to the sum and to their loops.
 void add_executed(const Function& function, const FlowGraph& graph, const ControlRun& run,
                   CountedCode& counted) {

@@ -109,11 +109,8 @@ Result<std::vector<InnerLoop>> inner_loops(const std::string& object,
   std::vector<InnerLoop> loops;
   for (const EntryPoint& phase : phases) {
     if (phase.prepare) continue;
-    const auto body = std::find_if(functions.begin(), functions.end(), [&](const Function& f) {
-      return f.name == phase.symbol + kBodySuffix;
-    });
-    if (body == functions.end())
-      return error(Code::kInternal, "compiled code has no function for {}", phase.symbol);
+    HONE_ASSIGN_OR_RETURN(const Function* body,
+                          find_function(functions, phase.symbol + kBodySuffix));
     loops.push_back(describe(*body, *code, target));
     loops.back().symbol = phase.symbol;
   }

@@ -155,4 +155,13 @@ Result<std::vector<Function>> Disassembler::functions(const std::string& object)
   return functions;
 }
 
+Result<const Function*> find_function(const std::vector<Function>& functions,
+                                      const std::string& name) {
+  const auto found = std::find_if(functions.begin(), functions.end(),
+                                  [&](const Function& f) { return f.name == name; });
+  if (found == functions.end())
+    return error(Code::kInternal, "compiled code has no function {}", name);
+  return &*found;
+}
+
 }  // namespace hone::backend::cpu

@@ -23,7 +23,7 @@
 
 namespace hone::backend::cpu {
 
-// Where the code goes on behind an instruction.
+// The kinds of places where the code goes on behind an instruction.
 enum class Flow : uint8_t { kNext, kJump, kBranch, kIndirect, kReturn, kCall };
 
 struct CodeOperand {
@@ -53,6 +53,9 @@ struct Function {
   std::string name;
   std::vector<Instruction> body;
 };
+// Returns the function of that name, which points into `functions`; an error if there is none.
+[[nodiscard]] Result<const Function*> find_function(const std::vector<Function>& functions,
+                                                    const std::string& name);
 
 class Disassembler {
  public:
