@@ -48,18 +48,31 @@ graph::Graph one_product() {
   return model.graph();
 }
 
+// A product whose schedule was chosen without measuring.
+struct OneStep {
+  CompileOptions options = [] {
+    CompileOptions made;
+    made.records.use_db = false;
+    made.target = {.device = "x86-64-avx2", .threads = 1};
+    made.advanced.cost = "analytic";
+    return made;
+  }();
+  const std::unique_ptr<Session> session = Session::open(options).value();
+  Untuned untuned = make_untuned(*session, one_product(), options).value();
+
+  Status take(const std::string& strategy) {
+    return take_best_of_a_step(untuned, *search::make_policy(strategy).value(), options);
+  }
+};
+
 // The step never takes what seems slower than what was chosen without it, and finds something
 // faster where that was the default.
 TEST(tune_mode, a_step_takes_only_what_seems_faster) {
-  CompileOptions options;
-  options.records.use_db = false;
-  options.target = {.device = "x86-64-avx2", .threads = 1};
-  options.advanced.cost = "analytic";
-  const std::unique_ptr<Session> session = Session::open(options).value();
-  Untuned untuned = make_untuned(*session, one_product(), options).value();
+  OneStep step;
+  Untuned& untuned = step.untuned;
   const std::unique_ptr<search::Policy> policy = search::make_policy("dqn").value();
   const schedule::Steps chosen = untuned.schedules[0];
-  ASSERT_TRUE(take_best_of_a_step(untuned, *policy, options).ok());
+  ASSERT_TRUE(take_best_of_a_step(untuned, *policy, step.options).ok());
   const double after = predicted_seconds(untuned.model, 0, untuned.schedules[0]).value();
   EXPECT_LE(after, predicted_seconds(untuned.model, 0, chosen).value());
   EXPECT_NE(policy->save().value(), "");  // it learned from the step
@@ -67,20 +80,15 @@ TEST(tune_mode, a_step_takes_only_what_seems_faster) {
   const Result<space::Space>& space = untuned.model.space(0);
   untuned.schedules[0] = space->steps(space->default_point());
   const double before = predicted_seconds(untuned.model, 0, untuned.schedules[0]).value();
-  const std::unique_ptr<search::Policy> mixed = search::make_policy("mixed").value();
-  ASSERT_TRUE(take_best_of_a_step(untuned, *mixed, options).ok());
+  ASSERT_TRUE(step.take("mixed").ok());
   EXPECT_LT(predicted_seconds(untuned.model, 0, untuned.schedules[0]).value(), before);
   EXPECT_EQ(untuned.model.summaries[0].source, "predicted");
 }
 
 // A step keeps the decisions of the default that it may not move.
 TEST(tune_mode, a_step_moves_what_it_may) {
-  CompileOptions options;
-  options.records.use_db = false;
-  options.target = {.device = "x86-64-avx2", .threads = 1};
-  options.advanced.cost = "analytic";
-  const std::unique_ptr<Session> session = Session::open(options).value();
-  Untuned untuned = make_untuned(*session, one_product(), options).value();
+  OneStep step;
+  Untuned& untuned = step.untuned;
   const Result<space::Space>& space = untuned.model.space(0);
   const space::Point usual = space->default_point();
   int changed = 0;
@@ -89,9 +97,7 @@ TEST(tune_mode, a_step_moves_what_it_may) {
     std::set<std::string, std::less<>> movable(roles.begin(), roles.end());
     movable.erase(fixed);
     untuned.schedules[0] = space->steps(usual);
-    const auto policy =
-        search::make_policy(fmt::format("mixed:movable=roles:{}", fmt::join(movable, "+"))).value();
-    ASSERT_TRUE(take_best_of_a_step(untuned, *policy, options).ok());
+    ASSERT_TRUE(step.take(fmt::format("mixed:movable=roles:{}", fmt::join(movable, "+"))).ok());
     const std::optional<space::Point> found =
         space::exact_point(std::nullopt, untuned.schedules[0], *space);
     ASSERT_TRUE(found);
@@ -101,8 +107,7 @@ TEST(tune_mode, a_step_moves_what_it_may) {
   }
   EXPECT_GT(changed, 0);
 
-  const auto none = search::make_policy("random:movable=roles:nothing").value();
-  const Status status = take_best_of_a_step(untuned, *none, options);
+  const Status status = step.take("random:movable=roles:nothing");
   EXPECT_NE(status.message().find("leaves nothing to move"), std::string::npos) << status.message();
 }
 
