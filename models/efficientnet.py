@@ -3,7 +3,7 @@ import math
 
 from weightless import Graph
 
-# Of B0: expansion, kernel, stride, channels before and after, blocks.
+# Each row describes a stage of B0: expansion, kernel, stride, channels before and after, blocks.
 STAGES = ((1, 3, 1, 32, 16, 1), (6, 3, 2, 16, 24, 2), (6, 5, 2, 24, 40, 2), (6, 3, 2, 40, 80, 3), (6, 5, 1, 80, 112, 3), (6, 5, 2, 112, 192, 4), (6, 3, 1, 192, 320, 1))
 WIDTH, DEPTH = 1.4, 1.8  # of B4, relative to B0
 SIDE, CLASSES = 224, 1000

@@ -119,7 +119,7 @@ struct CompileOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-// What SearchOptions::mode sets.
+// These are the values that SearchOptions::mode sets.
 inline constexpr int kEfficientStep = 64;       // schedules of a step (Fasor, section 6.2)
 inline constexpr int kQualityPatience = 128;    // measurements of a kernel: two such steps
 inline constexpr double kQualityBudget = 3600;  // seconds that the command line gives it

@@ -44,8 +44,8 @@ struct TrainEpoch {
   double seconds = 0;
   bool best = false;  // best epoch so far; the first one of meta-learning starts anew
   bool meta = false;  // an epoch of meta-learning
-  // Of meta-learning: the loss of the tasks that it is judged by, before and after the net is
-  // adapted to schedules of theirs; the latter chooses the best epoch. NaN if there are none.
+  // The loss of the tasks that meta-learning is judged by, before and after the net is adapted to
+  // schedules of theirs; the latter chooses the best epoch. NaN if there are none.
   double plain_loss = 0, adapted_loss = 0;
 };
 

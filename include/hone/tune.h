@@ -30,8 +30,8 @@ struct FailureSummary {
   std::string first;  // why the first one failed
 };
 
-// What the thread of a tune was doing, in seconds: at each moment one thing, so that all but
-// `overlapped` add up to CompileSummary::seconds.
+// The seconds that the thread of a tune spent on each kind of work. It does one at a time, so all
+// but `overlapped` add up to CompileSummary::seconds.
 struct TuneSeconds {
   double measuring = 0;  // running candidates and models, or waiting until they have run
   double compiling = 0;  // making machine code of candidates and of the library, or waiting for it

@@ -105,8 +105,8 @@ TEST(gpu_measure, counts_blocks_threads_and_storage_of_a_product) {
   EXPECT_NEAR(root.l2_bytes, 8.0 * (2 * 64 * 64 + 64 * 64) * 4, 0.7 * root.l2_bytes);
 }
 
-// Of a chain of stages whose points a thread keeps in registers, two are alive at a time. What is
-// read again by the last one is alive until then.
+// A thread keeps the points of a chain of stages in registers, and those of two stages are alive at
+// a time. A stage that the last one reads again is alive until then.
 TEST(gpu_measure, counts_the_registers_that_are_alive_at_a_time) {
   const auto registers = [](int stages, bool again) {
     compute::DagBuilder b;

@@ -89,7 +89,8 @@ std::vector<Kernel> Measuring::representatives() const {
   return chosen;
 }
 
-// What is stored or was measured before is not measured again. What there is no time for is NaN.
+// Points that are stored or were measured before are not measured again. Those for which there is
+// no time left have NaN.
 Result<std::vector<double>> Measuring::time(const Kernel& kernel, search::TaskTuner& tuner,
                                             std::span<const space::Point> points, double deadline) {
   const space::Space& space = *kernel.model->space(kernel.group);

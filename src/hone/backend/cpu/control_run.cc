@@ -40,7 +40,7 @@ class Runner {
   }
 
  private:
-  // What one entry of a loop with certain values does.
+  // The effect of one entry of a loop with certain values.
   struct Effect {
     int exit = kOutside;             // the block behind it
     std::vector<int64_t> blocks;     // counts of the loop's blocks

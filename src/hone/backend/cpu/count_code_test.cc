@@ -26,7 +26,7 @@ ir::Program gemm() {
   return gemm_program({.m = 12, .n = 32, .k = 64, .tile_m = 6, .tile_n = 16, .lanes = 8});
 }
 
-// What a processor executes is what was counted, to the instruction.
+// The count is that of the instructions which a processor executes, to the instruction.
 void expect_exact(const ir::Program& program) {
   for (const target::Target& target : runnable_targets()) {
     const CountCheck check = check_counts(program, target, 20'000);

@@ -131,7 +131,7 @@ TEST(list_schedule, many_accumulators_are_bound_by_multiply_adds) {
 }
 
 TEST(list_schedule, one_accumulator_waits_for_itself) {
-  // Of a loop that is unrolled, each copy takes the latency of a multiply-add.
+  // Each copy of the body of an unrolled loop takes the latency of a multiply-add.
   const CountedLoop loop = inner_loop(1, 1, "znver5");
   EXPECT_NEAR(loop.cycles * static_cast<double>(loop.iterations), 4 * 64, 8);
 }

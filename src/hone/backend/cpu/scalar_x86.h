@@ -9,7 +9,7 @@
 
 namespace hone::backend::cpu {
 
-// Where the stack and the frame of a function are. Addresses are made up, and those of one function
+// The places of a function's stack and frame. Addresses are made up, and those of one function
 // differ from each other as they do when it runs.
 struct StackPlace {
   int64_t pointer = 0;

@@ -238,7 +238,7 @@ constexpr Function kFunctions[] = {
      "  return x < z ? x : z;\n"
      "}\n",
      ""},
-    // What all lanes of a warp exchange.
+    // All lanes of a warp exchange their values by these.
     {"warp_sum", kNone,
      "FUNCTION float warp_sum(float x) {\n"
      "#pragma unroll\n"
