@@ -22,6 +22,10 @@ class Sensitivity(support.Case):
     def tune(self, movable, *more, code=0):
         return self.run_hone("tune", self.model, "-o", self.folder / "model.so", "--budget", "3s", "--movable", movable, *more, code=code)
 
+    def stored_roles(self):
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            return {row[0] for row in db.execute("SELECT role FROM sensitivity WHERE threads = 1 AND gain >= 0 AND loss >= 0")}
+
     def test_measured_then_used(self):
         self.assertIn("nothing is stored of", self.tune("3", code=2))
         report = json.loads(self.run_hone("sensitivity", self.model, "--tasks", "2", "--budget", "20s", "--json"))
@@ -30,14 +34,14 @@ class Sensitivity(support.Case):
         roles = [role["role"] for role in report["roles"]]
         self.assertEqual(len(set(roles)), len(roles))
         self.assertEqual(sorted((role["score"] for role in report["roles"]), reverse=True), [role["score"] for role in report["roles"]])
-        with contextlib.closing(sqlite3.connect(self.db)) as db:
-            stored = {row[0] for row in db.execute("SELECT role FROM sensitivity WHERE threads = 1 AND gain >= 0 AND loss >= 0")}
-        self.assertEqual(stored, set(roles))
+        self.assertEqual(self.stored_roles(), set(roles))
         table = self.run_hone("sensitivity", self.model, "--tasks", "1", "--budget", "20s")
         self.assertIn("alone gains", table)
+        # A task that is measured again may start from another kernel, with roles that the first call did not meet.
+        known = len(self.stored_roles())
         for movable in ("2", "learned:2"):
             self.assertGreater(json.loads(self.tune(movable, "--json"))["trials"], 0)
-        self.assertIn(f"expected at most the {len(roles)} that were measured", self.tune(str(len(roles) + 1), code=2))
+        self.assertIn(f"expected at most the {known} that were measured", self.tune(str(known + 1), code=2))
         # For another number of threads nothing is stored.
         self.assertIn("with 2 threads", self.run_hone("tune", self.model, "-o", self.folder / "model.so", "--movable", "2", code=2, threads="2"))
 
