@@ -65,18 +65,25 @@ class InterpretedBackend final : public Backend {
   }
 };
 
-// While it lives, GPUs have this back end, or none if it is null.
-class GpusHave {
+// While it lives, devices of a kind have this back end, or none if it is null.
+class DevicesHave {
  public:
-  explicit GpusHave(std::shared_ptr<const Backend> backend) : own_(of(target::Kind::kGpu).value()) {
-    install(target::Kind::kGpu, std::move(backend));
+  DevicesHave(target::Kind kind, std::shared_ptr<const Backend> backend)
+      : kind_(kind), own_(of(kind).value()) {
+    install(kind_, std::move(backend));
   }
-  ~GpusHave() { install(target::Kind::kGpu, own_); }
-  GpusHave(const GpusHave&) = delete;
-  GpusHave& operator=(const GpusHave&) = delete;
+  ~DevicesHave() { install(kind_, own_); }
+  DevicesHave(const DevicesHave&) = delete;
+  DevicesHave& operator=(const DevicesHave&) = delete;
 
  private:
+  target::Kind kind_;
   std::shared_ptr<const Backend> own_;
+};
+class GpusHave : public DevicesHave {
+ public:
+  explicit GpusHave(std::shared_ptr<const Backend> backend)
+      : DevicesHave(target::Kind::kGpu, std::move(backend)) {}
 };
 class GpusAreInterpreted : public GpusHave {
  public:

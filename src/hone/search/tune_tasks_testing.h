@@ -35,7 +35,9 @@ struct TuneFixture : TestTasks {
   TuneLoopOptions options = TestTasks::options(kTrials);
 
   static double code_seconds(const measure::Job& job) {
-    return 1e-4 * (1 + static_cast<double>(hash_string(job.executable.code.str()) % 1000) / 100);
+    return 1e-4 * (1 + static_cast<double>(hash_combine(1, hash_string(job.executable.code.str())) %
+                                           1000) /
+                           100);
   }
   TuneFixture() {
     options.context.tolerance = 0;
