@@ -10,6 +10,7 @@
 namespace onnx {
 class AttributeProto;
 class ModelProto;
+class NodeProto;
 }  // namespace onnx
 
 namespace hone::fuzz {
@@ -32,7 +33,10 @@ void mutate_bytes(std::string& bytes, Rng& rng);
 void set_random_attribute(onnx::AttributeProto& attribute, const std::string& type, Rng& rng);
 // "name:type" of the attributes of an operator, which may be unknown.
 [[nodiscard]] std::vector<std::string> attributes_of(const std::string& op_type);
-// The type of any operator.
+// The name of any operator, which begins with its domain.
 [[nodiscard]] std::string random_operator(Rng& rng);
+// The name of a node's operator, and the node's type and domain by such a name.
+[[nodiscard]] std::string operator_name(const onnx::NodeProto& node);
+void set_operator(onnx::NodeProto& node, const std::string& name);
 
 }  // namespace hone::fuzz

@@ -117,7 +117,7 @@ void mutate_attributes(onnx::NodeProto& node, Rng& rng) {
   if (attribute != nullptr && rng.chance(0.6)) return mutate_attribute(*attribute, rng);
   if (rng.chance(0.2)) return remove_any(node.mutable_attribute(), rng);
   if (rng.chance(0.1)) return duplicate_any(node.mutable_attribute(), rng);
-  const std::vector<std::string> known = attributes_of(node.op_type());
+  const std::vector<std::string> known = attributes_of(operator_name(node));
   if (known.empty()) return;
   const std::string& entry = rng.choice(known);
   const std::string name = entry.substr(0, entry.find(':'));
@@ -131,7 +131,7 @@ void mutate_attributes(onnx::NodeProto& node, Rng& rng) {
 
 void mutate_node(onnx::GraphProto& graph, onnx::NodeProto& node, Rng& rng) {
   switch (rng.below(9)) {
-    case 0: return node.set_op_type(random_operator(rng));
+    case 0: return set_operator(node, random_operator(rng));
     case 1: return swap_any(node.mutable_input(), rng);
     case 2: return node.add_input(any_name(graph, rng));
     case 3: return remove_any(node.mutable_input(), rng);
@@ -169,6 +169,37 @@ void mutate_nodes(onnx::GraphProto& graph, Rng& rng) {
     case 2: return swap_any(nodes, rng);
     default:
       if (onnx::NodeProto* node = any_of(nodes, rng)) mutate_node(graph, *node, rng);
+  }
+}
+
+std::string* any_text(google::protobuf::RepeatedPtrField<std::string>* texts, Rng& rng) {
+  return any_of(texts, rng);
+}
+
+// A name inside of a function, an operand, a result, the opset, or whom a node calls.
+void mutate_function(onnx::FunctionProto& function, Rng& rng) {
+  onnx::NodeProto* node = any_of(function.mutable_node(), rng);
+  const std::string* name = rng.chance(0.5) ? any_text(function.mutable_input(), rng)
+                                            : any_text(function.mutable_output(), rng);
+  switch (rng.below(9)) {
+    case 0: return remove_any(function.mutable_input(), rng);
+    case 1: return remove_any(function.mutable_output(), rng);
+    case 2: return static_cast<void>(function.add_input(fmt::format("v{}", rng.below(4))));
+    case 3: return static_cast<void>(function.add_output(name != nullptr ? *name : "nothing"));
+    case 4: return remove_any(function.mutable_node(), rng);
+    case 5:
+      if (function.opset_import_size() == 0 || rng.chance(0.2))
+        return function.clear_opset_import();
+      return function.mutable_opset_import(0)->set_version(rng.between(6, 29));
+    case 6:
+      if (node == nullptr || rng.chance(0.3)) return function.set_name("f1");
+      node->set_domain("fuzz");
+      return node->set_op_type(fmt::format("f{}", rng.between(1, 3)));
+    case 7:
+      if (node != nullptr && name != nullptr) node->add_input(*name);
+      return;
+    default:
+      if (node != nullptr) mutate_attributes(*node, rng);
   }
 }
 
@@ -212,6 +243,12 @@ void mutate_model(onnx::ModelProto& model, Rng& rng) {
       if (model.opset_import_size() == 0) return;
       return model.mutable_opset_import(0)->set_version(rng.between(6, 29));
     }
+    case 8:
+    case 9:
+    case 10:
+      if (onnx::FunctionProto* function = any_of(model.mutable_functions(), rng))
+        return mutate_function(*function, rng);
+      return mutate_nodes(graph, rng);
     default: return mutate_nodes(graph, rng);
   }
 }

@@ -134,6 +134,11 @@ class ModelMaker {
       model_ = before;
       names_ = names;
     }
+    for (int i = 0; i < graph().node_size(); ++i) {
+      while (rng_.chance(0.15) && wrap(*graph().mutable_node(i))) {
+        HONE_ASSERT(imports(model_), "a node of a function is imported as it is alone");
+      }
+    }
     if (rng_.chance(0.5)) add_node();
     return std::move(model_);
   }
@@ -162,11 +167,51 @@ class ModelMaker {
     return tensor->name();
   }
 
+  // Moves a node into a function of its own and calls that. A graph inside may read what is around
+  // it, which a function cannot.
+  bool wrap(onnx::NodeProto& node) {
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) return false;
+    }
+    onnx::FunctionProto& function = *model_.add_functions();
+    function.set_domain("fuzz");
+    function.set_name(fmt::format("f{}", model_.functions_size()));
+    *function.add_opset_import() = model_.opset_import(0);
+    onnx::NodeProto call, inner = node;
+    call.set_domain(function.domain());
+    call.set_op_type(function.name());
+    for (int i = 0; i < node.input_size(); ++i) {
+      call.add_input(node.input(i));
+      *function.add_input() = fmt::format("v{}", i);  // a name of the caller, too
+      inner.set_input(i, function.input(i));
+    }
+    for (int i = 0; i < node.output_size(); ++i) {
+      call.add_output(node.output(i));
+      *function.add_output() = fmt::format("r{}", i);
+      inner.set_output(i, function.output(i));
+    }
+    for (onnx::AttributeProto& attribute : *inner.mutable_attribute()) {
+      if (rng_.chance(0.5)) continue;
+      *call.add_attribute() = attribute;
+      call.mutable_attribute(call.attribute_size() - 1)->set_name(attribute.name() + "_");
+      onnx::AttributeProto handed;
+      handed.set_name(attribute.name());
+      handed.set_ref_attr_name(attribute.name() + "_");
+      handed.set_type(attribute.type());
+      function.add_attribute(handed.ref_attr_name());
+      attribute = handed;
+    }
+    *function.add_node() = inner;
+    node = call;
+    return true;
+  }
+
   void add_node() {
     onnx::NodeProto node;
-    node.set_op_type(random_operator(rng_));
+    const std::string name = random_operator(rng_);
+    set_operator(node, name);
     const auto opset = static_cast<int>(model_.opset_import(0).version());
-    const graph::Op* op = graph::find_op(node.op_type(), opset);
+    const graph::Op* op = graph::find_op(name, opset);
     if (op == nullptr) return;
     const int most = std::min(op->max_inputs, op->min_inputs + 3);
     for (int64_t n = rng_.between(op->min_inputs, most); n > 0; --n) {
@@ -178,7 +223,7 @@ class ModelMaker {
       node.add_output(fresh());
       graph().add_output()->set_name(node.output(node.output_size() - 1));
     }
-    for (const std::string& entry : attributes_of(node.op_type())) {
+    for (const std::string& entry : attributes_of(name)) {
       if (rng_.chance(0.6)) continue;
       onnx::AttributeProto* attribute = node.add_attribute();
       attribute->set_name(entry.substr(0, entry.find(':')));
@@ -211,6 +256,16 @@ std::string random_operator(Rng& rng) {
     const std::string_view name = rng.choice(graph::all_ops())->name;
     if (!name.starts_with("hone.") || rng.chance(0.01)) return std::string(name);
   }
+}
+
+std::string operator_name(const onnx::NodeProto& node) {
+  return node.domain().empty() ? node.op_type() : node.domain() + "." + node.op_type();
+}
+
+void set_operator(onnx::NodeProto& node, const std::string& name) {
+  const size_t dot = name.starts_with("hone.") ? std::string::npos : name.rfind('.');
+  node.set_domain(dot == std::string::npos ? "" : name.substr(0, dot));
+  node.set_op_type(dot == std::string::npos ? name : name.substr(dot + 1));
 }
 
 void set_random_attribute(onnx::AttributeProto& a, const std::string& type, Rng& rng) {

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "hone/operators.h"
 
 #include "command.h"
@@ -18,8 +20,19 @@ std::string text_of(const std::vector<OpsetRange>& ranges) {
   return text;
 }
 
+// What the page says about a domain that is not ai.onnx.
+std::string note_on(const std::string& domain) {
+  if (domain == "com.microsoft")
+    return "What exporters and ONNX Runtime's optimizer (levels basic and extended) write for models "
+           "of floats. Each becomes the\noperators that it stands for, so that it is fused like "
+           "these.";
+  return "Of numbers; texts and maps are refused.";
+}
+
 std::string markdown() {
-  const std::vector<OperatorInfo> found = operators();
+  const std::vector<OperatorInfo> all = operators();
+  std::map<std::string, std::vector<OperatorInfo>> domains;
+  for (const OperatorInfo& op : all) domains[op.domain()].push_back(op);
   std::string text = fmt::format(
       "# Operators\n\n"
       "The {} operators of ONNX that Hone compiles, opsets {} to {}. `hone ops --markdown` prints "
@@ -29,11 +42,29 @@ std::string markdown() {
       "costs nothing; *folded* is known when the model is\ncompiled; *other operators*: the node "
       "is replaced by simpler ones.\n\n"
       "| operator | opsets | becomes | attributes |\n|---|---|---|---|\n",
-      found.size(), opsets().since, opsets().until);
-  for (const OperatorInfo& op : found) {
+      domains[""].size(), opsets().since, opsets().until);
+  for (const OperatorInfo& op : domains[""]) {
     text += fmt::format("| {} | {} | {} | {} |\n", op.name, text_of(op.opsets), op.becomes,
                         join_names(op.attributes));
   }
+  domains.erase("");
+  for (const auto& [domain, found] : domains) {
+    text += fmt::format("\n## {}\n\n{}\n\n| operator | becomes | attributes |\n|---|---|---|\n",
+                        domain, note_on(domain));
+    for (const OperatorInfo& op : found) {
+      text += fmt::format("| {} | {} | {} |\n", op.name.substr(domain.size() + 1), op.becomes,
+                          join_names(op.attributes));
+    }
+  }
+  text +=
+      "\n## Functions of a model\n\n"
+      "A model may bring functions of its own, of any domain: each call is replaced by the "
+      "function's nodes, whatever opset\nthat was written for. A function goes before an operator "
+      "of its name. One that calls itself is refused.\n\n"
+      "## Sequences and optional values\n\n"
+      "They are resolved when the model is imported, also where they pass through an If, Loop or "
+      "Scan: positions, numbers of\nparts and whether there is a value have to be known then. "
+      "Inputs and outputs of the model are tensors.\n";
   return text;
 }
 

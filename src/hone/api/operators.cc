@@ -35,6 +35,11 @@ std::vector<std::string> attribute_names(std::string_view text) {
 
 }  // namespace
 
+std::string OperatorInfo::domain() const {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
 std::vector<OperatorInfo> operators() {
   std::map<std::string, std::vector<const graph::Op*>> found;
   for (const graph::Op* op : graph::all_ops()) {
@@ -48,8 +53,10 @@ std::vector<OperatorInfo> operators() {
     const graph::Op& newest = *meanings.back();
     OperatorInfo info = {
         name, {}, std::string(kind_text(newest)), attribute_names(newest.attributes)};
-    for (const graph::Op* op : meanings)
-      info.opsets.push_back({std::max(op->since, graph::kMinOpset), op->until});
+    for (const graph::Op* op : meanings) {
+      if (info.domain().empty())
+        info.opsets.push_back({std::max(op->since, graph::kMinOpset), op->until});
+    }
     operators.push_back(std::move(info));
   }
   return operators;

@@ -135,7 +135,7 @@ std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
     }
     Node made = from;
     made.name = fmt::format("{}/{}", node().name, from.name);
-    made.opset = opset();
+    if (made.opset == 0) made.opset = opset();
     for (ValueId& in : made.inputs) {
       if (in != kNoValue) in = values[static_cast<size_t>(in)];
     }

@@ -5,6 +5,7 @@
 
 #include "hone/graph/node_names.h"
 #include "hone/graph/onnx_file.h"
+#include "hone/graph/onnx_functions.h"
 #include "hone/graph/onnx_input.h"
 #include "hone/graph/onnx_node.h"
 #include "hone/graph/onnx_subgraph.h"
@@ -34,6 +35,7 @@ class Importer {
  private:
   Result<Graph> read(onnx::ModelProto& model) {
     HONE_RETURN_IF_ERROR(check_model(model));
+    HONE_RETURN_IF_ERROR(inline_functions(model, graph_.file));
     onnx::GraphProto& proto = *model.mutable_graph();
     graph_.name = proto.name();
     HONE_RETURN_IF_ERROR(unsupported_.add(check_operators(proto, graph_.opset, graph_.file)));
@@ -95,7 +97,9 @@ class Importer {
       graph_.opset = static_cast<int>(entry.version());
       found = true;
     }
-    if (!found) return fail("it declares no opset of the domain ai.onnx: truncated?");
+    if (!found && model.opset_import_size() > 0) graph_.opset = kMaxOpset;  // other domains only
+    if (!found && model.opset_import_size() == 0)
+      return fail("it declares no opset of the domain ai.onnx: truncated?");
     if (model.graph().sparse_initializer_size() > 0) return unsupported("sparse initializers");
     return ok_status();
   }
@@ -158,8 +162,10 @@ class Importer {
     NodeNames names;
     for (const onnx::NodeProto& from : proto.node()) {
       Node node;
-      node.type = from.op_type();
-      node.op = find_op(node.type, graph_.opset);
+      const NamedOperator named = find_operator(from, graph_.opset);
+      node.type = named.type;
+      node.op = named.op;
+      node.opset = named.opset;
       node.name = names.take(node_name(from));
       for (const std::string& output : from.output()) {
         node.outputs.push_back(kNoValue);
@@ -218,25 +224,13 @@ class Importer {
   UnsupportedList unsupported_;
 };
 
-// A model's file, read once however often a graph is made of it.
-class ModelFile {
- public:
-  static Result<ModelFile> read(const std::string& path) {
-    ModelFile file(path);
-    HONE_RETURN_IF_ERROR(parse_onnx_file(path, file.model_));
-    return file;
-  }
-  [[nodiscard]] Result<Graph> import(const ImportOptions& options) {
-    if (options.files != nullptr) options.files->insert(path_);
-    return Importer(path_, std::filesystem::path(path_).parent_path().string(), options)
-        .run(model_);
-  }
-
- private:
-  explicit ModelFile(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-  onnx::ModelProto model_;
-};
+// Reads the file anew for every graph: the importer frees the weights that it has copied.
+Result<Graph> import_file(const std::string& path, const ImportOptions& options) {
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
+  if (options.files != nullptr) options.files->insert(path);
+  return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
+}
 
 }  // namespace
 
@@ -260,18 +254,16 @@ Result<std::vector<std::string>> input_names(const std::string& path) {
 }
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(ModelFile file, ModelFile::read(path));
-  return file.import(options);
+  return import_file(path, options);
 }
 
 Result<Graph> import_onnx_binding(const std::string& path, ImportOptions options,
                                   const std::map<std::string, Tensor>& available) {
-  HONE_ASSIGN_OR_RETURN(ModelFile file, ModelFile::read(path));
   std::vector<std::string> unbound;
   options.unbound = &unbound;
   while (true) {
     unbound.clear();
-    Result<Graph> graph = file.import(options);
+    Result<Graph> graph = import_file(path, options);
     if (graph.ok() || unbound.empty()) return graph;
     for (const std::string& name : unbound) {
       const auto it = available.find(name);

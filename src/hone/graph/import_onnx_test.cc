@@ -212,6 +212,19 @@ TEST(import_onnx, names_the_inputs_that_decide_a_shape) {
                "'columns'");
 }
 
+TEST(import_onnx, a_model_whose_inputs_are_bound_keeps_its_weights) {
+  TestModel model;
+  model.input("x", {2, 3}).input("shape", {2}, DType::kI64);
+  model.constant("w", floats({3, 2}, {1, 2, 3, 4, 5, 6}));
+  model.node("MatMul", {"x", "w"}, {"p"}).node("Reshape", {"p", "shape"}, {"y"}).output("y");
+  const Folder folder;
+  const auto graph =
+      import_onnx_binding(folder.write("m.onnx", model.bytes()), {}, {{"shape", ints({4, 1})}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Value& w = graph->value(graph->nodes[0].inputs[1]);
+  EXPECT_EQ(relative_error(*w.constant, floats({3, 2}, {1, 2, 3, 4, 5, 6})), 0);
+}
+
 TEST(import_onnx, a_bound_value_has_the_declared_type_and_shape) {
   TestModel model;
   model.input("x", {2}).input("y", {2}).node("Add", {"x", "y"}, {"z"}).output("z");

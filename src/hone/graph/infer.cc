@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hone/base/allocation.h"
+#include "hone/graph/aggregates.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/node_names.h"
@@ -263,6 +264,8 @@ Status bound_small(Graph& graph, const Node& node) {
 
 Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
   const AllocatesFor purpose(name_and_type(node));
+  HONE_ASSIGN_OR_RETURN(const bool passed, follow_aggregates(graph, node));
+  if (passed) return ok_status();
   HONE_ASSIGN_OR_RETURN(const bool followed, propagate_dynamic_shapes(graph, node, nodes));
   if (followed) return ok_status();
   if (node.op->expand != nullptr) {
@@ -283,6 +286,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
 }
 
 Status infer_shapes(Graph& graph) {
+  const AggregateScope aggregates;
   std::vector<Node> nodes;
   UnsupportedList unsupported;
   std::set<ValueId> unknown;  // what the unsupported nodes would compute, and what is made of it
@@ -296,6 +300,7 @@ Status infer_shapes(Graph& graph) {
     unknown.erase(kNoValue);
   }
   HONE_RETURN_IF_ERROR(unsupported.all(graph.file));
+  HONE_RETURN_IF_ERROR(check_outputs(graph));
   HONE_RETURN_IF_ERROR(compact_outputs(graph, nodes));
   NodeNames names;
   for (Node& node : nodes) node.name = names.take(node.name, NodeNames::Suffix::kSigns);

@@ -1,7 +1,9 @@
 #include "hone/graph/onnx_node.h"
 
+#include <charconv>
 #include <map>
 
+#include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -20,9 +22,55 @@ std::string node_name(const onnx::NodeProto& node) {
   return printable(node.op_type());
 }
 
-bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+namespace {
+
+constexpr std::string_view kDefaultDomain = "ai.onnx", kWithOpset = "ai.onnx@";
+
+// The opset that set_node_opset() wrote; 0 if there is none.
+int written_opset(const std::string& domain) {
+  int opset = 0;
+  if (!domain.starts_with(kWithOpset)) return 0;
+  const char* end = domain.data() + domain.size();
+  const auto [rest, failed] = std::from_chars(domain.data() + kWithOpset.size(), end, opset);
+  return failed == std::errc() && rest == end && opset >= kMinOpset && opset <= kMaxOpset ? opset
+                                                                                          : 0;
+}
+
+}  // namespace
+
+bool is_default_domain(const std::string& domain) {
+  return domain.empty() || domain == kDefaultDomain || written_opset(domain) != 0;
+}
+
+void set_node_opset(onnx::NodeProto& node, int opset) {
+  node.set_domain(opset == 0 ? "" : fmt::format("{}{}", kWithOpset, opset));
+}
+
+NamedOperator find_operator(const onnx::NodeProto& node, int opset) {
+  const std::string& type = node.op_type();
+  if (!is_default_domain(node.domain())) {
+    NamedOperator found = {.type = node.domain() + "." + type};
+    found.op = find_op(found.type, opset);
+    return found;
+  }
+  NamedOperator found = {.type = type, .opset = written_opset(node.domain())};
+  if (type.find('.') == std::string::npos)
+    found.op = find_op(type, found.opset == 0 ? opset : found.opset);
+  return found;
+}
 
 namespace {
+
+// What to do about an operator that will not be supported.
+std::string way_out(const std::string& type) {
+  if (type == "ai.onnx.ml.ZipMap")
+    return ", which makes maps: take its operand as the output (skl2onnx does with zipmap=False)";
+  if (type == "ai.onnx.ml.DictVectorizer" || type == "ai.onnx.ml.CastMap")
+    return ", which reads maps: let the model begin with its result, a tensor";
+  if (type == "ai.onnx.ml.CategoryMapper" || type.starts_with("String") || type == "RegexFullMatch")
+    return ", which reads or makes texts: encode them before the model, as numbers";
+  return "";
+}
 
 using NodesByOperator = std::map<std::string, std::vector<std::string>>;
 
@@ -32,11 +80,10 @@ void find_unknown(const onnx::GraphProto& graph, int opset, NodesByOperator& unk
       if (attribute.type() == onnx::AttributeProto::GRAPH)
         find_unknown(attribute.g(), opset, unknown);
     }
-    const bool known = is_default_domain(node.domain()) && !node.op_type().starts_with("hone.") &&
-                       find_op(node.op_type(), opset) != nullptr;
-    if (known) continue;
-    const std::string domain = is_default_domain(node.domain()) ? "" : node.domain() + ".";
-    unknown[domain + node.op_type()].push_back(fmt::format("'{}'", node_name(node)));
+    const NamedOperator named = find_operator(node, opset);
+    if (named.op != nullptr && !named.type.starts_with("hone.")) continue;
+    const std::string own = named.opset == 0 ? "" : fmt::format(" of opset {}", named.opset);
+    unknown[named.type + own].push_back(fmt::format("'{}'", node_name(node)));
   }
 }
 
@@ -48,8 +95,8 @@ Status check_operators(const onnx::GraphProto& graph, int opset, const std::stri
   if (unknown.empty()) return ok_status();
   std::string list;
   for (const auto& [op, nodes] : unknown) {
-    list += fmt::format("{}{} ({} {})", list.empty() ? "" : "; ", op,
-                        nodes.size() == 1 ? "node" : "nodes", fmt::join(nodes, ", "));
+    list += fmt::format("{}{} ({} {}){}", list.empty() ? "" : "; ", op,
+                        nodes.size() == 1 ? "node" : "nodes", fmt::join(nodes, ", "), way_out(op));
   }
   return error(Code::kUnsupported, "{}: {} not supported in opset {}: {}", file,
                unknown.size() == 1 ? "this operator is" : "these operators are", opset, list);
@@ -59,7 +106,8 @@ Status read_attributes(const onnx::NodeProto& from, const TensorSource& source, 
   const std::string where = fmt::format("{}: node '{}' ({})", source.file, node.name, node.type);
   for (const onnx::AttributeProto& a : from.attribute()) {
     if (!a.ref_attr_name().empty())
-      return error(Code::kUnsupported, "{} is part of a function", where);
+      return invalid("{} has the attribute '{}' of a function's call, and is in no function", where,
+                     a.ref_attr_name());
     if (node.attributes.has(a.name()))
       return invalid("{} has the attribute '{}' twice", where, a.name());
     using A = onnx::AttributeProto;
@@ -83,6 +131,9 @@ Status read_attributes(const onnx::NodeProto& from, const TensorSource& source, 
         node.attributes.set(a.name(), std::move(tensor));
         break;
       }
+      case A::TYPE_PROTO:  // what an Optional without a value would hold
+        if (node.type == "Optional") break;
+        return invalid("{}: attribute '{}' is a type", where, a.name());
       case A::GRAPH: node.attributes.set(a.name(), Subgraph{}); break;  // read_subgraphs
       default:
         return error(Code::kUnsupported, "{}: attribute '{}' has type {}", where, a.name(),

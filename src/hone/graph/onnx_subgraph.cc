@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "hone/graph/ops/registry.h"
-
 namespace hone::graph {
 namespace {
 
@@ -63,8 +61,10 @@ class BodyReader {
 
   Status read_node(const onnx::NodeProto& from) {
     Node node;
-    node.type = from.op_type();
-    node.op = find_op(node.type, opset_);
+    const NamedOperator named = find_operator(from, opset_);
+    node.type = named.type;
+    node.op = named.op;
+    node.opset = named.opset;
     node.name = node_name(from);
     HONE_RETURN_IF_ERROR(read_attributes(from, source_, node));
     for (const std::string& input : from.input()) {

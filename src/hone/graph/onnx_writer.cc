@@ -41,6 +41,14 @@ void set(onnx::AttributeProto& to, const Attribute& value) {
     to.set_type(A::INTS);
     for (const int64_t i : *list) to.add_ints(i);
   }
+  if (const auto* list = std::get_if<std::vector<float>>(&value)) {
+    to.set_type(A::FLOATS);
+    for (const float f : *list) to.add_floats(f);
+  }
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
+    to.set_type(A::STRINGS);
+    for (const std::string& s : *list) to.add_strings(s);
+  }
   if (const auto* tensor = std::get_if<Tensor>(&value)) {
     to.set_type(A::TENSOR);
     fill(*to.mutable_t(), *tensor);

@@ -1,5 +1,6 @@
 #include "hone/graph/test_model.h"
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
@@ -74,6 +75,11 @@ TestModel& TestModel::node(const std::string& type, const std::vector<std::strin
 
 TestModel& TestModel::output(const std::string& name) {
   proto_->writer.proto().mutable_graph()->add_output()->set_name(name);
+  return *this;
+}
+
+TestModel& TestModel::text(const std::string& fields) {
+  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(fields, &proto_->writer.proto()));
   return *this;
 }
 

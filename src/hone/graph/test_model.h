@@ -26,6 +26,9 @@ class TestModel {
                   const std::vector<std::string>& outputs, const AttributeList& attributes = {},
                   const std::string& domain = "");
   TestModel& output(const std::string& name);
+  // Adds fields of onnx.ModelProto in protobuf's text format: functions, nodes with graphs inside.
+  // It fails the test if the text has other fields.
+  TestModel& text(const std::string& fields);
   [[nodiscard]] std::string bytes() const;
   // Imports the model. An error fails the test.
   [[nodiscard]] Graph graph() const;

@@ -3,6 +3,7 @@
 // on with the values that it ended with.
 #include <algorithm>
 
+#include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/ops/registry.h"
 
@@ -50,9 +51,31 @@ ValueId no_rows(ExpandContext& c, ValueId row, int64_t axis) {
   return c.constant(Tensor(c.dtype_of(row), shape));
 }
 
+Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b);
+
+// One of two sequences or optional values, part by part.
+Result<ValueId> choose_parts(ExpandContext& c, ValueId condition, ValueId a, ValueId b) {
+  const Aggregate *x = aggregate_of(a), *y = aggregate_of(b);
+  if (x == nullptr || y == nullptr || x->optional != y->optional ||
+      x->parts.size() != y->parts.size()) {
+    return c.unsupported(
+        "a condition that is known at run time only chooses among sequences or optional values "
+        "that do not have equally many parts");
+  }
+  Aggregate chosen = {x->optional, x->dtype, {}};
+  const std::vector<ValueId> first = x->parts, second = y->parts;
+  for (size_t i = 0; i < first.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ValueId part, choose(c, condition, first[i], second[i]));
+    chosen.parts.push_back(part);
+  }
+  return add_aggregate(c, std::move(chosen));
+}
+
 // One of two values that need not have one shape.
 Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b) {
   if (a == b) return a;
+  if (aggregate_of(a) != nullptr || aggregate_of(b) != nullptr)
+    return choose_parts(c, condition, a, b);
   const Shape &x = c.shape_of(a), &y = c.shape_of(b);
   if (c.dtype_of(a) != c.dtype_of(b) || x.size() != y.size()) {
     return c.unsupported("results {} {} and {} {}, of which the condition chooses",

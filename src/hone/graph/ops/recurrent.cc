@@ -70,22 +70,31 @@ Status Recurrent::read_attributes() {
   return read_activations(static_cast<size_t>(directions_));
 }
 
-Status Recurrent::check_shapes() {
+Status Recurrent::check_weights() {
   const Shape &x = c_.shape(0), &w = c_.shape(1), &r = c_.shape(2);
   if (x.size() != 3 || w.size() != 3 || r.size() != 3) {
     return c_.fail("operands of shapes {}, {} and {}", to_string(x), to_string(w), to_string(r));
   }
-  batch_ = x[batch_first_ ? 0 : 1];
-  steps_ = x[batch_first_ ? 1 : 0];
-  hidden_ = r[2];
+  hidden_ = r[product_ ? 1 : 2];
   if (hidden_ < 1 || c_.attributes().integer("hidden_size", hidden_) != hidden_)
     return c_.fail("hidden_size {} and weights of shape {}",
                    c_.attributes().integer("hidden_size", hidden_), to_string(r));
-  if (w != Shape{directions_, gates_ * hidden_, x[2]} ||
-      r != Shape{directions_, gates_ * hidden_, hidden_}) {
+  const auto expected = [&](int64_t inputs) {
+    return product_ ? Shape{directions_, inputs, gates_ * hidden_}
+                    : Shape{directions_, gates_ * hidden_, inputs};
+  };
+  if (w != expected(x[2]) || r != expected(hidden_)) {
     return c_.fail("weights of shapes {} and {} for data of shape {}", to_string(w), to_string(r),
                    to_string(x));
   }
+  return ok_status();
+}
+
+Status Recurrent::check_shapes() {
+  HONE_RETURN_IF_ERROR(check_weights());
+  const Shape& x = c_.shape(0);
+  batch_ = x[batch_first_ ? 0 : 1];
+  steps_ = x[batch_first_ ? 1 : 0];
   if (steps_ < 1 || steps_ > kMaxSteps) return c_.unsupported("{} time steps", steps_);
   const auto check = [&](size_t i, const Shape& expected) {
     if (!c_.has(i) || c_.shape(i) == expected) return ok_status();
@@ -98,8 +107,10 @@ Status Recurrent::check_shapes() {
     HONE_RETURN_IF_ERROR(check(i, batch_first_ ? Shape{batch_, directions_, hidden_}
                                                : Shape{directions_, batch_, hidden_}));
   }
-  for (size_t i = 0; i < c_.num_inputs(); ++i) {
-    if (c_.has(i) && i != 4 && (c_.dtype(i) != c_.dtype(0) || !is_float(c_.dtype(0))))
+  for (size_t i = 0; i < std::min<size_t>(c_.num_inputs(), 8); ++i) {
+    const bool of_weights = i == 1 || i == 2;
+    if (c_.has(i) && i != 4 && !(product_ && of_weights) &&
+        (c_.dtype(i) != c_.dtype(0) || !is_float(c_.dtype(0))))
       return c_.fail("operand {} of type {}", i, dtype_name(c_.dtype(i)));
   }
   return ok_status();
@@ -123,6 +134,12 @@ ValueId Recurrent::recurrence(int64_t direction, int64_t begin, int64_t end) {
   return c_.transpose(part(of_direction(2, direction), 0, begin, end), {1, 0});
 }
 
+std::function<ValueId(ValueId)> Recurrent::recurrent_product(int64_t direction) {
+  if (product_) return [this, direction](ValueId x) { return product_(x, 2, direction); };
+  const ValueId weights = recurrence(direction, 0, gates_);
+  return [this, weights](ValueId x) { return c_.binary("MatMul", x, weights); };
+}
+
 ValueId Recurrent::recurrent_bias(int64_t direction, int64_t begin, int64_t end) {
   if (!c_.has(3)) return kNoValue;
   return part(of_direction(3, direction), 0, gates_ + begin, gates_ + end);
@@ -130,8 +147,14 @@ ValueId Recurrent::recurrent_bias(int64_t direction, int64_t begin, int64_t end)
 
 // [steps, batch, gates * hidden], with the biases.
 ValueId Recurrent::input_part(ValueId x, int64_t direction) {
-  const ValueId weights = c_.transpose(of_direction(1, direction), {1, 0});
-  ValueId all = c_.binary("MatMul", c_.reshape(x, {steps_ * batch_, c_.shape(0)[2]}), weights);
+  const Shape rows = {steps_ * batch_, c_.shape(0)[2]};
+  ValueId all = kNoValue;
+  if (product_) {
+    all = product_(c_.reshape(x, rows), 1, direction);
+  } else {
+    const ValueId weights = c_.transpose(of_direction(1, direction), {1, 0});
+    all = c_.binary("MatMul", c_.reshape(x, rows), weights);
+  }
   if (c_.has(3)) {
     const ValueId biases = of_direction(3, direction);
     const int64_t joined = std::min(apart_, gates_);

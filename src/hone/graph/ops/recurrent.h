@@ -43,6 +43,13 @@ class Recurrent {
   ValueId recurrent_bias(int64_t direction, int64_t begin, int64_t end);
   // Returns the k-th activation of a direction for a clipped argument.
   ValueId activate(int64_t direction, size_t k, ValueId x);
+  // Computes x W (operand 1) or h R (operand 2) of a direction, as [rows, gates * hidden].
+  using Product = std::function<ValueId(ValueId x, size_t operand, int64_t direction)>;
+  // Lets `product` multiply. W and R are then laid out as [directions, inputs, gates * hidden], of
+  // any type, and the operands behind the peepholes are the caller's.
+  void multiply_by(Product product) { product_ = std::move(product); }
+  // Returns what multiplies the state by R of all gates.
+  [[nodiscard]] std::function<ValueId(ValueId)> recurrent_product(int64_t direction);
   // Leaves the recurrent bias out of the input's part from this gate on.
   void keep_bias_apart(int64_t gate) { apart_ = gate; }
   [[nodiscard]] int64_t hidden() const { return hidden_; }
@@ -51,6 +58,7 @@ class Recurrent {
   Status read_attributes();
   Status read_activations(size_t directions);
   Status check_shapes();
+  Status check_weights();
   ValueId input_part(ValueId x, int64_t direction);
   ValueId at_step(ValueId of_all, int64_t step);
   ValueId start(size_t state, int64_t direction);
@@ -64,10 +72,16 @@ class Recurrent {
   int64_t hidden_ = 0, directions_ = 1, steps_ = 0, batch_ = 0, apart_ = 1 << 20;
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
+  Product product_;  // null: of the operands as ONNX lays them out
   std::vector<Activation> activations_;  // for all directions, in order
   // Results by direction: [steps, 1, batch, hidden], and of each state [1, batch, hidden].
   std::vector<ValueId> sequences_;
   std::vector<std::vector<ValueId>> finals_;
 };
+
+// Computes an LSTM, whatever its products are.
+[[nodiscard]] Status expand_lstm(ExpandContext& c, Recurrent& r);
+// The number of gates, activations and states of an LSTM.
+[[nodiscard]] Recurrent make_lstm(ExpandContext& c);
 
 }  // namespace hone::graph

@@ -1,6 +1,22 @@
 #include "hone/graph/ops/registry.h"
 
+#include "hone/graph/ops/ml.h"
+#include "hone/graph/ops/sequence.h"
+
 namespace hone::graph {
+
+namespace {
+
+// Operators that are not ONNX's.
+void add_other_domains(std::vector<const Op*>& list) {
+  for (const std::span<const Op> family :
+       {microsoft_attention_ops(), microsoft_fused_ops(), microsoft_lstm_ops(),
+        microsoft_norm_ops(), ml_column_ops(), ml_linear_ops(), ml_tree_ops()}) {
+    for (const Op& op : family) list.push_back(&op);
+  }
+}
+
+}  // namespace
 
 const std::vector<const Op*>& all_ops() {
   static const std::vector<const Op*> ops = [] {
@@ -48,6 +64,7 @@ const std::vector<const Op*>& all_ops() {
                                              scatter_ops(),
                                              arg_extreme_ops(),
                                              selection_ops(),
+                                             sequence_ops(),
                                              shape_ops(),
                                              unique_ops(),
                                              unpool_ops(),
@@ -55,6 +72,7 @@ const std::vector<const Op*>& all_ops() {
                                              view_ops()}) {
       for (const Op& op : family) list.push_back(&op);
     }
+    add_other_domains(list);
     return list;
   }();
   return ops;

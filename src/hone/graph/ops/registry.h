@@ -7,7 +7,9 @@
 
 namespace hone::graph {
 
-// Returns the definition of an operator of the default domain in an opset, or null.
+// Returns the definition of an operator, or null: one of the default domain in an opset, or one of
+// another domain by a name such as "com.microsoft.Gelu", whose versions the importer does not tell
+// apart.
 [[nodiscard]] const Op* find_op(std::string_view name, int opset);
 // Returns every definition, in the order of the families; `hone ops` prints them.
 [[nodiscard]] const std::vector<const Op*>& all_ops();
@@ -43,6 +45,10 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> integer_product_ops();
 [[nodiscard]] std::span<const Op> quantize_ops();
 [[nodiscard]] std::span<const Op> non_max_suppression_ops();
+[[nodiscard]] std::span<const Op> microsoft_attention_ops();
+[[nodiscard]] std::span<const Op> microsoft_fused_ops();
+[[nodiscard]] std::span<const Op> microsoft_lstm_ops();
+[[nodiscard]] std::span<const Op> microsoft_norm_ops();
 [[nodiscard]] std::span<const Op> movement_ops();
 [[nodiscard]] std::span<const Op> normalization_ops();
 [[nodiscard]] std::span<const Op> pad_ops();

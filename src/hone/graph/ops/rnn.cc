@@ -45,33 +45,43 @@ Status expand_gru(ExpandContext& c) {
   });
 }
 
+}  // namespace
+
+Recurrent make_lstm(ExpandContext& c) { return {c, 4, {"Sigmoid", "Tanh", "Tanh"}, 2}; }
+
 // Gates i (input), o (output), f (forget), c (cell); peepholes of i, o, f.
-Status expand_lstm(ExpandContext& c) {
-  Recurrent r(c, 4, {"Sigmoid", "Tanh", "Tanh"}, 2);
+Status expand_lstm(ExpandContext& c, Recurrent& r) {
   if (c.has(7) && c.rank(7) != 2) return c.fail("peepholes of shape {}", to_string(c.shape(7)));
   const bool coupled = c.attributes().integer("input_forget", 0) != 0;
   return r.run([&, coupled](int64_t d) -> Recurrent::Step {
-    const ValueId weights = r.recurrence(d, 0, 4);
+    const auto multiplied = r.recurrent_product(d);
     const ValueId peepholes = r.of_direction(7, d);
-    return
-        [&c, &r, d, weights, peepholes, coupled](ValueId gates, const std::vector<ValueId>& old) {
-          const ValueId sums = c.binary("Add", c.binary("MatMul", old[0], weights), gates);
-          const auto gate = [&](int64_t k, ValueId cell) {
-            ValueId x = r.part(sums, 1, k, k + 1);
-            if (peepholes != kNoValue)
-              x = c.binary("Add", x, c.binary("Mul", cell, r.part(peepholes, 0, k, k + 1)));
-            return r.activate(d, 0, x);
-          };
-          const ValueId in = gate(0, old[1]);
-          const ValueId forget =
-              coupled ? c.add("Sub", {c.scalar(c.dtype_of(in), 1), in}) : gate(2, old[1]);
-          const ValueId fresh = r.activate(d, 1, r.part(sums, 1, 3, 4));
-          const ValueId cell =
-              c.binary("Add", c.binary("Mul", forget, old[1]), c.binary("Mul", in, fresh));
-          const ValueId out = gate(1, cell);
-          return std::vector{c.binary("Mul", out, r.activate(d, 2, cell)), cell};
-        };
+    return [&c, &r, d, multiplied, peepholes, coupled](ValueId gates,
+                                                       const std::vector<ValueId>& old) {
+      const ValueId sums = c.binary("Add", multiplied(old[0]), gates);
+      const auto gate = [&](int64_t k, ValueId cell) {
+        ValueId x = r.part(sums, 1, k, k + 1);
+        if (peepholes != kNoValue)
+          x = c.binary("Add", x, c.binary("Mul", cell, r.part(peepholes, 0, k, k + 1)));
+        return r.activate(d, 0, x);
+      };
+      const ValueId in = gate(0, old[1]);
+      const ValueId forget =
+          coupled ? c.add("Sub", {c.scalar(c.dtype_of(in), 1), in}) : gate(2, old[1]);
+      const ValueId fresh = r.activate(d, 1, r.part(sums, 1, 3, 4));
+      const ValueId cell =
+          c.binary("Add", c.binary("Mul", forget, old[1]), c.binary("Mul", in, fresh));
+      const ValueId out = gate(1, cell);
+      return std::vector{c.binary("Mul", out, r.activate(d, 2, cell)), cell};
+    };
   });
+}
+
+namespace {
+
+Status expand_float_lstm(ExpandContext& c) {
+  Recurrent r = make_lstm(c);
+  return expand_lstm(c, r);
 }
 
 Op recurrent(const char* name, int since, int until, int max_inputs, int max_outputs,
@@ -101,7 +111,7 @@ std::span<const Op> rnn_ops() {
       recurrent("LSTM", 7, kMaxOpset, 8, 3,
                 "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
                 "hidden_size:i input_forget:i layout:i",
-                expand_lstm),
+                expand_float_lstm),
   };
   return ops;
 }

@@ -1,0 +1,47 @@
+// graph/aggregates.h - sequences and optional values of ONNX. Only the inference of an imported
+// model knows them: their parts are values of their own, which the operators on them name, so that
+// neither passes nor tasks see one. They are kept beside the graph while infer_shapes() runs.
+#pragma once
+
+#include <map>
+
+#include "hone/graph/expand.h"
+
+namespace hone::graph {
+
+struct Aggregate {
+  bool optional = false;       // else a sequence
+  DType dtype = DType::kF32;   // of the tensors of a sequence, which may have none
+  std::vector<ValueId> parts;  // of an optional: one or none
+};
+
+// The aggregates of the graph whose shapes this thread infers, from the constructor on to the
+// destructor.
+class AggregateScope {
+ public:
+  AggregateScope();
+  ~AggregateScope();
+  AggregateScope(const AggregateScope&) = delete;
+  AggregateScope& operator=(const AggregateScope&) = delete;
+
+ private:
+  friend const Aggregate* aggregate_of(ValueId id);
+  friend void set_aggregate(ValueId id, Aggregate aggregate);
+  static thread_local AggregateScope* current;
+  AggregateScope* around_;
+  std::map<ValueId, Aggregate> aggregates_;
+};
+
+// Returns what a value holds; null for a tensor.
+[[nodiscard]] const Aggregate* aggregate_of(ValueId id);
+void set_aggregate(ValueId id, Aggregate aggregate);
+// Makes a value that holds these parts; no node computes it.
+[[nodiscard]] ValueId add_aggregate(ExpandContext& c, Aggregate aggregate);
+
+// Gives the result of an Identity the parts of its operand, if that is an aggregate, and returns
+// true. It is an error if another operator than those on aggregates has such an operand.
+[[nodiscard]] Result<bool> follow_aggregates(const Graph& graph, const Node& node);
+// Returns an error if an output of the model is no tensor.
+[[nodiscard]] Status check_outputs(const Graph& graph);
+
+}  // namespace hone::graph

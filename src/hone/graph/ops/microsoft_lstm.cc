@@ -1,0 +1,58 @@
+// DynamicQuantizeLSTM: an LSTM whose weights are bytes and whose data and states are quantised to
+// bytes for each product (ONNX Runtime, ContribOperators.md).
+#include "hone/graph/ops/recurrent.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr size_t kInputScale = 8, kRecurrenceScale = 10;  // each is followed by its zero point
+
+Status expand_dynamic_quantize_lstm(ExpandContext& c) {
+  for (size_t i = kInputScale; i < kInputScale + 4; ++i) {
+    if (!c.has(i)) return c.fail("operand {} is missing", i);
+  }
+  for (const size_t i : {1, 2}) {
+    const size_t scale = i == 1 ? kInputScale : kRecurrenceScale;
+    if (c.dtype(i) != DType::kI8 && c.dtype(i) != DType::kU8)
+      return c.fail("weights of type {}, expected i8 or u8", dtype_name(c.dtype(i)));
+    if (c.dtype(scale + 1) != c.dtype(i) || c.dtype(scale) != DType::kF32)
+      return c.fail("scales of type {} and zero points of type {} for weights of type {}",
+                    dtype_name(c.dtype(scale)), dtype_name(c.dtype(scale + 1)),
+                    dtype_name(c.dtype(i)));
+    if (c.rank(i) != 3) return c.fail("weights of shape {}", to_string(c.shape(i)));
+    const Shape one = {c.shape(i)[0]}, each = {c.shape(i)[0], c.shape(i)[2]};
+    for (const size_t k : {scale, scale + 1}) {
+      if (c.shape(k) != one && c.shape(k) != each)
+        return c.fail("operand {} of shape {}, expected {} or {}", k, to_string(c.shape(k)),
+                      to_string(one), to_string(each));
+    }
+  }
+  Recurrent r = make_lstm(c);
+  r.multiply_by([&](ValueId x, size_t operand, int64_t direction) {
+    const size_t scale = operand == 1 ? kInputScale : kRecurrenceScale;
+    const auto bytes = c.add_all("DynamicQuantizeLinear", {x}, 3);
+    const ValueId sum = c.add("MatMulInteger", {bytes[0], r.of_direction(operand, direction),
+                                                bytes[2], r.of_direction(scale + 1, direction)});
+    const ValueId factor = c.binary("Mul", bytes[1], r.of_direction(scale, direction));
+    return c.binary("Mul", c.cast(sum, DType::kF32), factor);
+  });
+  return expand_lstm(c, r);
+}
+
+}  // namespace
+
+std::span<const Op> microsoft_lstm_ops() {
+  static const Op ops[] = {
+      {.name = "com.microsoft.DynamicQuantizeLSTM",
+       .min_inputs = 3,
+       .max_inputs = 12,
+       .max_outputs = 3,
+       .attributes = "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
+                     "hidden_size:i input_forget:i",
+       .expand = expand_dynamic_quantize_lstm},
+  };
+  return ops;
+}
+
+}  // namespace hone::graph

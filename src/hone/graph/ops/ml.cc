@@ -1,0 +1,90 @@
+#include "hone/graph/ops/ml.h"
+
+namespace hone::graph {
+
+Result<ValueId> ml_rows(ExpandContext& c, bool keeps_double) {
+  if (c.rank(0) != 1 && c.rank(0) != 2)
+    return c.fail("data of shape {}, expected [features] or [rows, features]",
+                  to_string(c.shape(0)));
+  const DType type = keeps_double && c.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32;
+  const ValueId x = c.cast(c.input(0), type);
+  return c.rank(0) == 2 ? x : c.reshape(x, {1, c.shape(0)[0]});
+}
+
+ValueId ml_list(ExpandContext& c, const std::vector<float>& values, DType type) {
+  Tensor tensor(type, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i)
+    tensor.set(static_cast<int64_t>(i), static_cast<double>(values[i]));
+  return c.constant(std::move(tensor));
+}
+
+namespace {
+
+// Softmax to which scores of 0 add nothing; they stay what they are times exp(-max).
+ValueId softmax_zero(ExpandContext& c, ValueId x) {
+  const ValueId most = c.reduce("ReduceMax", x, {1});
+  const ValueId counts = c.binary("Greater", c.add("Abs", {x}), 1e-7);
+  const ValueId zero = c.scalar(c.dtype_of(x), 0);
+  const ValueId power = c.add("Exp", {c.binary("Sub", x, most)});
+  const ValueId sum = c.reduce("ReduceSum", c.add("Where", {counts, power, zero}), {1});
+  const ValueId rest = c.binary("Mul", x, c.add("Exp", {c.add("Neg", {most})}));
+  return c.binary("Div", c.add("Where", {counts, power, rest}), sum);
+}
+
+}  // namespace
+
+Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores, const std::string& transform) {
+  if (transform.empty() || transform == "NONE") return scores;
+  if (transform == "LOGISTIC") return c.add("Sigmoid", {scores});
+  if (transform == "SOFTMAX") return c.add("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  if (transform == "SOFTMAX_ZERO") return softmax_zero(c, scores);
+  return c.unsupported("post_transform '{}', expected NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO",
+                       transform);
+}
+
+Result<std::vector<int64_t>> ml_labels(const ExpandContext& c, const char* integers) {
+  if (c.attributes().has("classlabels_strings") &&
+      !c.attributes().get<std::vector<std::string>>("classlabels_strings", {}).empty())
+    return c.unsupported(
+        "labels that are texts, expected numbers: train on the classes' numbers, or replace "
+        "classlabels_strings by {} 0, 1, ... in the file",
+        integers);
+  return c.attributes().integers(integers);
+}
+
+void ml_set_labels(ExpandContext& c, ValueId index, const std::vector<int64_t>& labels) {
+  c.result(0, c.add("Gather", {c.integers(labels), index}, {{"axis", int64_t{0}}}));
+}
+
+Status ml_set_binary(ExpandContext& c, const BinaryScore& binary,
+                     const std::vector<int64_t>& labels) {
+  const ValueId s = binary.score;
+  const int64_t rows = c.shape_of(s)[0];
+  const ValueId second = c.binary("Greater", s, binary.threshold);
+  ml_set_labels(c, c.cast(c.reshape(second, {rows}), DType::kI64), labels);
+  const std::string transform = c.attributes().text("post_transform", "NONE");
+  if (transform == "PROBIT") return c.unsupported("post_transform 'PROBIT'");
+  ValueId first = c.add("Neg", {s}), last = s;
+  if (transform == "LOGISTIC") {
+    first = c.add("Sigmoid", {first});
+    last = c.add("Sigmoid", {s});
+  } else if (binary.is_share) {
+    first = c.add("Sub", {c.scalar(c.dtype_of(s), 1), s});
+  }
+  c.result(1, c.cast(c.add("Concat", {first, last}, {{"axis", int64_t{1}}}), DType::kF32));
+  return ok_status();
+}
+
+Status ml_set_classes(ExpandContext& c, ValueId scores, const std::vector<int64_t>& labels) {
+  const Shape& shape = c.shape_of(scores);
+  if (static_cast<int64_t>(labels.size()) != shape[1])
+    return c.fail("{} labels for {} scores", labels.size(), shape[1]);
+  const ValueId best = c.add("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+  ml_set_labels(c, best, labels);
+  HONE_ASSIGN_OR_RETURN(const ValueId z,
+                        ml_transformed(c, scores, c.attributes().text("post_transform", "NONE")));
+  c.result(1, c.cast(z, DType::kF32));
+  return ok_status();
+}
+
+}  // namespace hone::graph

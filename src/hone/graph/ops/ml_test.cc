@@ -1,0 +1,115 @@
+// Operators of ai.onnx.ml. Their values are compared with ONNX Runtime in
+// tests/ml_operators_test.py.
+#include <gtest/gtest.h>
+
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+const char* const kDomain = "ai.onnx.ml";
+using Texts = std::vector<std::string>;
+using Floats = std::vector<float>;
+
+void expect_error(const TestModel& model, Code code, const std::string& part) {
+  const Status status = model.import().status();
+  EXPECT_EQ(status.code(), code) << status.message();
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+}
+
+// Two trees: x0 <= 0 ? 1 : (x1 < 2 ? 10 : 20), and 100.
+AttributeList two_trees() {
+  return {{"nodes_treeids", Shape{0, 0, 0, 0, 0, 1}},
+          {"nodes_nodeids", Shape{0, 1, 2, 3, 4, 0}},
+          {"nodes_featureids", Shape{0, 0, 1, 0, 0, 0}},
+          {"nodes_modes", Texts{"BRANCH_LEQ", "LEAF", "BRANCH_LT", "LEAF", "LEAF", "LEAF"}},
+          {"nodes_values", Floats{0, 0, 2, 0, 0, 0}},
+          {"nodes_truenodeids", Shape{1, 0, 3, 0, 0, 0}},
+          {"nodes_falsenodeids", Shape{2, 0, 4, 0, 0, 0}},
+          {"target_treeids", Shape{0, 0, 0, 1}},
+          {"target_nodeids", Shape{1, 3, 4, 0}},
+          {"target_ids", Shape{0, 0, 0, 0}},
+          {"target_weights", Floats{1, 10, 20, 100}}};
+}
+
+TestModel trees(const AttributeList& changed = {}) {
+  AttributeList attributes = two_trees();
+  for (const auto& [name, value] : changed) {
+    const auto has_name = [&, &n = name](const auto& given) { return given.first == n; };
+    std::erase_if(attributes, has_name);
+    attributes.emplace_back(name, value);
+  }
+  TestModel model(17);
+  model.input("x", {4, 2}).node("TreeEnsembleRegressor", {"x"}, {"y"}, attributes, kDomain);
+  model.output("y");
+  return model;
+}
+
+TEST(ml, trees_go_down_to_their_leaves) {
+  const Tensor x = floats({4, 2}, {0, 5, 1, 1, 1, 2, NAN, 0});
+  const auto y = run_plainly(trees().graph(), {x});
+  ASSERT_EQ(y.size(), 1U);
+  EXPECT_EQ(relative_error(y[0], floats({4, 1}, {101, 110, 120, 110})), 0);
+  const auto tracked = run_plainly(
+      trees({{"nodes_missing_value_tracks_true", Shape{1, 0, 0, 0, 0, 0}}}).graph(), {x});
+  EXPECT_EQ(relative_error(tracked[0], floats({4, 1}, {101, 110, 120, 101})), 0);
+  const auto least = run_plainly(
+      trees({{"aggregate_function", std::string("MIN")}, {"base_values", Floats{0.5F}}}).graph(),
+      {x});
+  EXPECT_EQ(relative_error(least[0], floats({4, 1}, {1.5F, 10.5F, 20.5F, 10.5F})), 0);
+}
+
+TEST(ml, trees_that_are_none_are_refused) {
+  expect_error(trees({{"nodes_truenodeids", Shape{0, 0, 3, 0, 0, 0}}}), Code::kUnsupported,
+               "trees deeper than 1000, or whose nodes lead to themselves");
+  expect_error(trees({{"nodes_truenodeids", Shape{9, 0, 3, 0, 0, 0}}}), Code::kInvalid,
+               "tree 0 has no node 9");
+  expect_error(trees({{"nodes_nodeids", Shape{0, 1, 2, 3, 3, 0}}}), Code::kInvalid,
+               "node 3 of tree 0 is there twice");
+  expect_error(trees({{"nodes_featureids", Shape{0, 0, 2, 0, 0, 0}}}), Code::kInvalid,
+               "a node reads feature 2 of 2");
+  expect_error(trees({{"target_ids", Shape{0, 0, 0, 1}}}), Code::kInvalid,
+               "a weight of target 1, expected 0 to 0");
+  expect_error(trees({{"nodes_values", Floats{0}}}), Code::kInvalid, "lists of nodes of 6");
+  expect_error(trees({{"post_transform", std::string("PROBIT")}}), Code::kUnsupported, "'PROBIT'");
+}
+
+TEST(ml, labels_are_numbers) {
+  const auto classifier = [](const AttributeList& labels) {
+    AttributeList attributes = {{"coefficients", Floats{1, 0, 0, 1}},
+                                {"intercepts", Floats{0, 0.5F}}};
+    attributes.insert(attributes.end(), labels.begin(), labels.end());
+    TestModel model(17);
+    model.input("x", {2, 2}).node("LinearClassifier", {"x"}, {"y", "z"}, attributes, kDomain);
+    model.output("y").output("z");
+    return model;
+  };
+  const auto results = run_plainly(classifier({{"classlabels_ints", Shape{7, 3}}}).graph(),
+                                   {floats({2, 2}, {1, 0, 0, 1})});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].as<int64_t>()[0], 7);
+  EXPECT_EQ(results[0].as<int64_t>()[1], 3);
+  EXPECT_EQ(relative_error(results[1], floats({2, 2}, {1, 0.5F, 0, 1.5F})), 0);
+  expect_error(classifier({{"classlabels_strings", Texts{"a", "b"}}}), Code::kUnsupported,
+               "labels that are texts, expected numbers");
+  expect_error(classifier({{"classlabels_ints", Shape{1, 2, 3}}}), Code::kInvalid,
+               "3 labels for 2 scores");
+}
+
+TEST(ml, columns_have_values_of_their_own) {
+  TestModel model(17);
+  model.input("x", {2, 2});
+  model.node("Imputer", {"x"}, {"full"},
+             {{"imputed_value_floats", Floats{5, 6}}, {"replaced_value_float", NAN}}, kDomain);
+  model.node("Scaler", {"full"}, {"y"}, {{"offset", Floats{1, 2}}, {"scale", Floats{2}}}, kDomain);
+  const auto y = run_plainly(model.output("y").graph(), {floats({2, 2}, {NAN, 3, 4, NAN})});
+  ASSERT_EQ(y.size(), 1U);
+  EXPECT_EQ(relative_error(y[0], floats({2, 2}, {8, 2, 6, 8})), 0);
+  TestModel wrong(17);
+  wrong.input("x", {2, 2}).node("Scaler", {"x"}, {"y"}, {{"offset", Floats{1, 2, 3}}}, kDomain);
+  expect_error(wrong.output("y"), Code::kInvalid,
+               "node 'node_y' (ai.onnx.ml.Scaler): 3 values in offset for data of shape [2, 2]");
+}
+
+}  // namespace
+}  // namespace hone::graph

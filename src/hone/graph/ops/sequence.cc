@@ -1,0 +1,240 @@
+// Sequences and optional values, which exist only while a model is imported: each part is a value
+// of its own, so that what computes them is all that is left. Positions have to be known.
+#include "hone/graph/ops/sequence.h"
+
+#include "hone/graph/aggregates.h"
+
+namespace hone::graph {
+namespace {
+
+Result<Aggregate> sequence(const ExpandContext& c, size_t i) {
+  const Aggregate* found = aggregate_of(c.input(i));
+  if (found != nullptr && found->optional && found->parts.size() == 1)
+    found = aggregate_of(found->parts[0]);
+  if (found == nullptr || found->optional)
+    return c.fail("operand {} is {}, expected a sequence", i,
+                  found == nullptr ? "a tensor" : "an optional value");
+  return *found;
+}
+
+Status set_result(ExpandContext& c, Aggregate aggregate, size_t i = 0) {
+  c.result(i, add_aggregate(c, std::move(aggregate)));
+  return ok_status();
+}
+
+Status check_part(const ExpandContext& c, const Aggregate& sequence, ValueId part) {
+  if (aggregate_of(part) != nullptr) return c.fail("a sequence inside of a sequence");
+  if (c.dtype_of(part) == sequence.dtype) return ok_status();
+  return c.fail("a tensor of type {} in a sequence of type {}", dtype_name(c.dtype_of(part)),
+                dtype_name(sequence.dtype));
+}
+
+// The place that operand i names among `count` of them; `otherwise` if it is not given.
+Result<int64_t> position(const ExpandContext& c, size_t i, int64_t count, int64_t otherwise) {
+  if (!c.has(i)) return otherwise;
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> given, c.integers(i, "the position"));
+  if (given.size() != 1) return c.fail("a position of {} elements", given.size());
+  if (const auto place = normalize_axis(given[0], count)) return *place;
+  if (count == 0) return c.fail("an empty sequence has no position {}", given[0]);
+  return c.fail("position {}, expected {} to {}", given[0], -count, count - 1);
+}
+
+Status expand_empty(ExpandContext& c) {
+  const int64_t code = c.attributes().integer("dtype", 1);
+  const auto dtype = dtype_from_onnx(static_cast<int>(code));
+  if (!dtype) return c.unsupported("a sequence of the element type {}", code);
+  return set_result(c, {.dtype = *dtype});
+}
+
+Status expand_construct(ExpandContext& c) {
+  Aggregate made = {.dtype = c.dtype(0)};
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    if (!c.has(i)) return c.fail("operand {} is missing", i);
+    HONE_RETURN_IF_ERROR(check_part(c, made, c.input(i)));
+    made.parts.push_back(c.input(i));
+  }
+  return set_result(c, std::move(made));
+}
+
+Status expand_insert(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(Aggregate made, sequence(c, 0));
+  HONE_RETURN_IF_ERROR(check_part(c, made, c.input(1)));
+  const auto count = std::ssize(made.parts);
+  int64_t place = count;
+  if (c.has(2)) {  // a new one may stand behind the last, and -1 is before the last
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> given, c.integers(2, "the position"));
+    if (given.size() != 1 || given[0] < -count || given[0] > count)
+      return c.fail("position {}, expected {} to {}", to_string(given), -count, count);
+    place = given[0] < 0 ? given[0] + count : given[0];
+  }
+  made.parts.insert(made.parts.begin() + place, c.input(1));
+  return set_result(c, std::move(made));
+}
+
+Status expand_erase(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(Aggregate made, sequence(c, 0));
+  const auto count = std::ssize(made.parts);
+  if (count == 0) return c.fail("nothing can be taken from an empty sequence");
+  HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, count, count - 1));
+  made.parts.erase(made.parts.begin() + place);
+  return set_result(c, std::move(made));
+}
+
+Status expand_at(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
+  HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, std::ssize(from.parts), 0));
+  c.result(0, from.parts[static_cast<size_t>(place)]);
+  return ok_status();
+}
+
+Status expand_length(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
+  c.result(0, c.scalar(DType::kI64, static_cast<double>(from.parts.size())));
+  return ok_status();
+}
+
+Status expand_concat(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
+  if (from.parts.empty()) return c.fail("an empty sequence, expected at least one tensor");
+  const bool fresh = c.attributes().integer("new_axis", 0) != 0;
+  const int64_t rank = c.rank_of(from.parts[0]) + (fresh ? 1 : 0);
+  const int64_t given = c.attributes().integer("axis", 0);
+  const auto axis = normalize_axis(given, rank);
+  if (!axis) return c.fail("axis {} for results of rank {}", given, rank);
+  std::vector<ValueId> parts = from.parts;
+  for (ValueId& part : parts) {
+    if (fresh) part = c.add("Unsqueeze", {part, c.integers({*axis})});
+  }
+  c.result(0, c.add("Concat", parts, {{"axis", *axis}}));
+  return ok_status();
+}
+
+// Lengths along the axis: of a scalar, of that many each; of a list, as it says.
+Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t extent) {
+  if (!c.has(1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> given, c.integers(1, "split"));
+  int64_t sum = 0;
+  std::vector<int64_t> lengths = given;
+  if (c.rank(1) == 0) {
+    if (given[0] < 1) return c.fail("split is {}", given[0]);
+    lengths.clear();
+    for (int64_t at = 0; at < extent; at += given[0])
+      lengths.push_back(std::min(given[0], extent - at));
+  }
+  for (const int64_t length : lengths) {
+    if (length < 0 || length > extent) return c.fail("split is {}", to_string(given));
+    sum += length;
+  }
+  if (sum != extent) return c.fail("split is {} for an extent of {}", to_string(given), extent);
+  return lengths;
+}
+
+Status expand_split(ExpandContext& c) {
+  constexpr size_t kMostParts = 10'000;
+  const int64_t given = c.attributes().integer("axis", 0);
+  const auto axis = normalize_axis(given, c.rank(0));
+  if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
+  HONE_ASSIGN_OR_RETURN(const auto lengths,
+                        split_lengths(c, c.shape(0)[static_cast<size_t>(*axis)]));
+  if (lengths.size() > kMostParts)
+    return c.unsupported("{} parts, at most {} are supported", lengths.size(), kMostParts);
+  const bool squeezes = !c.has(1) && c.attributes().integer("keepdims", 1) == 0;
+  Aggregate made = {.dtype = c.dtype(0)};
+  int64_t at = 0;
+  for (const int64_t length : lengths) {
+    ValueId part = c.slice(c.input(0), *axis, at, at + length);
+    if (squeezes) part = c.add("Squeeze", {part, c.integers({*axis})});
+    made.parts.push_back(part);
+    at += length;
+  }
+  return set_result(c, std::move(made));
+}
+
+// The body for the k-th part of each sequence; operands that are tensors are the same for all.
+Status expand_map(ExpandContext& c) {
+  const Subgraph* graph = c.attributes().find<Subgraph>("body");
+  if (graph == nullptr) return c.fail("no attribute 'body'");
+  const SubgraphBody& body = *graph->body;
+  HONE_ASSIGN_OR_RETURN(const Aggregate first, sequence(c, 0));
+  if (body.outputs.size() < c.num_outputs() || body.inputs.size() > c.num_inputs())
+    return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
+  std::vector<Aggregate> made(c.num_outputs());
+  for (size_t k = 0; k < first.parts.size(); ++k) {
+    std::vector<ValueId> arguments;
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      if (!c.has(i)) return c.fail("operand {} is missing", i);
+      const Aggregate* of = aggregate_of(c.input(i));
+      if (of != nullptr && of->parts.size() != first.parts.size())
+        return c.fail("sequences of {} and {} parts", first.parts.size(), of->parts.size());
+      arguments.push_back(of == nullptr ? c.input(i) : of->parts[k]);
+    }
+    const std::vector<ValueId> results = c.inline_body(body, arguments);
+    HONE_RETURN_IF_ERROR(c.status());
+    for (size_t i = 0; i < made.size(); ++i) {
+      made[i].dtype = c.dtype_of(results[i]);
+      made[i].parts.push_back(results[i]);
+    }
+  }
+  for (size_t i = 0; i < made.size(); ++i) HONE_RETURN_IF_ERROR(set_result(c, made[i], i));
+  return ok_status();
+}
+
+Status expand_optional(ExpandContext& c) {
+  Aggregate made = {.optional = true};
+  if (c.has(0)) made.parts = {c.input(0)};
+  return set_result(c, std::move(made));
+}
+
+// What an optional value holds; another value holds itself.
+Status expand_get_element(ExpandContext& c) {
+  const Aggregate* found = aggregate_of(c.input(0));
+  if (found != nullptr && found->optional && found->parts.empty())
+    return c.fail("an optional value that holds nothing");
+  c.result(0, found != nullptr && found->optional ? found->parts[0] : c.input(0));
+  return ok_status();
+}
+
+Status expand_has_element(ExpandContext& c) {
+  const Aggregate* found = c.has(0) ? aggregate_of(c.input(0)) : nullptr;
+  const bool empty = !c.has(0) || (found != nullptr && found->optional && found->parts.empty());
+  c.result(0, c.scalar(DType::kBool, empty ? 0 : 1));
+  return ok_status();
+}
+
+Op op(std::string_view name, int since, int min_inputs, int max_inputs, std::string_view attributes,
+      Status (*expand)(ExpandContext&)) {
+  return {.name = name,
+          .since = since,
+          .min_inputs = min_inputs,
+          .max_inputs = max_inputs,
+          .attributes = attributes,
+          .expand = expand};
+}
+
+}  // namespace
+
+std::span<const Op> sequence_ops() {
+  constexpr int kAny = 100'000;
+  static const Op ops[] = {
+      op("SequenceEmpty", 11, 0, 0, "dtype:i", expand_empty),
+      op("SequenceConstruct", 11, 1, kAny, "", expand_construct),
+      op("SequenceInsert", 11, 2, 3, "", expand_insert),
+      op("SequenceErase", 11, 1, 2, "", expand_erase),
+      op("SequenceAt", 11, 2, 2, "", expand_at),
+      op("SequenceLength", 11, 1, 1, "", expand_length),
+      op("ConcatFromSequence", 11, 1, 1, "axis:i new_axis:i", expand_concat),
+      op("SplitToSequence", 11, 1, 2, "axis:i keepdims:i", expand_split),
+      {.name = "SequenceMap",
+       .since = 17,
+       .max_inputs = kAny,  // captured values are operands, too
+       .max_outputs = kAny,
+       .attributes = "body:g",
+       .expand = expand_map},
+      op("Optional", 15, 0, 1, "", expand_optional),
+      op("OptionalGetElement", 15, 1, 1, "", expand_get_element),
+      op("OptionalHasElement", 15, 0, 1, "", expand_has_element),
+  };
+  return ops;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,75 @@
+"""Sequences and optional values as exporters write them, which are resolved while a model is imported, compared with ONNX Runtime."""
+import numpy as np
+from onnx import TensorProto, helper
+
+import support
+from support import Case, make_model, value
+
+FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
+BOOL = TensorProto.BOOL
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, name=f"{op}_{outputs[0]}", **attributes)
+
+
+class Sequences(Case):
+    def compare(self, nodes, feeds, outputs, constants=(), opset=17):
+        kinds = {np.dtype(np.float32): FLOAT, np.dtype(np.int64): INT, np.dtype(np.bool_): BOOL}
+        model = make_model(nodes, [value(name, array.shape, kinds[array.dtype]) for name, array in feeds.items()],
+                           [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()], constants, opset)
+        path = self.save(model)
+        inputs = []
+        for name, array in feeds.items():
+            np.save(self.folder / f"{name}.npy", array)
+            inputs += ["--input", f"{name}={self.folder / name}.npy"]
+        self.succeed("run", path, *inputs, "--output-dir", self.folder / "out")
+        for name, expected in support.reference(path, feeds).items():
+            found = np.load(self.folder / "out" / f"{name}.npy")
+            self.assertEqual((found.shape, found.dtype), (expected.shape, expected.dtype), name)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+    def test_made_changed_and_joined(self):
+        a, b = np.float32([[1, 2]]), np.float32([[3, 4]])
+        nodes = [node("SequenceEmpty", [], ["s0"], dtype=FLOAT), node("SequenceInsert", ["s0", "a"], ["s1"]),
+                 node("SequenceInsert", ["s1", "b", "zero"], ["s2"]), node("Neg", ["a"], ["n"]), node("SequenceInsert", ["s2", "n", "minus"], ["s3"]),
+                 node("SequenceErase", ["s3", "zero"], ["s4"]), node("SequenceLength", ["s4"], ["count"]),
+                 node("ConcatFromSequence", ["s3"], ["all"], axis=1), node("ConcatFromSequence", ["s4"], ["stack"], axis=-1, new_axis=1),
+                 node("SequenceAt", ["s3", "minus"], ["last"])]
+        self.compare(nodes, {"a": a, "b": b}, {"count": INT, "all": FLOAT, "stack": FLOAT, "last": FLOAT},
+                     {"zero": np.asarray(0), "minus": np.asarray(-1)})
+
+    def test_split(self):
+        x = np.arange(15, dtype=np.float32).reshape(5, 3)
+        nodes = []
+        for name, operands, attributes in (("ones", [], {}), ("flat", [], {"keepdims": 0}), ("twos", ["two"], {}), ("list", ["lengths"], {"axis": 1})):
+            nodes += [node("SplitToSequence", ["x", *operands], [f"{name}.s"], **attributes), node("SequenceAt", [f"{name}.s", "one"], [name])]
+        self.compare(nodes, {"x": x}, dict.fromkeys(("ones", "flat", "twos", "list"), FLOAT),
+                     {"two": np.asarray(2), "lengths": np.asarray([1, 2]), "one": np.asarray(1)})
+
+    def test_loops(self):
+        """Rows that a Loop appends to a sequence, as exporters write torch.stack of a list."""
+        info = lambda name, kind: helper.make_tensor_value_info(name, kind, [])
+        sequence = helper.make_tensor_sequence_value_info("rows", FLOAT, None)
+        grown = helper.make_tensor_sequence_value_info("grown", FLOAT, None)
+        body = helper.make_graph([node("Identity", ["go"], ["on"]), node("Gather", ["x", "i"], ["row"]), node("Mul", ["row", "row"], ["square"]),
+                                  node("SequenceInsert", ["rows", "square"], ["grown"])], "body",
+                                 [info("i", INT), info("go", BOOL), sequence], [info("on", BOOL), grown])
+        nodes = [node("SequenceEmpty", [], ["none"]), node("Loop", ["n", "", "none"], ["list"], body=body),
+                 node("ConcatFromSequence", ["list"], ["y"], axis=0, new_axis=1)]
+        self.compare(nodes, {"x": np.float32([[1, 2], [3, 4], [5, 6]])}, {"y": FLOAT}, {"n": np.asarray(3)})
+
+    def test_what_cannot_be_resolved_is_refused_in_one_line(self):
+        made = node("SequenceConstruct", ["x", "x"], ["s"])
+        for nodes, message in (([made], "the output 's' is a sequence, expected a tensor"),
+                               ([made, node("SequenceAt", ["s", "i"], ["y"])], "the position is computed at run time ('i')"),
+                               ([made, node("Neg", ["s"], ["y"])], "operand 0 ('s') is a sequence, expected a tensor"),
+                               ([made, node("SequenceInsert", ["s", "i"], ["t"]), node("ConcatFromSequence", ["t"], ["y"], axis=0)],
+                                "a tensor of type i64 in a sequence of type f32")):
+            with self.subTest(message):
+                model = make_model(nodes, [value("x", (2,)), value("i", (), INT)], [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
+                self.refuse(message, "show", self.save(model))
+
+
+if __name__ == "__main__":
+    support.main()
