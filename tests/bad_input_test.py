@@ -78,6 +78,32 @@ class Models(Case):
 
     def test_shape_of_no_input(self):
         self.refuse_model("'z'", relu_model(("batch", 4)), "--shape", "x=2x4", "--shape", "z=2x4")
+        # The name is what is wrong, not that the input's shape is missing.
+        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x'", relu_model(("batch", 4)), "--shape", "X=2x4")
+        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x'", relu_model(), "--shape", "X=1x4")
+
+    def test_many_open_inputs_are_named_at_once(self):
+        names = [f"x{i}" for i in range(19)]
+        model = make_model([helper.make_node("Sum", names, ["y"])], [value(name, ("batch", 4)) for name in names], [value("y", None)])
+        line = self.refuse_model("19 inputs have open shapes: 'x0' [batch, 4], 'x1' [batch, 4], ", model)
+        for name in names:
+            self.assertIn(f"--shape {name}=", line)
+        line = self.refuse_model("the inputs are 'x0', 'x1', 'x2' and 16 more", model, "--shape", "x=2x4")
+
+    def test_an_extent_of_minus_one_is_open(self):
+        model = relu_model((-1, 4))
+        self.refuse_model("input 'x' has the open shape [?, 4]", model)
+        path = self.save(model)
+        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x4")
+        self.refuse_model("input 'x' has an extent of -2", relu_model((-2, 4)))
+
+    def test_of_many_nodes_three_are_named(self):
+        nodes = [helper.make_node("Frobnicate", ["x"], [f"y{i}"], name=f"n{i}") for i in range(300)]
+        line = self.refuse_model("Frobnicate (300 nodes, such as 'n0', 'n1', 'n2')", make_model(nodes, [value("x", (1, 4))], [value("y0", None)]))
+        self.assertLess(len(line), 300)
+        nodes = [helper.make_node("Pad", ["x"], [f"y{i}"], name=f"n{i}", mode="odd", pads=[1, 1]) for i in range(300)]
+        model = make_model(nodes, [value("x", (4,))], [value(f"y{i}", None) for i in range(300)], opset=10)
+        self.refuse_model("300 nodes, such as 'n0', 'n1', 'n2' (Pad): mode 'odd'", model)
 
     def test_cycle(self):
         nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="one"), helper.make_node("Relu", ["a"], ["b"], name="two")]

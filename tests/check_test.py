@@ -67,6 +67,16 @@ class Check(Case):
         text = self.succeed("compile", self.save(small_network()), "-o", self.folder / "model.so", "--no-db", "--check")
         self.assertRegex(text, r"right on 3 random inputs: off by \S+ of the largest result at most, \S+ allowed")
 
+    def test_text_is_short(self):
+        nodes = [helper.make_node("Softmax", ["x" if i == 0 else f"t{i}"], [f"s{i}"]) for i in range(20)]
+        nodes += [helper.make_node("Concat", [f"s{i}", f"s{i}"], [f"t{i + 1}"], axis=0) for i in range(20)]
+        model = self.save(make_model(nodes, [value("x", (1, 8))], [value("s19", None)]))
+        text = self.succeed("compile", model, "-o", self.folder / "model.so", "--no-db", "--no-check")
+        self.assertRegex(text, r"and \d+ kernels more, which take \d+ % of the time: -v lists all")
+        self.assertLess(len(text.splitlines()), 15)
+        long = self.succeed("compile", model, "-o", self.folder / "model.so", "--no-db", "--no-check", "-v")
+        self.assertGreaterEqual(len(long.splitlines()), 20)
+
     def test_tune_checks_always(self):
         model = self.save(small_network())
         report = self.succeed_json("tune", model, "-o", self.folder / "model.so", "--budget", "3s", "--threads", 1)

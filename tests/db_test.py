@@ -4,6 +4,7 @@ import sqlite3
 import time
 import unittest
 
+import support
 from support import Case, hone
 
 
@@ -160,6 +161,14 @@ class Db(Case):
         self.assertEqual(sum(line["task"].endswith("3") for line in left), 0)
         self.succeed("db", "verify", "--db", self.db)
         self.refuse("--keep", "db", "gc", "--keep", "0", "--db", self.db)
+
+    def test_compile_takes_a_database_that_is_not_there_yet(self):
+        model, library, database = self.save(support.relu_model()), self.folder / "model.so", self.folder / "new.db"
+        text = self.succeed("compile", model, "-o", library, "--db", database)
+        self.assertIn(f"database {database} does not exist yet", text)
+        self.assertFalse(database.exists())
+        self.refuse("no.db does not exist", "compile", model, "-o", library, "--db", self.folder / "no" / "no.db")
+        self.refuse("have no record of their own", "compile", model, "-o", library, "--db", database, "--require-tuned")
 
     def test_reading_commands_need_a_database(self):
         for command in (["stat"], ["verify"], ["export", "-"], ["gc"]):

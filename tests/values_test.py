@@ -170,6 +170,37 @@ class Nan(Values):
         self.assert_values(self.outputs(path, {"x": x, "bound": NAN}), expected)
 
 
+    def test_types_and_lengths(self):
+        """In vectors and what is left of them, as data and as constants, of each float."""
+        rng = np.random.default_rng(23)
+        for dtype in (np.float32, np.float64, np.float16):
+            nodes, feeds, constants, outputs, expected = [], {}, {"low": dtype(-0.5), "high": dtype(0.5)}, [], {}
+            for length in (1, 3, 17, 70):
+                for kind, folded in (("run", False), ("folded", True)):
+                    x, y = rng.standard_normal((2, 5, length)).astype(dtype)
+                    for array in (x, y):
+                        array[rng.random(x.shape) < 0.3], array[rng.random(x.shape) < 0.1] = np.nan, np.inf
+                    x[0], x[1] = np.nan, -1
+                    end = f"{kind}{length}"
+                    (constants if folded else feeds).update({f"x_{end}": x, f"y_{end}": y})
+                    with np.errstate(invalid="ignore"):
+                        cases = {
+                            "Max": (("x", "y"), {}, np.maximum(x, y)), "Min": (("x", "y"), {}, np.minimum(x, y)),
+                            "ArgMax": (("x",), {"axis": 1}, x.argmax(1)[:, None]), "ArgMin": (("x",), {"axis": 0}, x.argmin(0)[None]),
+                            "Greater": (("x", "y"), {}, x > y), "LessOrEqual": (("x", "y"), {}, x <= y), "Equal": (("x", "y"), {}, x == y),
+                            "Sign": (("x",), {}, np.sign(x)), "IsNaN": (("x",), {}, np.isnan(x)),
+                            "Cast": (("x",), {"to": TensorProto.BOOL}, x.astype(bool)),
+                            "Hardmax": (("x",), {"axis": 1}, np.eye(length, dtype=dtype)[x.argmax(1)])}
+                    nodes.append(helper.make_node("Clip", [f"x_{end}", "low", "high"], [f"Clip_{end}"]))
+                    expected[f"Clip_{end}"] = np.clip(x, dtype(-0.5), dtype(0.5))
+                    for operator, (operands, attributes, wanted) in cases.items():
+                        nodes.append(helper.make_node(operator, [f"{operand}_{end}" for operand in operands], [f"{operator}_{end}"], **attributes))
+                        expected[f"{operator}_{end}"] = wanted
+            inputs = [value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype)) for name, array in feeds.items()]
+            outputs = [value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype)) for name, array in expected.items()]
+            self.assert_values(self.outputs(self.save(make_model(nodes, inputs, outputs, constants)), feeds), expected)
+
+
 class Zeros(Values):
     def test_signs(self):
         """The sign of a zero decides that of its reciprocal."""
@@ -360,6 +391,18 @@ class Dropout(Values):
                 x = np.arange(6).reshape(2, 3).astype(options.get("dtype", np.float32))
                 path = self.save(self.model(**options))
                 self.assert_values(self.outputs(path, {"x": x}), {"y": x, "mask": np.ones((2, 3), np.bool_)})
+
+    def test_ratio_that_is_an_input(self):
+        model = self.model()
+        del model.graph.initializer[0]
+        model.graph.input.append(value("ratio", ()))
+        path, ratio = self.save(model), self.folder / "ratio.npy"
+        np.save(ratio, np.float32(0))
+        self.refuse("the ratio is computed at run time ('ratio'), expected a constant; it comes from the input 'ratio': bind it", "run", path)
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        self.assert_values(self.outputs(path, {"x": x}, "--bind", f"ratio={ratio}"), {"y": x, "mask": np.ones((2, 3), np.bool_)})
+        np.save(ratio, np.float32(0.5))
+        self.refuse("training mode, which drops elements at random", "run", path, "--bind", f"ratio={ratio}")
 
     def test_before_training_was_an_operand(self):
         x = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -1,6 +1,7 @@
 #include "build_report.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "hone/base/hash.h"
 #include "hone/base/printable.h"
@@ -8,6 +9,39 @@
 #include "table.h"
 
 namespace hone::tool {
+
+namespace {
+
+constexpr size_t kShortTable = 5;  // rows
+
+double all_seconds(const TaskSummary& task) {
+  return task.known_seconds() * static_cast<double>(task.multiplicity);
+}
+
+}  // namespace
+
+std::string short_kernel_table(const CompileSummary& summary, const Limits& limits) {
+  if (summary.tasks.size() <= kShortTable + 1) return kernel_table(summary, limits);
+  std::vector<size_t> order(summary.tasks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return all_seconds(summary.tasks[a]) > all_seconds(summary.tasks[b]);
+  });
+  CompileSummary first = summary;
+  first.tasks.clear();
+  double shown = 0, all = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const TaskSummary& task = summary.tasks[order[i]];
+    all += all_seconds(task);
+    if (i >= kShortTable) continue;
+    shown += all_seconds(task);
+    first.tasks.push_back(task);
+  }
+  const std::string share =
+      all > 0 ? fmt::format(", which take {:.0f} % of the time", 100 * (all - shown) / all) : "";
+  return kernel_table(first, limits) +
+         fmt::format("and {} kernels more{}: -v lists all\n", order.size() - kShortTable, share);
+}
 
 std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
   Table table(limits.header({"kernel", "first node", "schedule", "times", "trials", "before",
@@ -25,7 +59,7 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
   return table.text();
 }
 
-std::string coverage(const CompileSummary& summary) {
+std::string coverage(const CompileSummary& summary, bool all) {
   std::string text, counts;
   const std::pair<const char*, const char*> kinds[] = {
       {"tuned", "tuned now"},
@@ -41,11 +75,14 @@ std::string coverage(const CompileSummary& summary) {
                       [&](const TaskSummary& task) { return task.source == source; });
     if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meaning);
   }
+  size_t transferred = 0;
   for (const TaskSummary& task : summary.tasks) {
-    if (task.source == "transferred")
-      text += fmt::format("{} {}: from {}\n", printable(task.kernel_class), shorten(task.name, 28),
-                          printable(task.from));
+    if (task.source != "transferred" || (++transferred > kShortTable && !all)) continue;
+    text += fmt::format("{} {}: from {}\n", printable(task.kernel_class), shorten(task.name, 28),
+                        printable(task.from));
   }
+  if (transferred > kShortTable && !all)
+    text += fmt::format("and {} more of other kernels' records\n", transferred - kShortTable);
   const auto stale = std::count_if(summary.tasks.begin(), summary.tasks.end(),
                                    [](const TaskSummary& task) { return task.stale > 0; });
   if (stale > 0) {

@@ -13,8 +13,11 @@ namespace hone::tool {
 
 // Per distinct kernel: how often it occurs, where its schedule comes from, its time.
 [[nodiscard]] std::string kernel_table(const CompileSummary& summary, const Limits& limits);
-// Where the schedules come from, by number of kernels; a line of its own for each transferred one.
-[[nodiscard]] std::string coverage(const CompileSummary& summary);
+// The same of the kernels that take longest, and a line that says how many others there are.
+[[nodiscard]] std::string short_kernel_table(const CompileSummary& summary, const Limits& limits);
+// Where the schedules come from, by number of kernels; a line of its own for each transferred one,
+// or for the first few if not `all`.
+[[nodiscard]] std::string coverage(const CompileSummary& summary, bool all = true);
 // How many kernels run together; "" if none do.
 [[nodiscard]] std::string turns(const CompileSummary& summary);
 // What the check of the finished library found.

@@ -1,3 +1,6 @@
+#include <filesystem>
+
+#include "hone/base/file.h"
 #include "hone/compile.h"
 
 #include "build_report.h"
@@ -14,13 +17,24 @@ namespace {
 struct Options {
   std::string model, output;
   BuildOptionTexts build;
-  bool require_tuned = false, json = false;
+  bool require_tuned = false, json = false, verbose = false;
 };
+
+// Returns whether the database is a file that nothing was stored in yet: `hone tune` makes it. If
+// its folder does not exist either, the name is a mistake.
+bool is_new_database(const std::string& db) {
+  if (db.empty() || db.find("://") != std::string::npos || file_exists(db)) return false;
+  std::error_code ignored;
+  const auto path = std::filesystem::absolute(db, ignored);
+  return std::filesystem::is_directory(path.parent_path(), ignored);
+}
 
 Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
   parsed.records.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
+  const bool no_records = is_new_database(options.build.db);
+  if (no_records) parsed.records.use_db = false;
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
@@ -30,12 +44,15 @@ Status run(const Options& options) {
     json["output"] = options.output;
     fmt::print(report, "{}", json_text(json));
   } else {
+    std::string table =
+        options.verbose ? kernel_table(summary, limits) : short_kernel_table(summary, limits);
+    if (no_records) table += fmt::format("database {} does not exist yet\n", options.build.db);
     fmt::print(report,
                "{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate "
                "tensors\n",
-               kernel_table(summary, limits), coverage(summary), turns(summary),
-               check_line(summary.check), options.output,
-               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+               table, coverage(summary, options.verbose), turns(summary), check_line(summary.check),
+               options.output, format_count(static_cast<double>(summary.bytes)),
+               format_seconds(summary.seconds),
                format_count(static_cast<double>(summary.memory_bytes)),
                format_count(static_cast<double>(summary.arena_bytes)));
   }
@@ -61,6 +78,8 @@ Command compile_command(CLI::App& root) {
          "Compare the library with the model however long that takes; default: only if it takes "
          "less than a tenth of the time")
       ->excludes("--no-check");
+  app->add_flag("-v,--verbose", options->verbose,
+                "List all kernels, not only those that take longest");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); },
           [options](FileRoles& files) {

@@ -4,6 +4,7 @@
 #include "hone/base/status.h"
 #include "hone/commands/check/random_inputs.h"
 #include "hone/open_model.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone {
 
@@ -19,12 +20,13 @@ Result<std::vector<Tensor>> arrange_inputs(const std::vector<ModelTensor>& input
       continue;
     }
     const Tensor& tensor = it->second;
-    if (tensor.dtype() != input.dtype || tensor.shape() != input.shape) {
+    const std::optional<Tensor> fitting = as_type(tensor, input.dtype);
+    if (!fitting || tensor.shape() != input.shape) {
       return invalid("input '{}': found {} {}, expected {} {}", input.name,
                      dtype_name(tensor.dtype()), to_string(tensor.shape()), dtype_name(input.dtype),
                      to_string(input.shape));
     }
-    tensors.push_back(tensor);
+    tensors.push_back(*fitting);
     given.erase(it);
   }
   if (given.empty()) return tensors;

@@ -6,6 +6,7 @@
 #include "hone/open_model.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/session/write_model.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using graph::ValueId;
 
 // Returns the tolerance of the accuracy, and of the types that the model computes with; what was
-// rounded to 8 bits may differ by one step.
+// rounded to 8 bits or fewer may differ by one step.
 double usual_tolerance(const graph::Graph& graph, trial::Accuracy accuracy) {
   double tolerance = accuracy == trial::Accuracy::kFast ? 1e-2 : 1e-3;
   for (const graph::Node& node : graph.nodes) {
@@ -23,6 +24,7 @@ double usual_tolerance(const graph::Graph& graph, trial::Accuracy accuracy) {
       if (dtype == DType::kF16) tolerance = std::max(tolerance, 1e-2);
       if (dtype == DType::kI8 || dtype == DType::kU8) tolerance = std::max(tolerance, 2e-2);
       if (dtype == DType::kBF16) tolerance = std::max(tolerance, 6e-2);
+      if (is_small(dtype)) tolerance = std::max(tolerance, small_step(dtype));
     }
   }
   return tolerance;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hone/compute/kernel_params.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 
@@ -41,6 +42,11 @@ Expr literal(const Tensor& tensor, int64_t flat) {
   const DType dtype = tensor.dtype();
   if (dtype == DType::kI64 || dtype == DType::kU64)  // does not pass through double
     return ir::constant_int(tensor.as<int64_t>()[static_cast<size_t>(flat)], dtype);
+  if (is_small(dtype)) {
+    const uint8_t byte = tensor.as<uint8_t>()[static_cast<size_t>(flat)];
+    const DType stored = stored_type(dtype);
+    return ir::constant_int(stored == DType::kI8 ? static_cast<int8_t>(byte) : byte, stored);
+  }
   return literal(compute_type(dtype), tensor.at(flat));
 }
 
@@ -78,7 +84,7 @@ ir::Stmt loops_over(const std::vector<Axis>& axes, std::vector<ir::Stmt> body) {
 }
 
 DType compute_type(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : stored_type(dtype);
 }
 
 namespace {
@@ -108,7 +114,7 @@ std::vector<bool> non_negative_values(const Graph& graph) {
       continue;
     // Sums, products and casts of integers with a sign wrap.
     const DType dtype = graph.value(node.outputs[0]).dtype;
-    if (!is_float(dtype) && lowest(dtype)->int_value < 0) continue;
+    if (is_small(dtype) || (!is_float(dtype) && lowest(dtype)->int_value < 0)) continue;
     known[static_cast<size_t>(node.outputs[0])] = node.op->non_negative(graph, node, known);
   }
   return known;
@@ -247,7 +253,7 @@ void EmitContext::pointwise(const StageTag& tag, const PointValue& value, const 
 
 // The result of a half type is rounded once, by the last stage.
 void EmitContext::widen_result() {
-  const DType dtype = graph_.value(node_->outputs[0]).dtype;
+  const DType dtype = stored_type(graph_.value(node_->outputs[0]).dtype);
   Record& last = records_.back();
   if (compute_type(dtype) == dtype || last.value->type == dtype) return;
   if (last.reduce.empty()) {
@@ -273,7 +279,8 @@ const ir::BufferPtr& EmitContext::result_buffer(size_t output) {
   if (!results_[output]) {
     const ValueId id = node_->outputs[output];
     const Value& value = graph_.value(id);
-    results_[output] = builder_.output("out", storage_or_dense(value).extent, value.dtype);
+    results_[output] =
+        builder_.output("out", storage_or_dense(value).extent, stored_type(value.dtype));
     params_.push_back({EmittedArgument(id), results_[output]});
   }
   return results_[output];
@@ -282,8 +289,9 @@ const ir::BufferPtr& EmitContext::result_buffer(size_t output) {
 ir::Stmt EmitContext::store(size_t output, const std::vector<Expr>& index, const Expr& value) {
   if (output >= node_->outputs.size() || node_->outputs[output] == kNoValue) return nullptr;
   const Value& result = graph_.value(node_->outputs[output]);
+  const DType stored = stored_type(result.dtype);
   return ir::make_store(result_buffer(output), place_in(storage_or_dense(result), index),
-                        value->type == result.dtype ? value : ir::cast(result.dtype, value));
+                        value->type == stored ? value : ir::cast(stored, value));
 }
 
 Expr EmitContext::read_result(size_t output, const std::vector<Expr>& index) {
@@ -363,9 +371,9 @@ const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
   }
   const Value& value = graph_.value(id);
   const Shape extent = storage_or_dense(value).extent;
-  params_.push_back({EmittedArgument(id), value.constant
-                                              ? builder_.constant(role, extent, value.dtype)
-                                              : builder_.input(role, extent, value.dtype)});
+  const DType stored = stored_type(value.dtype);
+  params_.push_back({EmittedArgument(id), value.constant ? builder_.constant(role, extent, stored)
+                                                         : builder_.input(role, extent, stored)});
   return params_.back().buffer;
 }
 
@@ -429,8 +437,8 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
 }
 
 Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::vector<Expr>& index) {
-  params_.push_back(
-      {EmittedArgument(tensor), builder_.constant(role, tensor.shape(), tensor.dtype())});
+  params_.push_back({EmittedArgument(tensor),
+                     builder_.constant(role, tensor.shape(), stored_type(tensor.dtype()))});
   return widened(ir::load(params_.back().buffer, index));
 }
 

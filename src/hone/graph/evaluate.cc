@@ -52,7 +52,10 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
       args.push_back(argument.constant ? *argument.constant
                                        : *alone.value(argument.value).constant);
     } else {
-      args.emplace_back(buffer.dtype, buffer.shape);
+      // A result has the type of its value, which may be a small one.
+      const bool result = i < emitted.arguments.size() && !emitted.arguments[i].constant;
+      args.emplace_back(result ? alone.value(emitted.arguments[i].value).dtype : buffer.dtype,
+                        buffer.shape);
     }
   }
   const int64_t left = kMaxFoldedOperations - graph.folded_operations;

@@ -1,5 +1,6 @@
 #include "hone/graph/import_onnx.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -11,10 +12,14 @@
 #include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/some_names.h"
 #include "hone/graph/unsupported_list.h"
 
 namespace hone::graph {
 namespace {
+
+// An input of more real numbers is data, not a parameter.
+constexpr int64_t kMostBoundNumbers = 16;
 
 class Importer {
  public:
@@ -73,6 +78,18 @@ class Importer {
     const std::vector<std::string> names = inputs_to_bind(graph_, sources);
     if (names.empty()) return status;
     if (options_.unbound != nullptr) *options_.unbound = names;
+    // Images and the like differ from run to run: nobody makes them constants.
+    const bool may_bind = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId id) {
+      const Value& value = graph_.value(id);
+      return std::find(names.begin(), names.end(), value.name) == names.end() ||
+             !is_float(value.dtype) || num_elements(value.shape) <= kMostBoundNumbers;
+    });
+    if (!may_bind) {
+      return {
+          status.code(),
+          fmt::format("{}; it depends on the data of the {} {}, which differ from run to run",
+                      status.message(), names.size() == 1 ? "input" : "inputs", some_names(names))};
+    }
     std::string text = names.size() == 1 ? "the input" : "the inputs", options;
     for (size_t i = 0; i < names.size(); ++i) {
       text += fmt::format("{} '{}'", i > 0 ? "," : "", names[i]);
@@ -129,33 +146,30 @@ class Importer {
   }
 
   Status read_inputs(const onnx::GraphProto& proto) {
-    std::set<std::string> unused_shapes, unused_values;
-    for (const auto& [name, shape] : options_.shapes) unused_shapes.insert(name);
-    for (const auto& [name, value] : options_.bind) unused_values.insert(name);
+    HONE_RETURN_IF_ERROR(check_given_names(proto, options_, graph_.file));
+    std::vector<OpenInput> open;
     for (const auto& input : proto.input()) {
       const auto it = ids_.find(input.name());
       // Before IR version 4 every initializer is declared as an input too.
       if (it != ids_.end() && graph_.value(it->second).constant) continue;
       const Result<DeclaredInput> read = declared_input(input, options_, graph_.file);
       HONE_RETURN_IF_ERROR(unsupported_.add(read.status()));
-      unused_shapes.erase(input.name());
-      unused_values.erase(input.name());
       if (!read.ok()) continue;
       const DeclaredInput& declared = *read;
+      if (declared.open) {
+        open.push_back({input.name(), *declared.open});
+        continue;
+      }
       if (declared.batch >= 0 && declared.shape[0] != declared.batch)
         graph_.rebatch = {declared.batch, declared.shape[0]};
       const ValueId id = graph_.add_value(input.name(), declared.dtype, declared.shape);
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
       Value& value = graph_.value(id);
-      if (declared.bound != nullptr) value.constant = *declared.bound;
+      if (declared.bound) value.constant = *declared.bound;
       if (num_elements(value.shape) == 0) value.constant = Tensor(value.dtype, value.shape);
-      if (declared.bound == nullptr) graph_.inputs.push_back(id);
+      if (!declared.bound) graph_.inputs.push_back(id);
     }
-    if (!unused_shapes.empty())
-      return fail("a shape is given for '{}', which is no input", *unused_shapes.begin());
-    if (!unused_values.empty())
-      return fail("a value is bound to '{}', which is no input", *unused_values.begin());
-    return ok_status();
+    return open_inputs(open, graph_.file);
   }
 
   Status read_nodes(const onnx::GraphProto& proto) {

@@ -155,6 +155,37 @@ TEST(import_onnx, wants_shapes_for_open_inputs) {
   expect_error(import_status(model.bytes(), options), Code::kInvalid, "'z', which is no input");
 }
 
+TEST(import_onnx, names_all_open_inputs_and_names_that_are_none) {
+  TestModel model;
+  std::vector<std::string> names;
+  for (int i = 0; i < 5; ++i) {
+    names.push_back(fmt::format("x{}", i));
+    model.open_input(names.back(), {"batch", "3"});
+  }
+  model.node("Sum", names, {"y"}).output("y");
+  expect_error(import_status(model.bytes()), Code::kInvalid,
+               "5 inputs have open shapes: 'x0' [batch, 3], 'x1' [batch, 3], ");
+  expect_error(import_status(model.bytes()), Code::kInvalid, "--shape x3=dims --shape x4=dims)");
+  ImportOptions options;
+  options.shapes["X0"] = {2, 3};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid,
+               "a shape is given for 'X0', which is no input: the inputs are 'x0', 'x1', 'x2' and "
+               "2 more");
+}
+
+TEST(import_onnx, does_not_advise_to_bind_images) {
+  TestModel model;
+  model.input("images", {2, 30})
+      .node("ReduceMax", {"images"}, {"most"}, {{"keepdims", int64_t{0}}})
+      .node("Cast", {"most"}, {"count"}, {{"to", int64_t{7}}})
+      .node("Reshape", {"count", "axes1"}, {"list"})
+      .constant("axes1", ints({1}))
+      .node("Reshape", {"images", "list"}, {"y"})
+      .output("y");
+  expect_error(import_status(model.bytes()), Code::kUnsupported,
+               "it depends on the data of the input 'images', which differ from run to run");
+}
+
 TEST(import_onnx, takes_another_batch_than_the_models_own) {
   TestModel model;
   model.input("x", {1, 2, 6})

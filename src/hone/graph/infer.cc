@@ -11,6 +11,7 @@
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/unsupported_list.h"
 #include "hone/tensor/max_rank.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 
@@ -57,7 +58,7 @@ Result<std::vector<int64_t>> InferContext::integers(size_t i, std::string_view w
     return unsupported("{} is computed at run time ('{}'), expected a constant", what,
                        graph_.value(node_.inputs[i]).name);
   }
-  if (is_float(tensor->dtype())) {
+  if (is_float(tensor->dtype()) || is_small(tensor->dtype())) {
     return fail("{} has type {}, expected i64", what, dtype_name(tensor->dtype()));
   }
   std::vector<int64_t> values;
@@ -202,6 +203,30 @@ bool may_fold(Graph& graph, const Node& node) {
 
 namespace {
 
+// Whether an operator only moves elements, or converts them, so that it takes any type.
+bool takes_small_types(const Node& node) {
+  constexpr std::string_view kTypes[] = {
+      "BitCast",        "Cast",     "Compress", "ConstantOfShape", "EyeLike", "Expand", "Gather",
+      "GatherElements", "GatherND", "Pad",      "ReverseSequence", "Shape",   "Size",   "Slice",
+      "Tile",           "Where",    "hone.Copy"};
+  return node.op->kind == Kind::kView || node.op->expand != nullptr ||
+         std::find(std::begin(kTypes), std::end(kTypes), node.type) != std::end(kTypes);
+}
+
+// Expansions are checked by what they are made of.
+Status check_small_types(const Graph& graph, const Node& node) {
+  if (takes_small_types(node)) return ok_status();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.has_input(i) || !is_small(graph.value(node.inputs[i]).dtype)) continue;
+    return InferContext(const_cast<Graph&>(graph), node)
+        .unsupported(
+            "operand {} of type {}, of which no operator computes: expected a Cast or "
+            "DequantizeLinear before it",
+            i, dtype_name(graph.value(node.inputs[i]).dtype));
+  }
+  return ok_status();
+}
+
 Status check_node(Graph& graph, const Node& node) {
   const InferContext context(graph, node);
   const auto inputs = static_cast<int>(node.inputs.size());
@@ -216,6 +241,7 @@ Status check_node(Graph& graph, const Node& node) {
     return context.unsupported("{} results, at most {} are supported", node.outputs.size(),
                                node.op->max_outputs);
   }
+  HONE_RETURN_IF_ERROR(check_small_types(graph, node));
   return check_attributes(graph, node);
 }
 

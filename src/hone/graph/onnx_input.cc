@@ -2,7 +2,9 @@
 
 #include <set>
 
+#include "hone/graph/some_names.h"
 #include "hone/tensor/max_rank.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -40,11 +42,13 @@ Result<Declaration> read_declaration(const std::string& name, const onnx::TypePr
                  file, name, rank, kMaxRank);
   }
   for (const auto& dim : type.shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() < 0)
+    // Some exporters (Paddle's) write -1 for an extent that is open.
+    const bool open = !dim.has_dim_value() || dim.dim_value() == -1;
+    if (!open && dim.dim_value() < 0)
       return invalid("{}: input '{}' has an extent of {}", file, name, dim.dim_value());
     const std::string symbol = dim.dim_param().empty() ? "?" : dim.dim_param();
-    declared.shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
-    declared.text.push_back(dim.has_dim_value() ? std::to_string(dim.dim_value()) : symbol);
+    declared.shape.push_back(open ? -1 : dim.dim_value());
+    declared.text.push_back(open ? symbol : std::to_string(dim.dim_value()));
   }
   return declared;
 }
@@ -60,18 +64,19 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
   const auto dtype = dtype_from_onnx(type.elem_type());
   if (!dtype) {
     return error(Code::kUnsupported, "{}: input '{}' has element type {}", file, name,
-                 type.elem_type());
+                 onnx_type_text(type.elem_type()));
   }
   HONE_ASSIGN_OR_RETURN(const Declaration declared, read_declaration(name, type, file));
 
   if (const auto bound = options.bind.find(name); bound != options.bind.end()) {
     const Tensor& value = bound->second;
-    if (value.dtype() != *dtype || !declared.fits(value.shape())) {
+    const std::optional<Tensor> fitting = as_type(value, *dtype);
+    if (!fitting || !declared.fits(value.shape())) {
       return invalid("{}: input '{}' is bound to a value of {} {}, expected {} [{}]", file, name,
                      dtype_name(value.dtype()), to_string(value.shape()), dtype_name(*dtype),
                      declared.to_text());
     }
-    return DeclaredInput{*dtype, value.shape(), -1, &value};
+    return DeclaredInput{*dtype, value.shape(), -1, fitting};
   }
   if (const auto given = options.shapes.find(name); given != options.shapes.end()) {
     if (!declared.may_become(given->second)) {
@@ -81,15 +86,53 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
     return DeclaredInput{*dtype, given->second, declared.shape.empty() ? -1 : declared.shape[0]};
   }
   if (declared.open()) {
-    return invalid(
-        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, --shape {}=dims)",
-        file, name, declared.to_text(), name);
+    return DeclaredInput{.dtype = *dtype, .open = declared.text};
   }
   if (!declared.fits(declared.shape)) {
     return invalid("{}: input '{}' has the shape {}, which is too large", file, name,
                    to_string(declared.shape));
   }
   return DeclaredInput{*dtype, declared.shape};
+}
+
+Status open_inputs(const std::vector<OpenInput>& open, const std::string& file) {
+  if (open.empty()) return ok_status();
+  const auto shape = [](const OpenInput& input) {
+    return input.extents.empty() ? "..." : fmt::format("{}", fmt::join(input.extents, ", "));
+  };
+  if (open.size() == 1) {
+    return invalid(
+        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, "
+        "--shape {}=dims)",
+        file, open[0].name, shape(open[0]), open[0].name);
+  }
+  std::string names, options;
+  for (const OpenInput& input : open) {
+    names += fmt::format("{}'{}' [{}]", names.empty() ? "" : ", ", input.name, shape(input));
+    options += fmt::format(" --shape {}=dims", input.name);
+  }
+  return invalid("{}: {} inputs have open shapes: {}: give their shapes (ModelOptions::shapes,{})",
+                 file, open.size(), names, options);
+}
+
+Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,
+                         const std::string& file) {
+  std::set<std::string> initializers;
+  for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
+  std::vector<std::string> names;
+  for (const auto& input : graph.input()) {
+    if (initializers.count(input.name()) == 0) names.push_back(input.name());
+  }
+  const auto check = [&](const std::string& name, const char* what) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return ok_status();
+    return invalid("{}: {} '{}', which is no input{}{}", file, what, name,
+                   names.empty() ? "" : ": the inputs are ", some_names(names));
+  };
+  for (const auto& [name, unused] : options.shapes)
+    HONE_RETURN_IF_ERROR(check(name, "a shape is given for"));
+  for (const auto& [name, unused] : options.bind)
+    HONE_RETURN_IF_ERROR(check(name, "a value is bound to"));
+  return ok_status();
 }
 
 Sources sources_of_values(const Graph& graph) {

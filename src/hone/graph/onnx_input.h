@@ -11,13 +11,26 @@ namespace hone::graph {
 struct DeclaredInput {
   DType dtype = DType::kF32;
   Shape shape;
-  int64_t batch = -1;             // first extent in the model; -1 if it is open
-  const Tensor* bound = nullptr;  // value in `options`, if it is known at compile time
+  int64_t batch = -1;           // first extent in the model; -1 if it is open
+  std::optional<Tensor> bound;  // value of `options`, if it is known at compile time
+  // Extents in the file, symbols included, where no option makes them definite.
+  std::optional<std::vector<std::string>> open;
 };
 
+// An input whose extents stay open is no error yet: that names all of them (open_inputs()).
 [[nodiscard]] Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                                                    const ImportOptions& options,
                                                    const std::string& file);
+
+// Returns ok, or the error that asks for the shapes of the inputs that are open.
+struct OpenInput {
+  std::string name;
+  std::vector<std::string> extents;  // empty: not even the rank is known
+};
+[[nodiscard]] Status open_inputs(const std::vector<OpenInput>& open, const std::string& file);
+// Returns ok if all names that the options give a shape or value for are inputs.
+[[nodiscard]] Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,
+                                       const std::string& file);
 
 // For each value, the operands of its node. They are collected before shapes are inferred, which
 // changes nodes.

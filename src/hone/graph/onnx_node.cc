@@ -5,6 +5,7 @@
 
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/some_names.h"
 
 namespace hone::graph {
 
@@ -83,7 +84,7 @@ void find_unknown(const onnx::GraphProto& graph, int opset, NodesByOperator& unk
     const NamedOperator named = find_operator(node, opset);
     if (named.op != nullptr && !named.type.starts_with("hone.")) continue;
     const std::string own = named.opset == 0 ? "" : fmt::format(" of opset {}", named.opset);
-    unknown[named.type + own].push_back(fmt::format("'{}'", node_name(node)));
+    unknown[named.type + own].push_back(node_name(node));
   }
 }
 
@@ -95,8 +96,7 @@ Status check_operators(const onnx::GraphProto& graph, int opset, const std::stri
   if (unknown.empty()) return ok_status();
   std::string list;
   for (const auto& [op, nodes] : unknown) {
-    list += fmt::format("{}{} ({} {}){}", list.empty() ? "" : "; ", op,
-                        nodes.size() == 1 ? "node" : "nodes", fmt::join(nodes, ", "), way_out(op));
+    list += fmt::format("{}{} ({}){}", list.empty() ? "" : "; ", op, some_nodes(nodes), way_out(op));
   }
   return error(Code::kUnsupported, "{}: {} not supported in opset {}: {}", file,
                unknown.size() == 1 ? "this operator is" : "these operators are", opset, list);
@@ -137,7 +137,7 @@ Status read_attributes(const onnx::NodeProto& from, const TensorSource& source, 
       case A::GRAPH: node.attributes.set(a.name(), Subgraph{}); break;  // read_subgraphs
       default:
         return error(Code::kUnsupported, "{}: attribute '{}' has type {}", where, a.name(),
-                     static_cast<int>(a.type()));
+                     A::AttributeType_Name(a.type()));
     }
   }
   return ok_status();

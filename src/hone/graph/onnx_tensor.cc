@@ -15,6 +15,7 @@
 #include "hone/base/allocation.h"
 #include "hone/base/file.h"
 #include "hone/base/memory_bound.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 
@@ -60,6 +61,10 @@ Result<std::string> external_path(const onnx::TensorProto& from, const std::stri
       path.string()));
 }
 
+std::string_view bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())};
+}
+
 Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape,
                              int64_t need, const TensorSource& source) {
   std::string location;
@@ -103,7 +108,8 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
     source.read->files.insert(path);
     source.read->bytes += need;
   }
-  Tensor tensor(dtype, shape);
+  const bool shared = elements_per_byte(dtype) > 1;
+  Tensor tensor = shared ? Tensor(DType::kU8, {need}) : Tensor(dtype, shape);
   for (int64_t done = 0; done < need;) {
     const ssize_t got = pread(file.fd, static_cast<char*>(tensor.data()) + done,
                               static_cast<size_t>(need - done), offset + done);
@@ -113,7 +119,7 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
     }
     done += got;
   }
-  return tensor;
+  return shared ? unpacked(dtype, shape, bytes_of(tensor)) : tensor;
 }
 
 }  // namespace
@@ -123,12 +129,13 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
   const auto dtype = dtype_from_onnx(from.data_type());
   if (!dtype)
     return error(Code::kUnsupported, "{}: {} '{}' has element type {}", source.file, what,
-                 from.name(), from.data_type());
+                 from.name(), onnx_type_text(from.data_type()));
   Shape shape(from.dims().begin(), from.dims().end());
   if (!is_valid(shape))
     return invalid("{}: {} '{}' has the shape {}", source.file, what, from.name(),
                    to_string(shape));
-  const int64_t need = num_elements(shape) * dtype_bytes(*dtype);
+  const int per_byte = elements_per_byte(*dtype);
+  const int64_t need = (num_elements(shape) * dtype_bytes(*dtype) + per_byte - 1) / per_byte;
   const AllocatesFor purpose(fmt::format("{} '{}'", what, from.name()));
   const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
     return invalid("{}: {} '{}' of shape {} has {} {}, expected {}", source.file, what, from.name(),
@@ -139,6 +146,7 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
   if (from.has_raw_data()) {
     const auto size = static_cast<int64_t>(from.raw_data().size());
     if (size != need) return wrong_size(size, "bytes", need);
+    if (per_byte > 1) return unpacked(*dtype, shape, from.raw_data());
     Tensor tensor(*dtype, std::move(shape));
     if (size > 0) std::memcpy(tensor.data(), from.raw_data().data(), from.raw_data().size());
     return tensor;
@@ -153,6 +161,12 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
     }
     return tensor;
   };
+  if (is_small(*dtype)) {  // each entry has one byte
+    if (from.int32_data_size() != need) return wrong_size(from.int32_data_size(), "bytes", need);
+    std::string bytes;
+    for (const int32_t byte : from.int32_data()) bytes += static_cast<char>(byte);
+    return unpacked(*dtype, shape, bytes);
+  }
   switch (*dtype) {
     case DType::kF32: return copy(from.float_data(), float{});
     case DType::kF64: return copy(from.double_data(), double{});

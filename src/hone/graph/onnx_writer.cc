@@ -4,6 +4,7 @@
 
 #include "hone/graph/onnx_file.h"
 #include "hone/graph/onnx_tensor.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -14,7 +15,10 @@ constexpr const char* kOpenExtent = "batch";
 void fill(onnx::TensorProto& to, const Tensor& from) {
   to.set_data_type(static_cast<int>(from.dtype()));
   for (const int64_t extent : from.shape()) to.add_dims(extent);
-  to.set_raw_data(from.data(), static_cast<size_t>(from.bytes()));
+  if (elements_per_byte(from.dtype()) > 1)
+    to.set_raw_data(packed(from));
+  else
+    to.set_raw_data(from.data(), static_cast<size_t>(from.bytes()));
 }
 
 void describe(onnx::ValueInfoProto& value, const std::string& name, const Shape& shape,

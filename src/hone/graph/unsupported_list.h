@@ -12,21 +12,11 @@ namespace hone::graph {
 class UnsupportedList {
  public:
   // Keeps a status with Code::kUnsupported and returns ok; returns every other one.
-  [[nodiscard]] Status add(const Status& status) {
-    if (status.code() != Code::kUnsupported) return status;
-    found_.push_back(status.message());
-    return ok_status();
-  }
-  // Returns ok if nothing was kept, else one error that names the file once.
-  [[nodiscard]] Status all(const std::string& file) const {
-    std::string text;
-    for (const std::string& message : found_) {
-      const std::string where = file + ": ";
-      const size_t from = !text.empty() && message.starts_with(where) ? where.size() : 0;
-      text += (text.empty() ? "" : "; ") + message.substr(from);
-    }
-    return text.empty() ? ok_status() : Status(Code::kUnsupported, text);
-  }
+  [[nodiscard]] Status add(const Status& status);
+  // Returns ok if nothing was kept, else one error that names the file once. What many nodes have
+  // in common is said once, with their number and the names of a few, and of very many different
+  // things the first are said.
+  [[nodiscard]] Status all(const std::string& file) const;
 
  private:
   std::vector<std::string> found_;

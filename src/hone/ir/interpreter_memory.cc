@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "hone/ir/scalar.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::ir {
 namespace {
@@ -25,6 +26,9 @@ void copy_in(const Tensor& tensor, std::vector<Cell>& cells) {
     for (int64_t i = 0; i < n; ++i) cells[i].i = data[i];
   } else if (is_float(tensor.dtype())) {
     for (int64_t i = 0; i < n; ++i) cells[i].f = tensor.at(i);
+  } else if (is_small(tensor.dtype())) {  // as bytes
+    const auto data = tensor.as<uint8_t>();
+    for (int64_t i = 0; i < n; ++i) cells[i].i = wrap_int(stored_type(tensor.dtype()), data[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) cells[i].i = static_cast<int64_t>(tensor.at(i));
   }
@@ -37,6 +41,9 @@ void copy_out(const std::vector<Cell>& cells, Tensor& tensor) {
     for (int64_t i = 0; i < n; ++i) data[i] = cells[i].i;
   } else if (is_float(tensor.dtype())) {
     for (int64_t i = 0; i < n; ++i) tensor.set(i, cells[i].f);
+  } else if (is_small(tensor.dtype())) {
+    const auto data = tensor.as<uint8_t>();
+    for (int64_t i = 0; i < n; ++i) data[i] = static_cast<uint8_t>(cells[i].i);
   } else {
     for (int64_t i = 0; i < n; ++i) tensor.set(i, static_cast<double>(cells[i].i));
   }
@@ -84,7 +91,7 @@ Status Memory::fill(const Program& program, std::span<Tensor> args) {
       continue;
     }
     const bool type_fits =
-        args[i].dtype() == buffer.dtype ||
+        stored_type(args[i].dtype()) == buffer.dtype ||
         (options_.float64 && is_float(buffer.dtype) && args[i].dtype() == DType::kF64);
     if (!type_fits || args[i].shape() != buffer.shape) {
       return invalid("argument {} is {}{}, expected {}{}", buffer.name, dtype_name(args[i].dtype()),

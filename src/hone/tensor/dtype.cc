@@ -1,6 +1,9 @@
 #include "hone/tensor/dtype.h"
 
 #include <array>
+#include <span>
+
+#include "hone/small_dtype.h"
 
 namespace hone {
 namespace {
@@ -26,9 +29,25 @@ constexpr std::array<Row, 13> kRows = {{
     {DType::kBF16, "bf16", 2},
 }};
 
+// Types that no program computes with (hone/small_dtype.h).
+constexpr std::array<Row, 10> kSmallRows = {{
+    {kF8E4M3FN, "f8e4m3fn", 1},
+    {kF8E4M3FNUZ, "f8e4m3fnuz", 1},
+    {kF8E5M2, "f8e5m2", 1},
+    {kF8E5M2FNUZ, "f8e5m2fnuz", 1},
+    {kU4, "u4", 1},
+    {kI4, "i4", 1},
+    {kF4E2M1, "f4e2m1", 1},
+    {kF8E8M0, "f8e8m0", 1},
+    {kU2, "u2", 1},
+    {kI2, "i2", 1},
+}};
+
 const Row* find(DType dtype) {
-  for (const Row& row : kRows) {
-    if (row.dtype == dtype) return &row;
+  for (const std::span<const Row> rows : {std::span<const Row>(kRows), {kSmallRows}}) {
+    for (const Row& row : rows) {
+      if (row.dtype == dtype) return &row;
+    }
   }
   return nullptr;
 }
@@ -58,10 +77,9 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 std::optional<DType> dtype_from_onnx(int code) {
-  for (const Row& row : kRows) {
-    if (static_cast<int>(row.dtype) == code) return row.dtype;
-  }
-  return std::nullopt;
+  if (code < 0 || code > UINT8_MAX) return std::nullopt;
+  const Row* row = find(static_cast<DType>(code));
+  return row ? std::optional(row->dtype) : std::nullopt;
 }
 
 }  // namespace hone

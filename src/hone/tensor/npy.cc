@@ -9,6 +9,7 @@
 #include <set>
 
 #include "hone/base/file.h"
+#include "hone/tensor/small_types.h"
 #include "hone/tensor/zip.h"
 
 namespace hone {
@@ -30,7 +31,12 @@ constexpr Descr kDescrs[] = {
     {DType::kI64, "i8"},
 };
 
+// Small types are the void of one byte that ml_dtypes makes of them. (It calls f8e5m2 "f1", which
+// NumPy does not read back.)
+constexpr std::string_view kSmallDescr = "<V1";
+
 std::string descr_of(DType dtype) {
+  if (is_small(dtype)) return std::string(kSmallDescr);
   for (const Descr& descr : kDescrs) {
     if (descr.dtype == dtype)
       return fmt::format("{}{}", dtype_bytes(dtype) == 1 ? '|' : '<', descr.name);
@@ -38,7 +44,10 @@ std::string descr_of(DType dtype) {
   HONE_ASSERT(false, "every element type has a NumPy name");
 }
 
+// A void of one byte may be any small type: it is read as u8, for as_type().
 Result<DType> dtype_of(std::string_view descr) {
+  if (descr == kSmallDescr || descr == "|V1") return DType::kU8;
+  if (descr == "<f1" || descr == "|f1") return kF8E5M2;
   for (const Descr& known : kDescrs) {
     if (descr.size() != 3 || descr.substr(1) != known.name) continue;
     const bool order_matters = dtype_bytes(known.dtype) > 1 && known.dtype != DType::kBF16;
@@ -248,7 +257,13 @@ std::string format_npy(const Tensor& tensor) {
   bytes +=
       {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   bytes += header;
+  const size_t data = bytes.size();
   bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  // Only an integer's own bits, as ml_dtypes writes them.
+  if (const int bits = small_integer_bits(tensor.dtype()); bits > 0) {
+    for (size_t i = data; i < bytes.size(); ++i)
+      bytes[i] = static_cast<char>(bytes[i] & ((1 << bits) - 1));
+  }
   return bytes;
 }
 

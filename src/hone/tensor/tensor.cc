@@ -12,6 +12,7 @@
 #include "hone/base/round_up.h"
 #include "hone/tensor/half.h"
 #include "hone/tensor/max_rank.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone {
 namespace {
@@ -104,12 +105,17 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 
 double Tensor::at(int64_t flat) const {
   HONE_ASSERT(flat >= 0 && flat < size(), "an element inside the tensor");
+  if (is_small(dtype_)) return small_to_double(dtype_, as<uint8_t>()[static_cast<size_t>(flat)]);
   return visit(dtype_, data_.get(),
                [flat](const auto* data) { return static_cast<double>(data[flat]); });
 }
 
 void Tensor::set(int64_t flat, double value) {
   HONE_ASSERT(flat >= 0 && flat < size(), "an element inside the tensor");
+  if (is_small(dtype_)) {
+    as<uint8_t>()[static_cast<size_t>(flat)] = double_to_small(dtype_, value);
+    return;
+  }
   visit(dtype_, data_.get(), [=]<typename T>(T* data) { data[flat] = from_double<T>(value); });
 }
 

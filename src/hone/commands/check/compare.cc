@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "hone/base/status.h"
+#include "hone/tensor/small_types.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_byte(DType dtype) {
+  return dtype == DType::kU8 || dtype == DType::kI8 || small_integer_bits(dtype) > 0;
+}
 
 Shape point_at(int64_t flat, const Shape& shape) {
   Shape point(shape.size());
@@ -34,7 +37,7 @@ std::optional<Divergence> compare(const Tensor& found, const Tensor& expected, d
     result.error = HUGE_VAL;
     return result;
   }
-  const bool real = is_float(expected.dtype());
+  const bool real = is_float(expected.dtype()) || is_small_float(expected.dtype());
   double largest = 0;
   for (int64_t i = 0; real && i < expected.size(); ++i) {
     const double magnitude = std::abs(expected.at(i));

@@ -10,6 +10,7 @@
 #include "hone/base/hash.h"
 #include "hone/base/rng.h"
 #include "hone/graph/graph.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone {
 namespace {
@@ -88,9 +89,11 @@ Uses follow(const graph::Graph& graph, ValueId input) {
   return uses;
 }
 
+bool is_real(DType dtype) { return is_float(dtype) || is_small_float(dtype); }
+
 IntegerRange range_of(const graph::Graph& graph, ValueId input) {
   const DType dtype = graph.value(input).dtype;
-  if (is_float(dtype) || dtype == DType::kBool) return {};
+  if (is_real(dtype) || dtype == DType::kBool) return {};
   const Uses uses = follow(graph, input);
   if (uses.limit)
     return {0, uses.changed ? std::clamp<int64_t>(*uses.limit - 1, 0, 1)
@@ -98,6 +101,10 @@ IntegerRange range_of(const graph::Graph& graph, ValueId input) {
   if (uses.changed) return {};
   if (dtype == DType::kU8) return {0, 255};
   if (dtype == DType::kI8) return {-128, 127};
+  if (const int bits = small_integer_bits(dtype); bits > 0) {
+    const int64_t low = stored_type(dtype) == DType::kI8 ? -(1 << (bits - 1)) : 0;
+    return {low, low + (1 << bits) - 1};
+  }
   return {};
 }
 
@@ -118,7 +125,7 @@ double draw_float(Rng& rng, Draw draw) {
 Tensor random_input(DType dtype, const Shape& shape, uint64_t seed) {
   Tensor tensor(dtype, shape);
   Rng rng(seed);
-  const bool real = is_float(dtype);
+  const bool real = is_real(dtype);
   for (int64_t i = 0; i < tensor.size(); ++i)
     tensor.set(i, real ? rng.normal() : static_cast<double>(rng.below(2)));
   return tensor;
@@ -137,7 +144,7 @@ std::vector<Tensor> draw_inputs(const graph::Graph& graph, const std::vector<Int
     const graph::Value& value = graph.value(graph.inputs[k]);
     Tensor tensor(value.dtype, value.shape);
     Rng rng(hash_combine(seed, k));
-    const bool real = is_float(value.dtype);
+    const bool real = is_real(value.dtype);
     for (int64_t i = 0; i < tensor.size(); ++i) {
       tensor.set(i, real ? draw_float(rng, draw)
                          : static_cast<double>(rng.between(ranges[k].low, ranges[k].high)));

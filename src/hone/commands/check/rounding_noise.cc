@@ -9,6 +9,7 @@
 
 #include "hone/base/rng.h"
 #include "hone/graph/op.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone {
 namespace {
@@ -138,6 +139,8 @@ Rounding rounding_of(const graph::Graph& graph, std::span<const schedule::Steps>
       const DType dtype = graph.value(out).dtype;
       if (dtype == DType::kF16) widen(rounding, kHalf);
       if (dtype == DType::kBF16) widen(rounding, kBrainFloat);
+      // What was near the middle between two of its numbers may be either.
+      if (is_small(dtype)) rounding.tolerance = std::max(rounding.tolerance, small_step(dtype));
     }
   }
   return rounding;

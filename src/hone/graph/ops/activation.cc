@@ -13,6 +13,12 @@ Expr exp(const Expr& x) { return apply<ir::Op::kExp>(x); }
 Expr sigmoid(const Expr& x) { return apply<ir::Op::kSigmoid>(x); }
 Expr tanh(const Expr& x) { return apply<ir::Op::kTanh>(x); }
 Expr positive(const Expr& x) { return ir::less(lit(x, 0), x); }
+// e^x - 1 for x <= 0 with the relative accuracy of tanh: the difference itself has none near 0.
+// With t = tanh(x / 2) it is 2 t / (1 - t), where nothing cancels.
+Expr expm1_below(const Expr& x) {
+  const Expr t = tanh(x * lit(x, 0.5));
+  return (t + t) / (lit(x, 1) - t);
+}
 // log(1 + e^x) without overflow.
 Expr softplus(const Expr& x) {
   const Expr tail = exp(apply<ir::Op::kNeg>(apply<ir::Op::kAbs>(x)));
@@ -40,7 +46,7 @@ void emit_gelu(EmitContext& c) {
 void emit_celu(EmitContext& c) {
   const double alpha = attribute(c, "alpha", 1);
   emit_unary(c, "celu", [&](const Expr& x) {
-    const Expr below = (exp(at_most(0, x) * lit(x, 1 / alpha)) - lit(x, 1)) * lit(x, alpha);
+    const Expr below = expm1_below(at_most(0, x) * lit(x, 1 / alpha)) * lit(x, alpha);
     return ir::select(positive(x), x, below);
   });
 }
@@ -48,7 +54,7 @@ void emit_celu(EmitContext& c) {
 void emit_elu(EmitContext& c) {
   const double alpha = attribute(c, "alpha", 1);
   emit_unary(c, "elu", [&](const Expr& x) {
-    return ir::select(positive(x), x, (exp(at_most(0, x)) - lit(x, 1)) * lit(x, alpha));
+    return ir::select(positive(x), x, expm1_below(at_most(0, x)) * lit(x, alpha));
   });
 }
 
@@ -57,7 +63,7 @@ void emit_selu(EmitContext& c) {
   const double gamma = attribute(c, "gamma", 1.05070102214813232421875);
   emit_unary(c, "selu", [&](const Expr& x) {
     return ir::select(positive(x), x * lit(x, gamma),
-                      (exp(at_most(0, x)) - lit(x, 1)) * lit(x, alpha * gamma));
+                      expm1_below(at_most(0, x)) * lit(x, alpha * gamma));
   });
 }
 

@@ -1,48 +1,79 @@
 // From one element type to another.
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
+#include "hone/graph/ops/small_cast.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::Expr;
 
+Result<SmallRounding> rounding_of(const Node& node) {
+  SmallRounding rounding;
+  rounding.saturate = node.attributes.integer("saturate", 1) != 0;
+  const std::string mode = node.attributes.text("round_mode", "up");
+  using Power = SmallRounding::Power;
+  if (mode == "down") rounding.power = Power::kDown;
+  if (mode == "nearest") rounding.power = Power::kNearest;
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    return invalid("node '{}' ({}): round_mode '{}', expected up, down or nearest", node.name,
+                   node.type, mode);
+  return rounding;
+}
+
 Status infer_cast(InferContext& c) {
   const auto to = dtype_from_onnx(static_cast<int>(c.attributes().integer("to", 0)));
-  if (!to) return c.unsupported("a cast to element type {}", c.attributes().integer("to", 0));
+  if (!to) {
+    return c.unsupported("a cast to element type {}",
+                         onnx_type_text(static_cast<int>(c.attributes().integer("to", 0))));
+  }
+  HONE_RETURN_IF_ERROR(rounding_of(c.node()).status());
   return c.set(0, *to, c.shape(0));
 }
 
-// Weights are large: floats are converted here, all else as emit_cast() says.
+// Weights are large: floats and what small types hold are converted here, all else as emit_cast()
+// says.
 Result<std::vector<Tensor>> fold_cast(const Graph& graph, const Node& node) {
   const Tensor& from = *graph.value(node.inputs[0]).constant;
   Tensor to(graph.value(node.outputs[0]).dtype, from.shape());
   if (from.dtype() == to.dtype()) return std::vector<Tensor>{from};
-  if (!is_float(from.dtype()) || !is_float(to.dtype())) return evaluate_node(graph, node);
+  const bool direct = is_float(from.dtype()) ? is_float(to.dtype())
+                                             : is_small(from.dtype()) && is_float(to.dtype());
+  if (!direct) return evaluate_node(graph, node);
   for (int64_t i = 0; i < from.size(); ++i) to.set(i, from.at(i));
   return std::vector<Tensor>{std::move(to)};
 }
 
 void emit_cast(EmitContext& c) {
-  emit_unary(c, "cast", [&](const Expr& x) { return ir::cast(c.result().dtype, x); });
+  const DType from = c.input(0).dtype, to = c.result().dtype;
+  emit_unary(c, "cast", [&](const Expr& x) {
+    if (from == to) return x;
+    const Expr value = is_small(from) ? from_small(from, x) : x;
+    return is_small(to) ? to_small(to, value, *rounding_of(c.node())) : ir::cast(to, value);
+  });
 }
 
 Status infer_bit_cast(InferContext& c) {
   HONE_RETURN_IF_ERROR(infer_cast(c));
   const DType to = *dtype_from_onnx(static_cast<int>(c.attributes().integer("to", 0)));
-  if (dtype_bytes(to) != dtype_bytes(c.dtype(0)))
+  if (dtype_bytes(to) != dtype_bytes(c.dtype(0)) ||
+      elements_per_byte(to) != elements_per_byte(c.dtype(0)))
     return c.fail("the bits of {} as {}", dtype_name(c.dtype(0)), dtype_name(to));
   return ok_status();
 }
 
 void emit_bit_cast(EmitContext& c) {
   emit_unary(c, "bit_cast", [&](const Expr& x) {
-    return ir::bit_cast(c.result().dtype, ir::cast(c.input(0).dtype, x));
+    return ir::bit_cast(stored_type(c.result().dtype), ir::cast(stored_type(c.input(0).dtype), x));
   });
 }
 
 Status expand_cast_like(ExpandContext& c) {
-  c.result(0, c.cast(c.input(0), c.dtype(1)));
+  const Attributes& given = c.attributes();
+  c.result(0, c.add("Cast", {c.input(0)},
+                    {{"to", static_cast<int64_t>(c.dtype(1))},
+                     {"saturate", given.integer("saturate", 1)},
+                     {"round_mode", given.text("round_mode", "up")}}));
   return ok_status();
 }
 

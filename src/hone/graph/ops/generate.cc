@@ -5,6 +5,7 @@
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -34,7 +35,9 @@ Status infer_eye_like(InferContext& c) {
   DType dtype = c.dtype(0);
   if (c.attributes().has("dtype")) {
     const auto given = dtype_from_onnx(static_cast<int>(c.attributes().integer("dtype", 0)));
-    if (!given) return c.unsupported("element type {}", c.attributes().integer("dtype", 0));
+    if (!given)
+      return c.unsupported("element type {}",
+                           onnx_type_text(static_cast<int>(c.attributes().integer("dtype", 0))));
     dtype = *given;
   }
   const int64_t k = c.attributes().integer("k", 0);

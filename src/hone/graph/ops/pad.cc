@@ -141,7 +141,7 @@ void emit_pad(EmitContext& c) {
     Expr fill = literal(element->type, attribute);
     if (given) {
       const auto& value = c.input(2).constant;
-      fill = value ? literal(element->type, value->at(0))
+      fill = value ? literal(*value, 0)
                    : c.read(2, "fill", std::vector<Expr>(c.input(2).shape.size(), ir::constant(0)));
     }
     return ir::select(inside, element, fill);

@@ -235,6 +235,14 @@ TEST(pointwise, nothing_cancels_near_zero_or_overflows_early) {
        [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
        {-40, -1, 0, 1e-8, 30, 80}},
       {"Tan", [](double x) { return std::tan(x); }, {1e-8, 0.5, 1.5, -3}},
+      {"Elu", [](double x) { return x > 0 ? x : std::expm1(x); }, {-1e-30, -1e-8, -1e-3, -1, -90}},
+      {"Celu", [](double x) { return x > 0 ? x : std::expm1(x); }, {-1e-30, -1e-3, -1, -90, 2}},
+      {"Selu",
+       [](double x) {
+         const double gamma = 1.05070102214813232421875, alpha = 1.67326319217681884765625;
+         return gamma * (x > 0 ? x : alpha * std::expm1(x));
+       },
+       {-1e-30, -1e-3, -1, -90, 2}},
   };
   for (const Function& f : functions) {
     SCOPED_TRACE(f.type);

@@ -5,15 +5,24 @@
 #include <limits>
 
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
 
+// Floats of 8 bits and fewer that have a sign, so not those that are only scales.
+bool is_narrow_float(DType dtype) { return small_float(dtype) != nullptr; }
+
 bool is_quantized(DType dtype) {
+  if (is_small(dtype)) return dtype != kF8E8M0;
   return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI16 || dtype == DType::kU16;
 }
 
 std::pair<double, double> range_of(DType dtype) {
+  if (const int bits = small_integer_bits(dtype); bits > 0) {
+    const double low = stored_type(dtype) == DType::kI8 ? -(1 << (bits - 1)) : 0;
+    return {low, low + (1 << bits) - 1};
+  }
   switch (dtype) {
     case DType::kI8: return {-128, 127};
     case DType::kU8: return {0, 255};
@@ -27,7 +36,9 @@ Result<DType> type_attribute(const InferContext& c, const char* name, DType othe
   const int64_t code = c.attributes().integer(name, 0);
   if (code == 0) return otherwise;
   const auto dtype = dtype_from_onnx(static_cast<int>(code));
-  if (!dtype) return c.unsupported("{} is {}, a type that is not supported", name, code);
+  if (!dtype)
+    return c.unsupported("{} is {}, a type that is not supported", name,
+                         onnx_type_text(static_cast<int>(code)));
   return *dtype;
 }
 
@@ -84,19 +95,42 @@ Status expand_quantize(ExpandContext& c) {
     HONE_ASSIGN_OR_RETURN(zero, spread(c, c.input(2), "zero points"));
   }
   const ValueId ratio = c.binary("Div", c.cast(c.input(0), precision), c.cast(scale, precision));
-  c.result(0, saturated(c, ratio, zero, type));
+  if (!is_narrow_float(type)) {
+    c.result(0, saturated(c, ratio, zero, type));
+    return ok_status();
+  }
+  // A zero point of these only names the type; f4e2m1 adds it.
+  const ValueId moved =
+      zero == kNoValue || type != kF4E2M1 ? ratio : c.binary("Add", ratio, c.cast(zero, precision));
+  c.result(0, c.add("Cast", {moved},
+                    {{"to", static_cast<int64_t>(type)},
+                     {"saturate", c.attributes().integer("saturate", 1)}}));
+  return ok_status();
+}
+
+// A float has no zero point but 0.
+Status check_float_zero(const ExpandContext& c) {
+  const Tensor* zero = c.constant_of(c.input(2));
+  for (int64_t i = 0; zero != nullptr && i < zero->size(); ++i) {
+    if (zero->at(i) != 0)
+      return c.fail("a zero point of {} for data of type {}, expected 0", zero->at(i),
+                    dtype_name(c.dtype(0)));
+  }
   return ok_status();
 }
 
 Status expand_dequantize(ExpandContext& c) {
   if (!is_quantized(c.dtype(0)) && c.dtype(0) != DType::kI32)
     return c.fail("data of type {}", dtype_name(c.dtype(0)));
-  if (!is_float(c.dtype(1))) return c.fail("scales of type {}", dtype_name(c.dtype(1)));
+  if (!is_float(c.dtype(1)) && c.dtype(1) != kF8E8M0)
+    return c.fail("scales of type {}", dtype_name(c.dtype(1)));
   HONE_ASSIGN_OR_RETURN(const DType type, type_attribute(c, "output_dtype", c.dtype(1)));
   if (!is_float(type)) return c.fail("output_dtype is {}", dtype_name(type));
   HONE_ASSIGN_OR_RETURN(const ValueId scale, spread(c, c.input(1), "scales"));
-  ValueId x = c.cast(c.input(0), DType::kI32);
-  if (c.has(2)) {
+  const bool narrow_float = is_narrow_float(c.dtype(0));
+  ValueId x = c.cast(c.input(0), narrow_float ? DType::kF32 : DType::kI32);
+  if (c.has(2) && narrow_float) HONE_RETURN_IF_ERROR(check_float_zero(c));
+  if (c.has(2) && !narrow_float) {
     if (c.dtype(2) != c.dtype(0))
       return c.fail("zero points of type {} for data of type {}", dtype_name(c.dtype(2)),
                     dtype_name(c.dtype(0)));

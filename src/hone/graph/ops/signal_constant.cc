@@ -5,6 +5,7 @@
 
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 Result<DType> result_type(const InferContext& c) {
   const int64_t code = c.attributes().integer("output_datatype", 1);
   const auto dtype = dtype_from_onnx(static_cast<int>(code));
-  if (!dtype || *dtype == DType::kBool) return c.unsupported("output_datatype is {}", code);
+  if (!dtype || *dtype == DType::kBool || is_small(*dtype))
+    return c.unsupported("output_datatype is {}", onnx_type_text(static_cast<int>(code)));
   return *dtype;
 }
 

@@ -13,18 +13,18 @@ Status infer_identity(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0))
 // Returns whether elements are dropped: in training, at a ratio that is not 0.
 Result<bool> drops(const ExpandContext& c) {
   if (!c.has(2)) return false;
-  const Tensor* ratio = c.has(1) ? c.constant_of(c.input(1)) : nullptr;
-  if (c.has(1)) {
-    if (!is_float(c.dtype(1)) || num_elements(c.shape(1)) != 1)
-      return c.fail("a ratio {} {}, expected one float", dtype_name(c.dtype(1)),
-                    to_string(c.shape(1)));
-    if (ratio != nullptr && ratio->at(0) == 0) return false;
-  }
+  if (c.has(1) && (!is_float(c.dtype(1)) || num_elements(c.shape(1)) != 1))
+    return c.fail("a ratio {} {}, expected one float", dtype_name(c.dtype(1)),
+                  to_string(c.shape(1)));
   if (c.dtype(2) != DType::kBool || num_elements(c.shape(2)) != 1)
     return c.fail("training_mode {} {}, expected one bool", dtype_name(c.dtype(2)),
                   to_string(c.shape(2)));
+  const Tensor* known = c.has(1) ? c.constant_of(c.input(1)) : nullptr;
+  if (known != nullptr && known->at(0) == 0) return false;
   HONE_ASSIGN_OR_RETURN(const Tensor* training, c.required(2, "training_mode"));
-  return training->at(0) != 0;
+  if (training->at(0) == 0 || !c.has(1)) return training->at(0) != 0;
+  HONE_ASSIGN_OR_RETURN(const Tensor* ratio, c.required(1, "the ratio"));
+  return ratio->at(0) != 0;
 }
 
 // Outside training every element is kept.

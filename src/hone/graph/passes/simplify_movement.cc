@@ -4,6 +4,7 @@
 #include "hone/graph/ops/movement.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/simplify_rules.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -128,6 +129,8 @@ Result<bool> reshape_of_slice(const RewriteSite& site) {
 // Whether every value of a type survives the conversion to another and back.
 bool holds_all(DType wide, DType narrow) {
   if (wide == narrow || narrow == DType::kBool) return true;
+  if (is_small(wide)) return false;
+  if (is_small_float(narrow)) return wide == DType::kF32 || wide == DType::kF64;
   const auto is_signed = [](DType t) {
     return t == DType::kI8 || t == DType::kI16 || t == DType::kI32 || t == DType::kI64;
   };
@@ -149,6 +152,7 @@ Result<bool> cast_of_cast(const RewriteSite& site) {
   if (site.node().type != "Cast") return false;
   const Node* inner = site.maker(site.node().inputs[0]);
   if (inner == nullptr || inner->type != "Cast") return false;
+  if (is_small(site.result().dtype)) return false;  // its attributes say how it is rounded
   const ValueId x = inner->inputs[0];
   if (!holds_all(site.operand(0).dtype, site.graph.value(x).dtype)) return false;
   HONE_RETURN_IF_ERROR(
