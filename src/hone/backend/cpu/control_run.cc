@@ -4,6 +4,8 @@
 #include <set>
 
 #include "hone/backend/cpu/control_slice.h"
+#include "hone/backend/cpu/scalar_arm.h"
+#include "hone/backend/cpu/scalar_x86.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -11,7 +13,10 @@ namespace {
 constexpr int64_t kMaxSteps = 4'000'000;  // blocks of the slice, some tenths of a second
 constexpr size_t kMaxKnown = 200'000;     // results of loops that are kept
 constexpr int64_t kStackTop = 0x7f0000000000;
-constexpr int64_t kReturnAddress = 8;
+
+bool is_arm_code(const target::Cpu& target) { return target.triple.starts_with("aarch64"); }
+// Returns what a call pushes; Arm keeps the return address in a register.
+int64_t return_address_bytes(const target::Cpu& target) { return is_arm_code(target) ? 0 : 8; }
 
 class Runner {
  public:
@@ -85,7 +90,13 @@ class Runner {
       return code.next[stay == stays(code.next[1]) ? 1 : 0];
     }
     unknown_.insert(body_[code.last].address);
-    return code.next[0];
+    return code.next[is_guessed(slice_.blocks[static_cast<size_t>(block)]) ? 1 : 0];
+  }
+
+  [[nodiscard]] bool is_guessed(const ScalarBlock& block) const {
+    if (block.guess == kNoVariable) return false;
+    const ScalarValue& value = state_[static_cast<size_t>(block.guess)];
+    return value.known && ((value.word & block.bits) != 0) == block.if_set;
   }
 
   int run_loop(int loop) {
@@ -161,11 +172,15 @@ ScalarState state_of(const CallState& start, const ScalarCode& code) {
 
 }  // namespace
 
-CallState kernel_call(int64_t first_tile, int64_t last_tile) {
-  CallState call{.stack_pointer = kStackTop - kReturnAddress};
-  // System V: arguments, scratch memory, first, last, thread.
-  call.registers[register_x86("RDX")] = {true, 64, static_cast<uint64_t>(first_tile)};
-  call.registers[register_x86("RCX")] = {true, 64, static_cast<uint64_t>(last_tile)};
+// The arguments are the data, scratch memory, first, last, thread: on x86-64 by System V, on 64-bit
+// Arm by AAPCS64. The calling convention of others is not known, nor is their code.
+CallState kernel_call(int64_t first_tile, int64_t last_tile, const target::Cpu& target) {
+  const bool is_arm = is_arm_code(target);
+  CallState call{.stack_pointer = kStackTop - return_address_bytes(target)};
+  call.registers[is_arm ? register_arm("X2") : register_x86("RDX")] = {
+      true, 64, static_cast<uint64_t>(first_tile)};
+  call.registers[is_arm ? register_arm("X3") : register_x86("RCX")] = {
+      true, 64, static_cast<uint64_t>(last_tile)};
   return call;
 }
 
@@ -181,7 +196,7 @@ Result<CallState> state_at_call(const std::vector<Instruction>& body, const Call
   const ScalarCode code = scalar_code(before, part, start.stack_pointer, target);
   ScalarState state = state_of(start, code);
   for (const ScalarInst& inst : code.blocks[0].insts) execute(inst, state);
-  CallState at{.stack_pointer = code.end.pointer - kReturnAddress};
+  CallState at{.stack_pointer = code.end.pointer - return_address_bytes(target)};
   for (Variable v = kFirstRegister; v < kFirstWord; ++v)
     at.registers[v] = state[static_cast<size_t>(v)];
   for (const auto& [address, v] : code.words.all())

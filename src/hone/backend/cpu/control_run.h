@@ -26,7 +26,8 @@ struct CallState {
 };
 
 // Returns what a kernel's entry point gets (runtime/kernel_abi.h): tiles first.. last - 1.
-[[nodiscard]] CallState kernel_call(int64_t first_tile, int64_t last_tile);
+[[nodiscard]] CallState kernel_call(int64_t first_tile, int64_t last_tile,
+                                    const target::Cpu& target);
 // Returns what the function that this code calls last gets. The code must be a single block.
 [[nodiscard]] Result<CallState> state_at_call(const std::vector<Instruction>& body,
                                               const CallState& start, const target::Cpu& target);
@@ -43,8 +44,8 @@ struct ControlRun {
 };
 
 // `trips` has the iterations of each loop for those whose end the code does not tell; 1 if empty.
-// An unknown branch within a loop is taken as if it went straight on. The error of code that takes
-// too many steps to follow is kUnsupported.
+// An unknown branch within a loop goes straight on, unless ScalarBlock::guess says otherwise. The
+// error of code that takes too many steps to follow is kUnsupported.
 [[nodiscard]] Result<ControlRun> run_control(const std::vector<Instruction>& body,
                                              const FlowGraph& graph, const CallState& start,
                                              std::span<const int64_t> trips,

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "hone/backend/cpu/scalar_arm.h"
+#include "hone/backend/cpu/scalar_x86.h"
+
 namespace hone::backend::cpu {
 namespace {
 
@@ -18,6 +21,7 @@ bool writes_some(const ScalarInst& inst, const Set& live) {
 std::vector<size_t> go_back(const ScalarBlock& block, Set& live) {
   if (block.condition != Condition::kAlways && block.condition != Condition::kUnknown)
     live[kFlags] = true;
+  if (block.guess != kNoVariable) live[static_cast<size_t>(block.guess)] = true;
   std::vector<size_t> kept;
   for (size_t i = block.insts.size(); i-- > 0;) {
     const ScalarInst& inst = block.insts[i];
@@ -74,7 +78,8 @@ ScalarCode scalar_code(const std::vector<Instruction>& body, const FlowGraph& gr
                        int64_t stack_pointer, const target::Cpu& target) {
   ScalarCode code;
   code.blocks.resize(graph.blocks.size());
-  const bool is_known = target.triple.starts_with("x86_64");
+  const bool is_x86 = target.triple.starts_with("x86_64");
+  const bool is_arm = target.triple.starts_with("aarch64");
   std::vector<std::optional<StackPlace>> places(graph.blocks.size());
   places[0] = StackPlace{stack_pointer, std::nullopt};
   std::vector<int> left = {0};
@@ -83,11 +88,19 @@ ScalarCode scalar_code(const std::vector<Instruction>& body, const FlowGraph& gr
     left.pop_back();
     StackPlace place = *places[b];
     const CodeBlock& block = graph.blocks[b];
-    for (size_t i = block.first; is_known && i <= block.last; ++i)
-      decode_x86(body[i], place, code.words, code.blocks[b].insts);
-    if (body[block.last].flow == Flow::kBranch)
-      code.blocks[b].condition =
-          is_known ? branch_condition_x86(body[block.last]) : Condition::kUnknown;
+    ScalarBlock& scalar = code.blocks[b];
+    if (is_arm) scalar.insts.push_back(begin_block_arm(code.words));
+    for (size_t i = block.first; i <= block.last; ++i) {
+      if (is_x86) decode_x86(body[i], place, code.words, scalar.insts);
+      if (is_arm) decode_arm(body[i], place, code.words, scalar.insts);
+    }
+    const Instruction& last = body[block.last];
+    if (is_arm) {
+      scalar.condition = end_block_arm(last, code.words, scalar.insts);
+      guess_branch_arm(last, code.words, scalar);
+    } else if (last.flow == Flow::kBranch) {
+      scalar.condition = is_x86 ? branch_condition_x86(last) : Condition::kUnknown;
+    }
     code.end = place;
     for (const int to : block.next) {
       if (to == kOutside || places[static_cast<size_t>(to)]) continue;
@@ -107,6 +120,9 @@ ControlSlice control_slice(const FlowGraph& graph, const ScalarCode& code) {
     std::vector<size_t> kept = go_back(code.blocks[b], at);
     std::reverse(kept.begin(), kept.end());
     slice.blocks[b].condition = code.blocks[b].condition;
+    slice.blocks[b].guess = code.blocks[b].guess;
+    slice.blocks[b].bits = code.blocks[b].bits;
+    slice.blocks[b].if_set = code.blocks[b].if_set;
     for (const size_t i : kept) slice.blocks[b].insts.push_back(code.blocks[b].insts[i]);
   }
   for (size_t l = 0; l < graph.loops.size(); ++l) {
@@ -115,6 +131,7 @@ ControlSlice control_slice(const FlowGraph& graph, const ScalarCode& code) {
     for (const int b : loop.blocks) {
       const ScalarBlock& block = slice.blocks[static_cast<size_t>(b)];
       if (block.condition != Condition::kAlways) touched[kFlags] = true;
+      if (block.guess != kNoVariable) touched[static_cast<size_t>(block.guess)] = true;
       for (const ScalarInst& inst : block.insts) {
         inst.for_each_use([&](Variable v) { touched[static_cast<size_t>(v)] = true; });
         inst.for_each_def([&](Variable v) {

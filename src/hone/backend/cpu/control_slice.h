@@ -6,7 +6,7 @@
 
 #include "hone/backend/cpu/flow_graph.h"
 #include "hone/backend/cpu/scalar_inst.h"
-#include "hone/backend/cpu/scalar_x86.h"
+#include "hone/backend/cpu/stack_words.h"
 #include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
@@ -14,6 +14,11 @@ namespace hone::backend::cpu {
 struct ScalarBlock {
   std::vector<ScalarInst> insts;
   Condition condition = Condition::kAlways;  // decides the branch at its end
+  // Where the condition is not known, the branch is taken if this variable has one of these bits
+  // (`if_set`) or none of them; it goes straight on if that is not known either.
+  Variable guess = kNoVariable;
+  uint64_t bits = 0;
+  bool if_set = true;
 };
 
 struct ScalarCode {

@@ -49,10 +49,16 @@ std::map<int64_t, std::vector<Instruction>> own_code(const Function& function,
   return own;
 }
 
+// The models that tell cycles: the list scheduler's, and LLVM's unless it is null.
+struct CycleModels {
+  const target::Cpu& target;
+  const Disassembler* simulator;
+};
+
 // Adds the cycles of what a function executes, to the sum and to its loops.
 void add_cycles(const Function& function, const FlowGraph& graph, const ControlRun& run,
-                const Disassembler& code, const target::Cpu& target, CountedCode& counted) {
-  const CoreModel& core = core_model(target);
+                const CycleModels& models, CountedCode& counted) {
+  const CoreModel& core = core_model(models.target);
   for (int l = kOutside; l < static_cast<int>(graph.loops.size()); ++l) {
     double cycles = 0, mca_cycles = 0;
     for (const auto& [times, part] : own_code(function, graph, run, l)) {
@@ -60,7 +66,8 @@ void add_cycles(const Function& function, const FlowGraph& graph, const ControlR
       const size_t iterations = std::clamp<size_t>(kMostSimulated / part.size(), 4, 100);
       const auto runs = static_cast<double>(times);
       cycles += runs * list_schedule(core_steps(part), core);
-      mca_cycles += runs * code.simulate(part, static_cast<unsigned>(iterations));
+      if (models.simulator != nullptr)
+        mca_cycles += runs * models.simulator->simulate(part, static_cast<unsigned>(iterations));
     }
     counted.cycles += cycles;
     counted.mca_cycles += mca_cycles;
@@ -73,11 +80,12 @@ void add_cycles(const Function& function, const FlowGraph& graph, const ControlR
 }
 
 Status count_phase(const Function& entry, const Function& work, const ir::Stmt& program,
-                   const TileRange& tiles, const Disassembler& code, const target::Cpu& target,
-                   CountedCode& counted) {
+                   const TileRange& tiles, const CycleModels& models, CountedCode& counted) {
+  const target::Cpu& target = models.target;
   for (const Instruction& i : entry.body) count(i, counted.executed);
-  HONE_ASSIGN_OR_RETURN(const CallState start,
-                        state_at_call(entry.body, kernel_call(tiles.first, tiles.last), target));
+  HONE_ASSIGN_OR_RETURN(
+      const CallState start,
+      state_at_call(entry.body, kernel_call(tiles.first, tiles.last, target), target));
   HONE_ASSIGN_OR_RETURN(const FlowGraph graph, flow_graph(work.body));
   HONE_ASSIGN_OR_RETURN(ControlRun run, run_control(work.body, graph, start, {}, target));
   const auto match = [&] {
@@ -105,7 +113,7 @@ Status count_phase(const Function& entry, const Function& work, const ir::Stmt& 
   }
   counted.unknown_branches = static_cast<int64_t>(run.unknown_branches.size());
   add_executed(work, graph, run, counted);
-  add_cycles(work, graph, run, code, target, counted);
+  add_cycles(work, graph, run, models, counted);
   return ok_status();
 }
 
@@ -114,9 +122,10 @@ Status count_phase(const Function& entry, const Function& work, const ir::Stmt& 
 Result<std::vector<CountedCode>> count_code(const std::string& object,
                                             std::span<const EntryPoint> phases,
                                             const ir::Program& program, const target::Cpu& target,
-                                            std::optional<TileRange> tiles) {
+                                            std::optional<TileRange> tiles, bool simulates) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Disassembler> code, Disassembler::create(target));
   HONE_ASSIGN_OR_RETURN(const std::vector<Function> functions, code->functions(object));
+  const CycleModels models{target, simulates ? code.get() : nullptr};
   std::vector<CountedCode> all;
   for (size_t p = 0; p < phases.size(); ++p) {
     const EntryPoint& phase = phases[p];
@@ -129,7 +138,7 @@ Result<std::vector<CountedCode>> count_code(const std::string& object,
     counted.symbol = phase.symbol;
     counted.tiles = range.last - range.first;
     const Status status =
-        count_phase(*entry, *work, program.phases.at(p).body, range, *code, target, counted);
+        count_phase(*entry, *work, program.phases.at(p).body, range, models, counted);
     if (status.ok()) continue;
     if (status.code() != Code::kUnsupported) return status;
     counted.failure = status.message();

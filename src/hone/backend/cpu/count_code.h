@@ -22,11 +22,10 @@ struct TileRange {
 
 // Returns the counts of each phase that runs with the model, in order; one that cannot be counted
 // says why. `object` and `phases` are as compile() returned them for the program. `tiles` is the
-// range of one call; nothing: all tiles of the phase.
-[[nodiscard]] Result<std::vector<CountedCode>> count_code(const std::string& object,
-                                                          std::span<const EntryPoint> phases,
-                                                          const ir::Program& program,
-                                                          const target::Cpu& target,
-                                                          std::optional<TileRange> tiles = {});
+// range of one call; nothing: all tiles of the phase. Unless it `simulates`, LLVM's model of the
+// processor, which takes most of the time, is not asked, and mca_cycles are 0.
+[[nodiscard]] Result<std::vector<CountedCode>> count_code(
+    const std::string& object, std::span<const EntryPoint> phases, const ir::Program& program,
+    const target::Cpu& target, std::optional<TileRange> tiles = {}, bool simulates = true);
 
 }  // namespace hone::backend::cpu

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/backend/cpu/arm_numbers.h"
 #include "hone/backend/cpu/count_code_testing.h"
 #include "hone/backend/cpu/sample_programs_testing.h"
 #include "hone/backend/cpu/test_support.h"
@@ -90,11 +91,12 @@ TEST(count_code, of_a_part_of_the_tiles) {
   EXPECT_EQ(counted(gemm(), "x86-64-avx2", TileRange{2, 2}).executed.fma, 0);
 }
 
-TEST(count_code, of_another_architecture_takes_trip_counts_from_the_program) {
+// tests/arm_counts_test.py compares more of them with what an emulator executes.
+TEST(count_code, of_another_architecture_is_told_by_the_code_as_well) {
   const CountedCode code = counted(gemm(), "aarch64-neon");
-  EXPECT_FALSE(code.exact());
+  EXPECT_TRUE(code.exact());
   ASSERT_EQ(code.loops.size(), 2U);
-  EXPECT_EQ(code.loops[1].source, CountedLoop::Source::kProgram);
+  EXPECT_EQ(code.loops[1].source, CountedLoop::Source::kCode);
   EXPECT_EQ(code.loops[1].iterations, 4 * 64);
   EXPECT_EQ(code.executed.fma, 4 * 64 * 6 * 4);
 }
@@ -117,6 +119,40 @@ TEST(count_code, of_data_that_decides_says_so) {
   EXPECT_EQ(code.unknown_branches, 1);
   ASSERT_EQ(code.loops.size(), 1U);
   EXPECT_EQ(code.loops[0].iterations, 64);
+}
+
+// Equal blocks are simulated once; where they are equal is no part of that, nor how often they run.
+TEST(count_code, blocks_are_simulated_once_and_only_if_asked) {
+  const target::Target target = *target::find("x86-64-avx2");
+  const auto count = [&](const ir::Program& program, bool simulates) {
+    const auto code = compile(program, target.cpu());
+    EXPECT_TRUE(code.ok()) << code.status().message();
+    return count_code(code->object, code->phases, program, target.cpu(), {}, simulates)
+        .value()
+        .at(0);
+  };
+  const CountedCode first = count(gemm(), true), again = count(gemm(), true);
+  EXPECT_GT(first.mca_cycles, 0);
+  EXPECT_EQ(again.mca_cycles, first.mca_cycles);
+  const CountedCode without = count(gemm(), false);
+  EXPECT_EQ(without.mca_cycles, 0);
+  EXPECT_EQ(without.cycles, first.cycles);
+  EXPECT_EQ(without.executed.all, first.executed.all);
+  // Rows that are longer move the addresses of the same loop.
+  const ir::Program wider =
+      gemm_program({.m = 12, .n = 64, .k = 64, .tile_m = 6, .tile_n = 16, .lanes = 8});
+  ASSERT_EQ(first.loops.size(), 2U);
+  EXPECT_EQ(count(wider, true).loops.at(1).mca_cycles, first.loops[1].mca_cycles);
+}
+
+// The numbers are those of llvm-mc -show-inst.
+TEST(count_code, numbers_in_logical_instructions_of_arm) {
+  EXPECT_EQ(logical_number(8060, 64), 0xfffffffffffffff8U);
+  EXPECT_EQ(logical_number(2, 32), 7U);
+  EXPECT_EQ(logical_number(4098, 64), 7U);
+  EXPECT_EQ(logical_number(4096, 64), 1U);
+  EXPECT_EQ(logical_number(0b0'000000'111100, 64), 0x5555555555555555U);  // elements of two bits
+  EXPECT_EQ(logical_number(0b0'000001'111100, 32), 0xaaaaaaaaU);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
+#include "hone/ir/program_hash.h"
 #include "hone/target/cpu.h"
 
 namespace hone::backend::cpu {
@@ -63,7 +64,8 @@ class Disassembler {
   // Returns all functions of the object's text sections, in the order of their addresses.
   [[nodiscard]] Result<std::vector<Function>> functions(const std::string& object) const;
   // Returns the cycles per iteration of a loop of these instructions (llvm-mca), a mean over so
-  // many iterations; 0 if there is no model of the processor or of an instruction.
+  // many iterations; 0 if there is no model of the processor or of an instruction. Equal loops are
+  // simulated once in a process.
   [[nodiscard]] double simulate(std::span<const Instruction> loop, unsigned iterations = 100) const;
 
  private:
@@ -73,6 +75,8 @@ class Disassembler {
   [[nodiscard]] Instruction describe(llvm::MCInst inst, uint64_t address, uint64_t bytes) const;
   [[nodiscard]] std::optional<unsigned> cycles(std::span<const Instruction> loop,
                                                unsigned iterations) const;
+  // Returns what the model's answer depends on.
+  [[nodiscard]] ir::Identity identity(std::span<const Instruction> loop, unsigned iterations) const;
 
   std::unique_ptr<const llvm::MCRegisterInfo> registers_;
   std::unique_ptr<const llvm::MCAsmInfo> assembler_;

@@ -1,0 +1,30 @@
+// backend/cpu/scalar_arm.h - says what instructions of 64-bit Arm do to scalar values
+// (scalar_inst.h). One of theirs may be several of those, with made-up words between them.
+#pragma once
+
+#include <span>
+
+#include "hone/backend/cpu/control_slice.h"
+
+namespace hone::backend::cpu {
+
+// Appends what an instruction does, and moves `place` where it changes the stack's pointer.
+// Instructions that it doesn't know make all that they write unknown.
+void decode_arm(const Instruction& code, StackPlace& place, StackWords& words,
+                std::vector<ScalarInst>& out);
+// Returns the condition of a conditional branch, on the flags behind what this appends: a branch
+// that tests a register leaves the flags alone, so they are kept in a word meanwhile, from which
+// begin_block_arm() takes them back.
+[[nodiscard]] Condition end_block_arm(const Instruction& last, StackWords& words,
+                                      std::vector<ScalarInst>& out);
+[[nodiscard]] ScalarInst begin_block_arm(StackWords& words);
+// Says what to guess of a branch. NEON has no accesses under a mask: LLVM makes a branch for each
+// lane, on a bit of a word that it gathers from a comparison of vectors. Of the comparison with a
+// number N in all lanes it is assumed that the other operand is 0, 1, 2, ..., so that the first N
+// lanes are active, as those of a tail are.
+void guess_branch_arm(const Instruction& last, StackWords& words, ScalarBlock& block);
+// Returns the variable of a general register of any width, kFlags for the flags, and kNoVariable
+// for all others.
+[[nodiscard]] Variable register_arm(std::string_view name);
+
+}  // namespace hone::backend::cpu
