@@ -187,7 +187,7 @@ def attention(n):
         mask = np.concatenate([mask, np.maximum(mask - 2, 0)]).astype(np.int32)
     bias = n.array(n.pick(1, batch), n.pick(1, heads), length, length) if not past and n.chance(0.4) else None
     n.add("Attention", [n.array(batch, length, given), n.array(given, 2 * size + width), n.array(2 * size + width), mask,
-                        n.array(2, batch, heads, past, size // heads) if past else None, bias], 2 if past else n.pick(1, 2), **attributes)
+                        n.array(2, batch, heads, past, size // heads) if past else None, bias], 2 if past else n.pick(1, 2) if width == size else 1, **attributes)
 
 
 def multi_head_attention(n):
@@ -338,7 +338,7 @@ class MicrosoftOperators(RandomNodes):
         self.compare(rotary_embedding, count=10)
 
     def test_quantised_lstm(self):
-        self.compare(dynamic_quantize_lstm, count=8)
+        self.compare(dynamic_quantize_lstm, count=8, atol=1e-3)  # a state at the edge of two bytes may become either
 
     def test_what_is_not_supported_is_named(self):
         nodes = Nodes(1)

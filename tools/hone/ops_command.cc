@@ -64,7 +64,8 @@ std::string markdown() {
       "## Sequences and optional values\n\n"
       "They are resolved when the model is imported, also where they pass through an If, Loop or "
       "Scan: positions, numbers of\nparts and whether there is a value have to be known then. "
-      "Inputs and outputs of the model are tensors.\n";
+      "Inputs and outputs of the model are tensors; an input that is\n"
+      "an optional tensor is one that every run gives.\n";
   return text;
 }
 

@@ -11,8 +11,8 @@ namespace hone::graph {
 
 struct Aggregate {
   bool optional = false;       // else a sequence
-  DType dtype = DType::kF32;   // of the tensors of a sequence, which may have none
-  std::vector<ValueId> parts;  // of an optional: one or none
+  DType dtype = DType::kF32;   // type of the tensors of a sequence, which may have none
+  std::vector<ValueId> parts;  // an optional value has one or none
 };
 
 // The aggregates of the graph whose shapes this thread infers, from the constructor on to the

@@ -58,9 +58,12 @@ Result<Declaration> read_declaration(const std::string& name, const onnx::TypePr
 Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                                      const ImportOptions& options, const std::string& file) {
   const std::string& name = input.name();
-  if (!input.has_type() || !input.type().has_tensor_type())
+  // An optional tensor is given in every run.
+  const bool optional = input.type().has_optional_type();
+  const auto& value_type = optional ? input.type().optional_type().elem_type() : input.type();
+  if (!value_type.has_tensor_type())
     return error(Code::kUnsupported, "{}: input '{}' is no tensor", file, name);
-  const auto& type = input.type().tensor_type();
+  const auto& type = value_type.tensor_type();
   const auto dtype = dtype_from_onnx(type.elem_type());
   if (!dtype) {
     return error(Code::kUnsupported, "{}: input '{}' has element type {}", file, name,

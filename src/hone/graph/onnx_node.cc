@@ -65,7 +65,7 @@ namespace {
 // What to do about an operator that will not be supported.
 std::string way_out(const std::string& type) {
   if (type == "ai.onnx.ml.ZipMap")
-    return ", which makes maps: take its operand as the output (skl2onnx does with zipmap=False)";
+    return ", which makes maps: take its operand as the output, as skl2onnx does with zipmap=False";
   if (type == "ai.onnx.ml.DictVectorizer" || type == "ai.onnx.ml.CastMap")
     return ", which reads maps: let the model begin with its result, a tensor";
   if (type == "ai.onnx.ml.CategoryMapper" || type.starts_with("String") || type == "RegexFullMatch")
@@ -84,7 +84,7 @@ void find_unknown(const onnx::GraphProto& graph, int opset, NodesByOperator& unk
     const NamedOperator named = find_operator(node, opset);
     if (named.op != nullptr && !named.type.starts_with("hone.")) continue;
     const std::string own = named.opset == 0 ? "" : fmt::format(" of opset {}", named.opset);
-    unknown[named.type + own].push_back(node_name(node));
+    unknown[named.type + own + way_out(named.type)].push_back(node_name(node));
   }
 }
 
@@ -96,7 +96,7 @@ Status check_operators(const onnx::GraphProto& graph, int opset, const std::stri
   if (unknown.empty()) return ok_status();
   std::string list;
   for (const auto& [op, nodes] : unknown) {
-    list += fmt::format("{}{} ({}){}", list.empty() ? "" : "; ", op, some_nodes(nodes), way_out(op));
+    list += fmt::format("{}{} ({})", list.empty() ? "" : "; ", op, some_nodes(nodes));
   }
   return error(Code::kUnsupported, "{}: {} not supported in opset {}: {}", file,
                unknown.size() == 1 ? "this operator is" : "these operators are", opset, list);

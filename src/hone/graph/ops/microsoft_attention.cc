@@ -177,6 +177,9 @@ Status expand_attention(ExpandContext& c) {
     p.value = join(1, p.value);
   }
   if (c.wants(1)) {
+    if (c.status().ok() && c.shape_of(p.key) != c.shape_of(p.value))
+      return c.fail("present of keys {} and values {}, expected one shape",
+                    to_string(c.shape_of(p.key)), to_string(c.shape_of(p.value)));
     const ValueId first = c.integers({0});
     c.result(1, c.add("Concat",
                       {c.add("Unsqueeze", {p.key, first}), c.add("Unsqueeze", {p.value, first})},

@@ -72,7 +72,7 @@ class Recurrent {
   int64_t hidden_ = 0, directions_ = 1, steps_ = 0, batch_ = 0, apart_ = 1 << 20;
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
-  Product product_;  // null: of the operands as ONNX lays them out
+  Product product_;                      // null: of the operands as ONNX lays them out
   std::vector<Activation> activations_;  // for all directions, in order
   // Results by direction: [steps, 1, batch, hidden], and of each state [1, batch, hidden].
   std::vector<ValueId> sequences_;

@@ -150,6 +150,15 @@ TEST(optional, holds_a_value_or_none) {
                "node 'node_e' (OptionalGetElement): an optional value that holds nothing");
 }
 
+TEST(optional, input_is_a_tensor_that_every_run_gives) {
+  TestModel model(18);
+  model.text(R"(graph { input { name: 'x' type { optional_type { elem_type { tensor_type {
+    elem_type: 1 shape { dim { dim_value: 2 } } } } } } } })");
+  model.node("OptionalHasElement", {"x"}, {"h"}).node("Cast", {"h"}, {"one"}, {{"to", int64_t{1}}});
+  model.node("OptionalGetElement", {"x"}, {"e"}).node("Add", {"e", "one"}, {"y"}).output("y");
+  EXPECT_EQ(run(model, {floats({2}, {1, 2})}), (std::vector<float>{2, 3}));
+}
+
 TEST(sequence, is_refused_where_a_tensor_is_expected) {
   expect_error(std::move(two_vectors().output("s")), "the output 's' is a sequence");
   expect_error(std::move(two_vectors().node("Neg", {"s"}, {"y"}).output("y")),
