@@ -3,6 +3,7 @@
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/small_types.h"
 
 #include "model_bytes.h"
 
@@ -79,7 +80,8 @@ constexpr const char* kWords[] = {"NOTSET",
                                   "nothing",
                                   ""};
 
-constexpr int kTypes[] = {1, 1, 1, 1, 1, 1, 7, 7, 6, 9, 10, 11, 16, 2, 3, 4, 5, 12, 13};
+constexpr int kTypes[] = {1, 1, 1,  1,  1,  1,  7,  7,  6,  9,  10, 11, 16, 2, 3,
+                          4, 5, 12, 13, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26};
 
 int random_type(Rng& rng) { return kTypes[rng.below(static_cast<int64_t>(std::size(kTypes)))]; }
 
@@ -107,7 +109,10 @@ void fill_random(onnx::TensorProto& to, Rng& rng) {
   }
   to.set_data_type(static_cast<int>(dtype));
   for (const int64_t extent : tensor.shape()) to.add_dims(extent);
-  to.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  if (elements_per_byte(dtype) > 1)
+    to.set_raw_data(packed(tensor));
+  else
+    to.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
 }
 
 bool imports(const onnx::ModelProto& model) {

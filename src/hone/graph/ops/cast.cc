@@ -8,17 +8,17 @@ namespace {
 
 using ir::Expr;
 
-Result<SmallRounding> rounding_of(const Node& node) {
-  SmallRounding rounding;
-  rounding.saturate = node.attributes.integer("saturate", 1) != 0;
-  const std::string mode = node.attributes.text("round_mode", "up");
+// Returns how Cast's attributes say that a float of 8 bits is rounded; none if they say nothing
+// that is known.
+std::optional<SmallRounding> rounding_of(const Attributes& attributes) {
   using Power = SmallRounding::Power;
-  if (mode == "down") rounding.power = Power::kDown;
-  if (mode == "nearest") rounding.power = Power::kNearest;
-  if (mode != "up" && mode != "down" && mode != "nearest")
-    return invalid("node '{}' ({}): round_mode '{}', expected up, down or nearest", node.name,
-                   node.type, mode);
-  return rounding;
+  const std::pair<const char*, Power> modes[] = {
+      {"up", Power::kUp}, {"down", Power::kDown}, {"nearest", Power::kNearest}};
+  const std::string given = attributes.text("round_mode", "up");
+  for (const auto& [name, power] : modes) {
+    if (given == name) return SmallRounding{attributes.integer("saturate", 1) != 0, power};
+  }
+  return std::nullopt;
 }
 
 Status infer_cast(InferContext& c) {
@@ -27,7 +27,9 @@ Status infer_cast(InferContext& c) {
     return c.unsupported("a cast to element type {}",
                          onnx_type_text(static_cast<int>(c.attributes().integer("to", 0))));
   }
-  HONE_RETURN_IF_ERROR(rounding_of(c.node()).status());
+  if (!rounding_of(c.attributes()))
+    return c.fail("round_mode '{}', expected up, down or nearest",
+                  c.attributes().text("round_mode", "up"));
   return c.set(0, *to, c.shape(0));
 }
 
@@ -49,7 +51,8 @@ void emit_cast(EmitContext& c) {
   emit_unary(c, "cast", [&](const Expr& x) {
     if (from == to) return x;
     const Expr value = is_small(from) ? from_small(from, x) : x;
-    return is_small(to) ? to_small(to, value, *rounding_of(c.node())) : ir::cast(to, value);
+    return is_small(to) ? to_small(to, value, *rounding_of(c.node().attributes))
+                        : ir::cast(to, value);
   });
 }
 

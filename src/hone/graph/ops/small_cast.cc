@@ -29,6 +29,7 @@ struct Wide {
   }
   DType bits = DType::kI32;
   int mantissa = 23, bias = 127;
+  [[nodiscard]] int width() const { return bits == DType::kI64 ? 64 : 32; }
   [[nodiscard]] int64_t infinity() const { return int64_t{2 * bias + 1} << mantissa; }
 };
 
@@ -50,8 +51,7 @@ Expr decode(const SmallFloat& format, const Expr& byte) {
         format.has_inf ? ir::select(equals(magnitude, format.overflow), f32(HUGE_VAL), nan) : nan;
     value = ir::select(beyond(magnitude, format.largest), special, value);
   }
-  const Expr negative = ir::make(Op::kNeg, {value});
-  value = ir::select(equals(bits_and(code, format.sign), 0), value, negative);
+  value = value * ir::select(equals(bits_and(code, format.sign), 0), f32(1), f32(-1));
   if (format.signed_zero) return value;
   return ir::select(equals(code, format.nan), f32(std::numeric_limits<double>::quiet_NaN()), value);
 }
@@ -70,15 +70,13 @@ Expr encode(const SmallFloat& format, const Expr& value, bool saturate) {
   const Expr size = ir::bit_cast(value->type, magnitude);
   const Expr units = ir::make(Op::kRound, {size * ir::constant_float(per_unit, value->type)});
   const Expr least = ir::constant_float(std::ldexp(1.0, 1 - format.bias), value->type);
-  // What the other branch makes of large numbers is not used, but is to be of the type's range.
-  const Expr tiny = ir::cast(
-      wide.bits, ir::select(ir::less(size, least), units, ir::constant_float(0, value->type)));
-  Expr code = ir::select(ir::less(size, least), tiny, normal);
-  code = ir::select(beyond(code, format.largest),
-                    same_type(code, saturate ? format.largest : format.overflow), code);
-  const Expr negative = ir::less(bits, same_type(bits, 0));
-  Expr with_sign = ir::select(negative, bits_or(code, same_type(code, format.sign)), code);
-  if (!format.signed_zero) with_sign = ir::select(equals(code, 0), code, with_sign);
+  const Expr tiny = ir::cast(wide.bits, units);
+  // What is too large is one more than the largest, or is it.
+  const Expr code = ir::min(ir::select(ir::less(size, least), tiny, normal),
+                            same_type(bits, saturate ? format.largest : format.overflow));
+  Expr sign = bits_and(shift_right(bits, wide.width() - 1), format.sign);
+  if (!format.signed_zero) sign = ir::select(equals(code, 0), same_type(sign, 0), sign);
+  Expr with_sign = bits_or(code, sign);
   with_sign =
       ir::select(beyond(magnitude, wide.infinity()), same_type(code, format.nan), with_sign);
   return ir::cast(DType::kU8, with_sign);
