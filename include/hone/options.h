@@ -97,6 +97,11 @@ struct AdvancedOptions {
   // The cost model that predicts times: "auto", "analytic", or another name or file that
   // docs/user/cost_models.md describes. "auto" is the best one for the device.
   std::string cost = "auto";
+  // A second cost model that chooses again among the best few that `cost` predicts, for kernels
+  // without a record; empty: none. Its name is followed by options, as in
+  // "static.model:candidates=8,weight=0.5": how many are compared, and its share of the decision.
+  // It may be too slow for more, as a score of machine code is, which compiles each of them.
+  std::string refine;
   uint64_t seed = 1;  // of all random choices; the same seed repeats them
   // Names of passes over the graph that are left out, to find one that is wrong; "run_together"
   // stands for running kernels together.
@@ -151,6 +156,11 @@ struct SearchOptions {
   // How a neural cost model that guides the search learns while it runs: "none", "head", "full",
   // "momentum" or "scratch", as docs/user/cost_models.md says.
   std::string adapt = "none";
+  // The file of a score of machine code (hone train --cost static). A candidate that it predicts to
+  // take more than `factor` times as long as the best that was measured is compiled, but not
+  // measured, except for the best of each batch, `share` of it, as in
+  // "static.model:factor=2,share=0.25". If it is empty, all are measured.
+  std::string filter;
   int batch = 8;  // number of candidates that are measured at a time
   // Compile candidates while others are measured. By default, this is done if the threads leave a
   // core for it.

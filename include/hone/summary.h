@@ -61,6 +61,14 @@ struct CheckSummary {
   std::vector<HealedFault> healed;
 };
 
+// The choice that a second cost model makes among the best predicted schedules
+// (AdvancedOptions::refine).
+struct RefineSummary {
+  int compared = 0, changed = 0;  // number of kernels
+  int candidates = 0;             // number of schedules that it predicted
+  double seconds = 0;             // seconds that this took
+};
+
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
   double seconds = 0;  // from the start until the library is on the disk
@@ -74,6 +82,7 @@ struct CompileSummary {
   // The number of these kernels that run on one thread because they are too short to gain from
   // more.
   int small = 0;
+  RefineSummary refined;
   CheckSummary check;
   std::set<std::string> files;  // files that the model was read from, if it was read
 };

@@ -59,6 +59,10 @@ struct TuneSummary {
   // that were not measured as too many registers of a thread ran out. Both are failures of
   // "compile".
   int cannot_run = 0, spilling = 0;
+  // Candidates whose machine code SearchOptions::filter predicted, those of them that it kept from
+  // being measured, and the seconds of all threads for these predictions.
+  int scored = 0, filtered = 0;
+  double score_seconds = 0;
   std::vector<FailureSummary> failures;
   bool interrupted = false;
   // The seconds of a run of the whole model: tuned, and as compile() would have made it before.

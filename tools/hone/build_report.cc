@@ -94,6 +94,14 @@ std::string coverage(const CompileSummary& summary, bool all) {
   return text + fmt::format("schedules of {} kernels: {}\n", summary.tasks.size(), counts);
 }
 
+std::string refined(const CompileSummary& summary) {
+  const RefineSummary& found = summary.refined;
+  if (found.candidates == 0) return "";
+  return fmt::format("--refine: {} of {} kernels got another one of {} schedules, in {}\n",
+                     found.changed, found.compared, found.candidates,
+                     format_seconds(found.seconds));
+}
+
 std::string turns(const CompileSummary& summary) {
   if (summary.turns == summary.calls && summary.small == 0) return "";
   const std::string alone =
@@ -144,6 +152,11 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
                {"calls", summary.calls},
                {"turns", summary.turns},
                {"small", summary.small},
+               {"refined",
+                {{"compared", summary.refined.compared},
+                 {"changed", summary.refined.changed},
+                 {"candidates", summary.refined.candidates},
+                 {"seconds", summary.refined.seconds}}},
                {"check", to_json(summary.check)}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {

@@ -18,6 +18,8 @@ namespace hone::tool {
 // Where the schedules come from, by number of kernels; a line of its own for each transferred one,
 // or for the first few if not `all`.
 [[nodiscard]] std::string coverage(const CompileSummary& summary, bool all = true);
+// What --refine chose anew, and how long that took; "" without it.
+[[nodiscard]] std::string refined(const CompileSummary& summary);
 // How many kernels run together; "" if none do.
 [[nodiscard]] std::string turns(const CompileSummary& summary);
 // What the check of the finished library found.

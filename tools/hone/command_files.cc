@@ -1,5 +1,6 @@
 #include "command_files.h"
 
+#include "hone/base/split_options.h"
 #include "hone/compile.h"
 #include "hone/cost_models.h"
 #include "hone/database.h"
@@ -16,6 +17,11 @@ void add_tensor_files(std::string_view option, const std::vector<std::string>& t
 
 void add_cost_file(const std::string& cost, FileRoles& files) {
   if (is_cost_model_file(cost)) files.read("--cost", cost);
+}
+
+void add_file_with_options(std::string_view option, const std::string& text, FileRoles& files) {
+  const std::string name(split_options(text).first);
+  if (is_cost_model_file(name)) files.read(std::string(option), name);
 }
 
 void add_database_files(std::string_view option, const std::string& where, DatabaseUse use,
@@ -36,6 +42,7 @@ void add_outputs(const std::string& output, bool header, FileRoles& files) {
 void add_build_files(const BuildOptionTexts& texts, DatabaseUse use, FileRoles& files) {
   add_tensor_files("--bind", texts.bind, files);
   add_cost_file(texts.cost, files);
+  add_file_with_options("--refine", texts.refine, files);
   if (!texts.no_db) add_database_files("--db", texts.db, use, files);
 }
 

@@ -17,6 +17,8 @@ void add_tensor_files(std::string_view option, const std::vector<std::string>& t
                       FileRoles& files);
 // A trained cost model; the others are no files.
 void add_cost_file(const std::string& cost, FileRoles& files);
+// The file of an option whose text has options behind it, as --refine and --filter do.
+void add_file_with_options(std::string_view option, const std::string& text, FileRoles& files);
 // The file of a database and what SQLite keeps beside it.
 enum class DatabaseUse { kRead, kWrite };
 void add_database_files(std::string_view option, const std::string& where, DatabaseUse use,

@@ -183,6 +183,13 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_task_options(app, texts);
   app.add_option(
+         "--refine", texts.refine,
+         "A second cost model, named as for --cost, that chooses again among the best few that "
+         "--cost predicts for\n"
+         "kernels without a record: a score of machine code (hone train --cost static). Options:\n"
+         "static.model:candidates=8,weight=0.5: how many it compares, and its share of the decision")
+      ->type_name("NAME[:OPTION=VALUE,...]");
+  app.add_option(
          "--max-memory", texts.max_memory,
          "Limit of the memory that the library uses when it runs: weights, tensors, code. If\n"
          "larger weights (Winograd's, Strassen's) do not fit, kernels use other algorithms. For a\n"
@@ -216,6 +223,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.records.exclude_models = texts.exclude_models;
   options.records.use_shipped = !texts.no_shipped;
   options.advanced.cost = texts.cost;
+  options.advanced.refine = texts.refine;
   options.target.accuracy = texts.accuracy;
   options.library.prefix = texts.prefix;
   options.library.header = texts.header;

@@ -49,6 +49,7 @@ struct BuildOptionTexts {
   bool no_shipped = false;
   bool linked_data = false;
   std::string cost = AdvancedOptions().cost;
+  std::string refine = AdvancedOptions().refine;
   std::string accuracy = TargetOptions().accuracy;
   std::string prefix = LibraryOptions().prefix;
   std::string max_memory;

@@ -27,6 +27,7 @@ struct Options {
   std::string policy_state;
   std::string guide = SearchOptions().guide;
   std::string adapt = SearchOptions().adapt;
+  std::string filter = SearchOptions().filter;
   std::string overlap = "auto";
   BuildOptionTexts build;
   bool json = false;
@@ -106,7 +107,7 @@ std::string describe(const std::vector<FailureSummary>& failures) {
   return count == 0 ? "" : fmt::format("{} schedules could not be measured: {}\n", count, kinds);
 }
 
-// "not measured: 3 schedules that the device cannot run, 12 that spill registers"
+// "schedules that were not measured: 3 that the device cannot run, 12 that spill registers; ..."
 std::string describe_dropped(const TuneSummary& summary) {
   std::string text;
   const auto add = [&](int count, const char* what) {
@@ -114,7 +115,12 @@ std::string describe_dropped(const TuneSummary& summary) {
   };
   add(summary.cannot_run, "the device cannot run");
   add(summary.spilling, "spill registers");
-  return text.empty() ? "" : fmt::format("schedules that were not measured: {}\n", text);
+  add(summary.filtered, "--filter predicts to be much slower than the best");
+  if (!text.empty()) text = fmt::format("schedules that were not measured: {}\n", text);
+  if (summary.scored > 0)
+    text += fmt::format("--filter predicted {} schedules, in {} of all threads\n", summary.scored,
+                        format_seconds(summary.score_seconds));
+  return text;
 }
 
 void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
@@ -129,6 +135,9 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["compile_seconds"] = summary.compile_seconds;
     json["cannot_run"] = summary.cannot_run;
     json["spilling"] = summary.spilling;
+    json["scored"] = summary.scored;
+    json["filtered"] = summary.filtered;
+    json["score_seconds"] = summary.score_seconds;
     json["waited_seconds"] = summary.waited_seconds;
     json["spent"] = to_json(summary.spent);
     json["interrupted"] = summary.interrupted;
@@ -146,8 +155,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     return;
   }
   fmt::print(report, "{}", kernel_table(summary.compile, limits));
-  fmt::print(report, "{}{}{}{}", coverage(summary.compile), describe(summary.failures),
-             describe_dropped(summary), describe(summary.in_model));
+  fmt::print(report, "{}{}{}{}{}", coverage(summary.compile), refined(summary.compile),
+             describe(summary.failures), describe_dropped(summary), describe(summary.in_model));
   if (summary.waited_seconds > 0)
     fmt::print(report, "waited {} until each thread had a core of its own\n",
                format_seconds(summary.waited_seconds));
@@ -197,6 +206,7 @@ Result<double> parse_budget(const Options& options) {
   if (efficient && !options.budget.empty()) return contradicts("--budget");
   if (efficient && options.overlap != "auto") return contradicts("--overlap");
   if (efficient && options.adapt != "none") return contradicts("--adapt");
+  if (efficient && !options.filter.empty()) return contradicts("--filter");
   if (!options.budget.empty()) return of_option("--budget", parse_duration(options.budget));
   return options.mode == "quality" ? kQualityBudget : SearchOptions().budget_seconds;
 }
@@ -212,6 +222,7 @@ Status run(const Options& options) {
   parsed.search.policy_state = options.policy_state;
   parsed.search.guide = options.guide;
   parsed.search.adapt = options.adapt;
+  parsed.search.filter = options.filter;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
   parsed.on_progress = [&display](const TuneProgress& progress) {
@@ -301,6 +312,13 @@ Command tune_command(CLI::App& root) {
       ->type_name("HOW")
       ->capture_default_str();
   app->add_option(
+         "--filter", options->filter,
+         "A score of machine code (hone train --cost static): what it predicts to be much slower "
+         "than the best measured\n"
+         "is compiled, but not measured. Options: static.model:factor=2,share=0.25: how many times "
+         "slower, and the share\nof each batch that is measured all the same")
+      ->type_name("FILE[:OPTION=VALUE,...]");
+  app->add_option(
          "--overlap", options->overlap,
          "Whether schedules are compiled while others are measured: yes; no: alternately, on all "
          "cores;\n"
@@ -318,6 +336,7 @@ Command tune_command(CLI::App& root) {
           [options](FileRoles& files) {
             files.read("MODEL", options->model);
             add_cost_file(options->guide, files);
+            add_file_with_options("--filter", options->filter, files);
             if (!options->policy_state.empty())
               files.updated("--policy-state", options->policy_state);
             add_build_files(options->build, DatabaseUse::kWrite, files);

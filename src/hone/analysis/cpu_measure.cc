@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/analysis/cache_rates.h"
 #include "hone/analysis/loop_body.h"
 
 namespace hone::analysis {
@@ -19,7 +20,6 @@ constexpr double kWidenInstructions = 2;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
-constexpr double kCacheShare = 0.75;  // share of a cache that one loop nest can count on
 constexpr double kTestCycles = 2;     // a test in an unrolled body
 // Multiply-adds of half the width or less, a cycle, where those of 64 bytes run in two halves, one
 // a cycle: 2, less what twice the instructions cost (fitted to measured schedules of Zen 4).
@@ -167,9 +167,7 @@ void measure_traffic(const Nest& nest, const Body& body, const target::Cpu& targ
   out.bytes.reserve(target.caches.size());
   out.caches.reserve(target.caches.size());
   for (size_t level = 0; level < target.caches.size(); ++level) {
-    const target::Cache& cache = target.caches[level];
-    const int sharers = std::max(1, std::min(cache.shared_by, threads));
-    const double capacity = kCacheShare * static_cast<double>(cache.bytes) / sharers;
+    const double capacity = usable_bytes(target.caches[level], threads);
     size_t fits = 0;
     const std::span<double> needed = level == 0 ? first_level : total;
     while (fits < innermost && needed[fits] > capacity) ++fits;
@@ -219,12 +217,8 @@ CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Cpu& target, i
     measure_compute(nest, body, target, stage);
     measure_traffic(nest, body, target, threads, stage);
     root->compute_cycles += stage.compute_cycles;
-    for (size_t level = 0; level < target.caches.size(); ++level) {
-      const bool last = level + 1 == target.caches.size();
-      const double rate =
-          last ? target.memory_bytes_per_cycle : target.caches[level + 1].bytes_per_cycle;
-      root->level_cycles[level] += stage.bytes[level] / std::max(rate, 0.1);
-    }
+    for (size_t level = 0; level < target.caches.size(); ++level)
+      root->level_cycles[level] += transfer_cycles(target, level, stage.bytes[level]);
     root->stages.push_back(std::move(stage));
   }
   return measure;

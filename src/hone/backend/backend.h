@@ -35,6 +35,11 @@ class LoadedExecutable {
 };
 using LoadedPtr = std::unique_ptr<const LoadedExecutable>;
 
+struct CountOptions {
+  bool simulates =
+      true;  // also by LLVM's model of the processor; else CountedCode::mca_cycles is 0
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -58,7 +63,7 @@ class Backend {
   // Returns Inspection::counts alone.
   [[nodiscard]] virtual Result<std::vector<CountedCode>> count(
       const ir::Program& /*program*/, const Executable& /*executable*/,
-      const target::Target& /*target*/) const {
+      const target::Target& /*target*/, const CountOptions& /*options*/) const {
     return std::vector<CountedCode>{};
   }
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/base/split_options.h"
+
 namespace hone {
 namespace {
 
@@ -27,6 +29,18 @@ TEST(options, key_values_are_known_and_unique) {
             "option 'rate' is given twice");
   EXPECT_FALSE(parse_key_values("rate=1,", kKnown).ok());
   EXPECT_FALSE(parse_key_values(" rate=1", kKnown).ok());
+}
+
+TEST(options, options_follow_the_last_colon) {
+  const auto split = [](const char* text) {
+    const auto [name, options] = split_options(text);
+    return std::string(name) + "|" + std::string(options);
+  };
+  EXPECT_EQ(split("a.model"), "a.model|");
+  EXPECT_EQ(split("a:b.model:factor=2,share=1"), "a:b.model|factor=2,share=1");
+  EXPECT_EQ(split("a:b.model"), "a:b.model|");
+  EXPECT_EQ(split("a=b.model"), "a=b.model|");
+  EXPECT_EQ(split(""), "|");
 }
 
 TEST(options, durations_have_a_unit) {

@@ -17,6 +17,7 @@
 #include "hone/db/sensitivity_store.h"
 #include "hone/search/policy_state.h"
 #include "hone/session/schedule_sources.h"
+#include "hone/session/static_model.h"
 #include "hone/session/write_model.h"
 #include "hone/trial/statistics.h"
 
@@ -94,6 +95,7 @@ class Tuning {
   Clock& clock_ = real_clock();
   const double start_, end_;
   std::unique_ptr<search::Policy> policy_;
+  std::unique_ptr<search::CodeFilter> filter_;  // null: all candidates are measured
   PhaseClock& phases_;
   std::optional<measure::CoreWatch> watch_;
   measure::HostMonitor load_{session_.machine().conditions().load()};
@@ -187,6 +189,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.context.policy = policy_.get();
   loop.context.nearest = untuned_.sources.nearest;
   loop.context.phases = &phases_;
+  loop.context.filter = filter_.get();
   loop.runner = runner_.get();
   loop.cores = &*watch_;
   loop.host = &load_;
@@ -245,6 +248,9 @@ void Tuning::summarise_search() {
   summary_.compile_seconds = tuned_.compile_seconds;
   summary_.cannot_run = tuned_.dropped.cannot_run;
   summary_.spilling = tuned_.dropped.spilling;
+  summary_.scored = tuned_.filtered.predicted;
+  summary_.filtered = tuned_.filtered.left_out;
+  summary_.score_seconds = tuned_.filtered.seconds;
   for (const auto& [outcome, alike] : tuned_.failures)
     summary_.failures.push_back({std::string(outcome_name(outcome)), alike.count, alike.first});
   summary_.interrupted = tuned_.interrupted;
@@ -391,6 +397,9 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
 }
 
 Result<TuneSummary> Tuning::run() {
+  if (!options_.search.filter.empty()) {
+    HONE_ASSIGN_OR_RETURN(filter_, make_code_filter(options_.search.filter, session_.target()));
+  }
   {
     const InPhase measuring(&phases_, Phase::kMeasuring);
     find_limits(session_.machine(), options_,
@@ -411,6 +420,7 @@ Result<TuneSummary> Tuning::run() {
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
   remember(model, summary_.kept_untuned ? untuned_.schedules : schedules_);
   writer_.warn();
+  model.refined = untuned_.model.refined;
   summary_.compile = summary_of(model, written, start_);
   summary_.compile.check = writer_.summary();
   summary_.spent = tune_seconds(phases_, tuned_.overlapped_seconds);

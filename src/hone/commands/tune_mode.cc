@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "hone/base/clock.h"
 #include "hone/search/policy_state.h"
 #include "hone/search/prediction.h"
 #include "hone/space/portable_point.h"
@@ -53,6 +54,22 @@ void propose(Step& step, double margin) {
   step.best = search::best_of(step.task, points, step.start, margin);
 }
 
+// Returns whether the session's refiner prefers the start to the best of the step; it does so if
+// both models together predict it to be faster by the margin.
+Result<bool> prefers_start(ModelTasks& model, const Step& step, const schedule::Steps& start,
+                           const schedule::Steps& best, double margin) {
+  const Refiner* refiner = model.session->refiner();
+  if (refiner == nullptr) return false;
+  const double begin = real_clock().now_seconds();
+  const std::vector<Rival> rivals = {{&best, step.best.seconds},
+                                     {&start, step.best.default_seconds}};
+  HONE_ASSIGN_OR_RETURN(const size_t winner,
+                        refined_choice(*refiner, model.dag(step.group), model.target(),
+                                       model.threads(), rivals, margin));
+  model.refined.seconds += real_clock().now_seconds() - begin;
+  return winner == 1;
+}
+
 }  // namespace
 
 Result<TuneMode> tune_mode(const SearchOptions& options) {
@@ -66,6 +83,7 @@ Result<TuneMode> tune_mode(const SearchOptions& options) {
   if (options.overlap) return contradicts("overlap of compiling and measuring");
   if (options.adapt != "none") return contradicts("net that adapts to measurements (adapt)");
   if (options.max_trials > 0) return contradicts("number of trials");
+  if (!options.filter.empty()) return contradicts("filter of what is measured (filter)");
   return TuneMode::kEfficient;
 }
 
@@ -104,8 +122,12 @@ Status take_best_of_a_step(Untuned& untuned, search::Policy& policy,
     chosen.steps = step.space->steps(step.best.point);
     chosen.source = "predicted";
     chosen.predicted_seconds = step.best.seconds;
+    schedule::Steps& start = untuned.schedules[step.group];
+    HONE_ASSIGN_OR_RETURN(const bool stays,
+                          prefers_start(model, step, start, chosen.steps, margin));
+    if (stays) continue;
     chosen.describe(model.summaries[step.group]);
-    untuned.schedules[step.group] = std::move(chosen.steps);
+    start = std::move(chosen.steps);
   }
   return ok_status();
 }

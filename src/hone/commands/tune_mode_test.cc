@@ -24,6 +24,7 @@ TEST(tune_mode, a_mode_that_contradicts_options_is_an_error) {
   EXPECT_FALSE(tune_mode({.mode = "efficient", .overlap = true}).ok());
   EXPECT_FALSE(tune_mode({.mode = "efficient", .adapt = "head"}).ok());
   EXPECT_FALSE(tune_mode({.mode = "efficient", .max_trials = 5}).ok());
+  EXPECT_FALSE(tune_mode({.mode = "efficient", .filter = "static.model"}).ok());
 }
 
 TEST(tune_mode, quality_sets_the_weights_of_dqn_unless_they_are_given) {

@@ -12,9 +12,10 @@
 namespace hone::cost {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames = {
-    "fma",    "arithmetic", "load",      "store",     "shuffle",   "scalar",  "branch",
-    "cycles", "mca_cycles", "l1_cycles", "l2_cycles", "l3_cycles", "launches"};
+constexpr std::array<std::string_view, 16> kNames = {
+    "fma",       "arithmetic", "load",       "store",     "shuffle",   "scalar",
+    "branch",    "cycles",     "mca_cycles", "l1_cycles", "l2_cycles", "l3_cycles",
+    "l1_shared", "l2_shared",  "l3_shared",  "launches"};
 constexpr std::string_view kStaticFile = "hone static score";
 constexpr int kSweeps = 3000;    // of coordinate descent
 constexpr double kRidge = 1e-9;  // keeps features that are multiples of one another apart

@@ -15,11 +15,12 @@
 namespace hone::cost {
 
 // Changes when one of the features means something else; files of another version are refused.
-inline constexpr int kStaticFeatureVersion = 1;
+inline constexpr int kStaticFeatureVersion = 2;
 
 // Names of the features, in the order of their values: executed instructions by class, cycles by
-// the list scheduler and by LLVM MCA, cycles of data movement by level, and launches. All are those
-// of the busiest thread.
+// the list scheduler and by LLVM MCA, cycles of data movement by level, first with each stage on
+// its own, then with what stages share counted once, and launches. All are those of the busiest
+// thread.
 [[nodiscard]] std::span<const std::string_view> static_feature_names();
 
 struct StaticScore {

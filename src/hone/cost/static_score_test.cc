@@ -69,7 +69,7 @@ TEST(static_score, refuses_other_versions_and_damage) {
   EXPECT_EQ(message(text, "score 1", "score 9"),
             "a.model: found 'hone static score 9', expected 'hone static score 1': fit it anew "
             "(hone train --cost static)");
-  EXPECT_NE(message(text, "version 1", "version 0").find("of version 0', expected"),
+  EXPECT_NE(message(text, "version 2", "version 1").find("of version 1', expected"),
             std::string::npos);
   EXPECT_NE(message(text, "store 0.5", "store -1").find("store"), std::string::npos);
   EXPECT_NE(message(text, "load ", "lead ").find("coefficient of 'load'"), std::string::npos);

@@ -99,6 +99,7 @@ void BatchMaker::complete(TaskBatch& batch) {
   int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
   of_task -= static_cast<int>(std::ssize(batch.candidates));
   tuner(batch.task).drop_known(batch.candidates);
+  tuner(batch.task).filter(batch.candidates);
   of_task +=
       static_cast<int>(std::count_if(batch.candidates.begin(), batch.candidates.end(),
                                      [](const Candidate& candidate) { return candidate.runs(); }));

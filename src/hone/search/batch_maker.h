@@ -73,7 +73,8 @@ class BatchMaker {
   [[nodiscard]] std::vector<TaskBatch> make(int most, int64_t wanted);
   // Lets the builders make the tasks' operands ahead, in this order.
   void make_ready(std::span<const int> tasks);
-  // Waits until the code of a batch is made, and drops candidates whose code was measured before.
+  // Waits until the code of a batch is made, and drops candidates whose code was measured before or
+  // is not worth measuring.
   // Batches are completed in the order in which they were made.
   void complete(TaskBatch& batch);
   // Gives up batches that make() returned: what was not begun is not compiled any more.

@@ -33,6 +33,7 @@ struct Candidate {
   Dropped dropped = Dropped::kNo;
   // It was good before, or is what others are compared with: it is measured if it has code.
   bool trusted = false;
+  double predicted_seconds = 0;  // by its machine code (search/code_filter.h); 0: unknown
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 

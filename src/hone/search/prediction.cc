@@ -113,9 +113,16 @@ Predicted best_of(const SearchTask& task, std::span<const space::Point> candidat
   return choose(task, ranked, start, start_log, margin);
 }
 
-Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
-  Guide guide(task);
-  guide.keep_usual(cost::DecisionHistory(*task.space));
+namespace {
+
+// Where climbing from samples and from the default point ends.
+struct Reached {
+  std::vector<Scored> points;
+  space::Point start;
+  double start_log;
+};
+Reached reach(Guide& guide, const BestPredictedOptions& options) {
+  const SearchTask& task = guide.task();
   // The first sketch that makes sense on so many threads.
   const std::vector<space::Point> defaults = task.space->default_points();
   const std::vector<double> logs = predict_log_seconds(task, defaults);
@@ -123,13 +130,50 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
       std::find_if(logs.begin(), logs.end(), [](double log) { return std::isfinite(log); }) -
       logs.begin());
   const size_t chosen = first < logs.size() ? first : 0;
-  const space::Point start = defaults[chosen];
-  const double start_log = logs[chosen];
-  std::vector<Scored> best =
-      guide.climbed_samples(options.samples, options.climbers, options.max_climb);
-  if (std::isfinite(start_log))
-    best.push_back(guide.climb({start, start_log, start_log, 0}, options.max_climb));
-  return choose(task, best, start, start_log, options.margin);
+  Reached reached{{}, defaults[chosen], logs[chosen]};
+  reached.points = guide.climbed_samples(options.samples, options.climbers, options.max_climb);
+  if (std::isfinite(reached.start_log))
+    reached.points.push_back(
+        guide.climb({reached.start, reached.start_log, reached.start_log, 0}, options.max_climb));
+  return reached;
+}
+
+}  // namespace
+
+Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
+  Guide guide(task);
+  guide.keep_usual(cost::DecisionHistory(*task.space));
+  const Reached reached = reach(guide, options);
+  return choose(task, reached.points, reached.start, reached.start_log, options.margin);
+}
+
+std::vector<Predicted> best_few_predicted(const SearchTask& task, size_t others,
+                                          const BestPredictedOptions& options) {
+  Guide guide(task);
+  const cost::DecisionHistory history(*task.space);
+  guide.keep_usual(history);
+  Reached reached = reach(guide, options);
+  std::vector<Predicted> few = {
+      choose(task, reached.points, reached.start, reached.start_log, options.margin)};
+  std::vector<Scored> more = std::move(reached.points);
+  if (std::isfinite(reached.start_log))
+    more.push_back({reached.start, reached.start_log, reached.start_log, 0});
+  for (Scored& near : guide.rank(task.space->neighbours(few[0].point)))
+    more.push_back(std::move(near));
+  const bool blocks = history.has_blocks(reached.start);
+  for (Scored& scored : more) {
+    if (few.size() > others) break;
+    const bool direct = !trial::rounds_more(task.space->algorithm(scored.point.sketch));
+    if (blocks && direct && scored.point != reached.start) continue;
+    keep_usual_hints(task, scored.point);
+    const bool known = std::any_of(few.begin(), few.end(), [&](const Predicted& other) {
+      return other.point == scored.point;
+    });
+    if (known) continue;
+    few.push_back(
+        {std::move(scored.point), std::exp(scored.log_seconds), std::exp(reached.start_log)});
+  }
+  return few;
 }
 
 }  // namespace hone::search

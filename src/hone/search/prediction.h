@@ -36,5 +36,9 @@ struct BestPredictedOptions {
 // Returns the best point that sampling and climbing find without measuring.
 [[nodiscard]] Predicted best_predicted(const SearchTask& task,
                                        const BestPredictedOptions& options = {});
+// Returns that point and behind it at most `others` different ones for a better judge to choose
+// among: where the other climbs ended, the default point, and the best neighbours of the first.
+[[nodiscard]] std::vector<Predicted> best_few_predicted(const SearchTask& task, size_t others,
+                                                        const BestPredictedOptions& options = {});
 
 }  // namespace hone::search

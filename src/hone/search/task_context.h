@@ -9,6 +9,7 @@
 #include "hone/base/phase_clock.h"
 #include "hone/measure/job.h"
 #include "hone/schedule/step.h"
+#include "hone/search/code_filter.h"
 #include "hone/search/lower_schedule.h"
 #include "hone/search/nearest.h"
 #include "hone/search/policy.h"
@@ -47,6 +48,7 @@ struct TaskContext {
   int64_t own_cache_bytes = 0;  // size of a core's own caches
   measure::TimingOptions timing;
   Nearest nearest;               // chooses the tasks whose schedules a task starts from
+  CodeFilter* filter = nullptr;  // says what is compiled, but not measured; null: nothing
   PhaseClock* phases = nullptr;  // is told what the thread that tunes does; may be null
   // The number of a task's newest records that are read; their points are not tried again.
   int64_t most_known = 20000;

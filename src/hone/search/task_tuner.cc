@@ -176,11 +176,27 @@ void TaskTuner::build(Candidate& candidate) const {
   job.tolerance = tolerance_of(*task_.dag, context_.tolerance);
   job.timeout_seconds = kTimeout + load_seconds(constant_bytes_, *context_.target);
   job.label = task_.name;
+  if (context_.filter != nullptr)
+    context_.filter->predict(candidate, *task_.dag, *context_.target, context_.threads, task_.key);
 }
 
 void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   const TrialLog::Known known = log_.hand_out(candidates);
   source_->observe(known.points, known.seconds);
+}
+
+void TaskTuner::filter(std::vector<Candidate>& candidates) {
+  if (context_.filter == nullptr || finalists().empty()) return;
+  const Finalist& best = finalists().front();
+  const double predicted = best.candidate.predicted_seconds;
+  std::vector<space::Point> points;
+  std::vector<double> seconds;
+  for (const Candidate& left_out : context_.filter->take_out(candidates, predicted)) {
+    if (!left_out.point) continue;
+    points.push_back(*left_out.point);
+    seconds.push_back(best.seconds * left_out.predicted_seconds / predicted);
+  }
+  source_->observe(points, seconds);
 }
 
 int TaskTuner::max_batch() const {

@@ -77,10 +77,14 @@ class TaskTuner {
   // Makes candidates of schedules that are measured as they are, outside of the search.
   [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
       std::span<const schedule::Steps> schedules);
-  // Makes machine code; safe for different candidates from several threads.
+  // Makes machine code, and predicts its seconds if there is a filter; safe for different
+  // candidates from several threads.
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
+  // Takes out candidates that TaskContext::filter says are not worth measuring. The searcher, and
+  // nobody else, is told the seconds that the filter expects.
+  void filter(std::vector<Candidate>& candidates);
   // Prepares the batch right before it is measured: times the incumbent again if that is due, and
   // sets the seconds to beat in each job. Returns what to store.
   [[nodiscard]] Result<Findings> refresh(std::span<Candidate> candidates, measure::Runner& runner,

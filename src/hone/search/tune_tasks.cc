@@ -374,6 +374,7 @@ Result<TuneResult> Loop::run() {
   result.compile_seconds = batches_->compile_time().seconds();
   result.overlapped_seconds = overlapped_;
   result.dropped = dropped_;
+  if (options_.context.filter != nullptr) result.filtered = options_.context.filter->counts();
   result.failures = keeper_.failures();
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();

@@ -55,6 +55,7 @@ struct TuneResult {
   // being measured.
   double overlapped_seconds = 0;
   DroppedCandidates dropped;
+  CodeFilter::Counts filtered;  // what TaskContext::filter did
   std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;

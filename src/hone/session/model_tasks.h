@@ -25,6 +25,7 @@ struct ModelTasks {
   std::set<uint64_t> own;       // keys of its tasks and of all tasks that took part in a choice
   std::set<uint64_t> excluded;  // keys of tasks whose records are ignored (exclude_models)
   Decisions decisions;
+  RefineSummary refined;
   [[nodiscard]] const target::Target& target() const { return session->target(); }
   [[nodiscard]] const std::string& device() const { return session->device(); }
   [[nodiscard]] int threads() const { return session->threads(); }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "hone/base/clock.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/search/prediction.h"
@@ -58,26 +59,59 @@ Status check_tuned(const ModelTasks& model, std::span<const ChosenSchedule> know
       first->name, first->kernel_class);
 }
 
-// Takes the schedule of another task if it is predicted to be about as fast as the best predicted.
-// Steps that are no point of the task's own space are left to measurements: nothing like them has
-// taught the cost model (a tile of ssdlite320's channels, taken as it was for fewer, was predicted
-// to take 49 us and took 565).
-void take_transferred(const ModelTasks& model, size_t group, const search::SearchTask& task,
-                      const ScheduleSources& sources, ChosenSchedule& known) {
+// Returns the schedule of another task that is predicted to be fastest. Steps that are no point of
+// the task's own space are left to measurements: nothing like them has taught the cost model (a
+// tile of ssdlite320's channels, taken as it was for fewer, was predicted to take 49 us and took
+// 565).
+std::optional<ChosenSchedule> transferred(const ModelTasks& model, size_t group,
+                                          const search::SearchTask& task,
+                                          const ScheduleSources& sources) {
   const compute::Dag& dag = model.dag(group);
   const search::TransferResult found = search::transfer(
       task, dag, sources.pool, {.device = model.device(), .nearest = sources.nearest});
   for (const search::Transferred& best : found.candidates) {
     if (!best.point) continue;
     if (sources.failed.contains({task.key, schedule::to_string(best.steps)})) continue;
-    if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
-      return;
-    known.steps = best.steps;
-    known.source = "transferred";
-    known.predicted_seconds = best.predicted;
-    known.from = describe_source(best);
-    return;
+    return ChosenSchedule{.steps = best.steps,
+                          .source = "transferred",
+                          .from = describe_source(best),
+                          .predicted_seconds = best.predicted};
   }
+  return std::nullopt;
+}
+
+// Lets the session's refiner choose among what unmeasured_schedule() found for these groups.
+Status refine(ModelTasks& model, std::span<const size_t> groups, std::vector<ChosenSchedule>& known,
+              std::vector<std::vector<ChosenSchedule>>& rivals) {
+  const double start = real_clock().now_seconds();
+  const Refiner& refiner = *model.session->refiner();
+  const target::Target& target = model.target();
+  std::vector<Result<size_t>> winners(groups.size(), size_t{0});
+  model.session->pool().parallel_for(std::ssize(groups), [&](int64_t i) {
+    const size_t g = groups[static_cast<size_t>(i)];
+    std::vector<Rival> all = {{&known[g].steps, known[g].predicted_seconds}};
+    for (const ChosenSchedule& rival : rivals[g])
+      all.push_back({&rival.steps, rival.predicted_seconds});
+    if (all.size() > 1)
+      winners[static_cast<size_t>(i)] = refined_choice(
+          refiner, model.dag(g), target, model.threads(), all, unmeasured_margin(target));
+  });
+  RefineSummary& summary = model.refined;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const size_t g = groups[i];
+    const Result<size_t>& winner = winners[i];
+    if (!winner.ok())
+      return error(winner.status().code(), "{}: {}", model.summaries[g].name,
+                   winner.status().message());
+    if (rivals[g].empty()) continue;
+    ++summary.compared;
+    summary.candidates += static_cast<int>(rivals[g].size()) + 1;
+    if (*winner == 0) continue;
+    ++summary.changed;
+    known[g] = std::move(rivals[g][*winner - 1]);
+  }
+  summary.seconds += real_clock().now_seconds() - start;
+  return ok_status();
 }
 
 // On a GPU, predictions of operators that memory limits were wrong by as much
@@ -268,20 +302,41 @@ Result<std::optional<ChosenSchedule>> stored_schedule(const ModelTasks& model, s
 
 Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
                                            const ScheduleSources& sources,
-                                           const CompileOptions& options) {
-  ChosenSchedule known;
+                                           const CompileOptions& options,
+                                           std::vector<ChosenSchedule>* rivals) {
   const Result<space::Space>& made = model.task(group).space(unmeasured_accuracy(model, group));
   HONE_RETURN_IF_ERROR(made.status());
   const space::Space& space = *made;
   const search::SearchTask task = search_task(model, group, space, options.advanced.seed);
   search::BestPredictedOptions how;
   how.margin = unmeasured_margin(model.session->target());
-  const search::Predicted predicted = search::best_predicted(task, how);
-  known.steps = space.steps(predicted.point);
-  known.source = predicted.point == space.default_point() ? "default" : "predicted";
-  known.predicted_seconds = predicted.seconds;
-  known.untuned = space.size() > 1;
-  if (!sources.pool.empty()) take_transferred(model, group, task, sources, known);
+  const auto chosen = [&](const search::Predicted& predicted) {
+    const bool is_default = predicted.point == space.default_point();
+    return ChosenSchedule{.steps = space.steps(predicted.point),
+                          .source = is_default ? "default" : "predicted",
+                          .predicted_seconds = predicted.seconds,
+                          .untuned = space.size() > 1};
+  };
+  ChosenSchedule known;
+  if (rivals == nullptr) {
+    known = chosen(search::best_predicted(task, how));
+  } else {
+    const auto others = static_cast<size_t>(model.session->refiner()->options.candidates - 1);
+    const std::vector<search::Predicted> few = search::best_few_predicted(task, others, how);
+    known = chosen(few[0]);
+    for (size_t i = 1; i < few.size(); ++i) rivals->push_back(chosen(few[i]));
+  }
+  if (sources.pool.empty()) return known;
+  std::optional<ChosenSchedule> other = transferred(model, group, task, sources);
+  if (!other) return known;
+  other->untuned = known.untuned;
+  const bool same = other->steps == known.steps;
+  if (same || other->predicted_seconds <= kTransferTrust * known.predicted_seconds)
+    std::swap(known, *other);
+  if (rivals != nullptr && !same) {
+    if (std::ssize(*rivals) + 2 > model.session->refiner()->options.candidates) rivals->pop_back();
+    rivals->insert(rivals->begin(), *std::move(other));
+  }
   return known;
 }
 
@@ -301,9 +356,12 @@ Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, Schedul
   }
   if (!others.empty()) HONE_RETURN_IF_ERROR(load_other_tasks(model, options, sources));
   std::vector<Status> statuses(count);
+  const bool refines = model.session->refiner() != nullptr;
+  std::vector<std::vector<ChosenSchedule>> rivals(count);
   model.session->pool().parallel_for(std::ssize(others), [&](int64_t i) {
     const size_t g = others[static_cast<size_t>(i)];
-    Result<ChosenSchedule> found = unmeasured_schedule(model, g, sources, options);
+    Result<ChosenSchedule> found =
+        unmeasured_schedule(model, g, sources, options, refines ? &rivals[g] : nullptr);
     statuses[g] = found.status();
     if (found.ok()) known[g] = *std::move(found);
   });
@@ -312,6 +370,7 @@ Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, Schedul
       return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
   }
   if (options.records.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
+  if (refines) HONE_RETURN_IF_ERROR(refine(model, others, known, rivals));
 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < count; ++g) {

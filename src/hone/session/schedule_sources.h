@@ -86,12 +86,14 @@ struct ChosenSchedule {
 // Returns the share by which a schedule must be predicted to be faster to take another one's place.
 [[nodiscard]] double unmeasured_margin(const target::Target& target);
 // Returns the schedule with the best prediction, or that of another task if its prediction is at
-// most kTransferTrust times as long.
-[[nodiscard]] Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
-                                                         const ScheduleSources& sources,
-                                                         const CompileOptions& options);
-// Returns stored_schedule() of each group, or unmeasured_schedule() if there is none. Updates the
-// summaries. With require_tuned, a group without a record of its own is an error.
+// most kTransferTrust times as long. If `rivals` is not null, it receives the other schedules that
+// the session's refiner, which must exist, is to compare with it.
+[[nodiscard]] Result<ChosenSchedule> unmeasured_schedule(
+    const ModelTasks& model, size_t group, const ScheduleSources& sources,
+    const CompileOptions& options, std::vector<ChosenSchedule>* rivals = nullptr);
+// Returns stored_schedule() of each group, or unmeasured_schedule() if there is none, which the
+// session's refiner may replace by another one. Updates the summaries. With require_tuned, a group
+// without a record of its own is an error.
 [[nodiscard]] Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model,
                                                                     ScheduleSources& sources,
                                                                     const CompileOptions& options);

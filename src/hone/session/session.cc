@@ -83,7 +83,9 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
   }
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_cost, cost, target));
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_guide, guide, target));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const Refiner> refiner, make_refiner(options, target));
   std::unique_ptr<Session> session(new Session(options, std::move(target)));
+  session->refiner_ = std::move(refiner);
   session->cost_ = std::move(made_cost);
   session->guide_ = std::move(made_guide);
   session->store_ = more.opened;

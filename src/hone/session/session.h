@@ -15,6 +15,7 @@
 #include "hone/machine/machine.h"
 #include "hone/session/compile_options.h"
 #include "hone/session/kernel_table.h"
+#include "hone/session/refiner.h"
 #include "hone/session/task.h"
 #include "hone/trial/record.h"
 #include "hone/trial/roofline.h"
@@ -50,7 +51,9 @@ class Session {
   [[nodiscard]] trial::Accuracy accuracy() const { return accuracy_; }
   [[nodiscard]] const CostModelPtr& cost() const { return cost_; }
   [[nodiscard]] const CostModelPtr& guide() const { return guide_; }  // may be the same as cost()
-  [[nodiscard]] db::Store* store() const { return store_; }           // null if there is none
+  // Returns what chooses again among the best predicted schedules; null if nothing does.
+  [[nodiscard]] const Refiner* refiner() const { return refiner_.get(); }
+  [[nodiscard]] db::Store* store() const { return store_; }  // null if there is none
   [[nodiscard]] ThreadPool& pool() { return pool_; }  // has all cores that this process may use
   // Returns who is told what the job's thread does (JobHooks::phases); may be null.
   [[nodiscard]] PhaseClock* phases() { return phases_; }
@@ -74,6 +77,7 @@ class Session {
   const int threads_;
   const trial::Accuracy accuracy_;
   CostModelPtr cost_, guide_;
+  std::shared_ptr<const Refiner> refiner_;
   std::unique_ptr<db::Store> own_store_;
   db::Store* store_ = nullptr;
   ThreadPool pool_;

@@ -206,6 +206,7 @@ CompileSummary summary_of(ModelTasks& model, const Written& written, double star
           written.calls,
           written.turns,
           written.small,
+          model.refined,
           {},
           {}};
 }

@@ -47,13 +47,15 @@ class CpuBackend final : public Backend {
     Inspection found{.registers_needed = registers_needed(program, target.cpu())};
     HONE_ASSIGN_OR_RETURN(found.loops,
                           inner_loops(executable.code.str(), executable.entries, target.cpu()));
-    HONE_ASSIGN_OR_RETURN(found.counts, count(program, executable, target));
+    HONE_ASSIGN_OR_RETURN(found.counts, count(program, executable, target, {}));
     return found;
   }
-  [[nodiscard]] Result<std::vector<CountedCode>> count(
-      const ir::Program& program, const Executable& executable,
-      const target::Target& target) const override {
-    return count_code(executable.code.str(), executable.entries, program, target.cpu());
+  [[nodiscard]] Result<std::vector<CountedCode>> count(const ir::Program& program,
+                                                       const Executable& executable,
+                                                       const target::Target& target,
+                                                       const CountOptions& options) const override {
+    return count_code(executable.code.str(), executable.entries, program, target.cpu(), {},
+                      options.simulates);
   }
 };
 
