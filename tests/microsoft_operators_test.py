@@ -347,6 +347,10 @@ class MicrosoftOperators(RandomNodes):
         nodes = Nodes(1)
         nodes.add("MatMulNBits", [nodes.array(1, 2, 4)])
         self.refuse("com.microsoft.MatMulNBits (node 'MatMulNBits_0')", "show", self.save(nodes.model()))
+        nodes = Nodes(1)
+        nodes.add("ReorderInput", [nodes.array(1, 8, 4, 4)], domain="com.microsoft.nchwc")
+        self.refuse("com.microsoft.nchwc.ReorderInput, in a memory order of one machine: let ONNX Runtime optimise at level extended", "show",
+                    self.save(nodes.model()))
 
 
 if __name__ == "__main__":

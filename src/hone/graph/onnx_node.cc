@@ -66,6 +66,8 @@ namespace {
 std::string way_out(const std::string& type) {
   if (type == "ai.onnx.ml.ZipMap")
     return ", which makes maps: take its operand as the output, as skl2onnx does with zipmap=False";
+  if (type.starts_with("com.microsoft.nchwc.") || type.starts_with("com.ms.internal.nhwc."))
+    return ", in a memory order of one machine: let ONNX Runtime optimise at level extended, not all";
   if (type == "ai.onnx.ml.DictVectorizer" || type == "ai.onnx.ml.CastMap")
     return ", which reads maps: let the model begin with its result, a tensor";
   if (type == "ai.onnx.ml.CategoryMapper" || type.starts_with("String") || type == "RegexFullMatch")

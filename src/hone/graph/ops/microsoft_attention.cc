@@ -272,6 +272,8 @@ Status expand_multi_head_attention(ExpandContext& c) {
 // The operator of ONNX, whose caches come before the positions. One position is that of the first
 // element of every sequence.
 Status expand_rotary(ExpandContext& c) {
+  if (c.extents_of(c.input(0)) != kNoValue)
+    return c.unsupported("data whose shape depends on other data");
   HONE_RETURN_IF_ERROR(refuse_attribute(c, "is_packed_batching"));
   if (c.attributes().number("scale", 1) != 1)
     return c.unsupported("scale is {}", c.attributes().number("scale", 1));

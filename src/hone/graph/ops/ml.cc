@@ -8,6 +8,7 @@ Result<ValueId> ml_rows(ExpandContext& c, bool keeps_double) {
                   to_string(c.shape(0)));
   const DType type = keeps_double && c.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32;
   const ValueId x = c.cast(c.input(0), type);
+  HONE_RETURN_IF_ERROR(c.status());
   return c.rank(0) == 2 ? x : c.reshape(x, {1, c.shape(0)[0]});
 }
 
@@ -58,6 +59,7 @@ void ml_set_labels(ExpandContext& c, ValueId index, const std::vector<int64_t>& 
 
 Status ml_set_binary(ExpandContext& c, const BinaryScore& binary,
                      const std::vector<int64_t>& labels) {
+  HONE_RETURN_IF_ERROR(c.status());
   const ValueId s = binary.score;
   const int64_t rows = c.shape_of(s)[0];
   const ValueId second = c.binary("Greater", s, binary.threshold);
@@ -76,6 +78,7 @@ Status ml_set_binary(ExpandContext& c, const BinaryScore& binary,
 }
 
 Status ml_set_classes(ExpandContext& c, ValueId scores, const std::vector<int64_t>& labels) {
+  HONE_RETURN_IF_ERROR(c.status());
   const Shape& shape = c.shape_of(scores);
   if (static_cast<int64_t>(labels.size()) != shape[1])
     return c.fail("{} labels for {} scores", labels.size(), shape[1]);

@@ -239,6 +239,8 @@ class Descent {
 
   // Returns the scores [rows, targets].
   Result<ValueId> run() {
+    if (c_.extents_of(c_.input(0)) != kNoValue)
+      return c_.unsupported("data whose shape depends on other data");
     HONE_ASSIGN_OR_RETURN(x_, ml_rows(c_, true));
     if (trees_.type == DType::kF64) x_ = c_.cast(x_, DType::kF64);
     HONE_ASSIGN_OR_RETURN(const int64_t depth, check());

@@ -131,6 +131,8 @@ Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t exten
 
 Status expand_split(ExpandContext& c) {
   constexpr size_t kMostParts = 10'000;
+  if (c.extents_of(c.input(0)) != kNoValue)
+    return c.unsupported("data whose shape depends on other data");
   const int64_t given = c.attributes().integer("axis", 0);
   const auto axis = normalize_axis(given, c.rank(0));
   if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
