@@ -7,6 +7,24 @@
 #include "hone/base/status.h"
 
 namespace hone::tool {
+namespace {
+
+// The shapes of a library are decided when it is compiled: those that are given must be these.
+Status check_shapes(const std::string& path, const std::vector<ModelTensor>& inputs,
+                    const std::map<std::string, Shape>& given) {
+  for (const auto& [name, shape] : given) {
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const ModelTensor& own) { return own.name == name; });
+    if (input == inputs.end()) return invalid("--shape: {} has no input '{}'", path, name);
+    if (input->shape != shape) {
+      return invalid("--shape: input '{}' of {} is {}, found {}; give shapes when compiling", name,
+                     path, to_string(input->shape), to_string(shape));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
 
 Result<OpenedModel> open_file(const std::string& path, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
@@ -16,7 +34,10 @@ Result<OpenedModel> open_file(const std::string& path, const CompileOptions& opt
     if (options.target.accuracy != TargetOptions().accuracy)
       return invalid("--accuracy: {} is a library already; say it when compiling", path);
   }
-  return open_model(path, options);
+  Result<OpenedModel> opened = open_model(path, options);
+  if (is_compiled && opened.ok())
+    HONE_RETURN_IF_ERROR(check_shapes(path, opened->model.inputs(), options.model.shapes));
+  return opened;
 }
 
 Result<std::vector<Tensor>> inputs_of(const std::vector<ModelTensor>& inputs,

@@ -5,6 +5,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -116,7 +117,8 @@ class Attention {
     const int64_t code = c_.attributes().integer("softmax_precision", 0);
     if (code == 0) return type_;
     const auto dtype = dtype_from_onnx(static_cast<int>(code));
-    if (!dtype || !is_float(*dtype)) return c_.fail("softmax_precision is {}", code);
+    if (!dtype || !is_float(*dtype))
+      return c_.fail("softmax_precision is {}", onnx_type_text(static_cast<int>(code)));
     return *dtype;
   }
 

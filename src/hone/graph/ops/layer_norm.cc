@@ -3,6 +3,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
+#include "hone/tensor/small_types.h"
 
 namespace hone::graph {
 namespace {
@@ -109,7 +110,8 @@ Status expand_layer_norm(ExpandContext& c) {
     axes.push_back(d);
   const int64_t stash = c.attributes().integer("stash_type", 1);
   const auto stash_type = dtype_from_onnx(static_cast<int>(stash));
-  if (!stash_type || !is_float(*stash_type)) return c.fail("stash_type is {}", stash);
+  if (!stash_type || !is_float(*stash_type))
+    return c.fail("stash_type is {}", onnx_type_text(static_cast<int>(stash)));
   const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
   const ValueId mean = c.reduce("ReduceMean", x, axes);
   const ValueId difference = c.binary("Sub", x, mean);
