@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a search loses and saves that moves few decisions (Fasor, figure 8): n_p = 5 to 8 of the roles that matter most, all, learned by task, by the
-cost model, and random ones; trials and seconds until 0.95 of the best known, and the speed in the end.
+cost model, by what limits the kernel, and random ones; trials and seconds until 0.95 of the best known, and the speed in the end.
 
     build/venv/bin/python benchmarks/subspace_curves.py --hone build/release/tools/hone/hone --output subspace.html [--budget 30] [--runs 3]
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import model_files
 import tuning_curves
 
-MOVABLE = ["all", "5", "6", "7", "8", "learned:7", "predicted:7", "random:7"]
+MOVABLE = ["all", "5", "6", "7", "8", "learned:7", "predicted:7", "scores:7", "random:7"]
 
 
 def measure(options, db):

@@ -39,14 +39,16 @@ class Sensitivity(support.Case):
         self.assertIn("alone gains", table)
         # A task that is measured again may start from another kernel, with roles that the first call did not meet.
         known = len(self.stored_roles())
-        for movable in ("2", "learned:2"):
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            self.assertEqual(db.execute("SELECT count(*) FROM sensitivity WHERE memory NOT BETWEEN 0 AND 1").fetchone(), (0,))
+        for movable in ("2", "learned:2", "scores:2"):
             self.assertGreater(json.loads(self.tune(movable, "--json"))["trials"], 0)
         self.assertIn(f"expected at most the {known} that were measured", self.tune(str(known + 1), code=2))
         # For another number of threads nothing is stored.
         self.assertIn("with 2 threads", self.run_hone("tune", self.model, "-o", self.folder / "model.so", "--movable", "2", code=2, threads="2"))
 
     def test_without_measuring(self):
-        for arguments in (("random:2",), ("predicted:2",), ("all", "--tiles", "powers-of-two")):
+        for arguments in (("random:2",), ("predicted:2",), ("scores:2",), ("all", "--tiles", "powers-of-two")):
             self.assertGreater(json.loads(self.tune(*arguments, "--json"))["trials"], 0)
 
     def test_bad_input(self):

@@ -92,6 +92,7 @@ struct Evaluation {
   std::vector<Score> classes;          // ordered by name
   Score all;                           // with kernel_class "all"
   int not_judged = 0;                  // tasks with fewer than kMinTrialsToJudge schedules
+  int refused = 0;                     // tasks that the model cannot judge, which are left out
   std::vector<NetworkScore> networks;  // ordered by name and threads
   std::vector<ScheduleCountScore> by_schedules;  // ordered by number
   std::vector<AdaptedScore> adapted;             // ordered by number of samples

@@ -158,6 +158,7 @@ void print(const Evaluation& evaluation, bool json) {
     Json text = {{"classes", list},
                  {"all", to_json(evaluation.all)},
                  {"not_judged", evaluation.not_judged},
+                 {"refused", evaluation.refused},
                  {"networks", networks}};
     if (replay) {
       text["replay"] = {{"device", replay->device},

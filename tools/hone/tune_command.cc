@@ -260,7 +260,9 @@ void add_strategy_options(CLI::App& app, Options& options) {
          "them: all; N: of\n"
          "the N roles that matter most on this machine; learned:N: of those that do so for alike "
          "kernels (both by\n"
-         "hone sensitivity); predicted:N: by the cost model; random:N; roles:NAME+NAME")
+         "hone sensitivity); predicted:N: by the cost model; scores:N: for what limits the kernel, "
+         "memory or\n"
+         "arithmetic; random:N; roles:NAME+NAME")
       ->type_name("WHICH")
       ->capture_default_str();
   app.add_option("--tiles", options.tiles,

@@ -154,9 +154,16 @@ Result<trial::TaskSensitivity> Measuring::measure(const Kernel& kernel, double d
                         search::role_effects(space, best, evaluate,
                                              {.options = static_cast<size_t>(options_.options)}));
   const Task& task = model.task(kernel.group);
-  return trial::TaskSensitivity{
-      kernel.key(),       task.kernel_class(), compute::describe(task.dag()),
-      session_.threads(), std::time(nullptr),  std::move(effects)};
+  const space::Point usual = space.default_point();
+  const std::optional<trial::BoundScores> bounds = search::predict_bounds(
+      search_task(model, kernel.group, space, options_.compile.advanced.seed), {&usual, 1})[0];
+  return trial::TaskSensitivity{kernel.key(),
+                                task.kernel_class(),
+                                compute::describe(task.dag()),
+                                session_.threads(),
+                                std::time(nullptr),
+                                std::move(effects),
+                                bounds ? std::optional(bounds->memory) : std::nullopt};
 }
 
 void Measuring::summarise(std::span<const trial::TaskSensitivity> tasks) {

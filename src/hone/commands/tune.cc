@@ -430,7 +430,7 @@ Result<TuneSummary> Tuning::run() {
 // What a policy wants to know of the device before it chooses what may move.
 Status load_sensitivities(const Session& session, const CompileOptions& options,
                           search::Policy& policy) {
-  if (!policy.movable().needs_sensitivities()) return ok_status();
+  if (!policy.movable().reads_sensitivities()) return ok_status();
   const std::string where = fmt::format("{} with {} threads", session.device(), session.threads());
   if (!options.records.use_db) return policy.movable().set_sensitivities({}, where);
   HONE_ASSIGN_OR_RETURN(
@@ -472,6 +472,7 @@ Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
       Session::open(watched.compile, {.store = measures ? Store::kWrite : Store::kRead,
                                       .guide = options.search.guide,
                                       .adapt = options.search.adapt}));
+  HONE_RETURN_IF_ERROR(policy->prepare(*session->guide()));
   HONE_RETURN_IF_ERROR(load_sensitivities(*session, options.compile, *policy));
   if (measures) {
     return Tuning(*session, std::move(graph), output, watched, start, std::move(policy), phases)

@@ -53,6 +53,14 @@ Result<std::optional<std::vector<BoundScores>>> predicted_bounds(const CostModel
   return predictor->predict_bounds(queries);
 }
 
+std::vector<BoundScores> expected_bounds(const CostModel& model, std::span<const Query> queries) {
+  Result<std::optional<std::vector<BoundScores>>> predicted = predicted_bounds(model, queries);
+  if (predicted.ok() && *predicted) return **std::move(predicted);
+  std::vector<BoundScores> scores;
+  for (const Query& query : queries) scores.push_back(static_bounds(query));
+  return scores;
+}
+
 BoundScores bound_scores(const Query& query, const std::optional<BoundScores>& counted) {
   return counted ? *counted : static_bounds(query);
 }

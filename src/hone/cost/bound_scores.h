@@ -35,6 +35,10 @@ class BoundsPredictor {
 // Returns the scores that the model predicts; nothing if it predicts none.
 [[nodiscard]] Result<std::optional<std::vector<BoundScores>>> predicted_bounds(
     const CostModel& model, std::span<const Query> queries);
+// Returns the scores of each query: those that the model predicts, else those of the static
+// analysis.
+[[nodiscard]] std::vector<BoundScores> expected_bounds(const CostModel& model,
+                                                       std::span<const Query> queries);
 // Returns `counted` (trial/bounds.h) if it is known, else the scores of the static analysis.
 [[nodiscard]] BoundScores bound_scores(const Query& query,
                                        const std::optional<BoundScores>& counted);

@@ -28,8 +28,9 @@ class CostModel {
   virtual ~CostModel() = default;
   // Name, which is part of the database key.
   [[nodiscard]] virtual std::string_view name() const = 0;
+  // Returns seconds. An error with Code::kUnsupported means that the model cannot judge the task.
   [[nodiscard]] virtual Result<std::vector<double>> predict(
-      std::span<const Query> queries) const = 0;  // returns seconds
+      std::span<const Query> queries) const = 0;
   [[nodiscard]] virtual Status update(std::span<const Observation> observations) = 0;
   // Returns false if update() has no effect, so that no candidates need to be made of what was
   // measured.
@@ -37,6 +38,7 @@ class CostModel {
   // Returns whether it predicts times on devices of a kind.
   [[nodiscard]] virtual bool knows(target::Kind kind) const { return kind == target::Kind::kCpu; }
   // Returns a number that changes when predictions do, so that stored predictions can be refreshed.
+  // A model may find out while it predicts that it cannot judge a task.
   [[nodiscard]] virtual uint64_t revision() const { return 0; }
 };
 

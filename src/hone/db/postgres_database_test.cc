@@ -345,7 +345,7 @@ TEST(postgres_store, keeps_how_much_the_roles_of_decisions_matter) {
   ASSERT_TRUE(open());
   EXPECT_TRUE(load_sensitivities(uri(), "unknown", 2)->empty());
   std::vector<trial::TaskSensitivity> tasks = {
-      {1, "conv2d", "conv2d(oc=8)", 2, 5, {{"column", {0.25, 0.5}}, {"order", {0, 0.1}}}}};
+      {1, "conv2d", "conv2d(oc=8)", 2, 5, {{"column", {0.25, 0.5}}, {"order", {0, 0.1}}}, 0.75}};
   for (const double loss : {0.0, 1.0 / 3}) {  // the second replaces the first
     tasks[0].roles["column"].loss = loss;
     ASSERT_TRUE(save_sensitivities(uri(), "avx512-x-2c", tasks).ok());

@@ -147,6 +147,10 @@ CREATE TABLE sensitivity (
   PRIMARY KEY (device, threads, task, role)
 );
 )sql",
+    // This adds how much memory limits the task.
+    R"sql(
+ALTER TABLE sensitivity ADD COLUMN memory double precision NOT NULL DEFAULT -1;
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

@@ -156,6 +156,10 @@ CREATE TABLE sensitivity (
   PRIMARY KEY (device, threads, task, role)
 ) STRICT, WITHOUT ROWID;
 )sql",
+    // This adds how much memory limits the task, by which roles of like tasks are found.
+    R"sql(
+ALTER TABLE sensitivity ADD COLUMN memory REAL NOT NULL DEFAULT -1;
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

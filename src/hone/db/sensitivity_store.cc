@@ -9,7 +9,9 @@
 namespace hone::db {
 namespace {
 
-constexpr int64_t kFirstVersion = 10;  // of the tables that have sensitivities
+constexpr int64_t kFirstVersion = 10;   // of the tables that have sensitivities
+constexpr int64_t kMemoryVersion = 11;  // ... that have the share of memory
+constexpr double kUnknown = -1;         // the share of memory of a task of which nobody said it
 
 Status replace(Database& db, const std::string& device, const trial::TaskSensitivity& task) {
   const Parameter own[] = {device, int64_t{task.threads}, hash_hex(task.task)};
@@ -27,12 +29,13 @@ Status replace(Database& db, const std::string& device, const trial::TaskSensiti
                              task.shape,
                              effect.gain,
                              effect.loss,
-                             task.unix_time};
+                             task.unix_time,
+                             task.memory.value_or(kUnknown)};
     HONE_RETURN_IF_ERROR(
         db.run(
               "INSERT INTO sensitivity (device, threads, task, role, version, kernel_class, "
-              "shape, gain, loss, unix_time) VALUES ((SELECT id FROM device WHERE key = $1), $2, $3, "
-              "$4, $5, $6, $7, $8, $9, $10)",
+              "shape, gain, loss, unix_time, memory) VALUES ((SELECT id FROM device WHERE key = $1), "
+              "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
               row)
             .status());
   }
@@ -65,6 +68,7 @@ Status add_row(const Row& row, int threads, Loaded& loaded) {
                      .shape = row.text(4),
                      .threads = threads,
                      .unix_time = row.integer(7)});
+    if (row.real(8) != kUnknown) tasks.back().memory = row.real(8);
   }
   tasks.back().roles[row.text(1)] = {row.real(5), row.real(6)};
   return ok_status();
@@ -74,12 +78,14 @@ Result<Loaded> load(Database& db, const std::string& device, int threads) {
   Loaded loaded;
   if (db.dialect().version < kFirstVersion) return loaded;
   const Parameter key[] = {device, int64_t{threads}};
-  Status status = db.run(
-                        "SELECT task, role, version, kernel_class, shape, gain, loss, unix_time "
-                        "FROM sensitivity WHERE device = (SELECT id FROM device WHERE key = $1) "
-                        "AND threads = $2 ORDER BY task, role",
-                        key, [&](const Row& row) { return add_row(row, threads, loaded); })
-                      .status();
+  const bool has_memory = db.dialect().version >= kMemoryVersion;
+  const std::string select = fmt::format(
+      "SELECT task, role, version, kernel_class, shape, gain, loss, unix_time, {} "
+      "FROM sensitivity WHERE device = (SELECT id FROM device WHERE key = $1) "
+      "AND threads = $2 ORDER BY task, role",
+      has_memory ? "memory" : "-1.0");
+  Status status =
+      db.run(select, key, [&](const Row& row) { return add_row(row, threads, loaded); }).status();
   for (const trial::TaskSensitivity& task : loaded.tasks) {
     if (status.ok()) status = trial::check(task);
   }

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<trial::TaskSensitivity> sample() {
   return {{1, "conv2d+relu", "conv2d(oc=8)", 2, 5, {{"column", {0.25, 0.5}}, {"order", {0, 0.1}}}},
-          {0xffffffffffffffff, "gemm", "gemm(m=3)", 2, 6, {{"lanes", {1.5, 0}}}}};
+          {0xffffffffffffffff, "gemm", "gemm(m=3)", 2, 6, {{"lanes", {1.5, 0}}}, 0.75}};
 }
 
 TEST(sensitivity_store, gives_back_every_effect_of_that_device_and_number_of_threads) {
@@ -42,6 +42,9 @@ TEST(sensitivity_store, refuses_what_are_no_effects) {
   const std::string path = folder.file("a.db");
   std::vector<trial::TaskSensitivity> bad = sample();
   bad[1].roles["lanes"].gain = -1;
+  EXPECT_FALSE(save_sensitivities(path, "a", bad).ok());
+  bad = sample();
+  bad[0].memory = 1.5;
   EXPECT_FALSE(save_sensitivities(path, "a", bad).ok());
   EXPECT_FALSE(save_sensitivities(path, "", sample()).ok());
   ASSERT_TRUE(save_sensitivities(path, "a", sample()).ok());
@@ -75,6 +78,22 @@ TEST(sensitivity_store, a_database_of_version_9_has_none_until_some_are_saved) {
   EXPECT_TRUE(none->empty());
   ASSERT_TRUE(save_sensitivities(path, "a", sample()).ok());
   EXPECT_EQ(load_sensitivities(path, "a", 2)->size(), 2U);
+}
+
+// What was measured before tasks had a share of memory has none, also where nothing can be changed.
+TEST(sensitivity_store, what_version_10_has_goes_on) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  ASSERT_TRUE(save_sensitivities(path, "a", sample()).ok());
+  run_sql(path, "ALTER TABLE sensitivity DROP COLUMN memory; PRAGMA user_version = 10");
+  std::vector<trial::TaskSensitivity> tasks = sample();
+  tasks[1].memory.reset();
+  const auto old = load_sensitivities(path, "a", 2);
+  ASSERT_TRUE(old.ok()) << old.status().message();
+  EXPECT_EQ(*old, tasks);
+  tasks[0].memory = 0.25;
+  ASSERT_TRUE(save_sensitivities(path, "a", {tasks.data(), 1}).ok());
+  EXPECT_EQ(*load_sensitivities(path, "a", 2), tasks);
 }
 
 }  // namespace

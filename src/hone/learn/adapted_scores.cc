@@ -94,11 +94,20 @@ Result<std::vector<AdaptedScore>> adapted_scores(const Dataset& dataset,
   for (const int count : samples) scores.push_back({.samples = count});
   const int64_t needed = int64_t{samples.back()} + kMinTrialsToJudge;
   int64_t most = 0;
+  Status refused = ok_status();
   for (const TaskTrials& task : dataset.tasks) {
     most = std::max(most, std::ssize(task.trials));
     if (std::ssize(task.trials) < needed) continue;
-    HONE_RETURN_IF_ERROR(judge(task, target, samples, make, scores));
+    std::vector<AdaptedScore> with_task = scores;
+    const Status judged = judge(task, target, samples, make, with_task);
+    if (judged.code() == Code::kUnsupported) {  // the model cannot judge the task
+      refused = error(Code::kUnsupported, "{}: {}", task.kernel_class, judged.message());
+      continue;
+    }
+    HONE_RETURN_IF_ERROR(judged);
+    scores = std::move(with_task);
   }
+  if (scores[0].tasks == 0) HONE_RETURN_IF_ERROR(refused);
   if (scores[0].tasks == 0) {
     return invalid(
         "no task has the {} schedules that {} samples and {} to judge by take, but {} at most",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hone/base/hash.h"
+#include "hone/base/log.h"
 #include "hone/cost/bound_scores.h"
 
 namespace hone::learn {
@@ -53,7 +54,9 @@ struct AllSums {
   Sums all;
   std::map<int, std::vector<Sums>> fewer;  // draws, by the number of schedules
   size_t most = 0;                         // schedules that a task has
-  int not_judged = 0;                      // tasks
+  int not_judged = 0;                      // tasks of too few schedules
+  int refused = 0;                         // tasks that the model cannot judge
+  Status why_refused = ok_status();        // the first of them, which it names
   BoundsSums bounds;
 
   explicit AllSums(std::span<const int> schedules) {
@@ -197,7 +200,14 @@ Status judge(const cost::CostModel& model, const Judged& judged, AllSums& sums) 
       queries.push_back({&candidates.back(), &judged.target, task.threads, task.key});
       measured.push_back(trial.seconds);
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
+    const Result<std::vector<double>> predictions = model.predict(queries);
+    if (predictions.status().code() == Code::kUnsupported) {
+      if (sums.refused++ == 0)
+        sums.why_refused =
+            error(Code::kUnsupported, "{}: {}", task.kernel_class, predictions.status().message());
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, predictions);
     HONE_RETURN_IF_ERROR(add_bounds(model, task, queries, sums.bounds));
     add_task(task, measured, predicted, judged, sums.all);
     add_fewer(task, measured, predicted, judged, sums);
@@ -272,6 +282,11 @@ Result<Evaluation> means(const AllSums& sums) {
   Evaluation evaluation = means_of(sums.all);
   evaluation.not_judged = sums.not_judged;
   evaluation.bounds = sums.bounds.score();
+  evaluation.refused = sums.refused;
+  if (evaluation.all.tasks == 0 && sums.refused > 0) return sums.why_refused;
+  if (sums.refused > 0)
+    log_warning("{} tasks that the model cannot judge are left out: {}", sums.refused,
+                sums.why_refused.message());
   if (evaluation.all.tasks == 0) {
     return invalid("no task has {} measured schedules to judge by, but {} at most",
                    kMinTrialsToJudge, sums.most);

@@ -27,7 +27,8 @@ struct Judging {
   std::function<void(const TaskPrediction&)> on_task = {};
 };
 
-// Judges a model. It is an error if no task can be judged.
+// Judges a model. Tasks that it refuses (Code::kUnsupported) are left out, with a warning that says
+// how many and why. It is an error if no task can be judged.
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
                                           const cost::CostModel& model,
                                           const Judging& judging = {});

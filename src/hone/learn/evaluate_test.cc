@@ -294,6 +294,33 @@ TEST(evaluate, counts_what_has_too_few_schedules) {
   EXPECT_EQ(fewer.all.tasks + 1, std::ssize(dataset.tasks));
 }
 
+// Judges one kind of kernels only.
+class Choosy : public Nonsense {
+ public:
+  explicit Choosy(std::string known) : known_(std::move(known)) {}
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    if (compute::kernel_class(*queries[0].candidate->dag) == known_)
+      return Nonsense::predict(queries);
+    return error(Code::kUnsupported, "it has too many loops");
+  }
+
+ private:
+  std::string known_;
+};
+
+TEST(evaluate, counts_what_the_model_cannot_judge) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const Result<Evaluation> some = evaluate(dataset, database.target(), Choosy("matmul"));
+  ASSERT_TRUE(some.ok()) << some.status().message();
+  EXPECT_EQ(some->refused, 1);
+  EXPECT_EQ(some->all.tasks, 1);
+  const Status none = evaluate(dataset, database.target(), Choosy("softmax")).status();
+  EXPECT_EQ(none.code(), Code::kUnsupported);
+  EXPECT_TRUE(none.message().ends_with(": it has too many loops")) << none.message();
+}
+
 // A time of one thread is no part of a network that two run.
 TEST(evaluate, a_network_is_judged_by_each_number_of_threads) {
   Database database;

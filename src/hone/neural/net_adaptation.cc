@@ -48,12 +48,11 @@ class Pace {
 
 class HeadAdaptation : public NetAdaptation {
  public:
-  HeadAdaptation(const NetFile& file, const net::Net& with_head)
-      : compiled_(file), fit_(file.card.log_seconds_per_score) {
-    compiled_.bytes = format_net(with_head, file.card);
-  }
+  explicit HeadAdaptation(NetFile with_head)
+      : compiled_(std::move(with_head)), fit_(compiled_.card.log_seconds_per_score) {}
 
   [[nodiscard]] const NetFile& compiled() const override { return compiled_; }
+  [[nodiscard]] Result<NetFile> compiled_with_head() const override { return compiled_; }
 
   void add(const NetObservation& observation) override {
     fit_.add({observation.task,
@@ -133,6 +132,12 @@ class WeightsAdaptation : public NetAdaptation {
   }
 
   [[nodiscard]] const NetFile& compiled() const override { return compiled_; }
+  [[nodiscard]] Result<NetFile> compiled_with_head() const override {
+    HONE_ASSIGN_OR_RETURN(const net::Net with_head, net::with_head(net_));
+    NetFile file = compiled_;
+    file.bytes = format_net(with_head, file.card, NetWeights::kInputs);
+    return file;
+  }
   [[nodiscard]] std::span<const net::Parameter> weights() const override { return net_.parameters; }
 
   void add(const NetObservation& observation) override {
@@ -216,12 +221,11 @@ Result<std::unique_ptr<NetAdaptation>> make_adaptation(const std::string& adapt,
                                                        const std::string& torch) {
   HONE_RETURN_IF_ERROR(check_adaptation(adapt, torch));
   if (adapt == "none") return std::unique_ptr<NetAdaptation>();
-  HONE_ASSIGN_OR_RETURN(net::Net net, restore_net(file, name));
   if (adapt == "head") {
-    const Result<net::Net> with_head = net::with_head(std::move(net));
-    if (!with_head.ok()) return invalid("{}: {}", name, with_head.status().message());
-    return std::unique_ptr<NetAdaptation>(std::make_unique<HeadAdaptation>(file, *with_head));
+    HONE_ASSIGN_OR_RETURN(NetFile with_head, file_with_head(file, name));
+    return std::unique_ptr<NetAdaptation>(std::make_unique<HeadAdaptation>(std::move(with_head)));
   }
+  HONE_ASSIGN_OR_RETURN(net::Net net, restore_net(file, name));
   const std::optional<double> momentum =
       adapt == "momentum" ? std::optional(kMomentum) : std::nullopt;
   return WeightsAdaptation::make(file, std::move(net), name, momentum, adapt == "scratch", torch);

@@ -32,6 +32,8 @@ class NetAdaptation {
   virtual ~NetAdaptation() = default;
   // Returns the net that must be compiled instead of the file.
   [[nodiscard]] virtual const NetFile& compiled() const = 0;
+  // Returns the same with the output "head" (cost/net/head.h); an error if there can be none.
+  [[nodiscard]] virtual Result<NetFile> compiled_with_head() const = 0;
   // Returns the parameters that the compiled net reads as inputs. Their values stay in the same
   // vectors as long as this object lives.
   [[nodiscard]] virtual std::span<const cost::net::Parameter> weights() const { return {}; }

@@ -9,16 +9,20 @@
 
 #include "hone/base/hash.h"
 #include "hone/cost/bound_scores.h"
+#include "hone/cost/embedder.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
+#include "hone/neural/backed_model.h"
 #include "hone/neural/net_adaptation.h"
 #include "hone/neural/net_worker.h"
+#include "hone/neural/restored_net.h"
 
 namespace hone {
 namespace {
 
 using cost::Query;
 using Row = NetWorker::Row;
+using Compile = std::function<Result<CompiledNet>(const NetFile&)>;
 
 // However sure a net is, a schedule is not so many times faster or slower than the default one.
 constexpr double kFarthest = 12;  // as a logarithm
@@ -27,19 +31,20 @@ constexpr double kFarthest = 12;  // as a logarithm
 // model: those of the task's default schedule, times what the net says a schedule takes relative to
 // that one. Of a net that learned this factor (NetCard::tells_time) the score is it, and what the
 // net says of the default schedule is not asked.
-class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
+class NeuralModel : public cost::CostModel, public cost::BoundsPredictor, public cost::Embedder {
  public:
   // `adaptation` may be null.
-  static Result<std::unique_ptr<cost::CostModel>> make(const NetFile& net, CompiledNet compiled,
-                                                       std::unique_ptr<NetAdaptation> adaptation) {
+  static Result<std::unique_ptr<cost::CostModel>> make(NetFile net, const std::string& path,
+                                                       std::unique_ptr<NetAdaptation> adaptation,
+                                                       Compile compile) {
     std::unique_ptr<NeuralModel> model(
-        new NeuralModel(net, std::move(compiled), std::move(adaptation)));
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> first, model->take());
-    model->idle_.push_back(std::move(first));
+        new NeuralModel(std::move(net), path, std::move(adaptation), std::move(compile)));
+    const NetAdaptation* const adapts = model->adaptation_.get();
+    HONE_RETURN_IF_ERROR(model->use(adapts == nullptr ? model->file_ : adapts->compiled()));
     return std::unique_ptr<cost::CostModel>(std::move(model));
   }
 
-  [[nodiscard]] std::string_view name() const override { return family_; }
+  [[nodiscard]] std::string_view name() const override { return file_.family; }
 
   // May be called by several threads at a time.
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
@@ -57,6 +62,28 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(worker));
     return bounds;
+  }
+
+  // The net is compiled once more, with the input of its last layer as an output, unless it has
+  // that.
+  [[nodiscard]] Status start_embedding() override {
+    if (!embeds_) embeds_ = !idle_.back()->head(0).empty();
+    if (embeds_) return ok_status();
+    HONE_ASSIGN_OR_RETURN(const NetFile with_head, adaptation_ == nullptr
+                                                       ? file_with_head(file_, path_)
+                                                       : adaptation_->compiled_with_head());
+    HONE_RETURN_IF_ERROR(use(with_head));
+    embeds_ = true;
+    return ok_status();
+  }
+
+  [[nodiscard]] Result<cost::Embeddings> embed(std::span<const Query> queries) const override {
+    if (!embeds_) return invalid("{}: start_embedding() was not called", path_);
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> worker, take());
+    Result<cost::Embeddings> embeddings = embed_on(*worker, queries);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(worker));
+    return embeddings;
   }
 
   // Without adaptation measurements correct it elsewhere only, per task (search/correction.h).
@@ -77,14 +104,26 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
   }
 
  private:
-  NeuralModel(const NetFile& net, CompiledNet compiled, std::unique_ptr<NetAdaptation> adaptation)
-      : family_(net.family),
-        scale_(net.card.log_seconds_per_score),
-        tells_time_(net.card.tells_time),
-        inputs_(net.inputs),
-        heads_(net.card.heads),
-        compiled_(std::move(compiled)),
+  NeuralModel(NetFile net, std::string path, std::unique_ptr<NetAdaptation> adaptation,
+              Compile compile)
+      : file_(std::move(net)),
+        path_(std::move(path)),
+        scale_(file_.card.log_seconds_per_score),
+        tells_time_(file_.card.tells_time),
+        compile_(std::move(compile)),
         adaptation_(std::move(adaptation)) {}
+
+  // Asks the net of this file from now on.
+  Status use(const NetFile& net) {
+    HONE_ASSIGN_OR_RETURN(CompiledNet compiled, compile_(net));
+    const std::lock_guard lock(mutex_);
+    idle_.clear();
+    compiled_ = std::move(compiled);
+    Result<std::unique_ptr<NetWorker>> first = open();
+    if (!first.ok()) return invalid("{}: {}", path_, first.status().message());
+    idle_.push_back(*std::move(first));
+    return ok_status();
+  }
 
   using TaskKey = std::tuple<uint64_t, int, const target::Target*>;
 
@@ -104,7 +143,11 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
         return worker;
       }
     }
-    return NetWorker::open(compiled_.path, weights(), heads_);
+    return open();
+  }
+
+  Result<std::unique_ptr<NetWorker>> open() const {
+    return NetWorker::open(compiled_.path, weights(), file_.card.heads);
   }
 
   // At most kNetBatch queries, as the net says by now.
@@ -141,7 +184,7 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
             .score = rows[i].score,
             .head = worker.head(i),
             .inputs = {}};
-        for (const cost::Input input : inputs_)
+        for (const cost::Input input : file_.inputs)
           observation.inputs.push_back(worker.input(input, i));
         adaptation_->add(observation);
       }
@@ -187,6 +230,21 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
     return std::optional(std::move(bounds));
   }
 
+  static Result<cost::Embeddings> embed_on(NetWorker& worker, std::span<const Query> queries) {
+    cost::Embeddings embeddings;
+    while (!queries.empty()) {
+      const std::span<const Query> batch =
+          queries.first(std::min(queries.size(), static_cast<size_t>(kNetBatch)));
+      HONE_RETURN_IF_ERROR(worker.run(batch).status());
+      for (size_t i = 0; i < batch.size(); ++i) {
+        const std::span<const float> head = worker.head(i);
+        embeddings.emplace_back(head.begin(), head.end());
+      }
+      queries = queries.subspan(batch.size());
+    }
+    return embeddings;
+  }
+
   // What scores of the query's task are relative to: its default schedule, if there is one.
   Result<std::optional<Row>> anchor_of(NetWorker& worker, const Query& query) const {
     const TaskKey key = key_of(query);
@@ -209,12 +267,13 @@ class NeuralModel : public cost::CostModel, public cost::BoundsPredictor {
     return anchors_.emplace(key, anchor).first->second;
   }
 
-  std::string family_;
+  const NetFile file_;
+  const std::string path_;  // of the file
   double scale_;
   bool tells_time_;
-  std::vector<cost::Input> inputs_;  // that the net reads
-  std::vector<std::string> heads_;
+  Compile compile_;
   CompiledNet compiled_;
+  bool embeds_ = false;  // the compiled net has the output "head", which embed() returns
   std::unique_ptr<NetAdaptation> adaptation_;  // null: it learns nothing
   uint64_t revision_ = 0;
   mutable std::mutex mutex_;  // of what follows
@@ -233,6 +292,11 @@ Status check_adapts(const std::string& cost, const std::string& adapt, const std
         "wrote: others learn without",
         adapt, cost);
   return ok_status();
+}
+
+// Whether there are kernels that the net cannot read: those larger than the template of graphs.
+bool reads_template(const NetFile& net) {
+  return std::ranges::find(net.inputs, cost::Input::kTemplateMask) != net.inputs.end();
 }
 
 // Beside the database, or where it would be by default.
@@ -254,17 +318,20 @@ Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options
                                                       const NetCompiler& compiler) {
   HONE_RETURN_IF_ERROR(check_adapts(options.cost, options.adapt, options.torch));
   if (!is_net_file(options.cost)) return cost::make_model_with_card(options.cost, options.use);
-  HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(options.cost));
+  HONE_ASSIGN_OR_RETURN(NetFile net, read_net(options.cost));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetAdaptation> adaptation,
                         make_adaptation(options.adapt, net, options.cost, options.torch));
-  HONE_ASSIGN_OR_RETURN(CompiledNet compiled,
-                        compile_net(adaptation == nullptr ? net : adaptation->compiled(),
-                                    options.cost, folder_for(options), compiler));
-  Result<std::unique_ptr<cost::CostModel>> model =
-      NeuralModel::make(net, std::move(compiled), std::move(adaptation));
-  if (!model.ok()) return invalid("{}: {}", options.cost, model.status().message());
-  cost::ModelWithCard made = {*std::move(model), net.card.notes};
+  const Compile compile = [path = options.cost, folder = folder_for(options),
+                           compiler](const NetFile& file) {
+    return compile_net(file, path, folder, compiler);
+  };
+  cost::ModelWithCard made = {.model = nullptr, .card = net.card.notes};
   made.card["family"] = net.family;
+  const bool may_be_too_small = reads_template(net);
+  HONE_ASSIGN_OR_RETURN(
+      made.model, NeuralModel::make(std::move(net), options.cost, std::move(adaptation), compile));
+  if (may_be_too_small && options.use == cost::Use::kSearch)
+    made.model = make_backed_model(std::move(made.model), options.cost);
   return made;
 }
 

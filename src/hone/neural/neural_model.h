@@ -21,7 +21,8 @@ struct CostOptions {
   cost::Use use = cost::Use::kSearch;
 };
 // Makes the model as cost::make_model_with_card() does. `compiler` makes the library of a
-// FILE.onnx.
+// FILE.onnx. For a search, kernels that a net cannot read are left to the default model
+// (neural/backed_model.h).
 [[nodiscard]] Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options,
                                                                     const NetCompiler& compiler);
 

@@ -1,6 +1,7 @@
 #include "hone/neural/restored_net.h"
 
 #include "hone/cost/net/family.h"
+#include "hone/cost/net/head.h"
 #include "hone/graph/import_onnx.h"
 
 namespace hone {
@@ -60,6 +61,15 @@ Result<net::Net> restore_net(const NetFile& file, const std::string& name) {
   if (!again.ok() || graph::describe(*again) != graph::describe(graph))
     return unknown("its operators are others");
   return made;
+}
+
+Result<NetFile> file_with_head(const NetFile& file, const std::string& name) {
+  HONE_ASSIGN_OR_RETURN(net::Net restored, restore_net(file, name));
+  const Result<net::Net> with_head = net::with_head(std::move(restored));
+  if (!with_head.ok()) return invalid("{}: {}", name, with_head.status().message());
+  NetFile more = file;
+  more.bytes = format_net(*with_head, file.card);
+  return more;
 }
 
 }  // namespace hone

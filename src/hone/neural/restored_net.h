@@ -9,5 +9,8 @@ namespace hone {
 // Returns an error if this net does not compute what the file computes. `name` is the name of the
 // file in messages.
 [[nodiscard]] Result<cost::net::Net> restore_net(const NetFile& file, const std::string& name);
+// Returns the file with one output more: the input of the last layer (cost/net/head.h). Returns an
+// error if the score is not linear in a layer's weights.
+[[nodiscard]] Result<NetFile> file_with_head(const NetFile& file, const std::string& name);
 
 }  // namespace hone

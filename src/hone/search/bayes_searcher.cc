@@ -11,6 +11,7 @@ namespace hone::search {
 namespace {
 
 constexpr size_t kMostDrawn = 128;  // points of a joint draw
+constexpr int kScaled = 128;        // samples by which the numbers of an embedding are scaled
 constexpr size_t kParents = 8;    // measured points whose mutations and neighbours are in the pool
 constexpr double kFailure = 0.7;  // logarithm of how much slower than the slowest a failure counts
 // Shares of the variance of what was observed, and the noise of measuring.
@@ -27,8 +28,25 @@ double chance_outside_ball(double reach, double gap, double deviation) {
   return normal_share((reach - gap) / deviation);
 }
 
-std::vector<float> BayesSearcher::row(const space::Point& point) const {
-  return decision_row(point.sketch, guide().space().encode(point));
+std::vector<std::vector<float>> BayesSearcher::rows(std::span<const space::Point> points) {
+  if (embedding_) {
+    if (auto embedded = embedding_->rows(points)) return *std::move(embedded);
+    embedding_.reset();
+  }
+  std::vector<std::vector<float>> rows;
+  for (const space::Point& point : points)
+    rows.push_back(decision_row(point.sketch, guide().space().encode(point)));
+  return rows;
+}
+
+// Numbers of an embedding are of any size, and change when the net learns.
+void BayesSearcher::scale_embedding() {
+  const uint64_t revision = guide().task().model->revision();
+  if (!options_.embeds() || (embedding_ && revision == revision_)) return;
+  std::vector<space::Point> samples = guide().space().default_points();
+  for (int i = 0; i < kScaled; ++i) samples.push_back(guide().part().sample(guide().rng()));
+  embedding_ = EmbeddingRows::make(guide().task(), samples);
+  revision_ = revision;
 }
 
 std::vector<double> BayesSearcher::priors(std::span<const space::Point> points) const {
@@ -50,13 +68,13 @@ GaussianProcess BayesSearcher::fit() {
   }
   const std::vector<double> prior = priors(points);
   std::vector<double> values;
-  std::vector<std::vector<float>> rows;
+  std::vector<space::Point> legal;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!std::isfinite(prior[i])) continue;
     const double seconds = history[i].seconds;
     const double log = std::isfinite(seconds) ? log_of(seconds) : worst + kFailure;
     values.push_back(log - prior[i]);
-    rows.push_back(row(points[i]));
+    legal.push_back(std::move(points[i]));
   }
   offset_ = 0;
   double variance = 0;
@@ -64,7 +82,7 @@ GaussianProcess BayesSearcher::fit() {
   for (const double value : values) offset_ += value / count;
   for (const double value : values) variance += (value - offset_) * (value - offset_) / count;
   for (double& value : values) value -= offset_;
-  return fit_decisions(rows, values, kShares.times(std::max(variance, 0.02)));
+  return fit_decisions(rows(legal), values, kShares.times(std::max(variance, 0.02)));
 }
 
 void BayesSearcher::add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
@@ -77,10 +95,17 @@ void BayesSearcher::add_to_pool(std::vector<space::Point> points, const Gaussian
   std::erase_if(points, [&](const space::Point& point) {
     return !guide().proposals().fresh(point) || !present.insert(space::hash(point)).second;
   });
-  const std::vector<double> prior = priors(points);
+  std::vector<double> prior = priors(points);
+  size_t count = 0;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!std::isfinite(prior[i])) continue;
-    Entry entry{points[i], prior[i] + offset_, {row(points[i])}};
+    if (count != i) points[count] = std::move(points[i]), prior[count] = prior[i];
+    ++count;
+  }
+  points.resize(count);
+  std::vector<std::vector<float>> seen = rows(points);
+  for (size_t i = 0; i < count; ++i) {
+    Entry entry{std::move(points[i]), prior[i] + offset_, {std::move(seen[i])}};
     process.follow(entry.followed);
     pool.push_back(std::move(entry));
   }
@@ -126,19 +151,24 @@ double BayesSearcher::acquisition(const Entry& entry) const {
   return entry.penalty * std::log1p(std::exp(std::min(bound * 8, 50.0)));
 }
 
-// By the steepest slope seen. Points of other sketches have other decisions and are not near.
+// By the steepest slope seen. Points of other sketches have other decisions and are not near; in an
+// embedding they may be.
 void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) const {
+  const auto comparable = [&](const Entry& entry) {
+    const std::vector<float>&row = entry.followed.row, &other = chosen.followed.row;
+    return row[0] == other[0] && row.size() == other.size();
+  };
   const auto away = [&](const Entry& entry) {
     return std::sqrt(decision_distance(entry.followed.row, chosen.followed.row));
   };
   double slope = 1e-3;
   for (const Entry& entry : pool) {
-    if (entry.point.sketch == chosen.point.sketch && away(entry) > 0)
+    if (comparable(entry) && away(entry) > 0)
       slope = std::max(slope, std::abs(entry.mean() - chosen.mean()) / away(entry));
   }
   const double deviation = std::sqrt(chosen.followed.posterior.variance) + 1e-9;
   for (Entry& entry : pool) {
-    if (entry.point.sketch == chosen.point.sketch)
+    if (comparable(entry))
       entry.penalty *= chance_outside_ball(slope * away(entry), chosen.mean() - best_, deviation);
   }
 }
@@ -193,6 +223,7 @@ void BayesSearcher::fill(Batch& batch, int count) {
       added += batch.add(samples[i]);
     return;
   }
+  scale_embedding();
   GaussianProcess process = fit();
   std::vector<Entry> pool = make_pool(process);
   if (kAcquisitions[options_.acquisition] == "thompson") {

@@ -54,6 +54,7 @@ std::vector<double> Guide::predict(std::span<const space::Point> points) {
     if (predictions_.emplace(space::hash(point), INFINITY).second) fresh.push_back(point);
   }
   const std::vector<double> fresh_logs = predict_log_seconds(task_, fresh);
+  if (revision() != revision_) return predict(points);  // the model cannot judge the task after all
   for (size_t i = 0; i < fresh.size(); ++i) {
     const double recalled = recall_ ? recall_->log_factor(task_, fresh[i]) : 0;
     predictions_[space::hash(fresh[i])] = fresh_logs[i] + recalled;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "hone/search/prediction.h"
@@ -56,6 +57,51 @@ TEST(prediction, is_the_same_by_several_threads) {
   task.model = &failing;
   const std::vector<double> failed = predict_log_seconds(task, points);
   for (const double log : failed) EXPECT_TRUE(log == 0 || std::isinf(log)) << log;
+}
+
+// Finds out while it predicts, at a deep loop nest, that it cannot judge the task.
+class SurprisedModel : public testing::BlindModel {
+ public:
+  SurprisedModel() : BlindModel(0.1) {}
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    for (const cost::Query& query : queries) {
+      if (query.candidate->state.stages.back().order.size() >= 7) left_ = true;
+    }
+    Result<std::vector<double>> seconds = BlindModel::predict(queries);
+    for (double& s : *seconds) s = left_ ? 1e-6 / s : s;
+    return seconds;
+  }
+  [[nodiscard]] uint64_t revision() const override { return left_ ? 1 : 0; }
+
+ private:
+  mutable std::atomic<bool> left_ = false;
+};
+
+// What was predicted before is not mixed with what another model says.
+TEST(prediction, is_by_one_model_alone) {
+  const testing::Fixture f;
+  Rng rng(1);
+  std::vector<space::Point> points;
+  for (int i = 0; i < 150; ++i) points.push_back(f.space->sample(rng));
+  SearchTask task = f.task(1);
+  const auto expect_other = [&](const space::Point& point, double log) {
+    const testing::BlindModel blind(0.1);
+    task.model = &blind;
+    EXPECT_NEAR(log, std::log(1e-6) - predict_log_seconds(task, {&point, 1})[0], 1e-9);
+  };
+  const SurprisedModel alone, guided;
+  task.model = &alone;
+  const std::vector<double> logs = predict_log_seconds(task, points);
+  ASSERT_EQ(alone.revision(), 1U) << "no schedule has so many loops";
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (std::isfinite(logs[i])) expect_other(points[i], logs[i]);
+  }
+  task.model = &guided;
+  Guide guide(task);
+  const std::vector<Scored> ranked = guide.rank(points);
+  ASSERT_EQ(guided.revision(), 1U);
+  for (const Scored& scored : ranked) expect_other(scored.point, scored.log_seconds);
 }
 
 TEST(guide, asks_again_when_the_model_has_learned) {

@@ -21,6 +21,9 @@ using Scores = std::map<std::string, double, std::less<>>;
 constexpr size_t kAlike = 3;       // measured tasks that a task is compared with
 constexpr double kNearest = 0.25;  // distance of shapes within which tasks count alike
 constexpr double kPrior = 1;       // weight of all tasks; a task at kNearest has 1 / (2 * kNearest)
+// Tasks whose shares of memory are so far apart hardly count for each other.
+constexpr double kSharesApart = 0.2;
+constexpr double kLeastShare = 0.01;  // of memory or of arithmetic in a schedule's time
 // The predicted best point, whose loss without a role is asked for.
 constexpr BestPredictedOptions kPredictedBest = {.samples = 400, .climbers = 3, .max_climb = 8};
 
@@ -63,6 +66,22 @@ Scores effects_like(std::span<const trial::TaskSensitivity> tasks, const compute
   return scores;
 }
 
+Scores effects_by_memory(std::span<const trial::TaskSensitivity> tasks, double memory) {
+  Scores scores = mean_effects(tasks);
+  for (auto& [role, score] : scores) {
+    double sum = kPrior * score, weights = kPrior;
+    for (const trial::TaskSensitivity& task : tasks) {
+      const auto effect = task.roles.find(role);
+      if (effect == task.roles.end() || !task.memory) continue;
+      const double apart = (*task.memory - memory) / kSharesApart;
+      const double weight = std::exp(-apart * apart) / kNearest;
+      sum += weight * effect->second.size(), weights += weight;
+    }
+    score = sum / weights;
+  }
+  return scores;
+}
+
 Result<MovableDecisions> MovableDecisions::parse(std::string_view text, bool powers_of_two) {
   MovableDecisions parsed;
   parsed.text_ = text;
@@ -83,14 +102,16 @@ Result<MovableDecisions> MovableDecisions::parse(std::string_view text, bool pow
       return invalid("'{}': expected names of roles after ':', as in roles:column+order", text);
     return parsed;
   }
-  const std::pair<std::string_view, By> kinds[] = {
-      {"random", By::kRandom}, {"learned", By::kLearned}, {"predicted", By::kPredicted}};
+  const std::pair<std::string_view, By> kinds[] = {{"random", By::kRandom},
+                                                   {"learned", By::kLearned},
+                                                   {"predicted", By::kPredicted},
+                                                   {"scores", By::kScores}};
   const auto kind = std::ranges::find(kinds, name, [](const auto& k) { return k.first; });
   const bool is_count = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
   if (kind == std::end(kinds) && !is_count)
     return invalid(
-        "unknown choice '{}', expected all, a number of roles, random:N, learned:N, predicted:N or "
-        "roles:NAME+NAME",
+        "unknown choice '{}', expected all, a number of roles, random:N, learned:N, predicted:N, "
+        "scores:N or roles:NAME+NAME",
         text);
   parsed.by_ = is_count ? By::kDevice : kind->second;
   const std::optional<std::string_view> number = is_count ? std::optional(text) : rest;
@@ -103,6 +124,10 @@ Result<MovableDecisions> MovableDecisions::parse(std::string_view text, bool pow
 
 Status MovableDecisions::set_sensitivities(std::vector<trial::TaskSensitivity> measured,
                                            std::string_view where) {
+  if (!needs_sensitivities()) {
+    measured_ = std::move(measured);
+    return ok_status();
+  }
   if (measured.empty())
     return error(Code::kNotFound,
                  "'{}' needs to know how much the roles of decisions matter, and nothing is stored "
@@ -116,10 +141,41 @@ Status MovableDecisions::set_sensitivities(std::vector<trial::TaskSensitivity> m
   return ok_status();
 }
 
+// Roles count by what they change about that which limits the task: the time that its default
+// schedule spends on memory or on arithmetic, each by its share. What was measured says so, or else
+// what the model predicts of both when a role moves.
+Result<Scores> MovableDecisions::score_by_bounds(const SearchTask& task) const {
+  const space::Point usual = task.space->default_point();
+  const std::optional<trial::BoundScores> limits = predict_bounds(task, {&usual, 1})[0];
+  if (!limits) return error(Code::kNotFound, "the default schedule of a task is not legal");
+  const bool learned = std::ranges::any_of(
+      measured_, [](const trial::TaskSensitivity& known) { return known.memory.has_value(); });
+  if (learned) return effects_by_memory(measured_, limits->memory);
+  const Evaluate limited_seconds = [&](std::span<const space::Point> points) {
+    std::vector<double> seconds = predict_log_seconds(task, points);
+    const auto bounds = predict_bounds(task, points);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (!bounds[i]) continue;
+      const double memory = std::log(std::max(bounds[i]->memory, kLeastShare)),
+                   core = std::log(std::max(bounds[i]->core, kLeastShare));
+      seconds[i] += limits->memory * memory + limits->core * core;
+    }
+    for (double& value : seconds) value = std::exp(value);
+    return Result<std::vector<double>>(std::move(seconds));
+  };
+  const space::Point best = best_predicted(task, kPredictedBest).point;
+  HONE_ASSIGN_OR_RETURN(const trial::RoleEffects effects,
+                        role_effects(*task.space, best, limited_seconds));
+  Scores scores;
+  for (const auto& [role, effect] : effects) scores[role] = effect.size();
+  return scores;
+}
+
 Result<Scores> MovableDecisions::score(const SearchTask& task, const compute::Dag& dag,
                                        const std::vector<std::string>& roles) const {
   if (by_ == By::kDevice) return mean_effects(measured_);
   if (by_ == By::kLearned) return effects_like(measured_, dag);
+  if (by_ == By::kScores) return score_by_bounds(task);
   Scores scores;
   if (by_ == By::kRandom) {  // one order for all tasks
     for (const std::string& role : roles) {

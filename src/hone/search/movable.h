@@ -1,7 +1,7 @@
 // search/movable.h - chooses which decisions the searches of a run move (--movable): the roles that
-// matter most on the device (Fasor, section 5), in alike tasks, or by the cost model; random ones
-// to compare with; named ones. The choice is made for each task among the roles that are open
-// there.
+// matter most on the device (Fasor, section 5), in alike tasks, by the cost model, or for what
+// limits the task, memory or arithmetic (Fasor's scores); random ones to compare with; named ones.
+// The choice is made for each task among the roles that are open there.
 #pragma once
 
 #include <map>
@@ -21,18 +21,23 @@ class MovableDecisions {
   static constexpr int kUsualCount = 7;  // number of roles, as in the paper
   static constexpr int kMostCount = 99;
 
-  // Parses "all", "7", "random", "random:7", "learned", "learned:7", "predicted", "predicted:7" or
-  // "roles:column+order". If `powers_of_two` is true, tiles have only such lengths.
+  // Parses "all", "7", "random", "random:7", "learned", "learned:7", "predicted", "predicted:7",
+  // "scores", "scores:7" or "roles:column+order". If `powers_of_two` is true, tiles have only such
+  // lengths.
   [[nodiscard]] static Result<MovableDecisions> parse(std::string_view text,
                                                       bool powers_of_two = false);
   // Returns whether some decision is fixed, or has fewer options.
   [[nodiscard]] bool restricts() const { return by_ != By::kAll || powers_of_two_; }
-  // Returns whether the roles are chosen by what was measured on the device.
+  // Returns whether the roles are chosen by what was measured on the device, and whether they are
+  // so if something was.
   [[nodiscard]] bool needs_sensitivities() const {
     return by_ == By::kDevice || by_ == By::kLearned;
   }
-  // Takes what was measured. It is an error if that is nothing, or fewer roles than shall move.
-  // `where` says in words what it was measured on, for messages.
+  [[nodiscard]] bool reads_sensitivities() const {
+    return needs_sensitivities() || by_ == By::kScores;
+  }
+  // Takes what was measured. If it is needed, it is an error if that is nothing, or fewer roles
+  // than shall move. `where` says in words what it was measured on, for messages.
   [[nodiscard]] Status set_sensitivities(std::vector<trial::TaskSensitivity> measured,
                                          std::string_view where);
   // Chooses what moves of a task's space.
@@ -43,10 +48,11 @@ class MovableDecisions {
   [[nodiscard]] Status nothing_moves(const std::set<std::string>& roles) const;
 
  private:
-  enum class By : uint8_t { kAll, kDevice, kRandom, kLearned, kPredicted, kNames };
+  enum class By : uint8_t { kAll, kDevice, kRandom, kLearned, kPredicted, kScores, kNames };
   using Scores = std::map<std::string, double, std::less<>>;  // by role, larger ones matter more
   [[nodiscard]] Result<Scores> score(const SearchTask& task, const compute::Dag& dag,
                                      const std::vector<std::string>& roles) const;
+  [[nodiscard]] Result<Scores> score_by_bounds(const SearchTask& task) const;
 
   std::string text_;
   By by_ = By::kAll;
@@ -63,5 +69,10 @@ class MovableDecisions {
 // most alike, which count the more the nearer they are.
 [[nodiscard]] std::map<std::string, double, std::less<>> effects_like(
     std::span<const trial::TaskSensitivity> tasks, const compute::Dag& dag);
+// Returns the same for a task whose default schedule spends the share `memory` of its time on
+// memory: tasks count the more the nearer their own shares are. Tasks without a share count in the
+// mean of all alone.
+[[nodiscard]] std::map<std::string, double, std::less<>> effects_by_memory(
+    std::span<const trial::TaskSensitivity> tasks, double memory);
 
 }  // namespace hone::search

@@ -1,8 +1,11 @@
 #include "hone/search/movable.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "hone/compute/dag_text.h"
+#include "hone/cost/registry.h"
+#include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
 namespace hone::search {
@@ -87,6 +90,76 @@ TEST(movable, a_predicted_choice_asks_the_model) {
   EXPECT_EQ(moved(*predicted, compute::testing::gemm(100, 64, 64)).size(), 4U);
 }
 
+// A product with one row streams its weights; one of many rows is arithmetic.
+const compute::Dag& streaming() {
+  static const compute::Dag dag = compute::testing::gemm(1, 4096, 4096);
+  return dag;
+}
+const compute::Dag& arithmetic() {
+  static const compute::Dag dag = compute::testing::gemm(512, 512, 512);
+  return dag;
+}
+
+// A task on a processor with caches, and a model that knows them.
+struct Limited : Fixture {
+  explicit Limited(const compute::Dag& of) {
+    target = target::find("x86-64-avx512").value();
+    dag = of;
+    space = space::Space::create(dag, target);
+  }
+  [[nodiscard]] double memory() const {
+    const space::Point usual = space->default_point();
+    return predict_bounds(search_task(), {&usual, 1})[0]->memory;
+  }
+  [[nodiscard]] Roles chosen(const MovableDecisions& movable) const {
+    const Result<space::Movable> found = movable.choose(search_task(), dag);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    return *found->roles;
+  }
+  [[nodiscard]] SearchTask search_task() const {
+    SearchTask own = task(1);
+    own.model = analytic.get();
+    return own;
+  }
+  std::unique_ptr<cost::CostModel> analytic = cost::make_model("analytic").value();
+};
+
+TEST(movable, scores_choose_by_what_limits_the_task) {
+  const Limited memory(streaming()), core(arithmetic());
+  EXPECT_GT(memory.memory(), 0.6);
+  EXPECT_LT(core.memory(), 0.5);
+  const Result<MovableDecisions> scores = MovableDecisions::parse("scores:3");
+  ASSERT_TRUE(scores.ok());
+  EXPECT_FALSE(scores->needs_sensitivities());
+  EXPECT_TRUE(scores->reads_sensitivities());
+  const Roles first = memory.chosen(*scores), second = core.chosen(*scores);
+  EXPECT_EQ(first.size(), 3U);
+  EXPECT_EQ(second.size(), 3U);
+  EXPECT_NE(first, second) << fmt::format("{}", fmt::join(first, " "));
+}
+
+TEST(movable, scores_follow_measured_tasks_that_are_limited_alike) {
+  using compute::testing::softmax;
+  std::vector<trial::TaskSensitivity> tasks = {
+      measured(1, softmax(64, 64, 1), {{"column", {0.5, 0}}, {"order", {0.1, 0}}}),
+      measured(2, softmax(32, 64, 1), {{"column", {0, 0}}, {"order", {0, 0.4}}})};
+  tasks[0].memory = 0.1, tasks[1].memory = 0.9;
+  EXPECT_NEAR(effects_by_memory(tasks, 0.1)["column"], (0.25 + 4 * 0.5) / 5, 1e-6);
+  EXPECT_NEAR(effects_by_memory(tasks, 0.9)["column"], 0.25 / 5, 1e-6);
+  Result<MovableDecisions> scores = MovableDecisions::parse("scores:1");
+  ASSERT_TRUE(scores.ok());
+  const Limited memory(streaming()), core(arithmetic());
+  const Roles predicted = core.chosen(*scores);
+  ASSERT_TRUE(scores->set_sensitivities(tasks, "this machine").ok());
+  EXPECT_EQ(memory.chosen(*scores), (Roles{"order"}));
+  EXPECT_EQ(core.chosen(*scores), (Roles{"column"}));
+  // Nobody measured a share of memory, or nothing at all.
+  for (const auto& known : {some_measured(), std::vector<trial::TaskSensitivity>()}) {
+    ASSERT_TRUE(scores->set_sensitivities(known, "this machine").ok());
+    EXPECT_EQ(core.chosen(*scores), predicted);
+  }
+}
+
 TEST(movable, named_roles_and_powers_of_two) {
   const compute::Dag dag = compute::testing::gemm(100, 64, 64);
   const Result<MovableDecisions> named = MovableDecisions::parse("roles:order+column+none_such");
@@ -104,7 +177,7 @@ TEST(movable, named_roles_and_powers_of_two) {
 }
 
 TEST(movable, a_bad_choice_is_one_clear_error) {
-  for (const char* text : {"", "some", "0", "100", "-1", "7.5", "random:0", "learned:x",
+  for (const char* text : {"", "some", "0", "100", "-1", "7.5", "random:0", "learned:x", "scores:x",
                            "roles:", "roles:a++b", "all:3", "roles"})
     EXPECT_EQ(MovableDecisions::parse(text).status().code(), Code::kInvalid) << text;
   EXPECT_EQ(parse_with("5").status().message(),

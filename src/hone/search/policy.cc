@@ -87,6 +87,8 @@ constexpr OptionField<BayesOptions> kBayes[] = {
     {"acquisition", "by which a point of the pool is chosen", 0, 2, &BayesOptions::acquisition,
      kAcquisitions},
     {"batch", "what keeps the points of a batch apart", 0, 1, &BayesOptions::batch, kBatchRules},
+    {"inputs", "what the process is over; embedding: of the net that is the cost model", 0, 1,
+     &BayesOptions::inputs, kProcessInputs},
     {"prior", "what the process corrects", 0, 1, &BayesOptions::prior, kPriors},
     {"kappa", "standard deviations below the mean that ucb hopes for", 0, 100,
      &BayesOptions::kappa},
@@ -128,12 +130,24 @@ double recall_of(const Options& options) {
   return 0;
 }
 
+template <typename Options>
+bool embeds(const Options& options) {
+  if constexpr (requires { options.embeds(); }) return options.embeds();
+  return false;
+}
+
 // Each searcher starts from the options and, if they have `recall`, from what was learned.
 template <typename Strategy, typename Options>
 class GuidedPolicy : public Policy {
  public:
   GuidedPolicy(std::string_view name, const Options& options) : Policy(name), options_(options) {
     if (recall_of(options) > 0) recall_.emplace(recall_of(options));
+  }
+  [[nodiscard]] Status prepare(cost::CostModel& model) override {
+    if (!embeds(options_)) return ok_status();
+    const Status started = cost::start_embedding(model);
+    if (started.ok()) return started;
+    return invalid("search strategy '{}': inputs=embedding: {}", name(), started.message());
   }
   void observe(const SearchTask& task, std::span<const space::Point> points,
                std::span<const double> seconds) override {

@@ -25,6 +25,9 @@ class Policy {
   }
   // Which decisions the searches of all tasks move.
   [[nodiscard]] MovableDecisions& movable() { return movable_; }
+  // Prepares the cost model, which will guide the searches, for what they ask of it. It is an error
+  // if they cannot do with this model.
+  [[nodiscard]] virtual Status prepare(cost::CostModel& /*model*/) { return ok_status(); }
   // Receives the seconds that a task measured in this run; infinity for a candidate that failed. It
   // must not be called while a searcher proposes.
   virtual void observe(const SearchTask& task, std::span<const space::Point> points,

@@ -68,7 +68,7 @@ TEST(policy, every_strategy_takes_what_may_move) {
   EXPECT_TRUE(make_policy("beam:movable=learned,width=3").ok());
   EXPECT_EQ(error_of("beam:movable=roles"),
             "search strategy 'beam': movable: unknown choice 'roles', expected all, a number of "
-            "roles, random:N, learned:N, predicted:N or roles:NAME+NAME");
+            "roles, random:N, learned:N, predicted:N, scores:N or roles:NAME+NAME");
   EXPECT_EQ(error_of("beam:powers_of_two=yes"),
             "search strategy 'beam': powers_of_two: found 'yes', expected 0 or 1");
   EXPECT_EQ(error_of("beam:movable=3,movable=4"),

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 
+#include "hone/cost/bound_scores.h"
 #include "hone/search/guide.h"
+#include "hone/search/in_parts.h"
 #include "hone/trial/accuracy.h"
 
 namespace hone::search {
 namespace {
-
-constexpr size_t kPart = 32;  // points that one thread predicts at a time
 
 // Fills in the logarithms of those that are legal and make sense on so many threads; whether the
 // model could say.
@@ -35,6 +36,16 @@ bool predict_part(const SearchTask& task, std::span<const space::Point> points,
   return seconds.ok();
 }
 
+// Asks until the model stays the same meanwhile: one that finds out that it cannot judge the task
+// answers otherwise from then on.
+auto ask_one_model(const SearchTask& task, const auto& ask) {
+  for (;;) {
+    const uint64_t revision = task.model->revision();
+    auto answer = ask();
+    if (task.model->revision() == revision) return answer;
+  }
+}
+
 // Decisions about memory of which the model sees nothing become those of the rule of thumb.
 void keep_usual_hints(const SearchTask& task, space::Point& point) {
   const space::Point usual = task.space->default_point(point.sketch);
@@ -49,29 +60,39 @@ void keep_usual_hints(const SearchTask& task, space::Point& point) {
   }
 }
 
+std::vector<double> predict_once(const SearchTask& task, std::span<const space::Point> points) {
+  std::vector<double> logs(points.size(), INFINITY);
+  std::atomic<bool> known = true;
+  in_parts(task.pool, points.size(), [&](size_t begin, size_t size) {
+    if (!predict_part(task, points.subspan(begin, size), std::span(logs).subspan(begin, size)))
+      known = false;
+  });
+  if (!known) {
+    for (double& log : logs) log = std::isfinite(log) ? 0 : log;
+  }
+  return logs;
+}
+
 }  // namespace
 
 std::vector<double> predict_log_seconds(const SearchTask& task,
                                         std::span<const space::Point> points) {
-  std::vector<double> logs(points.size(), INFINITY);
-  const size_t parts = (points.size() + kPart - 1) / kPart;
-  std::vector<char> known(parts);
-  const auto predict = [&](int64_t part) {
-    const auto p = static_cast<size_t>(part);
-    const size_t begin = p * kPart, size = std::min(kPart, points.size() - begin);
-    known[p] = predict_part(task, points.subspan(begin, size), std::span(logs).subspan(begin, size))
-                   ? 1
-                   : 0;
-  };
-  if (task.pool != nullptr && parts > 1) {
-    task.pool->parallel_for(static_cast<int64_t>(parts), predict);
-  } else {
-    for (size_t part = 0; part < parts; ++part) predict(static_cast<int64_t>(part));
+  return ask_one_model(task, [&] { return predict_once(task, points); });
+}
+
+std::vector<std::optional<trial::BoundScores>> predict_bounds(
+    const SearchTask& task, std::span<const space::Point> points) {
+  std::vector<std::optional<trial::BoundScores>> bounds(points.size());
+  for (size_t i = 0; i < points.size(); ++i) {
+    const Result<space::Candidate> candidate = task.space->instantiate(points[i]);
+    if (!candidate.ok()) continue;
+    const cost::Query query{&*candidate, task.target, task.threads, task.key};
+    const trial::BoundScores found = cost::expected_bounds(*task.model, {&query, 1})[0];
+    const double both = found.memory + found.core;
+    bounds[i] = both > 0 ? trial::BoundScores{found.memory / both, found.core / both}
+                         : trial::BoundScores{0, 1};
   }
-  if (std::count(known.begin(), known.end(), 0) > 0) {
-    for (double& log : logs) log = std::isfinite(log) ? 0 : log;
-  }
-  return logs;
+  return bounds;
 }
 
 Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
@@ -102,18 +123,14 @@ Predicted choose(const SearchTask& task, std::span<const Scored> ranked, const s
   return {std::move(winner.point), std::exp(winner.log_seconds), std::exp(start_log)};
 }
 
-}  // namespace
-
-Predicted best_of(const SearchTask& task, std::span<const space::Point> candidates,
-                  const space::Point& start, double margin) {
+Predicted best_of_once(const SearchTask& task, std::span<const space::Point> candidates,
+                       const space::Point& start, double margin) {
   Guide guide(task);
   guide.keep_usual(cost::DecisionHistory(*task.space));
   const double start_log = predict_log_seconds(task, {&start, 1})[0];
   const std::vector<Scored> ranked = guide.rank({candidates.begin(), candidates.end()});
   return choose(task, ranked, start, start_log, margin);
 }
-
-namespace {
 
 // Where climbing from samples and from the default point ends.
 struct Reached {
@@ -138,17 +155,15 @@ Reached reach(Guide& guide, const BestPredictedOptions& options) {
   return reached;
 }
 
-}  // namespace
-
-Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
+Predicted best_predicted_once(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
   guide.keep_usual(cost::DecisionHistory(*task.space));
   const Reached reached = reach(guide, options);
   return choose(task, reached.points, reached.start, reached.start_log, options.margin);
 }
 
-std::vector<Predicted> best_few_predicted(const SearchTask& task, size_t others,
-                                          const BestPredictedOptions& options) {
+std::vector<Predicted> best_few_once(const SearchTask& task, size_t others,
+                                     const BestPredictedOptions& options) {
   Guide guide(task);
   const cost::DecisionHistory history(*task.space);
   guide.keep_usual(history);
@@ -174,6 +189,22 @@ std::vector<Predicted> best_few_predicted(const SearchTask& task, size_t others,
         {std::move(scored.point), std::exp(scored.log_seconds), std::exp(reached.start_log)});
   }
   return few;
+}
+
+}  // namespace
+
+Predicted best_of(const SearchTask& task, std::span<const space::Point> candidates,
+                  const space::Point& start, double margin) {
+  return ask_one_model(task, [&] { return best_of_once(task, candidates, start, margin); });
+}
+
+Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
+  return ask_one_model(task, [&] { return best_predicted_once(task, options); });
+}
+
+std::vector<Predicted> best_few_predicted(const SearchTask& task, size_t others,
+                                          const BestPredictedOptions& options) {
+  return ask_one_model(task, [&] { return best_few_once(task, others, options); });
 }
 
 }  // namespace hone::search

@@ -1,7 +1,10 @@
 // search/prediction.h - predictions of a cost model for points, by which every strategy ranks them.
 #pragma once
 
+#include <optional>
+
 #include "hone/search/searcher.h"
+#include "hone/trial/bounds.h"
 
 namespace hone::search {
 
@@ -9,6 +12,11 @@ namespace hone::search {
 // need several threads if the task has one. If the model fails, all other points are equal.
 [[nodiscard]] std::vector<double> predict_log_seconds(const SearchTask& task,
                                                       std::span<const space::Point> points);
+
+// Returns the shares of memory and arithmetic in the time of points (cost::expected_bounds), which
+// sum up to 1; none for an illegal point.
+[[nodiscard]] std::vector<std::optional<trial::BoundScores>> predict_bounds(
+    const SearchTask& task, std::span<const space::Point> points);
 
 // Predicts the seconds of any schedule of the task, whether it is a point of a space or not
 // (`task.space` is not used). Returns an error if its steps do not apply or the model fails.

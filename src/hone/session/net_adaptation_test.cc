@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "hone/cost/embedder.h"
 #include "hone/cost/net/torch_library.h"
 #include "hone/neural/net_training_set.h"
 #include "hone/neural/net_worker.h"
@@ -161,6 +162,29 @@ TEST_F(Adaptation, all_weights_learn_from_measurements_the_same_each_time) {
   EXPECT_GE(momentum.revision, 3U);
   EXPECT_LT(momentum.after, full.after);
   EXPECT_NE(momentum.predicted, full.predicted);
+}
+
+// A head that learns reads the same embedding as before; weights that learn make another.
+TEST_F(Adaptation, the_embedding_is_that_of_the_net_by_now) {
+  const std::vector<double> seconds = times(sampled_, small_net(4), -0.5);
+  const auto embedded = [&](const std::string& adapt, bool taught) {
+    const auto model = make(adapt);
+    const Status started = cost::start_embedding(*model);
+    EXPECT_TRUE(started.ok()) << adapt << ": " << started.message();
+    const size_t told = taught ? 80 : 0;
+    EXPECT_TRUE(tell(*model, sampled_, seconds, 0, told).ok());
+    EXPECT_EQ(model->revision() > 0, taught);
+    return cost::embeddings_of(*model, {sampled_.queries.data(), 1}).value()[0];
+  };
+  const auto expect_near = [](const std::vector<float>& found, const std::vector<float>& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4);
+  };
+  const std::vector<float> plain = embedded("none", false);
+  expect_near(embedded("head", true), plain);
+  if (!net::load_torch(HONE_TORCH_LIBRARY).ok()) GTEST_SKIP() << "this build is without libtorch";
+  expect_near(embedded("full", false), plain);
+  EXPECT_NE(embedded("full", true), plain);
 }
 
 // Whatever the file has learned, from scratch nothing is known of it.

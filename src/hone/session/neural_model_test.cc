@@ -6,7 +6,9 @@
 #include <thread>
 
 #include "hone/cost/candidate_features.h"
+#include "hone/cost/embedder.h"
 #include "hone/cost/fingerprint.h"
+#include "hone/cost/net/head.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
@@ -247,6 +249,35 @@ TEST_F(NeuralModel, asks_the_head_of_its_device) {
     EXPECT_NE(first[i], second[i]);
     EXPECT_NEAR(std::log(mean[i]), (std::log(first[i]) + std::log(second[i])) / 2, 1e-4);
   }
+}
+
+// Its embedding of a candidate is what the last layer reads.
+TEST_F(NeuralModel, embeds_when_it_was_asked_to) {
+  const auto model = make(small_card(0.5));
+  ASSERT_NE(model, nullptr);
+  const Sampled sampled(compute::testing::gemm(64, 48, 32), static_cast<int>(kNetBatch) + 6);
+  const std::vector<double> seconds = model->predict(sampled.queries).value();
+  EXPECT_FALSE(cost::embeddings_of(*model, sampled.queries).ok()) << "nobody asked";
+  for (int i = 0; i < 2; ++i) {
+    const Status started = cost::start_embedding(*model);
+    ASSERT_TRUE(started.ok()) << started.message();
+  }
+  const auto found = cost::embeddings_of(*model, sampled.queries);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_EQ(found->size(), sampled.queries.size());
+  const std::vector<float> expected =
+      plain_outputs(net::with_head(net_).value(), sampled.queries).back();
+  const size_t width = expected.size() / found->size();
+  for (size_t i = 0; i < found->size(); ++i) {
+    ASSERT_EQ((*found)[i].size(), width);
+    for (size_t k = 0; k < width; ++k)
+      EXPECT_NEAR((*found)[i][k], expected[i * width + k], 1e-4) << i << " " << k;
+  }
+  const std::vector<double> again = model->predict(sampled.queries).value();
+  for (size_t i = 0; i < seconds.size(); ++i) EXPECT_NEAR(again[i] / seconds[i], 1, 1e-4);
+  EXPECT_EQ(cost::start_embedding(*cost::make_model("analytic").value()).message(),
+            "cost model 'analytic' has no embedding of schedules, expected FILE.onnx, a net that "
+            "hone train wrote");
 }
 
 TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {

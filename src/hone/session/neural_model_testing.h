@@ -57,9 +57,9 @@ struct Sampled {
   }
 };
 
-// Returns the scores that the plain evaluator computes.
-inline std::vector<double> plain_scores(const cost::net::Net& of,
-                                        std::span<const cost::Query> queries) {
+// Returns the outputs that the plain evaluator computes.
+inline std::vector<std::vector<float>> plain_outputs(const cost::net::Net& of,
+                                                     std::span<const cost::Query> queries) {
   cost::net::NetBatch batch{.rows = std::ssize(queries)};
   batch.inputs.resize(of.inputs.size());
   for (const cost::Query& query : queries) {
@@ -70,8 +70,13 @@ inline std::vector<double> plain_scores(const cost::net::Net& of,
                              inputs.values[place].end());
     }
   }
-  const std::vector<std::vector<float>> outputs = cost::net::evaluate(of, batch);
-  return {outputs[0].begin(), outputs[0].end()};
+  return cost::net::evaluate(of, batch);
+}
+
+inline std::vector<double> plain_scores(const cost::net::Net& of,
+                                        std::span<const cost::Query> queries) {
+  const std::vector<float> scores = plain_outputs(of, queries)[0];
+  return {scores.begin(), scores.end()};
 }
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct TaskSensitivity {
   int threads = 1;
   int64_t unix_time = 0;
   RoleEffects roles;
+  // The share of memory in the time of the default schedule (trial/bounds.h), between 0 and 1.
+  std::optional<double> memory = {};
   bool operator==(const TaskSensitivity&) const = default;
 };
 
@@ -39,7 +42,7 @@ struct TaskSensitivity {
 // is not used.
 inline constexpr int kSensitivityVersion = 1;
 
-// Returns an error if a number is negative or not finite, or a name is empty.
+// Returns an error if a number is negative, not finite or a share above 1, or a name is empty.
 [[nodiscard]] Status check(const TaskSensitivity& sensitivity);
 
 }  // namespace hone::trial

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <thread>
 
+#include "hone/base/log.h"
 #include "hone/base/options.h"
 #include "hone/commands/training/train_from.h"
 #include "hone/learn/net_rows.h"
 #include "hone/learn/normalisation.h"
+#include "hone/learn/readable_tasks.h"
 #include "hone/learn/score_scale.h"
 
 namespace hone {
@@ -100,11 +102,34 @@ learn::Parts divide(const MeasuredData& data, const TrainOptions& options, doubl
       data.dataset, {options.net.validation_models.begin(), options.net.validation_models.end()});
 }
 
+// Leaves out the tasks that the net cannot read, and says how many.
+Status leave_out_unreadable(std::vector<learn::Parts>& parts, const std::vector<MeasuredData>& data,
+                            const net::Net& model, int threads) {
+  learn::UnreadableTasks all;
+  int64_t left = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (learn::Dataset* part : {&parts[i].train, &parts[i].validation}) {
+      HONE_ASSIGN_OR_RETURN(const learn::UnreadableTasks found,
+                            learn::remove_unreadable(*part, data[i].target, model, threads));
+      all.merge(found);
+    }
+    left += std::ssize(parts[i].train.tasks);
+  }
+  if (all.keys.empty()) return ok_status();
+  if (left == 0)
+    return invalid("no task is left to train on, {} that the net cannot read are left out: {}",
+                   all.keys.size(), all.why);
+  log_warning("{} tasks with {} schedules that the net cannot read are left out: {}",
+              all.keys.size(), all.schedules, all.why);
+  return ok_status();
+}
+
 Result<Rows> make_rows(const std::vector<MeasuredData>& data, const TrainOptions& options,
                        const net::Net& model, double share, const net::NetTraining& training,
                        const std::vector<std::string>& heads) {
   std::vector<learn::Parts> parts;
   for (const MeasuredData& one : data) parts.push_back(divide(one, options, share));
+  HONE_RETURN_IF_ERROR(leave_out_unreadable(parts, data, model, training.threads));
   if (options.data.tasks > 0) {
     std::vector<learn::Dataset*> trained;
     for (learn::Parts& one : parts) trained.push_back(&one.train);

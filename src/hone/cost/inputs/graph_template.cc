@@ -84,13 +84,15 @@ class Mapper {
     const Role role = role_of(s);
     const TemplateRole& room = kRoles[role];
     const auto too_large = [&](std::string_view what, size_t found, int most) {
-      return invalid(
+      return error(
+          Code::kUnsupported,
           "the program's graph is larger than the template of graphs: {} has {} {}, expected at "
           "most {}; use a net of graphs as they are (super=0)",
           stage(s).name, found, what, most);
     };
     if (used_[role] == room.stages)
-      return invalid(
+      return error(
+          Code::kUnsupported,
           "the program's graph is larger than the template of graphs: {} is one more stage of the "
           "role {}, expected at most {}; use a net of graphs as they are (super=0)",
           stage(s).name, room.name, room.stages);

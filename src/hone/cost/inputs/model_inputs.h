@@ -65,8 +65,8 @@ class InputWriter {
   // without a head all heads have the same weight.
   explicit InputWriter(InputSet wanted, std::vector<std::string> heads = {});
   // Writes the wanted inputs of a candidate. `rows` has, by Input, the place of each one, whose
-  // size() numbers are all written. It is an error if a number is not finite, or if the template of
-  // graphs is wanted and too small.
+  // size() numbers are all written. It is an error if a number is not finite, or, with
+  // Code::kUnsupported, if the template of graphs is wanted and too small.
   [[nodiscard]] Status write(const Query& query, std::span<float* const, kNumInputs> rows);
   // Returns the analytic model's time of the candidate that was written last.
   [[nodiscard]] double analytic_seconds() const { return analytic_seconds_; }

@@ -82,8 +82,8 @@ struct TemplateRole {
 // reductions.
 [[nodiscard]] std::span<const TemplateRole> template_roles();
 [[nodiscard]] int64_t template_loops();  // number of places of all roles
-// Returns the place of each loop of a graph, no two the same; an error names the role for which the
-// template has too few places.
+// Returns the place of each loop of a graph, no two the same. If the template has too few places,
+// the error (Code::kUnsupported) says how many it has and what was found.
 [[nodiscard]] Result<std::vector<int>> map_to_template(const ProgramGraph& graph,
                                                        const schedule::State& state);
 // Writes [1 + place, feature], the root and then the intervals of loops at their places, and 1 for
