@@ -6,7 +6,7 @@
 
 namespace hone::schedule {
 
-// Of a stage that is stored one loop outside of where it is computed, keeps so many slices.
+// A stage that is stored one loop outside of where it is computed keeps so many slices.
 [[nodiscard]] Status apply_fold(const Fold& step, State& state);
 // Orders the dimensions of a stage's buffer.
 [[nodiscard]] Status apply_layout(const Layout& step, State& state);
