@@ -12,7 +12,8 @@ for `rates` a search may follow, /STRATEGY, by default annealing, as TVM's.
 
 errors: the database has many schedules of each of a few tasks that no file knows (`hone dataset make`; docs/user/dataset.md). Of each task N samples are drawn by
 --seed, the others are predicted by the model that has learned from those N of every task. The error is of rates relative to the task's fastest schedule,
-best / time: MSE over all others, MSE(D) over those in the top quarter of the task. A prediction above the fastest counts as 1.
+best / time, where the best is that of the schedules that are judged, once measured and once predicted, as of `hone eval --adapt-samples`: a net that predicts
+rates knows no seconds. MSE is over all others, MSE(D) over those in the top quarter of the task.
 rates: tuning_table.py runs them; the rate is FLOP of the model over its time, relative to the first contender's.
 """
 import argparse
@@ -98,8 +99,8 @@ def errors_of(predictions, top=TOP):
     squares, best = [], []
     for line in predictions:
         measured, predicted = line["measured"], line["predicted"]
-        fastest = min(measured)
-        found = [(fastest / seconds - min(1.0, fastest / guess)) ** 2 for seconds, guess in zip(measured, predicted, strict=True)]
+        fastest, foremost = min(measured), min(predicted)
+        found = [(fastest / seconds - foremost / guess) ** 2 for seconds, guess in zip(measured, predicted, strict=True)]
         squares += found
         order = sorted(range(len(measured)), key=lambda i: measured[i])
         best += [found[i] for i in order[:max(1, round(top * len(order)))]]

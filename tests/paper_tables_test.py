@@ -81,8 +81,8 @@ class Counting(unittest.TestCase):
     def test_errors_of_rates(self):
         lines = [{"measured": [1.0, 2.0, 4.0, 4.0], "predicted": [2.0, 2.0, 4.0, 0.5]}]
         mse, best = metatune_tables.errors_of(lines)
-        self.assertAlmostEqual(mse, (0.5**2 + 0 + 0 + 0.75**2) / 4)
-        self.assertAlmostEqual(best, 0.25)  # of the fastest alone
+        self.assertAlmostEqual(mse, (0.75**2 + 0.25**2 + 0.125**2 + 0.75**2) / 4)
+        self.assertAlmostEqual(best, 0.75**2)  # of the fastest alone
 
     def test_contenders(self):
         self.assertEqual(metatune_tables.parse_contenders(["xgb=gbdt", "a=x/meta.onnx", "b=x/meta.onnx/bayes:kappa=1", "RL=gbdt/ppo"]),
