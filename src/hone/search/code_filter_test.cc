@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "hone/search/tune_tasks_testing.h"
 
@@ -65,38 +66,39 @@ struct KnownSeconds final : CodeScore {
 
 struct Filtered {
   TuneResult result;
-  int slow = 0;  // measured, and slower than the best before it by more than 1.5
+  size_t slow = 0;  // codes that were measured although they take kFactor times the best before
 };
+constexpr double kFactor = 2;
 Filtered tune_with(const FilterLimits& limits) {
   TuneFixture f;
   f.tasks.erase(f.tasks.begin());
   CodeFilter filter(std::make_unique<KnownSeconds>(), limits);
   f.options.context.filter = &filter;
   f.options.batch = 4;
-  f.options.max_trials = 12;
-  int slow = 0;
+  f.options.max_trials = kTrials;
+  std::set<uint64_t> slow;
   double best = INFINITY;
   measure::NullRunner runner{[&](const measure::Job& job) -> Result<double> {
     f.clock.advance(0.05);
     const double seconds = TuneFixture::code_seconds(job);
-    slow += seconds > 1.5 * best ? 1 : 0;
+    if (seconds > kFactor * best) slow.insert(hash_string(job.executable.code.str()));
     best = std::min(best, seconds);
     return seconds;
   }};
   f.options.runner = &runner;
   Result<TuneResult> result = tune_tasks(f.tasks, f.options);
   EXPECT_TRUE(result.ok()) << result.status().message();
-  return {*std::move(result), slow};
+  return {*std::move(result), slow.size()};
 }
 
 TEST(code_filter, a_search_measures_what_is_worth_it_and_goes_on) {
   const Filtered all = tune_with({.factor = 1e6, .share = 0.1});
-  const Filtered some = tune_with({.factor = 1.5, .share = 0.1});
+  const Filtered some = tune_with({.factor = kFactor, .share = 0.1});
   EXPECT_EQ(all.result.filtered.left_out, 0);
-  EXPECT_GE(all.result.filtered.predicted, 12);
+  EXPECT_GE(all.result.filtered.predicted, kTrials);
   EXPECT_GT(some.result.filtered.left_out, 0);
   EXPECT_GE(some.result.filtered.predicted, some.result.filtered.left_out + some.result.trials);
-  EXPECT_EQ(some.result.trials, 12);  // what is left out is no trial
+  EXPECT_EQ(some.result.trials, kTrials);  // what is left out is no trial
   EXPECT_LT(some.slow, all.slow);
 }
 
