@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "hone/backend/compiled_late_testing.h"
 #include "hone/base/file.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
@@ -16,6 +17,7 @@ namespace {
 
 // One task or two on two devices, on a runner that gives each machine code a time of its own.
 struct Fixture : TestTasks {
+  backend::testing::CpusCompileLate backend;
   TempDir folder = std::move(TempDir::create()).value();
   ManualClock clock;
   target::Target host = target::host();

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "hone/backend/compiled_late_testing.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/registry.h"
 #include "hone/search/tune_tasks.h"
@@ -12,8 +11,6 @@
 namespace hone::search {
 
 struct TestTasks {
-  // No machine runs what is compiled.
-  backend::testing::CpusCompileLate backend;
   compute::Dag conv = compute::testing::conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32});
   compute::Dag gemm = compute::testing::gemm(8, 64, 32);
   std::vector<TuneTask> tasks = {{&conv, compute::task_key(conv), 2, "conv"},

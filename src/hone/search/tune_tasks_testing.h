@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "hone/backend/compiled_late_testing.h"
 #include "hone/backend/registry.h"
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
@@ -21,6 +22,7 @@ inline constexpr int kTrials = 24;
 
 // Two tasks on a runner that gives each machine code a time of its own and moves the clock.
 struct TuneFixture : TestTasks {
+  backend::testing::CpusCompileLate backend;
   ManualClock clock;
   int measured = 0;
   std::set<uint64_t> codes;
