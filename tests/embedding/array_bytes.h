@@ -4,7 +4,7 @@
 
 static size_t width(int dtype) {
   if (dtype >= 17 && dtype <= 26) return 1; /* types of 8 bits and fewer */
-  switch (dtype) { /* TensorProto.DataType */
+  switch (dtype) {                          /* TensorProto.DataType */
     case 2:
     case 3:
     case 9: return 1;
