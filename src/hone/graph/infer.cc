@@ -203,7 +203,7 @@ bool may_fold(Graph& graph, const Node& node) {
 
 namespace {
 
-// Whether an operator only moves elements, or converts them, so that it takes any type.
+// Returns whether an operator only moves elements, or converts them, so that it takes any type.
 bool takes_small_types(const Node& node) {
   constexpr std::string_view kTypes[] = {
       "BitCast",        "Cast",     "Compress", "ConstantOfShape", "EyeLike", "Expand", "Gather",

@@ -62,7 +62,7 @@ NamedOperator find_operator(const onnx::NodeProto& node, int opset) {
 
 namespace {
 
-// What to do about an operator that will not be supported.
+// Returns what to do about an operator that will not be supported.
 std::string way_out(const std::string& type) {
   if (type == "ai.onnx.ml.ZipMap")
     return ", which makes maps: take its operand as the output, as skl2onnx does with zipmap=False";

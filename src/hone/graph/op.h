@@ -125,6 +125,21 @@ struct Op {
   bool (*non_negative)(const Graph&, const Node&, const std::vector<bool>& known) = nullptr;
 };
 
+struct Arity {
+  int min_inputs = 1, max_inputs = 1, max_outputs = 1;
+};
+// Returns the definition of an operator that is a function of others.
+[[nodiscard]] inline Op expanded_op(std::string_view name, int since, const Arity& arity,
+                                    std::string_view attributes, Status (*expand)(ExpandContext&)) {
+  return {.name = name,
+          .since = since,
+          .min_inputs = arity.min_inputs,
+          .max_inputs = arity.max_inputs,
+          .max_outputs = arity.max_outputs,
+          .attributes = attributes,
+          .expand = expand};
+}
+
 // Checks operand counts and attributes, infers types and shapes of all nodes in order, and folds
 // what shape rules may need (Shape, Gather, Concat of small integers, ...).
 [[nodiscard]] Status infer_shapes(Graph& graph);

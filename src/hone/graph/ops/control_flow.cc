@@ -343,28 +343,17 @@ Status expand_scan(ExpandContext& c) {
   return ScanNode(c).run();
 }
 
-Op holder(const char* name, int since, int operands, std::string_view attributes,
-          Status (*expand)(ExpandContext&)) {
-  constexpr int kAny = 100'000;  // captured values are operands, too
-  return {.name = name,
-          .since = since,
-          .min_inputs = operands,
-          .max_inputs = kAny,
-          .max_outputs = kAny,
-          .attributes = attributes,
-          .expand = expand};
-}
-
 }  // namespace
 
 std::span<const Op> control_flow_ops() {
+  constexpr int kAny = 100'000;  // captured values are operands, too
   static const Op ops[] = {
-      holder("If", 1, 1, "then_branch:g else_branch:g", expand_if),
-      holder("Loop", 1, 0, "body:g", expand_loop),
-      holder("Scan", 9, 1,
-             "body:g num_scan_inputs:i scan_input_axes:is scan_input_directions:is "
-             "scan_output_axes:is scan_output_directions:is",
-             expand_scan),
+      expanded_op("If", 1, {1, kAny, kAny}, "then_branch:g else_branch:g", expand_if),
+      expanded_op("Loop", 1, {0, kAny, kAny}, "body:g", expand_loop),
+      expanded_op("Scan", 9, {1, kAny, kAny},
+                  "body:g num_scan_inputs:i scan_input_axes:is scan_input_directions:is "
+                  "scan_output_axes:is scan_output_directions:is",
+                  expand_scan),
   };
   return ops;
 }

@@ -178,7 +178,7 @@ std::span<const Op> convolution_ops() {
               .max_inputs = 3,
               .kind = Kind::kContraction,
               .layout = Layout::kChannelsLast,
-              .attributes = "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is",
+              .attributes = kConvolutionAttributes,
               .infer = infer,
               .emit = emit,
               .padding = conv_padding};

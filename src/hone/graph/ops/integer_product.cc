@@ -2,6 +2,7 @@
 // QLinearConv. Each is the product of the operands less their zero points.
 #include "hone/graph/ops/quantize.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/window.h"
 
 namespace hone::graph {
 namespace {
@@ -88,33 +89,19 @@ Status expand_qlinear_matmul(ExpandContext& c) {
   return requantize(c, sum, rank >= 2 ? rank - 2 : 99, rank >= 1 ? rank - 1 : 99, 4);
 }
 
-ValueId integer_conv(ExpandContext& c, ValueId x, ValueId w, ValueId bias) {
-  const Attributes& a = c.attributes();
-  return c.add("hone.ConvInteger", {x, w, bias},
-               {{"auto_pad", a.text("auto_pad", "NOTSET")},
-                {"dilations", a.integers("dilations")},
-                {"group", a.integer("group", 1)},
-                {"kernel_shape", a.integers("kernel_shape")},
-                {"pads", a.integers("pads")},
-                {"strides", a.integers("strides")}});
-}
-
 Status expand_conv_integer(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
   HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 1, 3, 0));
-  c.result(0, integer_conv(c, x, w, kNoValue));
+  c.result(0, add_convolution(c, "hone.ConvInteger", x, w, kNoValue));
   return ok_status();
 }
 
 Status expand_qlinear_conv(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
   HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 3, 5, 0));
-  const ValueId sum = integer_conv(c, x, w, c.input(8));
+  const ValueId sum = add_convolution(c, "hone.ConvInteger", x, w, c.input(8));
   return requantize(c, sum, 99, 1, 4);
 }
-
-constexpr std::string_view kWindow =
-    "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is";
 
 }  // namespace
 
@@ -134,13 +121,13 @@ std::span<const Op> integer_product_ops() {
        .since = 10,
        .min_inputs = 2,
        .max_inputs = 4,
-       .attributes = kWindow,
+       .attributes = kConvolutionAttributes,
        .expand = expand_conv_integer},
       {.name = "QLinearConv",
        .since = 10,
        .min_inputs = 8,
        .max_inputs = 9,
-       .attributes = kWindow,
+       .attributes = kConvolutionAttributes,
        .expand = expand_qlinear_conv},
   };
   return ops;

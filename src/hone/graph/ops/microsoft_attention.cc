@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "hone/graph/ops/microsoft.h"
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -75,8 +75,9 @@ class HeadedAttention {
     return c_.constant(std::move(mask));
   }
 
-  // What is added where the mask hides a key: of 0 and 1 as [batch, keys] or [batch, queries,
-  // keys], or of the number of keys by batch, behind which begins of keys may stand.
+  // Returns what is added to the scores of keys that the mask hides. Masks are of 0 and 1 as
+  // [batch, keys] or [batch, queries, keys], or of the number of keys by batch, behind which begins
+  // of keys may stand.
   Result<ValueId> key_mask() {
     const Shape& mask = c_.shape(at_.mask);
     const int64_t batch = scores_[0], queries = scores_[2], keys = scores_[3];
@@ -307,16 +308,16 @@ Status expand_rotary(ExpandContext& c) {
 
 std::span<const Op> microsoft_attention_ops() {
   static const Op ops[] = {
-      microsoft_op("com.microsoft.Attention", 2, 7, 2,
-                   "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i "
-                   "qkv_hidden_sizes:is rotary_embedding_dim:i scale:f unidirectional:i",
-                   expand_attention),
-      microsoft_op("com.microsoft.MultiHeadAttention", 1, 10, 4,
-                   "mask_filter_value:f num_heads:i scale:f unidirectional:i",
-                   expand_multi_head_attention),
-      microsoft_op("com.microsoft.RotaryEmbedding", 4, 4, 1,
-                   "interleaved:i is_packed_batching:i num_heads:i rotary_embedding_dim:i scale:f",
-                   expand_rotary),
+      expanded_op("com.microsoft.Attention", 1, {2, 7, 2},
+                  "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i "
+                  "qkv_hidden_sizes:is rotary_embedding_dim:i scale:f unidirectional:i",
+                  expand_attention),
+      expanded_op("com.microsoft.MultiHeadAttention", 1, {1, 10, 4},
+                  "mask_filter_value:f num_heads:i scale:f unidirectional:i",
+                  expand_multi_head_attention),
+      expanded_op("com.microsoft.RotaryEmbedding", 1, {4, 4, 1},
+                  "interleaved:i is_packed_batching:i num_heads:i rotary_embedding_dim:i scale:f",
+                  expand_rotary),
   };
   return ops;
 }

@@ -5,6 +5,7 @@
 
 #include "hone/graph/ops/microsoft.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/window.h"
 
 namespace hone::graph {
 namespace {
@@ -39,17 +40,6 @@ Result<ValueId> activated(ExpandContext& c, ValueId x, const Fused& f) {
   return c.unsupported("the activation '{}'", f.name);
 }
 
-ValueId convolution(ExpandContext& c, ValueId x, ValueId w, ValueId bias) {
-  const Attributes& a = c.attributes();
-  return c.add("Conv", {x, w, bias},
-               {{"auto_pad", a.text("auto_pad", "NOTSET")},
-                {"dilations", a.integers("dilations")},
-                {"group", a.integer("group", 1)},
-                {"kernel_shape", a.integers("kernel_shape")},
-                {"pads", a.integers("pads")},
-                {"strides", a.integers("strides")}});
-}
-
 Fused fused_convolution(const ExpandContext& c) {
   Fused f = {c.attributes().text("activation", ""), {}};
   for (const float p : c.attributes().get<std::vector<float>>("activation_params", {}))
@@ -59,7 +49,7 @@ Fused fused_convolution(const ExpandContext& c) {
 
 // act(conv(X, W) + B + Z)
 Status expand_fused_conv(ExpandContext& c) {
-  ValueId y = convolution(c, c.input(0), c.input(1), c.input(2));
+  ValueId y = add_convolution(c, "Conv", c.input(0), c.input(1), c.input(2));
   if (c.has(3)) {
     if (c.status().ok() && c.shape(3) != c.shape_of(y))
       return c.fail("Z of shape {} for a result of shape {}", to_string(c.shape(3)),
@@ -77,13 +67,9 @@ Status expand_nhwc_conv(ExpandContext& c) {
   if (rank < 3 || c.rank(1) != rank)
     return c.fail("data of shape {} and weights of shape {}", to_string(c.shape(0)),
                   to_string(c.shape(1)));
-  std::vector<int64_t> to_second = {0, rank - 1}, to_last = {0};
-  for (int64_t d = 1; d + 1 < rank; ++d) to_second.push_back(d);
-  for (int64_t d = 2; d < rank; ++d) to_last.push_back(d);
-  to_last.push_back(1);
-  const ValueId y = convolution(c, c.transpose(c.input(0), to_second),
-                                c.transpose(c.input(1), to_second), c.input(2));
-  c.result(0, c.transpose(y, to_last));
+  const ValueId y = add_convolution(c, "Conv", channels_second(c, c.input(0), rank),
+                                    channels_second(c, c.input(1), rank), c.input(2));
+  c.result(0, channels_last(c, y, rank));
   return ok_status();
 }
 
@@ -170,29 +156,27 @@ Status expand_bias_add(ExpandContext& c) {
 
 std::span<const Op> microsoft_fused_ops() {
   static const Op ops[] = {
-      microsoft_op(
-          "com.microsoft.FusedConv", 2, 4, 1,
+      expanded_op(
+          "com.microsoft.FusedConv", 1, {2, 4, 1},
           "activation:s activation_params:fs auto_pad:s dilations:is group:i kernel_shape:is "
           "pads:is strides:is",
           expand_fused_conv),
-      microsoft_op("com.microsoft.NhwcConv", 2, 3, 1,
-                   "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is",
-                   expand_nhwc_conv),
-      microsoft_op(
-          "com.microsoft.FusedGemm", 2, 3, 1,
+      expanded_op("com.microsoft.NhwcConv", 1, {2, 3, 1}, kConvolutionAttributes, expand_nhwc_conv),
+      expanded_op(
+          "com.microsoft.FusedGemm", 1, {2, 3, 1},
           "activation:s activation_alpha:f activation_beta:f activation_gamma:f alpha:f beta:f "
           "transA:i transB:i",
           expand_fused_gemm),
-      microsoft_op("com.microsoft.FusedMatMul", 2, 2, 1,
-                   "alpha:f transA:i transB:i transBatchA:i transBatchB:i", expand_fused_matmul),
-      microsoft_op("com.microsoft.TransposeMatMul", 2, 2, 1, "alpha:f transA:i transB:i",
-                   expand_fused_matmul),
-      microsoft_op("com.microsoft.Gelu", 1, 1, 1, "", expand_gelu),
-      microsoft_op("com.microsoft.BiasGelu", 2, 2, 1, "", expand_gelu),
-      microsoft_op("com.microsoft.FastGelu", 1, 2, 1, "", expand_fast_gelu),
-      microsoft_op("com.microsoft.QuickGelu", 1, 1, 1, "alpha:f", expand_quick_gelu),
-      microsoft_op("com.microsoft.BiasSplitGelu", 2, 2, 1, "", expand_bias_split_gelu),
-      microsoft_op("com.microsoft.BiasAdd", 3, 3, 1, "", expand_bias_add),
+      expanded_op("com.microsoft.FusedMatMul", 1, {2, 2, 1},
+                  "alpha:f transA:i transB:i transBatchA:i transBatchB:i", expand_fused_matmul),
+      expanded_op("com.microsoft.TransposeMatMul", 1, {2, 2, 1}, "alpha:f transA:i transB:i",
+                  expand_fused_matmul),
+      expanded_op("com.microsoft.Gelu", 1, {1, 1, 1}, "", expand_gelu),
+      expanded_op("com.microsoft.BiasGelu", 1, {2, 2, 1}, "", expand_gelu),
+      expanded_op("com.microsoft.FastGelu", 1, {1, 2, 1}, "", expand_fast_gelu),
+      expanded_op("com.microsoft.QuickGelu", 1, {1, 1, 1}, "alpha:f", expand_quick_gelu),
+      expanded_op("com.microsoft.BiasSplitGelu", 1, {2, 2, 1}, "", expand_bias_split_gelu),
+      expanded_op("com.microsoft.BiasAdd", 1, {3, 3, 1}, "", expand_bias_add),
   };
   return ops;
 }

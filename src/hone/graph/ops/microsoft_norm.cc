@@ -116,16 +116,12 @@ Status normalize_groups(ExpandContext& c, ValueId x) {
   if (rank < 3) return c.fail("data of shape {}", to_string(c.shape_of(x)));
   if (activation != 0 && activation != 1)
     return c.fail("activation is {}, expected 0 (none) or 1 (SiLU)", activation);
-  std::vector<int64_t> to_second = {0, rank - 1}, to_last = {0};
-  for (int64_t d = 1; d + 1 < rank; ++d) to_second.push_back(d);
-  for (int64_t d = 2; d < rank; ++d) to_last.push_back(d);
-  to_last.push_back(1);
-  if (last) x = c.transpose(x, to_second);
+  if (last) x = channels_second(c, x, rank);
   ValueId y =
       c.add("GroupNormalization", {x, c.input(1), c.input(2)},
             {{"num_groups", a.integer("groups", 0)}, {"epsilon", a.number("epsilon", 1e-5F)}});
   if (activation == 1) y = c.add("Swish", {y});
-  c.result(0, last ? c.transpose(y, to_last) : y);
+  c.result(0, last ? channels_last(c, y, rank) : y);
   return ok_status();
 }
 
@@ -154,18 +150,18 @@ Status expand_skip_group_norm(ExpandContext& c) {
 
 std::span<const Op> microsoft_norm_ops() {
   static const Op ops[] = {
-      microsoft_op("SimplifiedLayerNormalization", 2, 2, 2, "axis:i epsilon:f stash_type:i",
-                   expand_simplified_layer_norm),
-      microsoft_op("com.microsoft.SkipLayerNormalization", 3, 5, 4, "epsilon:f",
-                   expand_skip_layer_norm),
-      microsoft_op("com.microsoft.SkipSimplifiedLayerNormalization", 3, 4, 4, "epsilon:f",
-                   expand_skip_rms_norm),
-      microsoft_op("com.microsoft.EmbedLayerNormalization", 1, 9, 3, "epsilon:f mask_index_type:i",
-                   expand_embed_layer_norm),
-      microsoft_op("com.microsoft.GroupNorm", 3, 3, 1,
-                   "activation:i channels_last:i epsilon:f groups:i", expand_group_norm),
-      microsoft_op("com.microsoft.SkipGroupNorm", 4, 5, 2,
-                   "activation:i channels_last:i epsilon:f groups:i", expand_skip_group_norm),
+      expanded_op("SimplifiedLayerNormalization", 1, {2, 2, 2}, "axis:i epsilon:f stash_type:i",
+                  expand_simplified_layer_norm),
+      expanded_op("com.microsoft.SkipLayerNormalization", 1, {3, 5, 4}, "epsilon:f",
+                  expand_skip_layer_norm),
+      expanded_op("com.microsoft.SkipSimplifiedLayerNormalization", 1, {3, 4, 4}, "epsilon:f",
+                  expand_skip_rms_norm),
+      expanded_op("com.microsoft.EmbedLayerNormalization", 1, {1, 9, 3},
+                  "epsilon:f mask_index_type:i", expand_embed_layer_norm),
+      expanded_op("com.microsoft.GroupNorm", 1, {3, 3, 1},
+                  "activation:i channels_last:i epsilon:f groups:i", expand_group_norm),
+      expanded_op("com.microsoft.SkipGroupNorm", 1, {4, 5, 2},
+                  "activation:i channels_last:i epsilon:f groups:i", expand_skip_group_norm),
   };
   return ops;
 }

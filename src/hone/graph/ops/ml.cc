@@ -12,13 +12,6 @@ Result<ValueId> ml_rows(ExpandContext& c, bool keeps_double) {
   return c.rank(0) == 2 ? x : c.reshape(x, {1, c.shape(0)[0]});
 }
 
-ValueId ml_list(ExpandContext& c, const std::vector<float>& values, DType type) {
-  Tensor tensor(type, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i)
-    tensor.set(static_cast<int64_t>(i), static_cast<double>(values[i]));
-  return c.constant(std::move(tensor));
-}
-
 namespace {
 
 // Softmax to which scores of 0 add nothing; they stay what they are times exp(-max).
@@ -41,6 +34,10 @@ Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores, const std::stri
   if (transform == "SOFTMAX_ZERO") return softmax_zero(c, scores);
   return c.unsupported("post_transform '{}', expected NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO",
                        transform);
+}
+
+Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores) {
+  return ml_transformed(c, scores, c.attributes().text("post_transform", "NONE"));
 }
 
 Result<std::vector<int64_t>> ml_labels(const ExpandContext& c, const char* integers) {
@@ -84,8 +81,7 @@ Status ml_set_classes(ExpandContext& c, ValueId scores, const std::vector<int64_
     return c.fail("{} labels for {} scores", labels.size(), shape[1]);
   const ValueId best = c.add("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
   ml_set_labels(c, best, labels);
-  HONE_ASSIGN_OR_RETURN(const ValueId z,
-                        ml_transformed(c, scores, c.attributes().text("post_transform", "NONE")));
+  HONE_ASSIGN_OR_RETURN(const ValueId z, ml_transformed(c, scores));
   c.result(1, c.cast(z, DType::kF32));
   return ok_status();
 }

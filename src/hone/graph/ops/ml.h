@@ -15,12 +15,20 @@ namespace hone::graph {
 
 // Returns operand 0 as rows [N, features] of f32, or of f64 where it is that and `keeps_double`.
 [[nodiscard]] Result<ValueId> ml_rows(ExpandContext& c, bool keeps_double = false);
-// Returns a constant [values] of the type.
-[[nodiscard]] ValueId ml_list(ExpandContext& c, const std::vector<float>& values, DType type);
+// Returns a list of the type.
+template <typename T>
+[[nodiscard]] Tensor ml_list(const std::vector<T>& values, DType type) {
+  Tensor list(type, {std::ssize(values)});
+  for (size_t i = 0; i < values.size(); ++i)
+    list.set(static_cast<int64_t>(i), static_cast<double>(values[i]));
+  return list;
+}
 
 // Applies `post_transform` (NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO) to scores [N, targets].
 [[nodiscard]] Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores,
                                              const std::string& transform);
+// The same by the attribute of the context's node.
+[[nodiscard]] Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores);
 
 // Returns the class labels, which are numbers; the error says what to do about texts.
 [[nodiscard]] Result<std::vector<int64_t>> ml_labels(const ExpandContext& c, const char* integers);

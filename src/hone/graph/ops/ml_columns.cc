@@ -22,8 +22,8 @@ Status expand_scaler(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_columns(c, "offset", offset.size()));
   HONE_RETURN_IF_ERROR(check_columns(c, "scale", scale.size()));
   const ValueId x = c.cast(c.input(0), DType::kF32);
-  const ValueId shifted = c.binary("Sub", x, ml_list(c, offset, DType::kF32));
-  c.result(0, c.binary("Mul", shifted, ml_list(c, scale, DType::kF32)));
+  const ValueId shifted = c.binary("Sub", x, c.constant(ml_list(offset, DType::kF32)));
+  c.result(0, c.binary("Mul", shifted, c.constant(ml_list(scale, DType::kF32))));
   return ok_status();
 }
 
@@ -48,17 +48,11 @@ Status expand_imputer(ExpandContext& c) {
   Tensor imputed;
   double replaced = 0;
   if (floats) {
-    const auto list = c.attributes().get<std::vector<float>>("imputed_value_floats", {});
+    imputed = ml_list(c.attributes().get<std::vector<float>>("imputed_value_floats", {}), type);
     replaced = static_cast<double>(c.attributes().number("replaced_value_float", 0));
-    imputed = Tensor(type, {static_cast<int64_t>(list.size())});
-    for (size_t i = 0; i < list.size(); ++i)
-      imputed.set(static_cast<int64_t>(i), static_cast<double>(list[i]));
   } else {
-    const auto list = c.attributes().integers("imputed_value_int64s");
+    imputed = ml_list(c.attributes().integers("imputed_value_int64s"), type);
     replaced = static_cast<double>(c.attributes().integer("replaced_value_int64", 0));
-    imputed = Tensor(type, {static_cast<int64_t>(list.size())});
-    for (size_t i = 0; i < list.size(); ++i)
-      imputed.set(static_cast<int64_t>(i), static_cast<double>(list[i]));
   }
   if (imputed.size() == 0)
     return c.fail("no {} for data of type {}",
@@ -166,32 +160,24 @@ Status expand_label_encoder(ExpandContext& c) {
   return ok_status();
 }
 
-Op op(std::string_view name, int inputs, std::string_view attributes,
-      Status (*expand)(ExpandContext&)) {
-  return {.name = name,
-          .min_inputs = inputs,
-          .max_inputs = inputs,
-          .attributes = attributes,
-          .expand = expand};
-}
-
 }  // namespace
 
 std::span<const Op> ml_column_ops() {
   static const Op ops[] = {
-      op("ai.onnx.ml.Scaler", 1, "offset:fs scale:fs", expand_scaler),
-      op("ai.onnx.ml.Normalizer", 1, "norm:s", expand_normalizer),
-      op("ai.onnx.ml.Imputer", 1,
-         "imputed_value_floats:fs imputed_value_int64s:is replaced_value_float:f "
-         "replaced_value_int64:i",
-         expand_imputer),
-      op("ai.onnx.ml.Binarizer", 1, "threshold:f", expand_binarizer),
-      op("ai.onnx.ml.ArrayFeatureExtractor", 2, "", expand_extractor),
-      op("ai.onnx.ml.LabelEncoder", 1,
-         "classes_strings:ss default_float:f default_int64:i default_string:s default_tensor:t "
-         "keys_floats:fs keys_int64s:is keys_strings:ss keys_tensor:t values_floats:fs "
-         "values_int64s:is values_strings:ss values_tensor:t",
-         expand_label_encoder),
+      expanded_op("ai.onnx.ml.Scaler", 1, {1, 1}, "offset:fs scale:fs", expand_scaler),
+      expanded_op("ai.onnx.ml.Normalizer", 1, {1, 1}, "norm:s", expand_normalizer),
+      expanded_op("ai.onnx.ml.Imputer", 1, {1, 1},
+                  "imputed_value_floats:fs imputed_value_int64s:is replaced_value_float:f "
+                  "replaced_value_int64:i",
+                  expand_imputer),
+      expanded_op("ai.onnx.ml.Binarizer", 1, {1, 1}, "threshold:f", expand_binarizer),
+      expanded_op("ai.onnx.ml.ArrayFeatureExtractor", 1, {2, 2}, "", expand_extractor),
+      expanded_op(
+          "ai.onnx.ml.LabelEncoder", 1, {1, 1},
+          "classes_strings:ss default_float:f default_int64:i default_string:s default_tensor:t "
+          "keys_floats:fs keys_int64s:is keys_strings:ss keys_tensor:t values_floats:fs "
+          "values_int64s:is values_strings:ss values_tensor:t",
+          expand_label_encoder),
   };
   return ops;
 }

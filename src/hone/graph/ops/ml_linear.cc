@@ -32,7 +32,7 @@ Result<ValueId> linear_scores(ExpandContext& c, int64_t targets) {
                   features);
   ValueId y = c.binary("MatMul", x, matrix(c, coefficients, targets, features, true));
   if (std::ssize(intercepts) == targets)
-    y = c.binary("Add", y, ml_list(c, intercepts, DType::kF32));
+    y = c.binary("Add", y, c.constant(ml_list(intercepts, DType::kF32)));
   else if (!intercepts.empty())
     return c.fail("{} intercepts for {} targets", intercepts.size(), targets);
   return y;
@@ -41,8 +41,7 @@ Result<ValueId> linear_scores(ExpandContext& c, int64_t targets) {
 Status expand_linear_regressor(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const ValueId scores,
                         linear_scores(c, c.attributes().integer("targets", 1)));
-  HONE_ASSIGN_OR_RETURN(const ValueId y,
-                        ml_transformed(c, scores, c.attributes().text("post_transform", "NONE")));
+  HONE_ASSIGN_OR_RETURN(const ValueId y, ml_transformed(c, scores));
   c.result(0, y);
   return ok_status();
 }
@@ -100,7 +99,7 @@ Status expand_svm_regressor(ExpandContext& c) {
     const ValueId inside = c.binary("Greater", y, 0.0);
     y = c.add("Where", {inside, c.scalar(DType::kF32, 1), c.scalar(DType::kF32, -1)});
   }
-  HONE_ASSIGN_OR_RETURN(y, ml_transformed(c, y, c.attributes().text("post_transform", "NONE")));
+  HONE_ASSIGN_OR_RETURN(y, ml_transformed(c, y));
   c.result(0, y);
   return ok_status();
 }
@@ -115,7 +114,7 @@ class Svc {
     HONE_ASSIGN_OR_RETURN(const ValueId x, ml_rows(c_));
     per_class_ = c_.attributes().integers("vectors_per_class");
     classes_ = std::ssize(labels_);
-    if (per_class_.empty()) return run_linear();
+    if (per_class_.empty()) return run_linear(x);
     int64_t count = 0;
     for (const int64_t n : per_class_) {
       if (n < 0 || n > 1 << 24) return c_.fail("vectors_per_class is {}", to_string(per_class_));
@@ -134,14 +133,13 @@ class Svc {
           classes_, count, vectors.size(), coefficients_.size(), rho_.size(), features);
     HONE_ASSIGN_OR_RETURN(const ValueId kernels, kernel(c_, x, vectors, count));
     const ValueId decisions = c_.binary("Add", c_.binary("MatMul", kernels, pair_weights(count)),
-                                        ml_list(c_, rho_, DType::kF32));
+                                        c_.constant(ml_list(rho_, DType::kF32)));
     return set_results(decisions);
   }
 
  private:
   // Without support vectors the coefficients are those of a linear model.
-  Status run_linear() {
-    const ValueId x = *ml_rows(c_);
+  Status run_linear(ValueId x) {
     const Floats coefficients = floats(c_, "coefficients");
     const int64_t features = c_.shape_of(x)[1];
     if (std::ssize(coefficients) != classes_ * features || rho_.empty())
@@ -231,30 +229,28 @@ class Svc {
 
 Status expand_svm_classifier(ExpandContext& c) { return Svc(c).run(); }
 
-Op op(std::string_view name, int results, std::string_view attributes,
-      Status (*expand)(ExpandContext&)) {
-  return {.name = name, .max_outputs = results, .attributes = attributes, .expand = expand};
-}
-
 }  // namespace
 
 std::span<const Op> ml_linear_ops() {
   static const Op ops[] = {
-      op("ai.onnx.ml.LinearRegressor", 1,
-         "coefficients:fs intercepts:fs post_transform:s targets:i", expand_linear_regressor),
-      op("ai.onnx.ml.LinearClassifier", 2,
-         "classlabels_ints:is classlabels_strings:ss coefficients:fs intercepts:fs multi_class:i "
-         "post_transform:s",
-         expand_linear_classifier),
-      op("ai.onnx.ml.SVMRegressor", 1,
-         "coefficients:fs kernel_params:fs kernel_type:s n_supports:i one_class:i post_transform:s "
-         "rho:fs support_vectors:fs",
-         expand_svm_regressor),
-      op("ai.onnx.ml.SVMClassifier", 2,
-         "classlabels_ints:is classlabels_strings:ss coefficients:fs kernel_params:fs "
-         "kernel_type:s post_transform:s prob_a:fs prob_b:fs rho:fs support_vectors:fs "
-         "vectors_per_class:is",
-         expand_svm_classifier),
+      expanded_op("ai.onnx.ml.LinearRegressor", 1, {1, 1, 1},
+                  "coefficients:fs intercepts:fs post_transform:s targets:i",
+                  expand_linear_regressor),
+      expanded_op(
+          "ai.onnx.ml.LinearClassifier", 1, {1, 1, 2},
+          "classlabels_ints:is classlabels_strings:ss coefficients:fs intercepts:fs multi_class:i "
+          "post_transform:s",
+          expand_linear_classifier),
+      expanded_op(
+          "ai.onnx.ml.SVMRegressor", 1, {1, 1, 1},
+          "coefficients:fs kernel_params:fs kernel_type:s n_supports:i one_class:i post_transform:s "
+          "rho:fs support_vectors:fs",
+          expand_svm_regressor),
+      expanded_op("ai.onnx.ml.SVMClassifier", 1, {1, 1, 2},
+                  "classlabels_ints:is classlabels_strings:ss coefficients:fs kernel_params:fs "
+                  "kernel_type:s post_transform:s prob_a:fs prob_b:fs rho:fs support_vectors:fs "
+                  "vectors_per_class:is",
+                  expand_svm_classifier),
   };
   return ops;
 }

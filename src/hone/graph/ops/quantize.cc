@@ -19,10 +19,7 @@ bool is_quantized(DType dtype) {
 }
 
 std::pair<double, double> range_of(DType dtype) {
-  if (const int bits = small_integer_bits(dtype); bits > 0) {
-    const double low = stored_type(dtype) == DType::kI8 ? -(1 << (bits - 1)) : 0;
-    return {low, low + (1 << bits) - 1};
-  }
+  if (small_integer_bits(dtype) > 0) return small_integer_range(dtype);
   switch (dtype) {
     case DType::kI8: return {-128, 127};
     case DType::kU8: return {0, 255};

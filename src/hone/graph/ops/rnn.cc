@@ -84,34 +84,22 @@ Status expand_float_lstm(ExpandContext& c) {
   return expand_lstm(c, r);
 }
 
-Op recurrent(const char* name, int since, int until, int max_inputs, int max_outputs,
-             std::string_view attributes, Status (*expand)(ExpandContext&)) {
-  return {.name = name,
-          .since = since,
-          .until = until,
-          .min_inputs = 3,
-          .max_inputs = max_inputs,
-          .max_outputs = max_outputs,
-          .attributes = attributes,
-          .expand = expand};
-}
-
 }  // namespace
 
 std::span<const Op> rnn_ops() {
   static const Op ops[] = {
-      recurrent("RNN", 7, kMaxOpset, 6, 2,
-                "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                "hidden_size:i layout:i",
-                expand_rnn),
-      recurrent("GRU", 7, kMaxOpset, 6, 2,
-                "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                "hidden_size:i layout:i linear_before_reset:i",
-                expand_gru),
-      recurrent("LSTM", 7, kMaxOpset, 8, 3,
-                "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                "hidden_size:i input_forget:i layout:i",
-                expand_float_lstm),
+      expanded_op("RNN", 7, {3, 6, 2},
+                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
+                  "hidden_size:i layout:i",
+                  expand_rnn),
+      expanded_op("GRU", 7, {3, 6, 2},
+                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
+                  "hidden_size:i layout:i linear_before_reset:i",
+                  expand_gru),
+      expanded_op("LSTM", 7, {3, 8, 3},
+                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
+                  "hidden_size:i input_forget:i layout:i",
+                  expand_float_lstm),
   };
   return ops;
 }

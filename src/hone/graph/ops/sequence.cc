@@ -203,38 +203,24 @@ Status expand_has_element(ExpandContext& c) {
   return ok_status();
 }
 
-Op op(std::string_view name, int since, int min_inputs, int max_inputs, std::string_view attributes,
-      Status (*expand)(ExpandContext&)) {
-  return {.name = name,
-          .since = since,
-          .min_inputs = min_inputs,
-          .max_inputs = max_inputs,
-          .attributes = attributes,
-          .expand = expand};
-}
-
 }  // namespace
 
 std::span<const Op> sequence_ops() {
   constexpr int kAny = 100'000;
   static const Op ops[] = {
-      op("SequenceEmpty", 11, 0, 0, "dtype:i", expand_empty),
-      op("SequenceConstruct", 11, 1, kAny, "", expand_construct),
-      op("SequenceInsert", 11, 2, 3, "", expand_insert),
-      op("SequenceErase", 11, 1, 2, "", expand_erase),
-      op("SequenceAt", 11, 2, 2, "", expand_at),
-      op("SequenceLength", 11, 1, 1, "", expand_length),
-      op("ConcatFromSequence", 11, 1, 1, "axis:i new_axis:i", expand_concat),
-      op("SplitToSequence", 11, 1, 2, "axis:i keepdims:i", expand_split),
-      {.name = "SequenceMap",
-       .since = 17,
-       .max_inputs = kAny,  // captured values are operands, too
-       .max_outputs = kAny,
-       .attributes = "body:g",
-       .expand = expand_map},
-      op("Optional", 15, 0, 1, "", expand_optional),
-      op("OptionalGetElement", 15, 1, 1, "", expand_get_element),
-      op("OptionalHasElement", 15, 0, 1, "", expand_has_element),
+      expanded_op("SequenceEmpty", 11, {0, 0}, "dtype:i", expand_empty),
+      expanded_op("SequenceConstruct", 11, {1, kAny}, "", expand_construct),
+      expanded_op("SequenceInsert", 11, {2, 3}, "", expand_insert),
+      expanded_op("SequenceErase", 11, {1, 2}, "", expand_erase),
+      expanded_op("SequenceAt", 11, {2, 2}, "", expand_at),
+      expanded_op("SequenceLength", 11, {1, 1}, "", expand_length),
+      expanded_op("ConcatFromSequence", 11, {1, 1}, "axis:i new_axis:i", expand_concat),
+      expanded_op("SplitToSequence", 11, {1, 2}, "axis:i keepdims:i", expand_split),
+      expanded_op("SequenceMap", 17, {1, kAny, kAny}, "body:g",
+                  expand_map),  // captured values are operands, too
+      expanded_op("Optional", 15, {0, 1}, "", expand_optional),
+      expanded_op("OptionalGetElement", 15, {1, 1}, "", expand_get_element),
+      expanded_op("OptionalHasElement", 15, {0, 1}, "", expand_has_element),
   };
   return ops;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/graph/expand.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::graph {
@@ -114,6 +115,18 @@ std::vector<std::string> window_roles(size_t spatial, const char* channel) {
   std::vector<std::string> roles = {"n", channel};
   for (std::string& name : spatial_names(spatial, "o")) roles.push_back(std::move(name));
   return roles;
+}
+
+ValueId add_convolution(ExpandContext& c, const char* type, ValueId data, ValueId weights,
+                        ValueId bias) {
+  const Attributes& a = c.attributes();
+  return c.add(type, {data, weights, bias},
+               {{"auto_pad", a.text("auto_pad", "NOTSET")},
+                {"dilations", a.integers("dilations")},
+                {"group", a.integer("group", 1)},
+                {"kernel_shape", a.integers("kernel_shape")},
+                {"pads", a.integers("pads")},
+                {"strides", a.integers("strides")}});
 }
 
 }  // namespace hone::graph

@@ -27,4 +27,12 @@ struct Window {
 [[nodiscard]] std::vector<std::string> window_roles(size_t spatial, const char* channel);
 [[nodiscard]] std::vector<std::string> spatial_names(size_t spatial, const char* prefix);
 
+// The attributes of a convolution, as Op::attributes names them.
+inline constexpr std::string_view kConvolutionAttributes =
+    "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is";
+// Adds a convolution of this type that has the attributes of the context's node. A bias of kNoValue
+// is none.
+[[nodiscard]] ValueId add_convolution(ExpandContext& c, const char* type, ValueId data,
+                                      ValueId weights, ValueId bias);
+
 }  // namespace hone::graph
