@@ -104,6 +104,11 @@ int small_integer_bits(DType dtype) {
   return dtype == kI2 || dtype == kU2 ? 2 : 0;
 }
 
+std::pair<int, int> small_integer_range(DType dtype) {
+  const int numbers = 1 << small_integer_bits(dtype), low = has_sign(dtype) ? -numbers / 2 : 0;
+  return {low, low + numbers - 1};
+}
+
 DType stored_type(DType dtype) {
   if (!is_small(dtype)) return dtype;
   return has_sign(dtype) ? DType::kI8 : DType::kU8;
@@ -120,9 +125,8 @@ uint8_t double_to_small(DType dtype, double value) {
     return static_cast<uint8_t>(encode(*format, value));
   if (dtype == kF8E8M0) return static_cast<uint8_t>(encode_power(value));
   if (std::isnan(value)) return 0;
-  const int bits = small_integer_bits(dtype);
-  const double low = has_sign(dtype) ? -(1 << (bits - 1)) : 0;
-  return static_cast<uint8_t>(static_cast<int>(std::clamp(value, low, low + (1 << bits) - 1)));
+  const auto [low, high] = small_integer_range(dtype);
+  return static_cast<uint8_t>(static_cast<int>(std::clamp<double>(value, low, high)));
 }
 
 double small_step(DType dtype) {

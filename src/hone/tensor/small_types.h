@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "hone/base/status.h"
 #include "hone/small_dtype.h"
@@ -36,6 +37,8 @@ struct SmallFloat {
 [[nodiscard]] const SmallFloat* small_float(DType dtype);
 // Returns the bits of a small integer type: 2 or 4; else 0.
 [[nodiscard]] int small_integer_bits(DType dtype);
+// Returns the least and the greatest number of a small integer type.
+[[nodiscard]] std::pair<int, int> small_integer_range(DType dtype);
 
 [[nodiscard]] double small_to_double(DType dtype, uint8_t code);
 // Rounds to nearest even; what is out of range, infinite too, becomes the nearest finite number.

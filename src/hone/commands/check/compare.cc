@@ -4,15 +4,11 @@
 #include <cmath>
 
 #include "hone/base/status.h"
-#include "hone/tensor/small_types.h"
+#include "hone/commands/check/value_kinds.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone {
 namespace {
-
-bool is_byte(DType dtype) {
-  return dtype == DType::kU8 || dtype == DType::kI8 || small_integer_bits(dtype) > 0;
-}
 
 Shape point_at(int64_t flat, const Shape& shape) {
   Shape point(shape.size());
@@ -37,7 +33,8 @@ std::optional<Divergence> compare(const Tensor& found, const Tensor& expected, d
     result.error = HUGE_VAL;
     return result;
   }
-  const bool real = is_float(expected.dtype()) || is_small_float(expected.dtype());
+  const bool real = is_real(expected.dtype());
+  const double allowed = allowed_difference(expected.dtype(), tolerance);
   double largest = 0;
   for (int64_t i = 0; real && i < expected.size(); ++i) {
     const double magnitude = std::abs(expected.at(i));
@@ -50,7 +47,6 @@ std::optional<Divergence> compare(const Tensor& found, const Tensor& expected, d
     // Infinite: one is an infinity or no number, and the other is not the same.
     double difference = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : HUGE_VAL;
     if (largest > 0) difference /= largest;
-    const double allowed = real ? tolerance : is_byte(expected.dtype()) ? 1 : 0;
     if (difference > allowed && (result.wrong++ == 0 || difference > error)) place = i;
     if (real || difference > allowed) error = std::max(error, difference);
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "hone/tensor/small_types.h"
+#include "hone/commands/check/value_kinds.h"
 
 namespace hone {
 namespace {
@@ -13,10 +13,6 @@ namespace {
 constexpr double kLeastMagnitude = 1e-30;
 constexpr int64_t kMostColumns = 16;  // of a matrix whose rows are compared
 constexpr int64_t kMostRows = 4096;   // each with each; of more, elements are compared
-
-bool is_byte(DType dtype) {
-  return dtype == DType::kU8 || dtype == DType::kI8 || small_integer_bits(dtype) > 0;
-}
 
 double largest_magnitude(const Tensor& tensor) {
   double largest = kLeastMagnitude;
@@ -31,11 +27,9 @@ double largest_magnitude(const Tensor& tensor) {
 class Distance {
  public:
   Distance(const Tensor& expected, double tolerance)
-      : real_(is_float(expected.dtype()) || is_small_float(expected.dtype())),
+      : real_(is_real(expected.dtype())),
         unit_(real_ ? largest_magnitude(expected) : 1),
-        allowed_(real_                       ? tolerance
-                 : is_byte(expected.dtype()) ? 1
-                                             : 0) {}
+        allowed_(allowed_difference(expected.dtype(), tolerance)) {}
   [[nodiscard]] double operator()(double a, double b) const {
     if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
     if (!std::isfinite(a) || !std::isfinite(b)) return HUGE_VAL;

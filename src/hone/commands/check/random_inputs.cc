@@ -9,8 +9,8 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/rng.h"
+#include "hone/commands/check/value_kinds.h"
 #include "hone/graph/graph.h"
-#include "hone/tensor/small_types.h"
 
 namespace hone {
 namespace {
@@ -89,8 +89,6 @@ Uses follow(const graph::Graph& graph, ValueId input) {
   return uses;
 }
 
-bool is_real(DType dtype) { return is_float(dtype) || is_small_float(dtype); }
-
 IntegerRange range_of(const graph::Graph& graph, ValueId input) {
   const DType dtype = graph.value(input).dtype;
   if (is_real(dtype) || dtype == DType::kBool) return {};
@@ -101,9 +99,9 @@ IntegerRange range_of(const graph::Graph& graph, ValueId input) {
   if (uses.changed) return {};
   if (dtype == DType::kU8) return {0, 255};
   if (dtype == DType::kI8) return {-128, 127};
-  if (const int bits = small_integer_bits(dtype); bits > 0) {
-    const int64_t low = stored_type(dtype) == DType::kI8 ? -(1 << (bits - 1)) : 0;
-    return {low, low + (1 << bits) - 1};
+  if (small_integer_bits(dtype) > 0) {
+    const auto [low, high] = small_integer_range(dtype);
+    return {low, high};
   }
   return {};
 }

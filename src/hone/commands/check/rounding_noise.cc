@@ -139,7 +139,7 @@ Rounding rounding_of(const graph::Graph& graph, std::span<const schedule::Steps>
       const DType dtype = graph.value(out).dtype;
       if (dtype == DType::kF16) widen(rounding, kHalf);
       if (dtype == DType::kBF16) widen(rounding, kBrainFloat);
-      // What was near the middle between two of its numbers may be either.
+      // A number near the middle between two of the type may become either.
       if (is_small(dtype)) rounding.tolerance = std::max(rounding.tolerance, small_step(dtype));
     }
   }
