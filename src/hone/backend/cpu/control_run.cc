@@ -14,7 +14,6 @@ constexpr int64_t kMaxSteps = 4'000'000;  // blocks of the slice, some tenths of
 constexpr size_t kMaxKnown = 200'000;     // results of loops that are kept
 constexpr int64_t kStackTop = 0x7f0000000000;
 
-bool is_arm_code(const target::Cpu& target) { return target.triple.starts_with("aarch64"); }
 // Returns what a call pushes; Arm keeps the return address in a register.
 int64_t return_address_bytes(const target::Cpu& target) { return is_arm_code(target) ? 0 : 8; }
 
@@ -90,13 +89,13 @@ class Runner {
       return code.next[stay == stays(code.next[1]) ? 1 : 0];
     }
     unknown_.insert(body_[code.last].address);
-    return code.next[is_guessed(slice_.blocks[static_cast<size_t>(block)]) ? 1 : 0];
+    return code.next[is_guessed(slice_.blocks[static_cast<size_t>(block)].guess) ? 1 : 0];
   }
 
-  [[nodiscard]] bool is_guessed(const ScalarBlock& block) const {
-    if (block.guess == kNoVariable) return false;
-    const ScalarValue& value = state_[static_cast<size_t>(block.guess)];
-    return value.known && ((value.word & block.bits) != 0) == block.if_set;
+  [[nodiscard]] bool is_guessed(const BranchGuess& guess) const {
+    if (guess.variable == kNoVariable) return false;
+    const ScalarValue& value = state_[static_cast<size_t>(guess.variable)];
+    return value.known && ((value.word & guess.bits) != 0) == guess.if_set;
   }
 
   int run_loop(int loop) {

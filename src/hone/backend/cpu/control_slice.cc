@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/backend/cpu/arm_lanes.h"
 #include "hone/backend/cpu/scalar_arm.h"
 #include "hone/backend/cpu/scalar_x86.h"
 
@@ -21,7 +22,7 @@ bool writes_some(const ScalarInst& inst, const Set& live) {
 std::vector<size_t> go_back(const ScalarBlock& block, Set& live) {
   if (block.condition != Condition::kAlways && block.condition != Condition::kUnknown)
     live[kFlags] = true;
-  if (block.guess != kNoVariable) live[static_cast<size_t>(block.guess)] = true;
+  if (block.guess.variable != kNoVariable) live[static_cast<size_t>(block.guess.variable)] = true;
   std::vector<size_t> kept;
   for (size_t i = block.insts.size(); i-- > 0;) {
     const ScalarInst& inst = block.insts[i];
@@ -79,7 +80,7 @@ ScalarCode scalar_code(const std::vector<Instruction>& body, const FlowGraph& gr
   ScalarCode code;
   code.blocks.resize(graph.blocks.size());
   const bool is_x86 = target.triple.starts_with("x86_64");
-  const bool is_arm = target.triple.starts_with("aarch64");
+  const bool is_arm = is_arm_code(target);
   std::vector<std::optional<StackPlace>> places(graph.blocks.size());
   places[0] = StackPlace{stack_pointer, std::nullopt};
   std::vector<int> left = {0};
@@ -97,7 +98,7 @@ ScalarCode scalar_code(const std::vector<Instruction>& body, const FlowGraph& gr
     const Instruction& last = body[block.last];
     if (is_arm) {
       scalar.condition = end_block_arm(last, code.words, scalar.insts);
-      guess_branch_arm(last, code.words, scalar);
+      scalar.guess = guess_branch_arm(last, code.words);
     } else if (last.flow == Flow::kBranch) {
       scalar.condition = is_x86 ? branch_condition_x86(last) : Condition::kUnknown;
     }
@@ -121,8 +122,6 @@ ControlSlice control_slice(const FlowGraph& graph, const ScalarCode& code) {
     std::reverse(kept.begin(), kept.end());
     slice.blocks[b].condition = code.blocks[b].condition;
     slice.blocks[b].guess = code.blocks[b].guess;
-    slice.blocks[b].bits = code.blocks[b].bits;
-    slice.blocks[b].if_set = code.blocks[b].if_set;
     for (const size_t i : kept) slice.blocks[b].insts.push_back(code.blocks[b].insts[i]);
   }
   for (size_t l = 0; l < graph.loops.size(); ++l) {
@@ -131,7 +130,8 @@ ControlSlice control_slice(const FlowGraph& graph, const ScalarCode& code) {
     for (const int b : loop.blocks) {
       const ScalarBlock& block = slice.blocks[static_cast<size_t>(b)];
       if (block.condition != Condition::kAlways) touched[kFlags] = true;
-      if (block.guess != kNoVariable) touched[static_cast<size_t>(block.guess)] = true;
+      if (block.guess.variable != kNoVariable)
+        touched[static_cast<size_t>(block.guess.variable)] = true;
       for (const ScalarInst& inst : block.insts) {
         inst.for_each_use([&](Variable v) { touched[static_cast<size_t>(v)] = true; });
         inst.for_each_def([&](Variable v) {

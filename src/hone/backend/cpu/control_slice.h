@@ -11,14 +11,18 @@
 
 namespace hone::backend::cpu {
 
+// A branch whose condition is not known is taken if this variable has one of these bits (`if_set`)
+// or none of them; it goes straight on if that is not known either.
+struct BranchGuess {
+  Variable variable = kNoVariable;
+  uint64_t bits = 0;
+  bool if_set = true;
+};
+
 struct ScalarBlock {
   std::vector<ScalarInst> insts;
   Condition condition = Condition::kAlways;  // decides the branch at its end
-  // Where the condition is not known, the branch is taken if this variable has one of these bits
-  // (`if_set`) or none of them; it goes straight on if that is not known either.
-  Variable guess = kNoVariable;
-  uint64_t bits = 0;
-  bool if_set = true;
+  BranchGuess guess = {};
 };
 
 struct ScalarCode {

@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
+#include "hone/backend/cpu/arm_lanes.h"
 #include "hone/backend/cpu/arm_numbers.h"
+#include "hone/backend/cpu/arm_words.h"
 
 namespace hone::backend::cpu {
 namespace {
 
 constexpr Variable kFrame = kFirstRegister + 29;
-// Addresses of words that no stack has: the flags at the end of a block, and results in between.
-constexpr int64_t kFlagsWord = std::numeric_limits<int64_t>::min() + 8;
-constexpr int64_t kWordBytes = 8;
-// Of each vector register the number of active lanes that it stands for, of each general register
-// the mask that was gathered into it. Both may be old: they only serve to guess.
-constexpr int64_t kFirstLanes = kFlagsWord + kWordBytes;
-constexpr int64_t kFirstMask = kFirstLanes + 32 * kWordBytes;
-constexpr int64_t kFirstResult = kFirstMask + 64 * kWordBytes;
-
 // The four bits that Arm's conditions have.
 Condition condition_of(int64_t code) {
   constexpr Condition kConditions[] = {
@@ -58,10 +50,11 @@ constexpr Operation kShifts[] = {{"LSLV", ScalarOp::kShiftLeft},
 constexpr ScalarOp kShiftTypes[] = {ScalarOp::kShiftLeft, ScalarOp::kShiftRight,
                                     ScalarOp::kShiftRightSigned};
 
-// An opcode such as ADDXri in its parts; bits are 0 if it names no width of general registers.
+// An opcode such as ADDXri in its parts.
 struct Opcode {
   std::string_view name;  // ADD
-  int bits = 0;           // 64
+  int bits = 0;           // 64; 0 if it names no width of general registers
+  int64_t bytes = 8;      // of the width that it names, which may be a vector's
   std::string_view form;  // ri
 };
 Opcode parts_of(std::string_view opcode) {
@@ -70,11 +63,17 @@ Opcode parts_of(std::string_view opcode) {
   const auto length = static_cast<size_t>(lower - opcode.begin());
   if (length < 2) return {};
   const char width = opcode[length - 1];
-  return {opcode.substr(0, length - 1),
-          width == 'X'   ? 64
-          : width == 'W' ? 32
-                         : 0,
-          opcode.substr(length)};
+  Opcode parts{.name = opcode.substr(0, length - 1), .form = opcode.substr(length)};
+  if (width == 'X' || width == 'W') parts.bits = width == 'X' ? 64 : 32;
+  switch (width) {
+    case 'Q': parts.bytes = 16; break;
+    case 'W':
+    case 'S': parts.bytes = 4; break;
+    case 'H': parts.bytes = 2; break;
+    case 'B': parts.bytes = 1; break;
+    default: break;
+  }
+  return parts;
 }
 
 // Decodes one instruction.
@@ -311,7 +310,7 @@ class Decoder {
     return true;
   }
 
-  // What sets the stack's pointer or the frame's, and a register that is about to become the
+  // Moves the stack's pointer or the frame's, and notes a register that is about to become the
   // former.
   bool moves_stack() {
     const std::string_view opcode = code_.opcode;
@@ -343,9 +342,7 @@ class Decoder {
     const bool pre = parts_.form == "pre", post = parts_.form == "post";
     if ((!pre && !post) || parts_.bits != 0 || !names(0, "SP")) return false;
     const bool pair = parts_.name == "LDP" || parts_.name == "STP";
-    const char width = code_.opcode[parts_.name.size()];
-    const int64_t bytes = width == 'Q' ? 16 : width == 'D' ? 8 : 4;
-    place_.pointer += part(pair ? 4 : 3).number * (pair ? bytes : 1);
+    place_.pointer += part(pair ? 4 : 3).number * (pair ? parts_.bytes : 1);
     return true;
   }
 
@@ -357,67 +354,11 @@ class Decoder {
   int64_t results_ = 0;
 };
 
-// Returns the number of a vector register, such as 18 of Q18 or S18; -1 for others.
-int vector_number(std::string_view name) {
-  constexpr std::string_view kWidths = "QDSHB";
-  int number = -1;
-  if (name.size() < 2 || kWidths.find(name[0]) == std::string_view::npos) return number;
-  std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  return number;
-}
-
-// Follows the number of active lanes from a general register to the mask in another one.
-void follow_lanes(const Instruction& code, StackWords& words, std::vector<ScalarInst>& out) {
-  const std::string_view opcode = code.opcode;
-  if (code.operands.size() < 2) return;
-  const std::string_view to = code.operands[0].reg, from = code.operands[1].reg;
-  const auto lanes = [&](std::string_view name) {
-    return words.at(kFirstLanes + kWordBytes * vector_number(name));
-  };
-  const bool passes = opcode.starts_with("CMGTv") || opcode.starts_with("CMHIv") ||
-                      opcode == "ANDv16i8" || opcode == "ANDv8i8" || opcode.starts_with("ADDVv");
-  if (opcode.starts_with("DUPv") && opcode.ends_with("gpr")) {
-    const Variable v = register_arm(from);
-    if (v == kNoVariable || vector_number(to) < 0) return;
-    const Variable number = lanes(to), sign = words.at(kFirstResult);
-    out.push_back({.op = ScalarOp::kSignExtend, .a = ScalarOperand::of(v, 32), .dst = number});
-    out.push_back({.op = ScalarOp::kShiftRightSigned,
-                   .a = ScalarOperand::of(number),
-                   .b = ScalarOperand::of_constant(63),
-                   .dst = sign});
-    out.push_back({.op = ScalarOp::kAndNot,  // no lane if it is negative
-                   .a = ScalarOperand::of(sign),
-                   .b = ScalarOperand::of(number),
-                   .dst = number});
-  } else if (passes && vector_number(to) >= 0 && vector_number(from) >= 0) {
-    out.push_back({.op = ScalarOp::kMove, .a = ScalarOperand::of(lanes(from)), .dst = lanes(to)});
-  } else if (opcode == "FMOVSWr" && vector_number(from) >= 0) {
-    const Variable v = register_arm(to);
-    if (v == kNoVariable) return;
-    const Variable mask = words.at(kFirstMask + kWordBytes * v);
-    out.push_back({.op = ScalarOp::kShiftLeft,
-                   .a = ScalarOperand::of_constant(1),
-                   .b = ScalarOperand::of(lanes(from)),
-                   .dst = mask});
-    out.push_back({.op = ScalarOp::kSub,
-                   .a = ScalarOperand::of(mask),
-                   .b = ScalarOperand::of_constant(1),
-                   .dst = mask});
-  }
-}
-
 // Returns the words of the stack into which a vector or a part of a word is stored.
 std::vector<Variable> stored_words(const Instruction& code, const StackPlace& place,
                                    StackWords& words) {
   std::vector<Variable> stored;
-  const auto lower = code.opcode.find_first_of("abcdefghijklmnopqrstuvwxyz");
-  if (lower == std::string_view::npos || lower == 0) return stored;
-  const char width = code.opcode[lower - 1];
-  const int64_t bytes = width == 'Q'   ? 16
-                        : width == 'S' ? 4
-                        : width == 'H' ? 2
-                        : width == 'B' ? 1
-                                       : 8;
+  const int64_t bytes = parts_of(code.opcode).bytes;
   const bool pair = code.opcode.starts_with("STP");
   const bool scaled = pair || code.opcode.ends_with("ui");
   for (size_t i = 0; i + 1 < code.operands.size(); ++i) {
@@ -447,17 +388,6 @@ Variable register_arm(std::string_view name) {
 
 ScalarInst begin_block_arm(StackWords& words) {
   return {.op = ScalarOp::kMove, .a = ScalarOperand::of(words.at(kFlagsWord)), .dst = kFlags};
-}
-
-void guess_branch_arm(const Instruction& last, StackWords& words, ScalarBlock& block) {
-  const std::string_view opcode = last.opcode;
-  const bool bit = opcode.starts_with("TB");
-  if (!bit && !opcode.starts_with("CB")) return;
-  const Variable tested = register_arm(last.operands.at(0).reg);
-  if (tested == kNoVariable) return;
-  block.guess = words.at(kFirstMask + kWordBytes * tested);
-  block.bits = bit ? uint64_t{1} << last.operands.at(1).number : ~uint64_t{0};
-  block.if_set = opcode.starts_with("TBNZ") || opcode.starts_with("CBNZ");
 }
 
 Condition end_block_arm(const Instruction& last, StackWords& words, std::vector<ScalarInst>& out) {

@@ -8,6 +8,10 @@
 
 namespace hone::backend::cpu {
 
+// Returns whether code for the processor is that of 64-bit Arm.
+[[nodiscard]] inline bool is_arm_code(const target::Cpu& target) {
+  return target.triple.starts_with("aarch64");
+}
 // Appends what an instruction does, and moves `place` where it changes the stack's pointer.
 // Instructions that it doesn't know make all that they write unknown.
 void decode_arm(const Instruction& code, StackPlace& place, StackWords& words,
@@ -18,11 +22,6 @@ void decode_arm(const Instruction& code, StackPlace& place, StackWords& words,
 [[nodiscard]] Condition end_block_arm(const Instruction& last, StackWords& words,
                                       std::vector<ScalarInst>& out);
 [[nodiscard]] ScalarInst begin_block_arm(StackWords& words);
-// Says what to guess of a branch. NEON has no accesses under a mask: LLVM makes a branch for each
-// lane, on a bit of a word that it gathers from a comparison of vectors. Of the comparison with a
-// number N in all lanes it is assumed that the other operand is 0, 1, 2, ..., so that the first N
-// lanes are active, as those of a tail are.
-void guess_branch_arm(const Instruction& last, StackWords& words, ScalarBlock& block);
 // Returns the variable of a general register of any width, kFlags for the flags, and kNoVariable
 // for all others.
 [[nodiscard]] Variable register_arm(std::string_view name);
