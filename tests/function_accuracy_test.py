@@ -66,17 +66,15 @@ def ulps(found, right):
 
 
 class Accuracy(Case):
-    def outputs(self, x, functions):
+    def results(self, x, functions):
         nodes = [helper.make_node(name.split("_")[0], ["x"], [name], **attributes) for name, (attributes, _, _) in functions.items()]
         code = helper.np_dtype_to_tensor_dtype(x.dtype)
         self.path = self.save(make_model(nodes, [value("x", x.shape, code)], [value(name, x.shape, code) for name in functions], opset=20))
-        np.save(self.folder / "x.npy", x)
-        printed = self.succeed_json("run", self.path, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder / "out")
-        return {output["name"]: np.load(self.folder / "out" / output["file"]) for output in printed["outputs"]}
+        return self.outputs(self.path, {"x": x})
 
     def test_single(self):
         x = samples().astype(np.float32)
-        found = self.outputs(x, FUNCTIONS | GELU)
+        found = self.results(x, FUNCTIONS | GELU)
         for name, (_, function, most) in FUNCTIONS.items():
             off = ulps(found[name], exact(function, x, np.float64))
             worst = int(np.argmax(off))
@@ -91,7 +89,7 @@ class Accuracy(Case):
     def test_double(self):
         x = np.float64(samples()[::50])
         functions = {name: FUNCTIONS[name] for name in ("Elu", "Softplus", "Softsign")} | {"Celu": FUNCTIONS["Celu"]}
-        found = self.outputs(x, functions)
+        found = self.results(x, functions)
         for name, (_, function, most) in functions.items():
             off = ulps(found[name], exact(function, x, np.longdouble))
             worst = int(np.argmax(off))
@@ -102,7 +100,7 @@ class Accuracy(Case):
         import onnxruntime
 
         x = samples().astype(np.float32)
-        found = self.outputs(x, FUNCTIONS | GELU)
+        found = self.results(x, FUNCTIONS | GELU)
         session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
         other = dict(zip([output.name for output in session.get_outputs()], session.run(None, {"x": x}), strict=True))
         print("| function | ulp | at | ONNX Runtime's ulp | at |\n|---|---|---|---|---|")

@@ -81,15 +81,10 @@ class RandomNodes(Case):
             for maker in makers:
                 maker(nodes)
         expected = nodes.run_reference()
-        inputs = []
-        for name, array in nodes.feeds.items():
-            np.save(self.folder / f"{name}.npy", array)
-            inputs += ["--input", f"{name}={self.folder / name}.npy"]
-        path, out = self.save(nodes.model()), self.folder / "out"
-        self.succeed("run", path, *inputs, "--output-dir", out)
+        outputs = self.outputs(self.save(nodes.model()), nodes.feeds)
         for node in nodes.nodes:
             for name in filter(None, node.output):
-                found = np.load(out / f"{name}.npy")
+                found = outputs[name]
                 with self.subTest(name, node=helper.printable_node(node)):
                     self.assertEqual((found.shape, found.dtype), (expected[name].shape, expected[name].dtype))
                     np.testing.assert_allclose(found, expected[name], rtol=rtol, atol=atol)

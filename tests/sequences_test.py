@@ -19,13 +19,9 @@ class Sequences(Case):
         model = make_model(nodes, [value(name, array.shape, kinds[array.dtype]) for name, array in feeds.items()],
                            [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()], constants, opset)
         path = self.save(model)
-        inputs = []
-        for name, array in feeds.items():
-            np.save(self.folder / f"{name}.npy", array)
-            inputs += ["--input", f"{name}={self.folder / name}.npy"]
-        self.succeed("run", path, *inputs, "--output-dir", self.folder / "out")
+        outputs = self.outputs(path, feeds)
         for name, expected in support.reference(path, feeds).items():
-            found = np.load(self.folder / "out" / f"{name}.npy")
+            found = outputs[name]
             self.assertEqual((found.shape, found.dtype), (expected.shape, expected.dtype), name)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=name)
 

@@ -45,14 +45,6 @@ def between(dtype):
 
 
 class SmallTypes(Case):
-    def outputs(self, path, feeds):
-        arguments = []
-        for name, array in feeds.items():
-            np.save(self.folder / f"{name}.npy", array)
-            arguments += ["--input", f"{name}={self.folder / name}.npy"]
-        printed = self.succeed_json("run", path, *arguments, "--output-dir", self.folder / "out")
-        return {output["name"]: np.load(self.folder / "out" / output["file"]) for output in printed["outputs"]}
-
     def assert_same(self, found, expected):
         self.assertEqual(found.keys(), expected.keys())
         for name, wanted in expected.items():

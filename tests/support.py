@@ -44,6 +44,15 @@ class Case(unittest.TestCase):
     def succeed_json(self, *arguments, **options):
         return json.loads(self.succeed(*arguments, "--json", **options))
 
+    def outputs(self, path, inputs, *options):
+        """The outputs of a run, by name, with these arrays as inputs."""
+        arguments = []
+        for name, array in inputs.items():
+            np.save(self.folder / f"{name}.npy", array)
+            arguments += ["--input", f"{name}={self.folder / name}.npy"]
+        printed = self.succeed_json("run", path, *arguments, *options, "--output-dir", self.folder / "out")
+        return {output["name"]: np.load(self.folder / "out" / output["file"]) for output in printed["outputs"]}
+
     def refuse(self, message, *arguments, **options):
         """Bad input: exit code 2, one line that holds `message`, and no file appears or disappears in the folder. On a slow machine
         `tune` may show its progress before."""

@@ -23,14 +23,6 @@ def unoptimised(path, inputs):
 
 
 class Values(Case):
-    def outputs(self, path, inputs, *options):
-        arguments = []
-        for name, array in inputs.items():
-            np.save(self.folder / f"{name}.npy", array)
-            arguments += ["--input", f"{name}={self.folder / name}.npy"]
-        printed = self.succeed_json("run", path, *arguments, *options, "--output-dir", self.folder / "out")
-        return {output["name"]: np.load(self.folder / "out" / output["file"]) for output in printed["outputs"]}
-
     def assert_values(self, found, expected, tolerance=0.0):
         self.assertEqual(found.keys(), expected.keys())
         for name, wanted in expected.items():
