@@ -127,8 +127,8 @@ TEST(shared_traffic, two_products_share_the_tile_between_them) {
               kTiles * (strip + moved(1, kI * kJ * kTiles)), 1e-6);
 }
 
-// Where a root has one stage there is nothing to share. Lines that collide in the sets of the first
-// cache are no part of this measure.
+// A root of one stage shares nothing. This measure leaves out lines that collide in the sets of the
+// first cache.
 TEST(shared_traffic, a_stage_alone_moves_what_it_moves) {
   const target::Target target = target::find("x86-64-avx2").value();
   int alone = 0, moved_some = 0;

@@ -9,8 +9,8 @@
 namespace hone::db {
 namespace {
 
-constexpr int64_t kFirstVersion = 10;   // of the tables that have sensitivities
-constexpr int64_t kMemoryVersion = 11;  // ... that have the share of memory
+constexpr int64_t kFirstVersion = 10;   // the tables have sensitivities from this one on
+constexpr int64_t kMemoryVersion = 11;  // they have the share of memory from this one on
 constexpr double kUnknown = -1;         // the share of memory of a task of which nobody said it
 
 Status replace(Database& db, const std::string& device, const trial::TaskSensitivity& task) {

@@ -80,7 +80,7 @@ TEST(sensitivity_store, a_database_of_version_9_has_none_until_some_are_saved) {
   EXPECT_EQ(load_sensitivities(path, "a", 2)->size(), 2U);
 }
 
-// What was measured before tasks had a share of memory has none, also where nothing can be changed.
+// Records from before tasks had a share of memory have none, also where nothing can be changed.
 TEST(sensitivity_store, what_version_10_has_goes_on) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
