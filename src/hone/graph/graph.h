@@ -14,6 +14,7 @@
 
 #include "hone/base/status.h"
 #include "hone/graph/attributes.h"
+#include "hone/graph/size_form.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone::graph {
@@ -50,6 +51,7 @@ struct Value {
   std::optional<Tensor> constant;
   ValueId extents = kNoValue;   // value with the actual shape, if that depends on data (extents.h)
   std::optional<Tensor> upper;  // upper bound of a small integer that depends on data
+  ShapeParts forms;             // what varies of the shape with the sizes of a run (size_form.h)
   std::vector<int> order;       // memory order of the dimensions; empty until layouts are assigned
   Storage storage;              // buffer < 0 until storage is assigned
 };
@@ -103,6 +105,7 @@ struct Graph {
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // names in the model; passes may replace the values
   std::vector<Buffer> buffers;
+  Varying varying;  // what the shapes of the inputs decide at run time
   // Values that a shape rule needed at compile time and that are not known then.
   std::vector<ValueId> unknown_operands;
   int64_t made_bytes = 0;                 // bytes of constants made so far, see kMaxMadeBytes
