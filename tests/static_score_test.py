@@ -67,7 +67,10 @@ def check_filter(folder, model, score):
     def tuned(*options, code=0):
         return hone("tune", model, "-o", folder / "out.so", "--db", folder / "tuned.db", "--no-shipped", "--no-check", "--threads", "1", *options, code=code)
 
-    found = json.loads(tuned("--budget", "4s", "--filter", f"{score}:factor=1,share=0.3", "--json"))
+    for seconds in (4, 12, 36):  # a machine with other work has few candidates in four seconds
+        found = json.loads(tuned("--budget", f"{seconds}s", "--filter", f"{score}:factor=1,share=0.3", "--json"))
+        if found["filtered"] > 0:
+            break
     assert found["scored"] >= found["filtered"] + found["trials"] > found["trials"] > 0 and found["score_seconds"] > 0, found
     assert "nothing is measured, expected no --filter" in tuned("--mode", "efficient", "--filter", score, code=2)
     (folder / "text.model").write_text("something")
