@@ -14,6 +14,8 @@ import support  # first: it says where the others are
 from support import Case
 
 import engines
+import half_types_test as halves
+import in_half
 import model_files
 
 QEMU, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
@@ -83,6 +85,19 @@ class Networks(OnArm):
         subprocess.run([COMPILER, "-shared", "-Wl,--whole-archive", self.folder / "model.a", "-Wl,--no-whole-archive", "-o", program, "-lm"], check=True)
         (found,) = self.run_library(program, [x], [np.float32])
         self.assertLessEqual(support.relative_error(found, expected), 1e-5)
+
+    def test_half_types(self):
+        x = np.random.default_rng(1).standard_normal((24, 256)).astype(np.float32)
+        for kind, stored in (("float16", np.float16), ("bfloat16", np.uint16)):
+            given = halves.in_type(x, kind)
+            oracle = self.save(halves.rounded_model(halves.large_products(), kind), "oracle.onnx")
+            (expected,) = support.reference(oracle, {"x": halves.as_float32(given)}).values()
+            model = self.save(in_half.in_half(halves.large_products(), kind))
+            for device in ("aarch64-neon", "neoverse-v1"):
+                with self.subTest(kind=kind, device=device):
+                    (found,) = self.run_library(self.compile(model, device), [given], [stored])
+                    found = found.view(np.float16 if kind == "float16" else "V2")
+                    self.assertLessEqual(support.relative_error(halves.as_float32(found), expected), halves.TOLERANCE[kind])
 
     def test_what_the_library_needs(self):
         library = self.compile(self.save(support.small_network(size=24, channels=16)))

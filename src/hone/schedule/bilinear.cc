@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/schedule/stage_rewrite.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone::schedule {
 namespace {
@@ -13,6 +14,13 @@ using ir::Op;
 
 bool is_load(const Expr& e, const ir::BufferPtr& buffer) {
   return e->op == Op::kLoad && e->buffer == buffer;
+}
+
+// The buffer that a factor is loaded from, maybe in a half type; null if it is anything else.
+ir::BufferPtr weight_of(const Expr& factor) {
+  const bool is_wide = factor->op == Op::kCast && is_half(factor->args[0]->type);
+  const Expr& load = is_wide ? factor->args[0] : factor;
+  return load->op == Op::kLoad ? load->buffer : nullptr;
 }
 
 bool is_constant(const State& state, const ir::BufferPtr& buffer) {
@@ -52,10 +60,11 @@ std::optional<Factors> product_of(const State& state, const StageInfo& info) {
     return std::nullopt;
   for (const int side : {0, 1}) {
     const Expr& weight = product->args[static_cast<size_t>(side)];
-    if (weight->op != Op::kLoad || !is_constant(state, weight->buffer)) continue;
-    const bool first = info.reads[0].buffer == weight->buffer;
+    const ir::BufferPtr from = weight_of(weight);
+    if (!from || !is_constant(state, from)) continue;
+    const bool first = info.reads[0].buffer == from;
     const compute::Access& data = info.reads[first ? 1 : 0];
-    if (data.buffer == weight->buffer || data.buffer->dtype != DType::kF32) return std::nullopt;
+    if (data.buffer == from || data.buffer->dtype != DType::kF32) return std::nullopt;
     return Factors{product->args[static_cast<size_t>(1 - side)], weight, data,
                    info.reads[first ? 0 : 1]};
   }
@@ -97,17 +106,24 @@ Expr combine(const ir::BufferPtr& matrix, const Expr& row,
   return sum;
 }
 
-ir::BufferPtr NewStages::add(const char* suffix, const std::vector<Axis>& axes, Expr value) {
-  return add(suffix, axes, extents_of(axes), compute::variables(axes), std::move(value));
+Expr load_wide(const ir::BufferPtr& buffer, std::vector<Expr> at) {
+  const Expr load = ir::load(buffer, std::move(at));
+  return buffer->dtype == DType::kF32 ? load : ir::cast(DType::kF32, load);
+}
+
+ir::BufferPtr NewStages::add(const char* suffix, const std::vector<Axis>& axes, Expr value,
+                             DType dtype) {
+  return add(suffix, axes, extents_of(axes), compute::variables(axes), std::move(value), dtype);
 }
 
 ir::BufferPtr NewStages::add(const char* suffix, std::vector<Axis> axes,
-                             const std::vector<int64_t>& shape, std::vector<Expr> write,
-                             Expr value) {
+                             const std::vector<int64_t>& shape, std::vector<Expr> write, Expr value,
+                             DType dtype) {
   compute::Stage stage;
   stage.name = of_.stage.name + suffix;
   stage.axes = std::move(axes);
-  const ir::BufferPtr buffer = ir::make_buffer(stage.name, DType::kF32, shape);
+  const ir::BufferPtr buffer = ir::make_buffer(stage.name, dtype, shape);
+  if (dtype != DType::kF32) value = ir::cast(dtype, value);
   stage.outputs.push_back({buffer, std::move(write), std::move(value), nullptr, nullptr, nullptr});
   stages_.push_back(std::move(stage));
   return buffer;

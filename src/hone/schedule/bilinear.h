@@ -15,7 +15,7 @@ namespace hone::schedule {
 
 // A sum over the reduce axes of data * weight.
 struct Factors {
-  ir::Expr data, weight;  // the weight is a plain load of a constant
+  ir::Expr data, weight;  // the weight is a load of a constant, maybe one of a half type
   compute::Access data_access, weight_access;
 };
 [[nodiscard]] std::optional<Factors> product_of(const State& state, const StageInfo& info);
@@ -28,6 +28,8 @@ struct Factors {
 // Makes a row-major matrix whose values the compiler knows.
 [[nodiscard]] ir::BufferPtr known_matrix(const std::string& name, int64_t rows, int64_t columns,
                                          const std::vector<double>& values);
+// Returns an element of a buffer in float32.
+[[nodiscard]] ir::Expr load_wide(const ir::BufferPtr& buffer, std::vector<ir::Expr> at);
 // Returns the sum over t of matrix[row, t] * value(t).
 [[nodiscard]] ir::Expr combine(const ir::BufferPtr& matrix, const ir::Expr& row,
                                const std::function<ir::Expr(int64_t)>& value);
@@ -37,11 +39,14 @@ class NewStages {
  public:
   explicit NewStages(const StageInfo& of) : of_(of) {}
 
-  // Adds a pointwise stage with this suffix, whose buffer has the axes as dimensions.
-  ir::BufferPtr add(const char* suffix, const std::vector<compute::Axis>& axes, ir::Expr value);
+  // Adds a pointwise stage with this suffix, whose buffer has the axes as dimensions. The stage
+  // rounds its value, of float32, to the type of the buffer.
+  ir::BufferPtr add(const char* suffix, const std::vector<compute::Axis>& axes, ir::Expr value,
+                    DType dtype = DType::kF32);
   // Adds a pointwise stage that writes to the coordinates `write` of its buffer.
   ir::BufferPtr add(const char* suffix, std::vector<compute::Axis> axes,
-                    const std::vector<int64_t>& shape, std::vector<ir::Expr> write, ir::Expr value);
+                    const std::vector<int64_t>& shape, std::vector<ir::Expr> write, ir::Expr value,
+                    DType dtype = DType::kF32);
   // Adds the stage ".m", whose buffer has the axes as dimensions.
   ir::BufferPtr add_products(std::vector<compute::Axis> axes, std::vector<compute::Axis> reduce,
                              const ir::Expr& product);

@@ -115,7 +115,8 @@ class Guards {
     const std::optional<Factors> factors = factors_of(state_, *stage_.info);
     if (!factors || factors->data->op != Op::kLoad) return;
     const ir::Param* param = state_.find_param(factors->data->buffer);
-    if (!param || param->zeros.empty() || !holds_constant(state_, factors->weight->buffer)) return;
+    if (!param || param->zeros.empty() || !holds_constant(state_, factors->weight_access.buffer))
+      return;
     const std::vector<int64_t>&shape = param->buffer->shape, &zeros = param->zeros;
     for (size_t d = 0; d < shape.size(); ++d) {
       const compute::AffineRow& row = factors->data_access.index[d];

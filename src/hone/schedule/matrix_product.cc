@@ -8,6 +8,7 @@
 #include "hone/ir/linear.h"
 #include "hone/schedule/bilinear.h"
 #include "hone/schedule/stage_rewrite.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone::schedule {
 namespace {
@@ -21,8 +22,6 @@ constexpr int64_t kVectorElements = 16;  // at most, that are copied at once
 bool is_load(const Expr& e, const ir::BufferPtr& buffer) {
   return e->op == Op::kLoad && e->buffer == buffer;
 }
-
-bool is_half(DType type) { return type == DType::kF16 || type == DType::kBF16; }
 
 bool is_zero_outside(const Expr& e) {
   return e->op == Op::kSelect && e->args[2]->op == Op::kFloat && e->args[2]->float_value == 0;

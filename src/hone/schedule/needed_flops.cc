@@ -56,7 +56,7 @@ double share_beside_zeros(const State& state, const StageInfo& info) {
   const std::optional<Factors> factors = product_of(state, info);
   if (!factors || factors->data->op != ir::Op::kLoad) return 1;
   const ir::Param* param = state.find_param(factors->data->buffer);
-  const ir::Param* weight = state.find_param(factors->weight->buffer);
+  const ir::Param* weight = state.find_param(factors->weight_access.buffer);
   if (!param || param->zeros.empty() || !weight) return 1;
   const std::vector<int64_t>&shape = param->buffer->shape, &zeros = param->zeros;
   double share = 1;

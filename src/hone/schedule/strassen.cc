@@ -153,7 +153,7 @@ class Rewrite {
       at[depth] = at[depth] + quarter / 2 * (axis(sides_.depth).extent / 2);
       return ir::load(halves, at);
     });
-    return stages_.add(".u", axes, value);
+    return stages_.add(".u", axes, value, f_.weight_access.buffer->dtype);
   }
 
   // [product, axes of the data]
@@ -198,7 +198,7 @@ class Rewrite {
       if (moves(f_.data_access, a)) v.push_back(ir::variable(half.var));
     }
     return stages_.add_products(std::move(axes), std::move(reduce),
-                                ir::load(data, v) * ir::load(weights, w));
+                                ir::load(data, v) * load_wide(weights, w));
   }
 
   void combine_products(const ir::BufferPtr& products) {

@@ -129,7 +129,10 @@ class Rewrite {
           map.push_back({var(positions[i]), at[dims_.size() + i]});
         return ir::substitute(f_.weight, map);
       });
-      last = stages_.add(d + 1 == dims_.size() ? ".u" : ".u1", axes, value);
+      // What is kept has the type of the weights.
+      const bool kept = d + 1 == dims_.size();
+      last = stages_.add(kept ? ".u" : ".u1", axes, value,
+                         kept ? f_.weight_access.buffer->dtype : DType::kF32);
     }
     return last;
   }
@@ -222,7 +225,7 @@ class Rewrite {
       if (!slides && (sums || moves(f_.weight_access, a))) w.push_back(ir::variable(axis.var));
     }
     return stages_.add_products(std::move(axes), std::move(reduce),
-                                ir::load(data, v) * ir::load(weights, w));
+                                ir::load(data, v) * load_wide(weights, w));
   }
 
   void transform_back(ir::BufferPtr last) {

@@ -80,7 +80,8 @@ graph::PassOptions pass_options(const CompileOptions& options, const target::Tar
           .later = {kRunTogether},
           .after_pass = hooks_of(options).after_pass,
           .lanes = layout_lanes(target),
-          .any_order = target.kind() == target::Kind::kGpu};
+          .any_order = target.kind() == target::Kind::kGpu,
+          .widens_halves = target.kind() != target::Kind::kGpu};
 }
 
 // Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be

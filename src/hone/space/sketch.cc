@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/tensor/half_tensor.h"
+
 namespace hone::space {
 
 using schedule::Steps;
@@ -178,7 +180,8 @@ int64_t stride_of(const compute::Access& read, size_t axis) {
 bool is_contiguous(const compute::Access& read, size_t axis) { return stride_of(read, axis) == 1; }
 
 int lanes_of(const target::Cpu& target, const schedule::StageInfo& info) {
-  return target.lanes(static_cast<int>(dtype_bytes(info.stage.outputs[0].buffer->dtype)));
+  const DType dtype = info.stage.outputs[0].buffer->dtype;
+  return target.lanes(is_half(dtype) ? 4 : static_cast<int>(dtype_bytes(dtype)));
 }
 
 int unit_stride_axis(const schedule::StageInfo& info) {

@@ -5,7 +5,7 @@
 
 #include "hone/base/status.h"
 #include "hone/commands/check/value_kinds.h"
-#include "hone/tensor/tensor.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone {
 namespace {
@@ -26,7 +26,9 @@ std::optional<Divergence> compare(const Tensor& found, const Tensor& expected, d
   Divergence result;
   result.elements = expected.size();
   error = 0;
-  if (found.dtype() != expected.dtype() || found.shape() != expected.shape()) {
+  // Values of half types are kept in float32 (widen_halves), and weights in half types again.
+  const bool widened = is_half(expected.dtype()) && found.dtype() == DType::kF32;
+  if ((found.dtype() != expected.dtype() && !widened) || found.shape() != expected.shape()) {
     result.problem = fmt::format("found {} {}, expected {} {}", dtype_name(found.dtype()),
                                  to_string(found.shape()), dtype_name(expected.dtype()),
                                  to_string(expected.shape()));

@@ -182,6 +182,13 @@ ValueId Recurrent::activate(int64_t direction, size_t k, ValueId x) {
   return c_.add(a.name.c_str(), {x});
 }
 
+bool Recurrent::is_usual(int64_t direction) const {
+  const auto first = activations_.begin() + direction * std::ssize(defaults_);
+  return clip_ == 0 &&
+         std::equal(defaults_.begin(), defaults_.end(), first,
+                    [](const std::string& name, const Activation& a) { return name == a.name; });
+}
+
 ValueId Recurrent::at_step(ValueId of_all, int64_t step) {
   Tensor index(DType::kI64, {});
   index.set(0, static_cast<double>(step));

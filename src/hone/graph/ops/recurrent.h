@@ -3,6 +3,8 @@
 // results.
 //
 // A step takes its input by a Gather with a constant index, so the tasks of all steps are equal.
+// Where activations are the usual ones, all that follows a step's product are one or two kernels
+// (hone.LstmCell, hone.LstmState, hone.GruState); other ones are operators of their own.
 #pragma once
 
 #include <functional>
@@ -43,6 +45,8 @@ class Recurrent {
   ValueId recurrent_bias(int64_t direction, int64_t begin, int64_t end);
   // Returns the k-th activation of a direction for a clipped argument.
   ValueId activate(int64_t direction, size_t k, ValueId x);
+  // Returns whether a direction has the default activations, and clips nothing.
+  [[nodiscard]] bool is_usual(int64_t direction) const;
   // Computes x W (operand 1) or h R (operand 2) of a direction, as [rows, gates * hidden].
   using Product = std::function<ValueId(ValueId x, size_t operand, int64_t direction)>;
   // Lets `product` multiply. W and R are then laid out as [directions, inputs, gates * hidden], of

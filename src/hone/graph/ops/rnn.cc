@@ -1,9 +1,43 @@
 // RNN, GRU and LSTM: one step of each.
+#include "hone/graph/ops/pointwise.h"
 #include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
 namespace {
+
+using ir::Expr;
+
+Expr sigmoid(const Expr& x) { return apply<ir::Op::kSigmoid>(x); }
+Expr tanh(const Expr& x) { return apply<ir::Op::kTanh>(x); }
+
+// hone.LstmCell: the new cell of the sums of the gates i, f and c, and of the old one, in one
+// kernel.
+void emit_lstm_cell(EmitContext& c) {
+  c.pointwise("lstm_cell", [&](const Point& point) {
+    const Expr in = c.operand(0, "in", point), forget = c.operand(1, "forget", point);
+    const Expr fresh = c.operand(2, "fresh", point), cell = c.operand(3, "cell", point);
+    return sigmoid(forget) * cell + sigmoid(in) * tanh(fresh);
+  });
+}
+
+// hone.LstmState: the new state of the sum of the gate o and of the new cell.
+void emit_lstm_state(EmitContext& c) {
+  c.pointwise("lstm_state", [&](const Point& point) {
+    return sigmoid(c.operand(0, "out", point)) * tanh(c.operand(1, "cell", point));
+  });
+}
+
+// hone.GruState: the new state of the input's parts of the gates z, r and h, of the old state's
+// parts of them, and of the old state.
+void emit_gru_state(EmitContext& c) {
+  c.pointwise("gru_state", [&](const Point& point) {
+    const Expr update = sigmoid(c.operand(0, "update", point) + c.operand(3, "update_h", point));
+    const Expr reset = sigmoid(c.operand(1, "reset", point) + c.operand(4, "reset_h", point));
+    const Expr fresh = tanh(reset * c.operand(5, "fresh_h", point) + c.operand(2, "fresh", point));
+    return fresh + update * (c.operand(6, "old", point) - fresh);
+  });
+}
 
 // H = f(X W + H R + b)
 Status expand_rnn(ExpandContext& c) {
@@ -26,8 +60,18 @@ Status expand_gru(ExpandContext& c) {
     const ValueId weights = r.recurrence(d, 0, reset_after ? 3 : 2);
     const ValueId last = reset_after ? kNoValue : r.recurrence(d, 2, 3);
     const ValueId bias = r.recurrent_bias(d, 2, 3);
-    return [&c, &r, d, weights, last, bias](ValueId gates, const std::vector<ValueId>& old) {
+    const bool fused = reset_after && r.is_usual(d);
+    return [&c, &r, d, weights, last, bias, fused](ValueId gates, const std::vector<ValueId>& old) {
       const ValueId product = c.binary("MatMul", old[0], weights);
+      if (fused) {
+        std::vector<ValueId> operands;
+        for (const ValueId of : {gates, product}) {
+          for (int64_t k = 0; k < 3; ++k) operands.push_back(r.part(of, 1, k, k + 1));
+        }
+        if (bias != kNoValue) operands.back() = c.binary("Add", operands.back(), bias);
+        operands.push_back(old[0]);
+        return std::vector{c.add("hone.GruState", operands)};
+      }
       const ValueId both =
           r.activate(d, 0, c.binary("Add", r.part(product, 1, 0, 2), r.part(gates, 1, 0, 2)));
       const ValueId update = r.part(both, 1, 0, 1), reset = r.part(both, 1, 1, 2);
@@ -56,9 +100,15 @@ Status expand_lstm(ExpandContext& c, Recurrent& r) {
   return r.run([&, coupled](int64_t d) -> Recurrent::Step {
     const auto multiplied = r.recurrent_product(d);
     const ValueId peepholes = r.of_direction(7, d);
-    return [&c, &r, d, multiplied, peepholes, coupled](ValueId gates,
-                                                       const std::vector<ValueId>& old) {
+    const bool fused = peepholes == kNoValue && !coupled && r.is_usual(d);
+    return [&c, &r, d, multiplied, peepholes, coupled, fused](ValueId gates,
+                                                              const std::vector<ValueId>& old) {
       const ValueId sums = c.binary("Add", multiplied(old[0]), gates);
+      if (fused) {
+        const auto sum = [&](int64_t k) { return r.part(sums, 1, k, k + 1); };
+        const ValueId cell = c.add("hone.LstmCell", {sum(0), sum(2), sum(3), old[1]});
+        return std::vector{c.add("hone.LstmState", {sum(1), cell}), cell};
+      }
       const auto gate = [&](int64_t k, ValueId cell) {
         ValueId x = r.part(sums, 1, k, k + 1);
         if (peepholes != kNoValue)
@@ -84,6 +134,17 @@ Status expand_float_lstm(ExpandContext& c) {
   return expand_lstm(c, r);
 }
 
+Op state_op(std::string_view name, int operands, void (*emit)(EmitContext&)) {
+  return {.name = name,
+          .min_inputs = operands,
+          .max_inputs = operands,
+          .kind = Kind::kElementwise,
+          .layout = Layout::kFollow,
+          .infer = infer_float_binary,
+          .fold = evaluate_node,
+          .emit = emit};
+}
+
 }  // namespace
 
 std::span<const Op> rnn_ops() {
@@ -100,6 +161,9 @@ std::span<const Op> rnn_ops() {
                   "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
                   "hidden_size:i input_forget:i layout:i",
                   expand_float_lstm),
+      state_op("hone.LstmCell", 4, emit_lstm_cell),
+      state_op("hone.LstmState", 2, emit_lstm_state),
+      state_op("hone.GruState", 7, emit_gru_state),
   };
   return ops;
 }

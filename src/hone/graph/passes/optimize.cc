@@ -10,13 +10,16 @@ struct Pass {
   const char* name;
   Status (*run)(Graph&);
   enum class When : uint8_t { kUnlessSkipped, kAlways, kIfAsked } when = When::kUnlessSkipped;
-  Status (*run_for)(Graph&, const PassOptions&) = nullptr;  // instead of `run`
+  Status (*run_for)(Graph&, const PassOptions&) = nullptr;                 // instead of `run`
+  Status (*run_with)(Graph&, const PassOptions&, HalfWeights&) = nullptr;  // instead of both
 };
 using When = Pass::When;
 
 constexpr Pass kPasses[] = {
     {"remove_identities", remove_identities},
     {"fold_constants", fold_constants},
+    {"widen_halves", nullptr, When::kUnlessSkipped, nullptr,
+     widen_halves},  // before all that knows float32 only
     {"eliminate_common_subexpressions",
      eliminate_common_subexpressions},  // before patterns: their parts are then used by one node
     {"recognize_patterns", recognize_patterns},
@@ -31,11 +34,18 @@ constexpr Pass kPasses[] = {
      groups_inner},  // after fold_batch_norm: weights are final
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
+    {"narrow_weights", nullptr, When::kUnlessSkipped, nullptr,
+     narrow_weights},  // after all that changes weights
     {"assign_layouts", nullptr, When::kAlways, assign_layouts},
     {"assign_storage", assign_storage, When::kAlways},  // last: what lies where is final
 };
 
-Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
+Status run(Graph& graph, const Pass& pass, const PassOptions& options, HalfWeights& weights) {
+  if (pass.run_with != nullptr) return pass.run_with(graph, options, weights);
+  return pass.run_for != nullptr ? pass.run_for(graph, options) : pass.run(graph);
+}
+
+Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options, HalfWeights& weights) {
   const auto names = [&](const std::vector<std::string>& list) {
     return std::count(list.begin(), list.end(), pass.name) > 0;
   };
@@ -44,7 +54,7 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   if (skipped && pass.when != When::kAlways) return ok_status();
   const std::string before = options.on_change ? describe(graph) : "";
   graph.rules.clear();
-  HONE_RETURN_IF_ERROR(pass.run ? pass.run(graph) : pass.run_for(graph, options));
+  HONE_RETURN_IF_ERROR(run(graph, pass, options, weights));
   HONE_RETURN_IF_ERROR(sort_nodes(graph));
   remove_dead_nodes(graph);
   if (const Status status = verify(graph); !status.ok()) {
@@ -84,7 +94,8 @@ Status optimize(Graph& graph, const PassOptions& options) {
         return invalid("no pass is named '{}', expected one of {}", name, fmt::join(names, ", "));
     }
   }
-  for (const Pass& pass : kPasses) HONE_RETURN_IF_ERROR(run_pass(graph, pass, options));
+  HalfWeights weights;
+  for (const Pass& pass : kPasses) HONE_RETURN_IF_ERROR(run_pass(graph, pass, options, weights));
   return ok_status();
 }
 

@@ -28,7 +28,19 @@ struct PassOptions {
   // Pooling takes values, and attention keys, in the order that they have, as on GPUs; else, as
   // vectors run along them, pooling takes channels last, and keys lie side by side.
   bool any_order = false;
+  // Values of half types are computed and kept in float32 (widen_halves); not on GPUs, which have
+  // instructions for half types.
+  bool widens_halves = true;
 };
+
+// The half type in which a model has its weights, and float32 if it has none. widen_halves finds it
+// for narrow_weights.
+struct HalfWeights {
+  DType dtype = DType::kF32;
+  bool all = false;  // no large weights are of another float type
+};
+// Smaller weights stay in a core's own cache, where half their bytes gain nothing.
+inline constexpr int64_t kLeastNarrowBytes = 32 << 10;
 
 // Runs all passes, after which the graph can be fused into tasks.
 [[nodiscard]] Status optimize(Graph& graph, const PassOptions& options = {});
@@ -41,6 +53,11 @@ struct PassOptions {
 [[nodiscard]] Status fold_constants(Graph& graph);
 // Removes nodes without effect: Identity, Dropout, views to the same shape, casts to the same type.
 [[nodiscard]] Status remove_identities(Graph& graph);
+// Makes float32 of values of half types, but of inputs, results and what only moves between them.
+[[nodiscard]] Status widen_halves(Graph& graph, const PassOptions& options, HalfWeights& weights);
+// Gives large weights of products, which widen_halves made float32, their half type back. Those
+// that passes changed are rounded once if the model has no other weights, and stay float32 else.
+[[nodiscard]] Status narrow_weights(Graph& graph, const PassOptions& options, HalfWeights& weights);
 // Merges nodes that compute the same, and constants with the same bytes.
 [[nodiscard]] Status eliminate_common_subexpressions(Graph& graph);
 // Replaces the simpler operators by which models express LayerNormalization, RMSNormalization,

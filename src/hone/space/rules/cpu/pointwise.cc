@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hone/schedule/lift_loops.h"
 #include "hone/space/rules/cpu/loop_nest.h"
 #include "hone/space/rules/cpu/rules.h"
 
@@ -158,7 +159,7 @@ class Pointwise : public Group {
 class Extern : public Group {
  public:
   std::string stage;
-  std::vector<std::string> axes;
+  std::vector<std::string> axes;  // those that run in parallel
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
   void set_default(MutableChoice&) const override {}
   void append_steps(const Choice&, schedule::Steps& steps) const override {
@@ -249,10 +250,40 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   return true;
 }
 
+// Returns whether the body is one store inside of loops.
+static bool is_one_store(const compute::Stage& stage) {
+  const std::vector<ir::Stmt>* body = &stage.body;
+  while (body->size() == 1 && body->front()->kind == ir::StmtKind::kFor)
+    body = &body->front()->body;
+  return body->size() == 1 && body->front()->kind == ir::StmtKind::kStore;
+}
+
+// Makes points of the loops of a body that has none itself, such as a row at one index: of the
+// innermost one vectors, some at a time.
+static bool lift_row(SketchBuilder& builder, const std::string& stage) {
+  const schedule::StageInfoPtr info = builder.info(stage);
+  if (!info->stage.axes.empty() || info->stage.outputs.size() != 1 || !is_one_store(info->stage))
+    return false;
+  std::vector<std::string> names;
+  int64_t extent = 1;
+  for (const schedule::LiftableLoop& loop : schedule::liftable_loops(info->stage)) {
+    names.push_back(loop.name);
+    extent = loop.extent;
+  }
+  const int64_t lanes = lanes_of(builder.cpu(), *info);
+  for (const int64_t vectors : {4, 2, 1}) {
+    if (names.empty() || extent % (vectors * lanes) != 0) continue;
+    return builder.add_step(schedule::Lift{stage, names, vectors * lanes}).ok();
+  }
+  return false;
+}
+
 void add_extern(SketchBuilder& builder, const std::string& stage) {
+  const bool lifted = lift_row(builder, stage);
   auto group = std::make_shared<Extern>();
   group->stage = stage;
   group->axes = names_of(builder.info(stage)->stage.axes);
+  if (lifted) group->axes.pop_back();
   builder.groups.push_back(std::move(group));
 }
 

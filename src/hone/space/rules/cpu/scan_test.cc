@@ -29,6 +29,32 @@ TEST(scan, rows_of_steps_side_by_side_run_in_vectors) {
   EXPECT_FALSE(contains(default_steps(running_sum(8, 40, 2)), "vectorize(")) << "steps lie apart";
 }
 
+// A row at one index: a gather without points of its own.
+compute::Dag gather_row(int64_t n) {
+  compute::Dag dag = gather_rows(1, n, 7);
+  compute::Stage& stage = dag.stages[0];
+  for (ir::Stmt& s : stage.body) s = ir::substitute(s, {{stage.axes[0].var, ir::constant(0)}});
+  stage.axes.clear();
+  return dag;
+}
+
+TEST(bodies, a_row_at_one_index_is_copied_by_vectors) {
+  const int64_t lanes = narrow().cpu().lanes(4);
+  EXPECT_TRUE(contains(default_steps(gather_row(8 * lanes)),
+                       fmt::format("lift(gather, [j], {})", 4 * lanes)));
+  EXPECT_TRUE(
+      contains(default_steps(gather_row(3 * lanes)), fmt::format("lift(gather, [j], {})", lanes)));
+  EXPECT_EQ(default_steps(gather_row(lanes + 1)), "");
+  EXPECT_FALSE(contains(default_steps(gather_rows(5, 8 * lanes, 7)), "lift(")) << "many rows";
+  const compute::Dag dag = gather_row(8 * lanes);
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const Result<ir::Program> program = schedule::lower(dag, space->steps(space->default_point(0)));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  schedule::expect_close(schedule::outputs_of(compute::naive_program(dag), 1),
+                         schedule::outputs_of(*program, 1), 1e-6);
+}
+
 // Schedules from before there were vectors of steps.
 TEST(scan, steps_may_be_taken_one_by_one) {
   const Result<Space> space = Space::create(running_sum(8, 40), narrow());

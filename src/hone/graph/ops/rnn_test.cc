@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include "hone/graph/passes/pass_testing.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+struct Net {
+  const char* type;
+  int64_t gates;
+  AttributeList attributes;
+};
+
+// Five steps of a batch of two, in both directions; a clip that cuts nothing off makes the operator
+// take the gates one by one.
+Graph recurrent(const Net& net, bool one_by_one, bool bias, Rng& rng) {
+  constexpr int64_t kHidden = 7, kInputs = 3;
+  TestModel model;
+  model.input("x", {5, 2, kInputs});
+  model.constant("w", random_tensor({2, net.gates * kHidden, kInputs}, rng));
+  model.constant("r", random_tensor({2, net.gates * kHidden, kHidden}, rng));
+  if (bias) model.constant("b", random_tensor({2, 2 * net.gates * kHidden}, rng));
+  AttributeList attributes = net.attributes;
+  attributes.push_back({"hidden_size", kHidden});
+  attributes.push_back({"direction", std::string("bidirectional")});
+  if (one_by_one) attributes.push_back({"clip", 1e6F});
+  model.node(net.type, {"x", "w", "r", bias ? "b" : ""}, {"y", "last"}, attributes);
+  return model.output("y").output("last").graph();
+}
+
+TEST(rnn, states_in_one_kernel_are_those_of_gates_one_by_one) {
+  const Net nets[] = {{"LSTM", 4, {}}, {"GRU", 3, {{"linear_before_reset", int64_t{1}}}}};
+  for (const Net& net : nets) {
+    for (const bool bias : {false, true}) {
+      Rng rng(11), same(11), data(12);
+      const Graph fused = recurrent(net, false, bias, rng),
+                  plain = recurrent(net, true, bias, same);
+      const std::string state = net.gates == 4 ? "hone.LstmState" : "hone.GruState";
+      EXPECT_EQ(count(fused, state), 10);
+      EXPECT_EQ(count(plain, state), 0);
+      const std::vector<Tensor> inputs = {random_tensor({5, 2, 3}, data, -2, 2)};
+      const auto expected = run_plainly(plain, inputs);
+      const auto found = run_plainly(fused, inputs), optimized = run_optimized(fused, inputs);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LT(relative_error(found[i], expected[i]), 1e-6) << net.type;
+        EXPECT_LT(relative_error(optimized[i], expected[i]), 1e-6) << net.type;
+      }
+    }
+  }
+}
+
+TEST(rnn, other_activations_take_gates_one_by_one) {
+  Rng rng(13);
+  const Net net = {
+      "LSTM", 4, {{"activations", std::vector<std::string>{"Sigmoid", "Relu", "Tanh"}}}};
+  EXPECT_EQ(count(recurrent(net, false, true, rng), "hone.LstmCell"), 0);
+}
+
+}  // namespace
+}  // namespace hone::graph
