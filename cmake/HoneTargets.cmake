@@ -1,6 +1,8 @@
 # hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources include only
 # what they name.
-# hone_test(NAME SOURCES a_test.cc ... DEPS ...): one GoogleTest program, label "unit" unless LABEL says otherwise.
+# hone_test(NAME SOURCES a_test.cc ... [SLOW topic.behaviour ...] DEPS ...): one GoogleTest program, label "unit" unless
+# LABEL says otherwise. SLOW: those of its tests that take more than a second, as patterns of GoogleTest's filter; they
+# run as NAME_slow, label "slow", and the others as NAME.
 
 add_library(hone_options INTERFACE)
 # -Wno-restrict, -Wno-maybe-uninitialized: gcc 12 warns falsely about std::string (gcc bug 105651) and
@@ -78,7 +80,7 @@ function(hone_library name)
 endfunction()
 
 function(hone_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;SLOW;DEPS" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -93,14 +95,26 @@ function(hone_test name)
   target_link_libraries(${name} PRIVATE hone_options hone_sanitizers ${arg_DEPS} GTest::gtest_main)
   hone_reuse_headers(${name} hone_test_headers)
   hone_compile_fast(${name})
-  add_test(NAME ${name} COMMAND ${name})
+  if(NOT arg_SLOW)
+    add_test(NAME ${name} COMMAND ${name})
+  else()
+    list(JOIN arg_SLOW ":" slow)
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-${slow})
+    add_test(NAME ${name}_slow COMMAND ${name} --gtest_filter=${slow})
+    set_tests_properties(${name}_slow PROPERTIES LABELS slow TIMEOUT ${timeout} FAIL_REGULAR_EXPRESSION "Running 0 tests")
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
 endfunction()
 
 # Runs the tests of CUDA of a program once more, with the driver of runtime/device/fake_cuda.cc. None may be skipped.
+# LABEL: "unit" unless it is given.
 function(hone_test_with_fake_cuda name)
+  cmake_parse_arguments(arg "" "LABEL" "" ${ARGN})
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
   add_dependencies(${name} hone_fake_cuda)
   add_test(NAME ${name}_fake_cuda COMMAND ${name} --gtest_filter=*uda*-*without_a_driver*)
-  set_tests_properties(${name}_fake_cuda PROPERTIES LABELS unit TIMEOUT 400 FAIL_REGULAR_EXPRESSION "SKIPPED;Running 0 tests"
+  set_tests_properties(${name}_fake_cuda PROPERTIES LABELS ${arg_LABEL} TIMEOUT 400 FAIL_REGULAR_EXPRESSION "SKIPPED;Running 0 tests"
     ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:hone_fake_cuda>")
 endfunction()

@@ -1,5 +1,4 @@
 """Compiles models made of independent subgraphs, runs them, compares every output, and reduces what differs to its smallest part."""
-import ctypes
 import json
 import os
 import re
@@ -9,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "benchmarks"))
-import engines
 import onnx
 from differences import difference
 from oracle import by_reference
 from subgraph import merged_model, names_read, text_of
 
 HONE = os.environ.get("HONE", "hone")
+RUN_LIBRARY = Path(__file__).resolve().parent / "run_library.py"
 
 
 class Refused(Exception):
@@ -52,7 +50,7 @@ class Runner:
         # In a process of its own: a crash is a finding like any other.
         inputs, outputs = self.folder / "inputs.npz", self.folder / "outputs.npz"
         np.savez(inputs, **{v.name: v.array for subgraph in subgraphs for v in subgraph.inputs()})
-        done = subprocess.run([sys.executable, __file__, "--run", str(library), str(inputs), str(outputs)], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, RUN_LIBRARY, str(library), str(inputs), str(outputs)], capture_output=True, text=True)
         if done.returncode != 0:
             raise Refused(f"running it ended with exit code {done.returncode}: {done.stderr.strip()[-300:]}")
         with np.load(outputs) as found:
@@ -175,24 +173,3 @@ def named_subgraph(message, subgraphs):
         if f"'{subgraph.prefix}" in message or f" {subgraph.prefix}n" in message:
             return subgraph
     return None
-
-
-def run_library(library, inputs, outputs):
-    with np.load(inputs) as given:
-        engine = engines.Hone(library, dict(given), 2)
-    names = [name for name, _, _ in engine._tensors("output")]
-    engine.run()
-    np.savez(outputs, **{name: actual(engine, i) for i, name in enumerate(names)})
-
-
-def actual(engine, i):
-    """An output with the shape that the data gave it."""
-    rank, shape = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
-    if engine.library.hone_model_output_shape(engine.model, i, ctypes.byref(rank), ctypes.byref(shape)) != 0:
-        raise RuntimeError(f"no shape of output {i}")
-    extents = shape[:rank.value]
-    return engine.outputs[i].reshape(-1)[:int(np.prod(extents, dtype=np.int64))].reshape(extents)
-
-
-if __name__ == "__main__" and sys.argv[1:2] == ["--run"]:
-    run_library(*sys.argv[2:5])

@@ -21,9 +21,8 @@ void expect_right(const std::vector<OperatorProgram>& programs) {
 }
 
 TEST(compile, every_operator_of_every_type) {
-  for (const int64_t n : {1, 5, 21}) {
-    for (const ForKind kind : {kVector, kSerial}) expect_right(testing::operator_programs(n, kind));
-  }
+  for (const int64_t n : {1, 5, 21}) expect_right(testing::operator_programs(n, kVector));
+  expect_right(testing::operator_programs(5, kSerial));  // the same code for any extent
 }
 
 TEST(compile, signs_of_zeros) {

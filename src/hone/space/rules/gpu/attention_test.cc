@@ -42,9 +42,9 @@ TEST(gpu_attention, blocks_keep_to_the_limits_of_the_device) {
 }
 
 TEST(gpu_attention, keys_that_a_query_does_not_see) {
-  for (const int64_t n : kOdd) {
+  for (const int64_t n : {1, 2, 3, 7, 13, 17, 31, 33, 67}) {
     for (const int64_t offset : {int64_t{0}, n / 2})
-      expect_points(attention(2, n, n + 3, 8, offset), 1);
+      expect_points(attention(n < 60 ? 2 : 1, n, n + 3, 8, offset), 1);
   }
 }
 
