@@ -22,44 +22,12 @@ trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/hone
 mkdir -p "$stage"/{bin,lib,libexec/hone,share/hone,tests,examples,benchmarks,scripts}
 
-programs=()
-# add_program FILE FOLDER: a stripped copy that looks for its libraries, and for theirs, in lib/.
-add_program() {
-  local copy=$stage/$2/${1##*/} up
-  [[ -f $build/$1 ]] || fail "no $build/$1: build it first (cmake --build --preset release)"
-  strip -o "$copy" "$build/$1"
-  up=$(realpath --relative-to="$stage/$2" "$stage/lib")
-  patchelf --force-rpath --set-rpath "\$ORIGIN/$up" "$copy"
-  programs+=("$copy")
-}
-
-# A libLLVM.so with what the programs call: a third of the whole, which has the processors of all makers, and without
-# the solver and the XML parser that only the rest needs.
-make_llvm() {
-  local name folder
-  name=$(patchelf --print-needed "$stage/bin/hone" | grep '^libLLVM')
-  folder=$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm)
-  nm -D --undefined-only "${programs[@]}" | sed -n 's/^ *U \(.*\)@LLVM_.*/\1/p' | sort -u >"$scratch/called"
-  { echo "LLVM_${name#libLLVM.so.} { global:"; sed 's/$/;/' "$scratch/called"; echo "local: *; };"; } >"$scratch/exports"
-  g++ -shared -o "$stage/lib/$name" -Wl,-soname,"$name" -Wl,--version-script="$scratch/exports" -Wl,--gc-sections -Wl,-s \
-    -Wl,-Bsymbolic -Wl,-z,defs $(sed 's/^/-Wl,-u,/' "$scratch/called") -Wl,--as-needed \
-    -Wl,--start-group "$folder"/libLLVM*.a -Wl,--end-group -l:libz.so.1 -l:libzstd.so.1 -l:libtinfo.so.6
-}
-
-# All other libraries, but glibc's: those belong to the kernel and the drivers of a machine.
-add_libraries() {
-  local glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl)\.so\.[0-9]+)$' file
-  { ldd "${programs[@]}" "$stage"/lib/*; } | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r file; do
-    [[ $file == "$stage"/* || ${file##*/} =~ $glibc ]] || cp -Lu "$file" "$stage/lib/"
-  done
-  chmod u+w "$stage"/lib/*
-}
-
-add_program tools/hone/hone bin
-add_program tools/libexec/hone/hone-worker libexec/hone
-for test in "${device_tests[@]}"; do add_program "src/hone/$test" tests; done
+. scripts/bundle.sh
+add_program "$build/tools/hone/hone" bin
+add_program "$build/tools/libexec/hone/hone-worker" libexec/hone
+for test in "${device_tests[@]}"; do add_program "$build/src/hone/$test" tests; done
 for object in "${test_objects[@]}"; do cp "$build/src/hone/$object" "$stage/tests/"; done
-make_llvm
+make_llvm "$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm)"
 add_libraries
 cp -r data/records "$stage/share/hone/"
 cp -r models LICENSE "$stage/"

@@ -15,8 +15,10 @@ packages=(
   # to link and to run libraries for other machines
   g++-aarch64-linux-gnu qemu-user-static
   postgresql-15
-  # to make the portable archive
-  patchelf zstd
+  # to make the portable archive and the wheel of the Python package
+  patchelf zstd lld-22
+  # tensors for tests of the Python package
+  python3-torch
   # to check the sources
   clang-format
 )

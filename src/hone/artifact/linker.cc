@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "hone/base/file.h"
+#include "hone/base/installation.h"
 
 extern "C" char** environ;  // NOLINT: POSIX's name
 
@@ -132,6 +133,10 @@ Result<std::string> find_linker(const std::string& wanted, Machine machine) {
   for (const char* name : linkers_of(machine)) {
     std::string path = find_in_path(name);
     if (!path.empty()) return path;
+  }
+  // An installation for machines without a linker has one, which links for all of them.
+  for (std::string& path : installed_places("libexec/hone/ld.lld")) {
+    if (is_program(path)) return std::move(path);
   }
   if (machine == host_machine())
     return error(Code::kNotFound,

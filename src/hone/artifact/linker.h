@@ -10,7 +10,8 @@
 namespace hone::artifact {
 
 // Returns the program's path. If `wanted` is empty, it is the first linker for the machine in PATH:
-// of ld, ld.lld, ld.lld-22 for that of this process, else of ld.lld-22, ld.lld and binutils' ld.
+// of ld, ld.lld, ld.lld-22 for that of this process, else of ld.lld-22, ld.lld and binutils' ld. If
+// there is none, it is libexec/hone/ld.lld of the installation.
 [[nodiscard]] Result<std::string> find_linker(const std::string& wanted, Machine machine);
 
 // Links a shared library against `libraries`, files in the folder; if there are none, against this

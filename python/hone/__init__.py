@@ -1,0 +1,173 @@
+"""Hone makes neural networks run fast on the machine at hand.
+
+    import hone, numpy as np
+    model = hone.tune("resnet18.onnx", "resnet18.so", budget_seconds=60)
+    logits = model(np.zeros((1, 3, 224, 224), np.float32))
+
+`hone.compile` takes seconds and measures nothing, `hone.tune` measures candidates until its budget is spent, and
+`hone.load` opens what either of them wrote. `hone.options()` describes all their options.
+"""
+import atexit
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+
+from hone import _native
+from hone._model import Model
+from hone._native import (CheckSummary, CompileSummary, FailureSummary, StepTime, TaskProgress, TaskSummary, TensorInfo, TuneProgress,
+                          TuneSeconds, TuneSummary)
+from hone._option_docs import OPTIONS as _OPTIONS
+from hone._progress import ProgressLine
+from hone.errors import Error, InputError, InternalError, UnsupportedError
+
+__all__ = ["CheckSummary", "CompileSummary", "Error", "FailureSummary", "InputError", "InternalError", "Model", "ProgressLine", "Session",
+           "StepTime", "TaskProgress", "TaskSummary", "TensorInfo", "TuneProgress", "TuneSeconds", "TuneSummary", "UnsupportedError",
+           "compile", "cost_models", "devices", "load", "options", "strategies", "tune"]
+__version__ = _native.version()
+
+atexit.register(_native.end_all_jobs)
+
+
+def options(tune=True):
+    """The keyword arguments of hone.tune, or, with tune=False, those of hone.compile: {name: 'type = default: what it does'}."""
+    return {name: f"{kind} = {default}: {text}" for name, (tunes, kind, default, text) in _OPTIONS.items() if tune or not tunes}
+
+
+@contextlib.contextmanager
+def _file_of(model):
+    """The path of a model that is given as a path, as bytes or as an onnx.ModelProto."""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        with tempfile.TemporaryDirectory(prefix="hone-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            with open(path, "wb") as file:
+                file.write(model)
+            yield path
+    elif isinstance(model, (str, os.PathLike)):
+        yield os.fspath(model)
+    else:
+        raise InputError(f"the model is of the Python type {type(model).__name__}, expected a path, bytes or an onnx.ModelProto")
+
+
+def _made(job, model, output, keywords):
+    """Runs job(model's path, output's path), and returns the library as a Model."""
+    folder = None
+    if output is None:
+        folder = tempfile.mkdtemp(prefix="hone-")
+        output = os.path.join(folder, "model.so")
+    try:
+        with _file_of(model) as path:
+            summary = job(path, os.fspath(output))
+    except BaseException:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Model(output, keywords.get("threads", 0), time_limit=keywords.get("time_limit", 0.0), summary=summary, folder=folder)
+
+
+def compile(model, output=None, **options):
+    """Compiles an ONNX model without measuring, in seconds.
+
+    Args:
+        model: the path of an ONNX file, its bytes, or an onnx.ModelProto (whose weights are inside).
+        output: the path of the library to write. None: it goes away with the returned Model.
+        **options: see hone.options(tune=False).
+
+    Returns: a Model; its summary is a CompileSummary.
+    Raises: InputError, UnsupportedError, InternalError; then nothing is written.
+    """
+    return _made(lambda source, target: _native.compile(source, target, options), model, output, options)
+
+
+def tune(model, output=None, *, on_progress=None, progress=None, **options):
+    """Compiles an ONNX model with schedules that are searched for by measuring on this machine.
+
+    Args:
+        model, output: as for compile.
+        on_progress: called with a TuneProgress a few times a second. If it raises, the search ends, the library is written with
+            the best schedules so far, and the exception goes on.
+        progress: show a line with how far it is; default: if standard error is a terminal or a notebook.
+        **options: see hone.options(); budget_seconds is the time that it may take.
+
+    Returns: a Model; its summary is a TuneSummary.
+    Raises: as compile, and KeyboardInterrupt after Ctrl-C: by then all that was measured is stored, and the library is written
+        with the best schedules so far. A second Ctrl-C ends it without a library.
+    """
+    if on_progress is not None and not callable(on_progress):
+        raise InputError(f"on_progress is of the Python type {type(on_progress).__name__}, expected a function")
+    line = ProgressLine() if (_is_watched() if progress is None else progress) else None
+
+    def show(state):
+        if line is not None:
+            line(state)
+        if on_progress is not None:
+            on_progress(state)
+
+    try:
+        return _made(lambda source, target: _native.tune(source, target, options, show), model, output, options)
+    finally:
+        if line is not None:
+            line.close()
+
+
+def _is_watched():
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def load(path, threads=0, *, time_limit=0.0):
+    """Opens a library that compile, tune or the program `hone` wrote.
+
+    Args:
+        path: the library.
+        threads: how many it runs on; 0: all cores that this process may use.
+        time_limit: the most seconds of a run on a GPU; 0: any.
+    """
+    model = Model(path, threads, time_limit=time_limit)
+    model.inputs  # a file that is no library is an error here
+    return model
+
+
+class Session:
+    """Options that several jobs share.
+
+        session = hone.Session(threads=4, db="my.db")
+        session.compile("a.onnx", "a.so")
+        session.tune("b.onnx", "b.so", budget_seconds=30)
+    """
+
+    def __init__(self, **options):
+        unknown = sorted(set(options) - set(_OPTIONS))
+        if unknown:
+            raise InputError(f"there is no option '{unknown[0]}', expected one of hone.options()")
+        self.options = options
+
+    def compile(self, model, output=None, **options):
+        """hone.compile with the session's options and these, which come first."""
+        shared = {name: value for name, value in self.options.items() if not _OPTIONS[name][0]}
+        return compile(model, output, **{**shared, **options})
+
+    def tune(self, model, output=None, **options):
+        """hone.tune, likewise."""
+        return tune(model, output, **{**self.options, **options})
+
+    def load(self, path):
+        """hone.load with the session's number of threads."""
+        return load(path, self.options.get("threads", 0), time_limit=self.options.get("time_limit", 0.0))
+
+
+def devices():
+    """The names that the option `device` takes."""
+    return _native.device_names()
+
+
+def strategies():
+    """The names of the search strategies, for the option `strategy`."""
+    return _native.strategy_names()
+
+
+def cost_models():
+    """The names of the cost models, for the options `cost` and `guide`; they also take files of hone train."""
+    return _native.cost_model_names()

@@ -1,0 +1,80 @@
+"""Compiled models."""
+import os
+import shutil
+import threading
+import weakref
+
+from hone import _native
+
+
+class Model:
+    """A model that was compiled to a native library.
+
+    The library is loaded when it is first needed, so one that was compiled for another machine can be handled, but not run.
+    Calls of one object must not overlap; several objects run side by side, and those of one library share its weights.
+
+    Attributes:
+        path: the library's file.
+        summary: what hone.compile (CompileSummary) or hone.tune (TuneSummary) did; None for hone.load.
+    """
+
+    def __init__(self, path, threads=0, *, time_limit=0.0, summary=None, folder=None):
+        self.path = os.fspath(path)
+        self.summary = summary
+        self._threads = threads
+        self._time_limit = time_limit
+        if folder is not None:  # of a library that goes away with this object
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._loaded = None
+        self._loading = threading.Lock()
+
+    @property
+    def _model(self):
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _native.load(self.path, self._threads, self._time_limit)
+        return self._loaded
+
+    @property
+    def inputs(self):
+        """The inputs, in their order: objects with name, dtype ('f32') and shape (a tuple)."""
+        return (self._loaded or self._model).inputs
+
+    @property
+    def outputs(self):
+        """The outputs, likewise."""
+        return (self._loaded or self._model).outputs
+
+    @property
+    def device(self):
+        """The name of the GPU that it runs on; '' for a CPU."""
+        return (self._loaded or self._model).device
+
+    def __call__(self, *arrays, **named):
+        """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library with DLPack.
+
+        The arrays are read in place. Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an
+        input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
+        """
+        return (self._loaded or self._model)(*arrays, **named)
+
+    def run(self, inputs, out=None):
+        """Runs the model on a list, tuple or dict of arrays; a list of all outputs.
+
+        Args:
+            inputs: arrays in the order of the inputs, or by name.
+            out: None, or for each output an array of its type and shape to write into, or None. Arrays whose memory is aligned
+                to 64 bytes, as that of the results of calls, are written in place.
+        """
+        return (self._loaded or self._model).run(inputs, out)
+
+    def profile(self, enable=True):
+        """While this is enabled, each run records the times of its steps."""
+        (self._loaded or self._model).profile(enable)
+
+    def step_times(self):
+        """The times of the steps of the last recorded run, a list of StepTime."""
+        return (self._loaded or self._model).step_times()
+
+    def __repr__(self):
+        return f"hone.Model({self.path!r})"

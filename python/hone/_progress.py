@@ -1,0 +1,39 @@
+"""The line that hone.tune shows while it works, in terminals and notebooks."""
+import sys
+
+WIDTH = 24  # characters of the bar
+
+
+class ProgressLine:
+    """Writes how far a tune has come over the line that it wrote before."""
+
+    def __init__(self, stream=None):
+        self._stream = sys.stderr if stream is None else stream
+        self._written = 0
+
+    def __call__(self, progress):
+        self._write(self.text(progress))
+
+    @staticmethod
+    def text(progress):
+        done = min(1.0, progress.elapsed / progress.budget) if progress.budget > 0 else 0.0
+        full = round(WIDTH * done)
+        bar = "#" * full + "." * (WIDTH - full)
+        if progress.stage:
+            return f"[{bar}] {progress.stage}"
+        tasks = [task for task in progress.tasks if task.untuned_seconds > 0 and task.best_seconds > 0]
+        before = sum(task.untuned_seconds * task.multiplicity for task in tasks)
+        now = sum(task.best_seconds * task.multiplicity for task in tasks)
+        gain = f", {before / now:.2f}x" if now > 0 else ""
+        return f"[{bar}] {progress.elapsed:.0f} of {progress.budget:.0f} s, {progress.trials} trials{gain}"
+
+    def close(self):
+        """Ends the line, if there is one."""
+        if self._written:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _write(self, text):
+        self._stream.write("\r" + text.ljust(self._written))
+        self._stream.flush()
+        self._written = len(text)

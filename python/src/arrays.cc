@@ -1,0 +1,167 @@
+#include "arrays.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "errors.h"
+
+namespace hone::python {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+nb::dlpack::dtype dlpack_type(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * dtype_bytes(dtype));
+  using nb::dlpack::dtype_code;
+  dtype_code code = dtype_code::Float;
+  switch (dtype) {
+    case DType::kBool: code = dtype_code::Bool; break;
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64: code = dtype_code::UInt; break;
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+    case DType::kI64: code = dtype_code::Int; break;
+    case DType::kBF16: code = dtype_code::Bfloat; break;
+    case DType::kF16:
+    case DType::kF32:
+    case DType::kF64: break;
+  }
+  return {static_cast<uint8_t>(code), bits, 1};
+}
+
+constexpr DType kTypes[] = {DType::kF32, DType::kU8,  DType::kI8,   DType::kU16, DType::kI16,
+                            DType::kI32, DType::kI64, DType::kBool, DType::kF16, DType::kF64,
+                            DType::kU32, DType::kU64, DType::kBF16};
+
+std::optional<DType> type_of(nb::dlpack::dtype found) {
+  for (const DType dtype : kTypes) {
+    if (dlpack_type(dtype) == found) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::string type_name(nb::dlpack::dtype found) {
+  const std::optional<DType> dtype = type_of(found);
+  return dtype ? std::string(dtype_name(*dtype)) : "which Hone does not know";
+}
+
+Shape shape_of(const nb::ndarray<nb::ro>& array) {
+  Shape shape;
+  for (size_t d = 0; d < array.ndim(); ++d) shape.push_back(static_cast<int64_t>(array.shape(d)));
+  return shape;
+}
+
+bool is_dense(const nb::ndarray<nb::ro>& array) {
+  int64_t stride = 1;
+  for (size_t d = array.ndim(); d-- > 0;) {
+    if (array.shape(d) == 0) return true;
+    if (array.shape(d) != 1 && array.stride(d) != stride) return false;
+    stride *= static_cast<int64_t>(array.shape(d));
+  }
+  return true;
+}
+
+std::string name_of(const ModelTensor& tensor, const char* what) {
+  return std::string(what) + " '" + tensor.name + "'";
+}
+
+}  // namespace
+
+ArrayKind kind_of(nb::handle array) {
+  // No import of PyTorch, which takes a second, is needed to see that an array is not of it.
+  const char* module = Py_TYPE(array.ptr())->tp_name;
+  if (std::strcmp(module, "Tensor") != 0) return ArrayKind::kNumpy;
+  const nb::object of = array.type().attr("__module__");
+  return nb::isinstance<nb::str>(of) && std::strcmp(nb::str(of).c_str(), "torch") == 0
+             ? ArrayKind::kTorch
+             : ArrayKind::kNumpy;
+}
+
+BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, const ModelTensor& expected,
+                                   const char* what) {
+  const auto refuse = [&](const std::string& problem) {
+    raise_input_error(name_of(expected, what) + " " + problem);
+  };
+  if (array.device_type() != nb::device::cpu::value)
+    refuse("is in the memory of a device, expected an array in the host's memory");
+  if (array.dtype() != dlpack_type(expected.dtype))
+    refuse("has the type " + type_name(array.dtype()) + ", expected " +
+           std::string(dtype_name(expected.dtype)));
+  const Shape shape = shape_of(array);
+  if (shape != expected.shape)
+    refuse("has the shape " + to_string(shape) + ", expected " + to_string(expected.shape));
+  if (!is_dense(array))
+    refuse("is not dense in row-major order, expected an array as numpy.ascontiguousarray returns");
+  BorrowedArray made;
+  made.array_ = std::move(array);
+  return made;
+}
+
+BorrowedArray BorrowedArray::to_read(nb::handle array, const ModelTensor& expected,
+                                     const char* what) {
+  nb::ndarray<nb::ro> found;
+  if (!nb::try_cast(array, found, false))
+    raise_input_error(name_of(expected, what) + " is of the Python type " +
+                      nb::type_name(array.type()).c_str() +
+                      ", expected an array of NumPy, PyTorch or another library with DLPack");
+  return check(std::move(found), expected, what);
+}
+
+BorrowedArray BorrowedArray::to_write(nb::handle array, const ModelTensor& expected,
+                                      const char* what) {
+  nb::ndarray<> found;
+  if (!nb::try_cast(array, found, false))
+    raise_input_error(name_of(expected, what) + " is of the Python type " +
+                      nb::type_name(array.type()).c_str() +
+                      ", expected an array that may be written");
+  return check(nb::ndarray<nb::ro>(found), expected, what);
+}
+
+ResultArray::ResultArray(const ModelTensor& tensor) : dtype_(tensor.dtype), name_(tensor.name) {
+  const auto bytes = static_cast<size_t>(num_elements(tensor.shape) * dtype_bytes(dtype_));
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  data_ = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  if (data_ == nullptr) throw std::bad_alloc();
+  owner_ = nb::capsule(data_, [](void* data) noexcept { std::free(data); });
+}
+
+nb::object ResultArray::to_python(const Shape& shape, ArrayKind kind) const {
+  std::vector<size_t> extents(shape.begin(), shape.end());
+  if (kind == ArrayKind::kTorch) {
+    return nb::cast(nb::ndarray<nb::pytorch>(data_, extents.size(), extents.data(), owner_, nullptr,
+                                             dlpack_type(dtype_)));
+  }
+  const bool bf16 = dtype_ == DType::kBF16;  // NumPy has no such type; ml_dtypes adds it
+  const nb::object array =
+      nb::cast(nb::ndarray<nb::numpy>(data_, extents.size(), extents.data(), owner_, nullptr,
+                                      dlpack_type(bf16 ? DType::kU16 : dtype_)));
+  if (!bf16) return array;
+  try {
+    return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  } catch (nb::python_error&) {
+    raise_input_error("output '" + name_ +
+                      "' has the type bf16, which NumPy lacks: install the "
+                      "package ml_dtypes, or give the inputs as tensors of PyTorch");
+  }
+}
+
+Tensor copy_of(nb::handle array, const char* what) {
+  const nb::object dense = nb::module_::import_("numpy").attr("ascontiguousarray")(array);
+  nb::ndarray<nb::ro> found;
+  const bool is_array = nb::try_cast(dense, found, false);
+  const std::optional<DType> dtype = is_array ? type_of(found.dtype()) : std::nullopt;
+  if (!dtype) raise_input_error(std::string(what) + ": expected an array of numbers");
+  // numpy.ascontiguousarray makes an array of a number.
+  Shape shape = shape_of(found);
+  if (nb::cast<int>(nb::module_::import_("numpy").attr("ndim")(array)) == 0) shape.clear();
+  Tensor tensor(*dtype, std::move(shape));
+  std::memcpy(tensor.data(), found.data(), static_cast<size_t>(tensor.bytes()));
+  return tensor;
+}
+
+}  // namespace hone::python

@@ -1,0 +1,80 @@
+// module.cc - the module hone._native: the C++ interface as far as hone/__init__.py needs it.
+#include <hone/compile.h>
+#include <hone/cost_models.h>
+#include <hone/device.h>
+#include <hone/open_model.h>
+#include <hone/tune.h>
+#include <hone/version.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.h"
+#include "jobs.h"
+#include "model.h"
+#include "options.h"
+#include "progress.h"
+#include "summaries.h"
+
+namespace hone::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+[[noreturn]] void raise_as(const char* name, const std::string& message) {
+  const nb::object type = nb::module_::import_("hone.errors").attr(name);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+CompileSummary compile_model(const std::string& model, const std::string& output,
+                             const nb::dict& keywords) {
+  TuneOptions options = options_from(keywords, false);
+  return run_job<CompileSummary>(options, nb::none(),
+                                 [&] { return hone::compile(model, output, options.compile); });
+}
+
+TuneSummary tune_model(const std::string& model, const std::string& output,
+                       const nb::dict& keywords, nb::handle on_progress) {
+  TuneOptions options = options_from(keywords, true);
+  return run_job<TuneSummary>(options, on_progress,
+                              [&] { return hone::tune(model, output, options); });
+}
+
+}  // namespace
+
+void raise(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalid:
+    case Code::kNotFound: raise_as("InputError", status.message());
+    case Code::kUnsupported: raise_as("UnsupportedError", status.message());
+    case Code::kCancelled:
+      PyErr_SetString(PyExc_KeyboardInterrupt, status.message().c_str());
+      throw nb::python_error();
+    default: raise_as("InternalError", status.message());
+  }
+}
+
+void raise_input_error(const std::string& message) { raise_as("InputError", message); }
+
+}  // namespace hone::python
+
+NB_MODULE(_native, module) {
+  using namespace hone::python;
+  namespace nb = nanobind;
+  nb::set_leak_warnings(false);  // objects may live until the interpreter ends
+  bind_model(module);
+  bind_progress(module);
+  bind_summaries(module);
+  module.def("compile", &compile_model, nb::arg("model"), nb::arg("output"), nb::arg("options"));
+  module.def("tune", &tune_model, nb::arg("model"), nb::arg("output"), nb::arg("options"),
+             nb::arg("on_progress").none());
+  module.def("end_all_jobs", &end_all_jobs);
+  module.def("version", [] { return std::string(hone::version()); });
+  module.def("device_names", &hone::device_names);
+  module.def("strategy_names", &hone::strategy_names);
+  module.def("cost_model_names", &hone::cost_model_names);
+  module.def("input_names",
+             [](const std::string& model) { return value_or_raise(hone::input_names(model)); });
+}

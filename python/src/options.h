@@ -1,0 +1,14 @@
+// options.h - keyword arguments as options of jobs.
+#pragma once
+
+#include <hone/tune.h>
+#include <nanobind/nanobind.h>
+
+namespace hone::python {
+
+// Returns the options that the keyword arguments say; the names are those of the fields in
+// hone/options.h. With `tunes`, those of SearchOptions are among them. An unknown name or a value
+// of a wrong type raises InputError, which names it.
+[[nodiscard]] TuneOptions options_from(const nanobind::dict& keywords, bool tunes);
+
+}  // namespace hone::python

@@ -1,0 +1,44 @@
+# What make_bundle.sh and make_wheel.sh share; both source this file. They set `stage`, the folder that is filled, and
+# `scratch`, which goes away, and have lib/ in the former.
+
+programs=()  # all that was added
+
+# add_program FILE FOLDER: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in lib/.
+add_program() {
+  local copy=$stage/$2/${1##*/} up
+  [[ -f $1 ]] || fail "no $1: build it first (cmake --build --preset release)"
+  mkdir -p "$stage/$2"
+  strip -o "$copy" "$1"
+  up=$(realpath --relative-to="$stage/$2" "$stage/lib")
+  patchelf --force-rpath --set-rpath "\$ORIGIN/$up" "$copy"
+  programs+=("$copy")
+}
+
+# make_llvm FOLDER: a libLLVM.so with what the programs call of LLVM's archives in the folder. That is a third of the
+# whole, which has the processors of all makers, and is without the solver and the XML parser that only the rest needs.
+# A linker asks for all processors, as it can link LLVM's bitcode, and for manifests of Windows, which need an XML parser, and
+# Polly; here it gets the processors that Hone compiles for, and nothing for the others, which it does not use on ELF.
+make_llvm() {
+  local folder=$1 name target
+  name=$(patchelf --print-needed "${programs[0]}" | grep '^libLLVM')
+  nm -D --undefined-only "${programs[@]}" | sed -n 's/^ *U \(.*\)@LLVM_.*/\1/p' | sort -u >"$scratch/called"
+  { echo "LLVM_${name#libLLVM.so.} { global:"; sed 's/$/;/' "$scratch/called"; echo "local: *; };"; } >"$scratch/exports"
+  target='^LLVMInitialize.*(TargetInfo|TargetMC|Target|AsmPrinter|AsmParser|Disassembler)$'
+  { grep -E "$target" "$scratch/called" | grep -Ev '^LLVMInitialize(X86|AArch64)'
+    nm --undefined-only "$folder/libLLVMWindowsManifest.a" | sed -n 's/^ *U \(xml.*\)/\1/p' | sort -u
+    echo _Z18getPollyPluginInfov
+  } | sed 's/.*/void &(void) {}/' >"$scratch/left_out.c"
+  gcc -O2 -fPIC -c "$scratch/left_out.c" -o "$scratch/left_out.o"
+  g++ -shared -o "$stage/lib/$name" -Wl,-soname,"$name" -Wl,--version-script="$scratch/exports" -Wl,--gc-sections -Wl,-s \
+    -Wl,-Bsymbolic -Wl,-z,defs "$scratch/left_out.o" $(sed 's/^/-Wl,-u,/' "$scratch/called") -Wl,--as-needed \
+    -Wl,--start-group "$folder"/libLLVM*.a -Wl,--end-group -l:libz.so.1 -l:libzstd.so.1 -l:libtinfo.so.6
+}
+
+# All other libraries, but glibc's: those belong to the kernel and the drivers of a machine.
+add_libraries() {
+  local glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl)\.so\.[0-9]+)$' file
+  { ldd "${programs[@]}" "$stage"/lib/*.so*; } | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r file; do
+    [[ $file == "$stage"/* || ${file##*/} =~ $glibc ]] || cp -Lu "$file" "$stage/lib/"
+  done
+  chmod u+w "$stage"/lib/*
+}

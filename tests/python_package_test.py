@@ -1,0 +1,344 @@
+"""The Python package, built and installed as a user does it, in a folder of its own."""
+import faulthandler
+import importlib.metadata
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from support import Case, HONE
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(HONE).resolve().parent.parent.parent
+MODEL = ROOT / "examples" / "small.onnx"
+SHAPE = (1, 1, 32, 32)
+
+
+def call(*words, timeout=600, **options):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=timeout, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def install(folder):
+    """Makes a wheel of this build, and installs it into folder/site."""
+    call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
+    call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
+    return folder / "site"
+
+
+class Package(Case):
+    site = None  # where the package is
+
+    def setUp(self):
+        super().setUp()
+        self.options = {"use_db": False, "threads": 1}
+
+    def compiled(self):
+        return hone.compile(MODEL, self.folder / "small.so", **self.options)
+
+    def image(self, seed=1):
+        return np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
+
+    def expected(self, image):
+        return onnxruntime.InferenceSession(str(MODEL), providers=["CPUExecutionProvider"]).run(None, {"image": image})[0]
+
+    def script(self, text, interpreter=sys.executable, **options):
+        """Starts a program that has the package, with the folder as its working directory."""
+        environment = {**os.environ, "PYTHONPATH": str(self.site), "MODEL": str(MODEL)}
+        return subprocess.Popen([interpreter, "-X", "faulthandler", "-c", textwrap.dedent(text)], cwd=self.folder, env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def succeed_script(self, text, **options):
+        process = self.script(text, **options)
+        out, err = process.communicate(timeout=200)
+        self.assertEqual(process.returncode, 0, err)
+        return out
+
+    def refused(self, message, function, *arguments, kind=None, **options):
+        with self.assertRaises(kind or hone.InputError) as caught:
+            function(*arguments, **options)
+        self.assertIn(message, str(caught.exception))
+
+
+class Running(Package):
+    def test_inputs_by_position_and_by_name(self):
+        model, image = self.compiled(), self.image()
+        self.assertEqual([(t.name, t.dtype, t.shape) for t in model.inputs], [("image", "f32", SHAPE)])
+        self.assertEqual([(t.name, t.dtype, t.shape) for t in model.outputs], [("scores", "f32", (1, 10))])
+        for scores in (model(image), model(image=image), *model.run([image]), *model.run((image,)), *model.run({"image": image})):
+            np.testing.assert_allclose(scores, self.expected(image), atol=1e-5)
+        self.assertEqual([task.multiplicity > 0 for task in model.summary.tasks].count(False), 0)
+        np.testing.assert_array_equal(hone.load(model.path)(image), model(image))
+
+    def test_an_output_is_written_where_it_is_asked_for(self):
+        model, image = self.compiled(), self.image()
+        first, = model.run([image])
+        self.assertEqual(first.ctypes.data % 64, 0)
+        address, other = first.ctypes.data, self.image(2)
+        second, = model.run([other], out=[first])
+        self.assertIs(second, first)
+        self.assertEqual(first.ctypes.data, address)
+        np.testing.assert_allclose(first, self.expected(other), atol=1e-5)
+        first.flags.writeable = False
+        self.refused("may be written", model.run, [image], out=[first])
+        self.refused("expected a list", model.run, [image], out=[])
+        self.refused("'scores' has the shape", model.run, [image], out=[np.zeros((10, 1), np.float32)])
+
+    def test_an_input_may_be_read_only_or_of_another_library(self):
+        class Foreign:  # knows DLPack, is no array of NumPy
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **how):
+                return self.array.__dlpack__(**how)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        model, image = self.compiled(), self.image()
+        expected = model(image)
+        np.testing.assert_array_equal(model(Foreign(image)), expected)
+        image.flags.writeable = False
+        np.testing.assert_array_equal(model(image), expected)
+        results = [model(self.image()) for _ in range(4)]  # the inputs are gone, results live as long as they are wanted
+        for scores in results:
+            np.testing.assert_array_equal(scores, expected)
+
+    def test_wrong_inputs(self):
+        model, image = self.compiled(), self.image()
+        self.refused("has the type f64, expected f32", model, image.astype(np.float64))
+        self.refused("has the shape [1, 1, 32], expected [1, 1, 32, 32]", model, image[..., 0])
+        self.refused("not dense in row-major order", model, np.asfortranarray(image))
+        self.refused("not dense in row-major order", model, self.image()[..., ::-1])
+        self.refused("'image' is missing", model)
+        self.refused("'image' is given twice", model, image, image=image)
+        self.refused("no input 'picture'", model, picture=image)
+        self.refused("found 2 inputs, expected 1", model, image, image)
+        self.refused("'image' is of the Python type", model, "picture")
+        self.refused("expected a list or tuple", model.run, image)
+
+    def test_an_object_is_of_one_thread_and_one_process(self):
+        model, image = self.compiled(), self.image()
+        model(image)
+        seen, stop = [], threading.Event()
+
+        def again_and_again():
+            while not stop.is_set():
+                try:
+                    model(image)
+                except hone.InputError as error:
+                    seen.append(str(error))
+
+        threads = [threading.Thread(target=again_and_again) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + 60
+        while not seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertIn("another thread", seen[0])
+        child = os.fork()
+        if child == 0:
+            try:
+                model(image)
+                os._exit(1)
+            except hone.InputError as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            except BaseException:
+                os._exit(3)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_many_objects_run_side_by_side(self):
+        path = self.compiled().path
+        image = self.image()
+        expected = hone.load(path, 1)(image)
+        results = [None] * 4
+
+        def work(i):
+            model = hone.load(path, 1)
+            results[i] = [model(image) for _ in range(50)]
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for scores in sum(results, []):
+            np.testing.assert_array_equal(scores, expected)
+
+    def test_steps_are_timed(self):
+        model = self.compiled()
+        model.profile()
+        model(self.image())
+        self.assertGreater(sum(step.seconds for step in model.step_times()), 0)
+
+
+class Making(Package):
+    def test_a_model_is_a_path_or_bytes_or_a_proto(self):
+        image = self.image()
+        for model in (str(MODEL), MODEL.read_bytes(), onnx.load(MODEL)):
+            made = hone.compile(model, **self.options)
+            folder = Path(made.path).parent
+            np.testing.assert_allclose(made(image), self.expected(image), atol=1e-5)
+            del made
+            self.assertFalse(folder.exists())
+        self.refused("of the Python type int, expected a path", hone.compile, 3)
+        self.refused("not an ONNX file", hone.compile, b"something else")
+        self.refused("no such file", hone.compile, "missing.onnx")
+
+    def test_options(self):
+        values = {"shapes": {"image": (4, 1, 32, 32)}, "header": True, "prefix": "small"}
+        model = hone.compile(MODEL, self.folder / "four.so", **values, **self.options)
+        self.assertEqual(model.inputs[0].shape, (4, 1, 32, 32))
+        self.assertIn("small_run", (self.folder / "four.h").read_text())
+        bound = hone.compile(MODEL, bind={"image": self.image()}, **self.options)
+        self.assertEqual(bound.inputs, [])
+        np.testing.assert_allclose(bound(), self.expected(self.image()), atol=1e-5)
+        self.refused("no option 'treads'", hone.compile, MODEL, treads=1)
+        self.refused("'threads' is of the Python type str", hone.compile, MODEL, threads="all")
+        self.refused("an option of hone.tune", hone.compile, MODEL, budget_seconds=1)
+        self.refused("abacus", hone.compile, MODEL, device="abacus")
+        self.refused("no option 'treads'", hone.Session, treads=1)
+        self.assertFalse((self.folder / "model.so").exists())
+        session = hone.Session(budget_seconds=20, max_trials=4, **self.options)
+        self.assertIsInstance(session.compile(MODEL).summary, hone.CompileSummary)
+        self.assertLessEqual(session.tune(MODEL, progress=False).summary.trials, 4)
+        self.assertEqual(session.load(model.path).inputs[0].shape, (4, 1, 32, 32))
+
+    def test_tune_tells_its_progress_and_keeps_what_it_measured(self):
+        states, db, image = [], self.folder / "hone.db", self.image()
+        model = hone.tune(MODEL, self.folder / "tuned.so", budget_seconds=60, max_trials=12, threads=1, db=db, on_progress=states.append)
+        self.assertTrue(0 < model.summary.trials <= 12)
+        self.assertTrue(states and states[-1].budget == 60 and states[-1].tasks)
+        self.assertTrue(all(hone.ProgressLine.text(state) for state in states))
+        np.testing.assert_allclose(model(image), self.expected(image), atol=1e-4)
+        again = hone.compile(MODEL, db=db, threads=1)
+        self.assertIn("stored", [task.source for task in again.summary.tasks])
+
+    def test_a_function_that_raises_ends_the_search(self):
+        def enough(state):
+            if state.trials > 0:
+                raise LookupError("enough")
+
+        begin = time.monotonic()
+        with self.assertRaises(LookupError):
+            hone.tune(MODEL, self.folder / "tuned.so", budget_seconds=300, on_progress=enough, progress=False, **self.options)
+        self.assertLess(time.monotonic() - begin, 200)
+        np.testing.assert_allclose(hone.load(self.folder / "tuned.so", 1)(self.image()), self.expected(self.image()), atol=1e-4)
+        self.refused("expected a function", hone.tune, MODEL, on_progress=3)
+
+    def test_ctrl_c_keeps_what_was_measured(self):
+        process = self.script("""
+            import hone, os, sys
+            def show(state):
+                if state.trials > 0: print("measured", flush=True)
+            try:
+                hone.tune(os.environ["MODEL"], "tuned.so", db="hone.db", budget_seconds=300, threads=1, on_progress=show, progress=False)
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+            """)
+        self.assertEqual(process.stdout.readline(), "measured\n")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=200)
+        self.assertEqual((process.returncode, out.splitlines()[-1]), (0, "interrupted"), err)
+        np.testing.assert_allclose(hone.load(self.folder / "tuned.so", 1)(self.image()), self.expected(self.image()), atol=1e-4)
+        again = hone.compile(MODEL, db=self.folder / "hone.db", threads=1)
+        self.assertIn("stored", [task.source for task in again.summary.tasks])
+
+    def test_an_interpreter_that_ends_ends_its_tune(self):
+        begin = time.monotonic()
+        self.succeed_script("""
+            import hone, os, threading
+            measured = threading.Event()
+            def show(state):
+                if state.trials > 0: measured.set()
+            def tune():
+                hone.tune(os.environ["MODEL"], "tuned.so", use_db=False, budget_seconds=300, threads=1, on_progress=show, progress=False)
+            threading.Thread(target=tune, daemon=True).start()
+            assert measured.wait(200)
+            """)
+        self.assertLess(time.monotonic() - begin, 200)
+
+
+class Wheel(Package):
+    def test_it_needs_nothing_of_the_system(self):
+        """Neither a linker nor a library but glibc's."""
+        used = self.succeed_script("""
+            import hone, os
+            os.environ["PATH"] = "/nowhere"
+            hone.tune(os.environ["MODEL"], "small.so", use_db=False, budget_seconds=60, max_trials=4, threads=1, progress=False)
+            print(*(line.split()[-1] for line in open("/proc/self/maps") if ".so" in line), sep="\\n")
+            """).split()
+        hone.load(self.folder / "small.so", 1)
+        package = Path(hone.__file__).parent
+        named = {"libLLVM", "libprotobuf", "libhwloc", "libsqlite3", "libhone", "libstdc++"}
+        found = {Path(path).name.split(".so")[0].split("-")[0]: path for path in used}
+        self.assertEqual(named - set(found), set())
+        self.assertEqual([found[name] for name in sorted(named) if not found[name].startswith(str(package))], [])
+
+
+class Documentation(Package):
+    def test_all_that_is_public_is_documented(self):
+        def members(thing):
+            return [(name, member) for name, member in vars(thing).items() if not name.startswith("_") or name == "__call__"]
+
+        self.assertEqual([name for name in hone.__all__ if not getattr(hone, name).__doc__], [])
+        for thing in (hone.Model, hone.Session):
+            self.assertEqual([name for name, member in members(thing) if not member.__doc__], [], thing)
+        self.assertIn("float = 60: The time", hone.options()["budget_seconds"])
+        self.assertNotIn("budget_seconds", hone.options(tune=False))
+        self.assertEqual([name for name, text in hone.options().items() if len(text) < 20], [])
+        self.assertEqual(hone.__version__, importlib.metadata.version("hone"))
+        self.assertIn("host", hone.devices())
+        self.assertIn("mixed", hone.strategies())
+        self.assertIn("analytic", hone.cost_models())
+        self.assertTrue((Path(hone.__file__).parent / "_native.pyi").read_text().count("class ") > 5)
+
+    def test_the_examples_run(self):
+        for file in (ROOT / "python" / "README.md", ROOT / "docs" / "user" / "python.md"):
+            found = re.findall(r"^```python\n(.*?)^```$", file.read_text(), re.M | re.S)
+            self.assertTrue(found, file)
+            text = "\n".join(found).replace('"resnet18.onnx"', repr(str(MODEL))).replace("(1, 3, 224, 224)", repr(SHAPE))
+            text = re.sub(r"budget_seconds=\d+", "budget_seconds=4", text)
+            self.succeed_script("import os\nos.environ['XDG_DATA_HOME'] = 'data'\n" + text)
+
+    @unittest.skipUnless(Path("/usr/lib/python3/dist-packages/torch").exists(), "Debian's python3-torch is not here")
+    def test_tensors_of_pytorch(self):
+        self.compiled()
+        np.save(self.folder / "image.npy", self.image())
+        self.succeed_script("""
+            import hone, numpy, torch
+            image = torch.from_numpy(numpy.load("image.npy"))
+            model = hone.load("small.so", 1)
+            scores = model(image)
+            assert isinstance(scores, torch.Tensor) and scores.dtype == torch.float32
+            again, = model.run([image.numpy()], out=[scores])
+            assert again is scores
+            numpy.save("scores.npy", scores.numpy())
+            assert not model(image.requires_grad_()).requires_grad
+            """, interpreter="/usr/bin/python3")
+        np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    with tempfile.TemporaryDirectory(prefix="hone-python") as temporary:
+        Package.site = install(Path(temporary))
+        sys.path.insert(0, str(Package.site))
+        import hone
+        unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
