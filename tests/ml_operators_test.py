@@ -122,19 +122,19 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 class Trees:
     """The lists of random trees in the form of before version 5."""
 
-    def __init__(self, n, features, mixed):
-        self.n, self.features, self.mixed = n, features, mixed
+    def __init__(self, n, features, mixed, trees=None, depths=(0, 4), stops=0.2):
+        self.n, self.features, self.mixed, self.stops = n, features, mixed, stops
         self.lists = {name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
                                             "missing_value_tracks_true")}
         self.leaves = []  # (tree, node)
-        for tree in range(n.below(1, 5)):
+        for tree in range(trees or n.below(1, 5)):
             self.next = 0
-            self.grow(tree, n.below(0, 4))
+            self.grow(tree, n.below(*depths))
 
     def grow(self, tree, depth):
         node, row = self.next, len(self.lists["nodeids"])
         self.next += 1
-        leaf = depth == 0 or self.n.chance(0.2)
+        leaf = depth == 0 or self.n.chance(self.stops)
         values = {"treeids": tree, "nodeids": node, "featureids": 0 if leaf else self.n.below(0, self.features),
                   "values": 0.0 if leaf else float(self.n.pick(-0.5, 0.0, 0.25, 0.5)),
                   "modes": "LEAF" if leaf else self.n.pick(*MODES) if self.mixed else "BRANCH_LEQ",
@@ -152,8 +152,8 @@ class Trees:
         return {f"nodes_{name}": values for name, values in self.lists.items()}
 
 
-def tree_data(n, features):
-    x = n.rng.choice(np.float32([-1, -0.5, 0, 0.25, 0.3, 0.5, 1]), (6, features))
+def tree_data(n, features, rows=6):
+    x = n.rng.choice(np.float32([-1, -0.5, 0, -0.0, 1e-40, 0.25, 0.3, 0.5, 1, np.inf, -np.inf]), (rows, features))
     x[n.rng.random(x.shape) < 0.15] = np.nan
     return x
 
@@ -186,6 +186,38 @@ def tree_classifier(n):
     add(n, "TreeEnsembleClassifier", [tree_data(n, features)], 2, classlabels_int64s=[int(x) for x in n.rng.permutation(9)[:classes]],
         class_treeids=[w[0] for w in weights], class_nodeids=[w[1] for w in weights], class_ids=[w[2] for w in weights], class_weights=values,
         post_transform=transform, **trees.attributes())
+
+
+def grown_trees(n):
+    """Trees, rows and features of many sizes: a few rows and many, complete and uneven trees, leaves of one and of many targets."""
+    features, targets = n.pick(1, 3, 40), n.pick(1, 1, 2, 5, 19)
+    trees = Trees(n, features, n.chance(0.3), trees=n.pick(1, 7, 8, 30), depths=n.pick((0, 2), (3, 4), (2, 7), (11, 12)), stops=n.pick(0.0, 0.05, 0.4))
+    own = n.chance()  # a tree's leaves have one target, as boosted trees of several classes do
+    weights = [(tree, node, target) for tree, node in trees.leaves for target in ([tree % targets] if own else range(targets))]
+    base = {"base_values": floats(n, targets)} if n.chance() and not own else {}  # of targets without a tree, see above
+    add(n, "TreeEnsembleRegressor", [tree_data(n, features, n.pick(1, 2, 8, 9, 30, 257))], n_targets=targets,
+        aggregate_function=n.pick("SUM", "SUM", "AVERAGE") if own else n.pick("SUM", "AVERAGE", "MIN", "MAX"), target_treeids=[w[0] for w in weights],
+        target_nodeids=[w[1] for w in weights], target_ids=[w[2] for w in weights], target_weights=floats(n, len(weights)), **trees.attributes(), **base)
+
+
+def vine(n):
+    """Trees of which each node has a leaf, deeper than complete ones may be."""
+    trees, depth = n.pick(1, 9), n.pick(11, 40, 300)
+    nodes, leaves = range(2 * depth + 1), {2 * i + 1 for i in range(depth)} | {2 * depth}
+    lists = {"treeids": [], "nodeids": [], "featureids": [], "values": [], "modes": [], "truenodeids": [], "falsenodeids": []}
+    mode = n.pick(*MODES)
+    for tree in range(trees):
+        swap = n.below(0, 2)
+        for node in nodes:
+            leaf = node in leaves
+            children = [0, 0] if leaf else [node + 1 + swap, node + 2 - swap]
+            values = [tree, node, n.below(0, 3), float(n.pick(-0.5, 0.0, 0.25, 0.5)), "LEAF" if leaf else mode, *children]
+            for name, value in zip(lists, values, strict=True):
+                lists[name].append(value)
+    weights = [(tree, node) for tree in range(trees) for node in sorted(leaves)]
+    add(n, "TreeEnsembleRegressor", [tree_data(n, 3, n.pick(1, 20))], n_targets=1, target_treeids=[w[0] for w in weights],
+        target_nodeids=[w[1] for w in weights], target_ids=[0] * len(weights), target_weights=floats(n, len(weights)),
+        **{f"nodes_{name}": values for name, values in lists.items()})
 
 
 def tree_ensemble(n):
@@ -242,6 +274,9 @@ class MlOperators(RandomNodes):
 
     def test_trees(self):
         self.compare(tree_regressor, tree_classifier, count=14)
+
+    def test_trees_of_many_sizes(self):
+        self.compare(grown_trees, vine, count=14)
 
     def test_trees_of_version_5(self):
         self.compare(tree_ensemble, count=12, ml_version=5)

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "hone/analysis/body_seconds.h"
 #include "hone/analysis/cpu_measure.h"
 #include "hone/backend/library_code.h"
 #include "hone/base/cancel.h"
@@ -24,6 +25,19 @@ namespace {
 // most of them.
 constexpr double kArenaGrowth = 1.125;
 
+// The time of a task's bodies on so many threads, which share their points; no cost model counts
+// it.
+double seconds_of_bodies(const compute::Dag& dag, const target::Target& target, int threads) {
+  if (target.kind() != target::Kind::kCpu) return 0;
+  const double alone = analysis::body_seconds(dag, target.cpu());
+  if (alone == 0) return 0;
+  int64_t points = 1;
+  for (const compute::Axis& axis : dag.stages.back().axes) points *= axis.extent;
+  const int64_t rounds = (points + threads - 1) / threads;
+  const double fork_join = std::min<int64_t>(points, threads) > 1 ? analysis::kForkJoinSeconds : 0;
+  return alone * static_cast<double>(rounds) / static_cast<double>(points) + fork_join;
+}
+
 // By predicted times, also where others are known: the same schedules give the same library.
 Result<TogetherOptions> together_options(const ModelTasks& model,
                                          std::span<const schedule::Steps> schedules,
@@ -40,7 +54,8 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
     together.arena = {kArenaGrowth, own_cache_bytes(model.target()) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
-    together.seconds.push_back(seconds);
+    together.seconds.push_back(seconds +
+                               seconds_of_bodies(model.dag(g), model.target(), model.threads()));
   }
   return together;
 }

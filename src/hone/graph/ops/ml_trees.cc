@@ -1,10 +1,10 @@
-// Trees of ai.onnx.ml: TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier. All trees go
-// down one level at a time, by tables of the nodes: [rows, trees] of places.
+// Trees of ai.onnx.ml: TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier. Rows go
+// through all trees by hone.TreeWalk (ops/ml_tree_walk.h); plain nodes make scores of the sums.
 #include <limits>
 #include <set>
 
 #include "hone/graph/ops/ml.h"
-#include "hone/graph/ops/ml_tree_ensemble.h"
+#include "hone/graph/ops/ml_tree_walk.h"
 
 namespace hone::graph {
 namespace {
@@ -12,30 +12,33 @@ namespace {
 constexpr int64_t kMaxNodes = 10'000'000;
 constexpr int64_t kMaxDepth = 1000;
 
-// Goes down all trees for all rows and adds up the leaves.
-class Descent {
+// The trees' check, their walk and what follows the sums of leaves.
+class Scores {
  public:
-  Descent(ExpandContext& c, const TreeEnsemble& trees) : c_(c), trees_(trees) {}
+  Scores(ExpandContext& c, const TreeEnsemble& trees) : c_(c), trees_(trees) {}
 
-  // Returns the scores [rows, targets].
+  // Returns the scores [N, targets].
   Result<ValueId> run() {
     if (c_.extents_of(c_.input(0)) != kNoValue)
       return c_.unsupported("data whose shape depends on other data");
     HONE_ASSIGN_OR_RETURN(x_, ml_rows(c_, true));
     if (trees_.type == DType::kF64) x_ = c_.cast(x_, DType::kF64);
-    HONE_ASSIGN_OR_RETURN(const int64_t depth, check());
-    rows_ = c_.shape_of(x_)[0];
-    const auto count = std::ssize(trees_.roots);
-    place_ = c_.add("Expand", {c_.integers(trees_.roots), c_.integers({rows_, count})});
-    make_tables();
-    for (int64_t level = 0; level < depth && c_.status().ok(); ++level) step();
     HONE_RETURN_IF_ERROR(c_.status());
-    return sum();
+    HONE_RETURN_IF_ERROR(check());
+    const int64_t rows = c_.shape_of(x_)[0], features = c_.shape_of(x_)[1];
+    if (rows == 0) return c_.constant(Tensor(trees_.type, {0, trees_.targets}));
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double neutral = trees_.aggregate == "MAX"   ? -infinity
+                           : trees_.aggregate == "MIN" ? infinity
+                                                       : 0;
+    HONE_ASSIGN_OR_RETURN(const PackedTrees packed,
+                          pack_trees(c_, trees_, c_.dtype_of(x_), features, neutral));
+    const ValueId data = data_for(packed.data);
+    return finished(add_tree_walk(c_, data, packed, trees_.targets, trees_.aggregate));
   }
 
  private:
-  // Returns how many steps the deepest tree takes.
-  Result<int64_t> check() {
+  Status check() {
     const int64_t features = c_.shape_of(x_)[1];
     if (std::ssize(trees_.nodes) > kMaxNodes || trees_.roots.empty())
       return c_.unsupported("{} trees of {} nodes, expected 1 to {}", trees_.roots.size(),
@@ -56,94 +59,24 @@ class Descent {
         next.insert(node.on_true);
         next.insert(node.on_false);
       }
-      if (next.empty()) return depth;
+      if (next.empty()) return ok_status();
       if (depth >= kMaxDepth)
         return c_.unsupported("trees deeper than {}, or whose nodes lead to themselves", kMaxDepth);
       level.assign(next.begin(), next.end());
     }
   }
 
-  template <typename F>
-  ValueId table(DType type, const F& of_node) {
-    Tensor tensor(type, {std::ssize(trees_.nodes)});
-    for (size_t i = 0; i < trees_.nodes.size(); ++i)
-      tensor.set(static_cast<int64_t>(i),
-                 static_cast<double>(of_node(trees_.nodes[i], static_cast<int64_t>(i))));
-    return c_.constant(std::move(tensor));
+  ValueId data_for(PackedTrees::Data data) {
+    if (data == PackedTrees::Data::kPlain) return x_;
+    const double lowest = -std::numeric_limits<double>::infinity();
+    const ValueId copy =
+        c_.add("Where", {c_.add("IsNaN", {x_}), c_.scalar(c_.dtype_of(x_), lowest), x_});
+    if (data == PackedTrees::Data::kCopy) return copy;
+    return c_.add("Concat", {x_, copy}, {{"axis", int64_t{1}}});
   }
 
-  void make_tables() {
-    const auto leaf = [](const TreeNode& n) { return n.mode == TreeMode::kLeaf; };
-    features_ =
-        table(DType::kI64, [&](const TreeNode& n, int64_t) { return leaf(n) ? 0 : n.feature; });
-    splits_ = table(c_.dtype_of(x_), [](const TreeNode& n, int64_t) { return n.split; });
-    on_true_ =
-        table(DType::kI64, [&](const TreeNode& n, int64_t i) { return leaf(n) ? i : n.on_true; });
-    on_false_ =
-        table(DType::kI64, [&](const TreeNode& n, int64_t i) { return leaf(n) ? i : n.on_false; });
-    bool any_missing = false;
-    for (const TreeNode& node : trees_.nodes) {
-      if (!leaf(node)) modes_.insert(node.mode);
-      any_missing |= node.missing_is_true;
-    }
-    if (modes_.size() > 1)
-      mode_ =
-          table(DType::kI32, [](const TreeNode& n, int64_t) { return static_cast<int>(n.mode); });
-    if (any_missing)
-      missing_ = table(DType::kBool, [](const TreeNode& n, int64_t) { return n.missing_is_true; });
-  }
-
-  ValueId at_place(ValueId of_nodes) {
-    return c_.add("Gather", {of_nodes, place_}, {{"axis", int64_t{0}}});
-  }
-
-  ValueId compared(TreeMode mode, ValueId x, ValueId split) {
-    switch (mode) {
-      case TreeMode::kLeq: return c_.binary("LessOrEqual", x, split);
-      case TreeMode::kLt: return c_.binary("Less", x, split);
-      case TreeMode::kGte: return c_.binary("GreaterOrEqual", x, split);
-      case TreeMode::kGt: return c_.binary("Greater", x, split);
-      case TreeMode::kNeq: return c_.add("Not", {c_.binary("Equal", x, split)});
-      default: return c_.binary("Equal", x, split);
-    }
-  }
-
-  void step() {
-    const ValueId x = c_.add("GatherElements", {x_, at_place(features_)}, {{"axis", int64_t{1}}});
-    const ValueId split = at_place(splits_);
-    ValueId holds = kNoValue;
-    for (const TreeMode mode : modes_) {
-      const ValueId one = compared(mode, x, split);
-      holds = holds == kNoValue
-                  ? one
-                  : c_.add("Where", {c_.binary("Equal", at_place(mode_), static_cast<double>(mode)),
-                                     one, holds});
-    }
-    if (missing_ != kNoValue)
-      holds = c_.binary("Or", holds, c_.binary("And", c_.add("IsNaN", {x}), at_place(missing_)));
-    place_ = c_.add("Where", {holds, at_place(on_true_), at_place(on_false_)});
-  }
-
-  // The leaves that were reached are put together for each target.
-  Result<ValueId> sum() {
-    const bool most = trees_.aggregate == "MAX", least = trees_.aggregate == "MIN";
-    const double none = most    ? -std::numeric_limits<double>::infinity()
-                        : least ? std::numeric_limits<double>::infinity()
-                                : 0;
-    const DType type = trees_.type;
-    HONE_ASSIGN_OR_RETURN(Tensor weights,
-                          c_.new_constant(type, {std::ssize(trees_.nodes), trees_.targets}));
-    for (int64_t i = 0; i < weights.size(); ++i) weights.set(i, none);
-    for (const LeafWeight& weight : trees_.weights) {
-      const int64_t at = weight.node * trees_.targets + weight.target;
-      weights.set(at, most || least ? weight.value : weights.at(at) + weight.value);
-    }
-    const ValueId given =
-        c_.add("Gather", {c_.constant(std::move(weights)), place_}, {{"axis", int64_t{0}}});
-    ValueId y = c_.reduce(most    ? "ReduceMax"
-                          : least ? "ReduceMin"
-                                  : "ReduceSum",
-                          given, {1}, false);
+  Result<ValueId> finished(ValueId y) {
+    const bool sums = trees_.aggregate == "SUM" || trees_.aggregate == "AVERAGE";
     if (trees_.aggregate == "AVERAGE")
       y = c_.binary("Div", y, static_cast<double>(trees_.roots.size()));
     ValueId with_base = y;
@@ -151,27 +84,20 @@ class Descent {
       HONE_ASSIGN_OR_RETURN(const ValueId base, base_values());
       with_base = c_.binary("Add", y, base);
     }
-    if (!most && !least) return with_base;
+    if (sums) return with_base;
     const ValueId untouched = c_.add("IsInf", {c_.cast(y, DType::kF32)});
-    return c_.add("Where", {untouched, c_.scalar(type, 0), with_base});
+    return c_.add("Where", {untouched, c_.scalar(trees_.type, 0), with_base});
   }
 
   Result<ValueId> base_values() {
     if (trees_.base.size() != 1 && std::ssize(trees_.base) != trees_.targets)
       return c_.fail("{} base_values for {} targets", trees_.base.size(), trees_.targets);
-    Tensor base(trees_.type, {std::ssize(trees_.base)});
-    for (size_t i = 0; i < trees_.base.size(); ++i)
-      base.set(static_cast<int64_t>(i), trees_.base[i]);
-    return c_.constant(std::move(base));
+    return c_.constant(ml_list(trees_.base, trees_.type));
   }
 
   ExpandContext& c_;
   const TreeEnsemble& trees_;
-  ValueId x_ = kNoValue, place_ = kNoValue;
-  ValueId features_ = kNoValue, splits_ = kNoValue, on_true_ = kNoValue, on_false_ = kNoValue;
-  ValueId mode_ = kNoValue, missing_ = kNoValue;
-  std::set<TreeMode> modes_;
-  int64_t rows_ = 0;
+  ValueId x_ = kNoValue;
 };
 
 Status check_aggregate(const ExpandContext& c, const std::string& name) {
@@ -186,7 +112,7 @@ Status set_targets(ExpandContext& c, const TreeEnsemble& trees, const std::strin
   if (trees.targets < 1 || trees.targets > kMaxNodes)
     return c.fail("n_targets is {}", trees.targets);
   HONE_RETURN_IF_ERROR(check_aggregate(c, trees.aggregate));
-  HONE_ASSIGN_OR_RETURN(const ValueId scores, Descent(c, trees).run());
+  HONE_ASSIGN_OR_RETURN(const ValueId scores, Scores(c, trees).run());
   HONE_ASSIGN_OR_RETURN(const ValueId y, ml_transformed(c, scores, transform));
   c.result(0, c.cast(y, type));
   return ok_status();
@@ -226,7 +152,7 @@ Status set_two_classes(ExpandContext& c, TreeEnsemble& trees, const std::vector<
   if (trees.base.size() > (of_first ? 1 : 0))
     return c.unsupported("{} base_values where all weights are of one class", trees.base.size());
   trees.targets = 1;
-  HONE_ASSIGN_OR_RETURN(const ValueId score, Descent(c, trees).run());
+  HONE_ASSIGN_OR_RETURN(const ValueId score, Scores(c, trees).run());
   const double threshold = is_share ? 0.5 : 0;
   if (of_first)
     return ml_set_binary(c, {.score = score, .threshold = threshold, .is_share = is_share}, labels);
@@ -247,7 +173,7 @@ Status expand_tree_classifier(ExpandContext& c) {
   for (const LeafWeight& weight : trees.weights) classes.insert(weight.target);
   if (labels.size() == 2 && classes.size() == 1) return set_two_classes(c, trees, labels);
   trees.targets = std::ssize(labels);
-  HONE_ASSIGN_OR_RETURN(const ValueId scores, Descent(c, trees).run());
+  HONE_ASSIGN_OR_RETURN(const ValueId scores, Scores(c, trees).run());
   return ml_set_classes(c, scores, labels);
 }
 

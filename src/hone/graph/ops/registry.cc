@@ -1,6 +1,7 @@
 #include "hone/graph/ops/registry.h"
 
 #include "hone/graph/ops/ml.h"
+#include "hone/graph/ops/ml_tree_walk.h"
 #include "hone/graph/ops/sequence.h"
 
 namespace hone::graph {
@@ -10,8 +11,9 @@ namespace {
 // Operators that are not ONNX's.
 void add_other_domains(std::vector<const Op*>& list) {
   for (const std::span<const Op> family :
-       {microsoft_attention_ops(), microsoft_fused_ops(), microsoft_lstm_ops(),
-        microsoft_norm_ops(), ml_column_ops(), ml_linear_ops(), ml_tree_ops()}) {
+       {microsoft_attention_ops(), microsoft_fused_ops(),
+        microsoft_lstm_ops(), microsoft_norm_ops(), ml_column_ops(), ml_linear_ops(), ml_tree_ops(),
+        ml_tree_walk_ops()}) {
     for (const Op& op : family) list.push_back(&op);
   }
 }

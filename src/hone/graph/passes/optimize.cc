@@ -36,6 +36,7 @@ constexpr Pass kPasses[] = {
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
     {"narrow_weights", nullptr, When::kUnlessSkipped, nullptr,
      narrow_weights},  // after all that changes weights
+    {"spread_trees", nullptr, When::kAlways, spread_trees},
     {"assign_layouts", nullptr, When::kAlways, assign_layouts},
     {"assign_storage", assign_storage, When::kAlways},  // last: what lies where is final
 };

@@ -25,8 +25,9 @@ struct PassOptions {
   // Called after each pass that ran, with the graph, which it may change, for tests.
   std::function<void(const std::string& pass, Graph& graph)> after_pass;
   int lanes = 8;  // 32-bit elements of a vector of the device
-  // Pooling takes values, and attention keys, in the order that they have, as on GPUs; else, as
-  // vectors run along them, pooling takes channels last, and keys lie side by side.
+  // As on GPUs, pooling takes values, and attention keys, in the order that they have, and rows go
+  // through trees alone; else, as vectors run along them, pooling takes channels last, and keys lie
+  // side by side.
   bool any_order = false;
   // Values of half types are computed and kept in float32 (widen_halves); not on GPUs, which have
   // instructions for half types.
@@ -88,6 +89,9 @@ inline constexpr int64_t kLeastNarrowBytes = 32 << 10;
 // work with the groups innermost. Operators that shuffle channels are folded into the weights
 // before and after.
 [[nodiscard]] Status groups_inner(Graph& graph, const PassOptions& options);
+// Gives each row of data that goes through trees a point of its own on devices that run thousands
+// of threads; elsewhere several rows share the nodes that a cache holds.
+[[nodiscard]] Status spread_trees(Graph& graph, const PassOptions& options);
 // Chooses the memory order of every value and inserts copies where an operator needs another.
 [[nodiscard]] Status assign_layouts(Graph& graph, const PassOptions& options);
 // Assigns each value a place in a buffer, with the border that its readers want. Concatenations are
