@@ -21,7 +21,11 @@ namespace hone {
 struct ModelTensor {
   std::string name;
   DType dtype = DType::kF32;
-  Shape shape;  // the largest shape, for an output whose shape depends on data
+  Shape shape;  // the largest shape, if it varies
+  // What each dimension varies with from run to run, such as "batch" or "past + seq"; "" for one
+  // that is fixed. Empty if none varies with the shapes of the inputs.
+  std::vector<std::string> dims;
+  Shape least;  // the smallest shape of an input that varies
 };
 
 // The time of one step of a run: a kernel, or one phase of it. Phases of one task follow each other
@@ -59,12 +63,19 @@ class HONE_API Model {
 
   [[nodiscard]] const std::vector<ModelTensor>& inputs() const;
   [[nodiscard]] const std::vector<ModelTensor>& outputs() const;
-  // Runs the model on dense row-major arrays in the order of inputs() and outputs(). Nothing is
-  // allocated. Calls must not overlap.
+  // Sets the shape of an input for later runs on arrays, in place of the largest. Inputs that were
+  // never set follow those that were. Nothing is allocated.
+  [[nodiscard]] Status set_input_shape(int input, const Shape& shape);
+  // Returns the shape of an input in the next run.
+  [[nodiscard]] Result<Shape> input_shape(int input) const;
+  // Runs the model on dense row-major arrays in the order of inputs() and outputs(), of the shapes
+  // that were set. Nothing is allocated. Calls must not overlap.
   [[nodiscard]] Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
-  // Runs the model and checks shapes and types. The outputs have their actual shapes.
+  // Runs the model on inputs of any shapes that it takes, and checks shapes and types. The outputs
+  // have their actual shapes.
   [[nodiscard]] Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
-  // Returns the actual shape of an output in the last run.
+  // Returns the actual shape of an output: in the next run, or in the last one if it depends on the
+  // data.
   [[nodiscard]] Result<Shape> output_shape(int output) const;
 
   // Returns the name of the GPU or other device that the model runs on; "" for a model of CPUs. And

@@ -44,6 +44,7 @@ struct Divergence {
   // The error of the worst element, relative to the largest magnitude; it may be infinite.
   double error = 0;
   int64_t wrong = 0, elements = 0;  // number of elements beyond the tolerance, and of all elements
+  std::string size;  // the sizes of the run, such as "batch=2, seq=7"; empty if none varies
 };
 
 struct VerifyReport {
@@ -56,9 +57,12 @@ struct VerifyReport {
   double worst_error = 0;  // largest error of the tensors within the tolerance
   std::string worst_value;
   std::vector<Divergence> divergences;  // in the order in which the model computes them
+  // If the shapes of the inputs vary: the sizes at which all was compared, the largest first.
+  std::vector<std::string> sizes;
 };
 
-// Verifies the model at the path `model`, without writing its library. A naive run takes far longer
+// Verifies the model at the path `model`, without writing its library. If the shapes of its inputs
+// vary, the largest, the smallest and some others are tried. A naive run takes far longer
 // than a compiled one: minutes for a large network. Differences are no error, but in the report.
 [[nodiscard]] HONE_API Result<VerifyReport> verify(const std::string& model,
                                                    const VerifyOptions& options = {});

@@ -1,6 +1,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
@@ -36,11 +38,21 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
   std::vector<Tensor> outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
-  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model.inputs(), {}, seed));
-  for (const ModelTensor& output : model.outputs()) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted, tensors_of_run(model));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(wanted, {}, seed));
+  for (size_t i = 0; i < model.outputs().size(); ++i) {
+    const ModelTensor& output = model.outputs()[i];
+    Shape shape = output.shape;
+    if (!output.dims.empty()) {
+      HONE_ASSIGN_OR_RETURN(shape, model.output_shape(static_cast<int>(i)));
+    }
     const AllocatesFor purpose(fmt::format("output '{}'", output.name));
-    outputs.emplace_back(output.dtype, output.shape);
+    outputs.emplace_back(output.dtype, std::move(shape));
   }
+  // What steps say of their arithmetic is that of the largest shapes.
+  bool is_whole = true;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    is_whole = is_whole && wanted[i].shape == model.inputs()[i].shape;
   for (const Tensor& tensor : inputs) from.push_back(tensor.data());
   for (Tensor& tensor : outputs) to.push_back(tensor.data());
 
@@ -73,8 +85,8 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
       const bool first = k == 0 || step.name != steps[k - 1].name;
       if (first && ++tasks > times.size()) {
         const Limit limit =
-            step.bytes > 0 ? limits.of(step.least_flops, step.bytes, matrix) : Limit();
-        bench.kernels.push_back({step.name, 0, step.flops, limit});
+            is_whole && step.bytes > 0 ? limits.of(step.least_flops, step.bytes, matrix) : Limit();
+        bench.kernels.push_back({step.name, 0, is_whole ? step.flops : 0, limit});
         times.emplace_back();
       }
       if (first) times[tasks - 1].push_back(0);
@@ -110,7 +122,13 @@ Result<Peak> find_peak(const Model& model, const CompileOptions& options, const 
               std::move(limits)};
 }
 
-void print(const Bench& bench, const Peak& peak, bool as_json) {
+// A bench at one size as a table or as JSON.
+struct Report {
+  std::string text;
+  Json json;
+};
+
+Report report_of(const Bench& bench, const Peak& peak) {
   const Limits& limits = peak.limits;
   double all = 0, flops = 0;
   Limit limit;
@@ -142,20 +160,69 @@ void print(const Bench& bench, const Peak& peak, bool as_json) {
       limits.row({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9),
                   "", fmt::format("{:.1f} %", 100 * speed / peak.flops)},
                  limit, bench.seconds));
-  if (as_json) {
-    fmt::print("{}", json_text(json));
-  } else {
-    fmt::print("{}peak of {}: {:.1f} GFLOP/s (f32)\n", table.text(), peak.text, peak.flops * 1e-9);
+  return {fmt::format("{}peak of {}: {:.1f} GFLOP/s (f32)\n", table.text(), peak.text,
+                      peak.flops * 1e-9),
+          std::move(json)};
+}
+
+// The values of one symbol that follow each other: `--shape batch=1,2,8` of a library. They are
+// taken out of the shapes.
+struct SizeList {
+  std::string symbol;
+  std::vector<int64_t> values;
+};
+
+Result<SizeList> take_sizes(std::map<std::string, Shape>& shapes, const std::string& model) {
+  HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(model));
+  SizeList list;
+  if (!is_compiled) return list;
+  HONE_ASSIGN_OR_RETURN(const OpenedModel opened, open_model(model));
+  std::set<std::string> names, symbols;
+  for (const ModelTensor& input : opened.model.inputs()) {
+    names.insert(input.name);
+    symbols.insert(input.dims.begin(), input.dims.end());
   }
+  for (auto shape = shapes.begin(); shape != shapes.end();) {
+    const bool is_list =
+        shape->second.size() > 1 && !names.contains(shape->first) && symbols.contains(shape->first);
+    if (is_list && !list.symbol.empty())
+      return invalid("--shape: found lists of '{}' and '{}', expected one list of sizes",
+                     list.symbol, shape->first);
+    if (is_list) list = {shape->first, {shape->second.begin(), shape->second.end()}};
+    shape = is_list ? shapes.erase(shape) : std::next(shape);
+  }
+  return list;
 }
 
 Status run_bench(const ModelRunTexts& texts) {
-  HONE_ASSIGN_OR_RETURN(const ModelRun options, parse_model_run(texts));
+  HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts));
+  const std::map<std::string, Shape> given = options.compile.model.shapes;
+  HONE_ASSIGN_OR_RETURN(const SizeList sizes,
+                        take_sizes(options.compile.model.shapes, texts.model));
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
   HONE_ASSIGN_OR_RETURN(const Peak peak, find_peak(file.model, options.compile, texts.db));
-  HONE_ASSIGN_OR_RETURN(const Bench bench,
-                        measure(file.model, peak.limits, options.repeat, options.seed));
-  print(bench, peak, texts.json);
+  const auto measured = [&]() -> Result<Report> {
+    HONE_ASSIGN_OR_RETURN(const Bench bench,
+                          measure(file.model, peak.limits, options.repeat, options.seed));
+    return report_of(bench, peak);
+  };
+  if (sizes.symbol.empty()) {
+    HONE_ASSIGN_OR_RETURN(const Report report, measured());
+    fmt::print("{}", texts.json ? json_text(report.json) : report.text);
+    return ok_status();
+  }
+  Json json = {{"sizes", Json::array()}};
+  for (const int64_t value : sizes.values) {
+    std::map<std::string, Shape> shapes = given;
+    shapes[sizes.symbol] = {value};
+    HONE_RETURN_IF_ERROR(set_shapes(texts.model, file.model, shapes));
+    HONE_ASSIGN_OR_RETURN(Report report, measured());
+    const std::string size = fmt::format("{}={}", sizes.symbol, value);
+    if (!texts.json) fmt::print("{}\n{}\n", size, report.text);
+    report.json["size"] = size;
+    json["sizes"].push_back(std::move(report.json));
+  }
+  if (texts.json) fmt::print("{}", json_text(json));
   return ok_status();
 }
 

@@ -3,28 +3,83 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "hone/base/status.h"
 
 namespace hone::tool {
 namespace {
 
-// The shapes of a library are decided when it is compiled: those that are given must be these.
-Status check_shapes(const std::string& path, const std::vector<ModelTensor>& inputs,
-                    const std::map<std::string, Shape>& given) {
-  for (const auto& [name, shape] : given) {
-    const auto input = std::find_if(inputs.begin(), inputs.end(),
-                                    [&](const ModelTensor& own) { return own.name == name; });
-    if (input == inputs.end()) return invalid("--shape: {} has no input '{}'", path, name);
-    if (input->shape != shape) {
-      return invalid("--shape: input '{}' of {} is {}, found {}; give shapes when compiling", name,
-                     path, to_string(input->shape), to_string(shape));
+bool varies_only_with_symbols(const ModelTensor& input, const std::set<std::string>& symbols) {
+  return !input.dims.empty() &&
+         std::all_of(input.dims.begin(), input.dims.end(), [&](const std::string& dim) {
+           return dim.empty() || symbols.contains(dim) ||
+                  dim.find_first_of(" *(/") == std::string::npos;
+         });
+}
+
+// Adds the shapes of the inputs that have a symbol, such as `batch`, of these values. Inputs with
+// sums of symbols follow by themselves.
+Status add_sizes(const std::string& path, const std::vector<ModelTensor>& inputs,
+                 const std::map<std::string, int64_t>& sizes, std::map<size_t, Shape>& shapes) {
+  std::set<std::string> symbols, found;
+  for (const auto& [name, value] : sizes) symbols.insert(name);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!varies_only_with_symbols(inputs[i], symbols)) continue;
+    for (size_t d = 0; d < inputs[i].dims.size(); ++d) {
+      const auto size = sizes.find(inputs[i].dims[d]);
+      if (size == sizes.end()) continue;
+      found.insert(size->first);
+      shapes.try_emplace(i, inputs[i].shape).first->second[d] = size->second;
     }
+  }
+  for (const std::string& name : symbols) {
+    if (!found.contains(name))
+      return invalid("--shape: {} has no input '{}', and no input that varies with it", path, name);
   }
   return ok_status();
 }
 
 }  // namespace
+
+Status by_option(std::string_view option, const Status& status) {
+  return status.ok() ? status : error(status.code(), "{}: {}", option, status.message());
+}
+
+Status set_shapes(const std::string& path, Model& model,
+                  const std::map<std::string, Shape>& given) {
+  const std::vector<ModelTensor>& inputs = model.inputs();
+  std::map<size_t, Shape> shapes;
+  std::map<std::string, int64_t> sizes;
+  for (const auto& [name, shape] : given) {
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const ModelTensor& own) { return own.name == name; });
+    if (input == inputs.end() && shape.size() == 1) {
+      sizes[name] = shape[0];
+      continue;
+    }
+    if (input == inputs.end()) return invalid("--shape: {} has no input '{}'", path, name);
+    if (input->dims.empty() && input->shape != shape) {
+      return invalid("--shape: input '{}' of {} is {}, found {}; give shapes when compiling", name,
+                     path, to_string(input->shape), to_string(shape));
+    }
+    shapes[static_cast<size_t>(input - inputs.begin())] = shape;
+  }
+  HONE_RETURN_IF_ERROR(add_sizes(path, inputs, sizes, shapes));
+  for (const auto& [i, shape] : shapes)
+    HONE_RETURN_IF_ERROR(by_option("--shape", model.set_input_shape(static_cast<int>(i), shape)));
+  return inputs.empty() ? ok_status() : by_option("--shape", model.input_shape(0).status());
+}
+
+Result<std::vector<ModelTensor>> tensors_of_run(const Model& model) {
+  std::vector<ModelTensor> tensors;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    const ModelTensor& input = model.inputs()[i];
+    HONE_ASSIGN_OR_RETURN(Shape shape, model.input_shape(static_cast<int>(i)));
+    tensors.push_back({input.name, input.dtype, std::move(shape)});
+  }
+  return tensors;
+}
 
 Result<OpenedModel> open_file(const std::string& path, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
@@ -36,7 +91,7 @@ Result<OpenedModel> open_file(const std::string& path, const CompileOptions& opt
   }
   Result<OpenedModel> opened = open_model(path, options);
   if (is_compiled && opened.ok())
-    HONE_RETURN_IF_ERROR(check_shapes(path, opened->model.inputs(), options.model.shapes));
+    HONE_RETURN_IF_ERROR(set_shapes(path, opened->model, options.model.shapes));
   return opened;
 }
 

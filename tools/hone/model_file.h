@@ -4,14 +4,24 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hone/open_model.h"
 
 namespace hone::tool {
 
-// Like open_model().
+// Like open_model(). A library whose shapes vary gets those that --shape gives.
 [[nodiscard]] Result<OpenedModel> open_file(const std::string& path, const CompileOptions& options);
+// Returns an error that begins with the name of an option.
+[[nodiscard]] Status by_option(std::string_view option, const Status& status);
+
+// Sets shapes of inputs, by their names; and, of one extent, the value of a symbol that inputs vary
+// with, by its name (batch=4). Errors name --shape.
+[[nodiscard]] Status set_shapes(const std::string& path, Model& model,
+                                const std::map<std::string, Shape>& given);
+// Returns the inputs with the shapes that they have in the next run.
+[[nodiscard]] Result<std::vector<ModelTensor>> tensors_of_run(const Model& model);
 // Like arrange_inputs(), of what --input gives.
 [[nodiscard]] Result<std::vector<Tensor>> inputs_of(const std::vector<ModelTensor>& inputs,
                                                     std::map<std::string, Tensor> given,

@@ -137,14 +137,25 @@ Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
   // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
   ModelOptions& model = options.compile.model;
-  for (const auto& [name, tensor] : given) model.shapes.emplace(name, tensor.shape());
+  HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(texts.model.model));
+  for (const auto& [name, tensor] : given) {
+    if (!is_compiled) model.shapes.emplace(name, tensor.shape());
+  }
   model.available = given;
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model.model, options.compile));
   for (const std::string& name : file.bound) {
     if (model.bind.count(name) == 0) given.erase(name);
   }
+  for (size_t i = 0; i < file.model.inputs().size(); ++i) {
+    const ModelTensor& input = file.model.inputs()[i];
+    const auto tensor = given.find(input.name);
+    if (tensor == given.end() || input.dims.empty()) continue;
+    HONE_RETURN_IF_ERROR(by_option(
+        "--input", file.model.set_input_shape(static_cast<int>(i), tensor->second.shape())));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted, tensors_of_run(file.model));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        inputs_of(file.model.inputs(), std::move(given), options.seed));
+                        inputs_of(wanted, std::move(given), options.seed));
 
   std::vector<std::string> files;  // below the folder, one for each output
   if (!texts.output_dir.empty()) {

@@ -28,8 +28,9 @@ std::string place_of(const Divergence& divergence) {
 }
 
 std::string describe(const Divergence& divergence) {
-  std::string text = fmt::format("tensor '{}' of node '{}' ({})\n", divergence.value,
-                                 divergence.node, divergence.type);
+  std::string text =
+      fmt::format("tensor '{}' of node '{}' ({}){}{}\n", divergence.value, divergence.node,
+                  divergence.type, divergence.size.empty() ? "" : " at ", divergence.size);
   if (!divergence.kernel_class.empty()) {
     text += fmt::format("  task: {}\n  its nodes: {}\n", divergence.kernel_class,
                         join_names(divergence.fused));
@@ -55,6 +56,7 @@ void print_text(const VerifyReport& report) {
     fmt::print("and {} more\n", report.divergences.size() - most - 1);
   if (!report.missing.empty())
     fmt::print("not in the compiled model: {}\n", join_names(report.missing));
+  for (const std::string& size : report.sizes) fmt::print("compared at {}\n", size);
   fmt::print("compared {} tensors of {} tasks: {} beyond the tolerance of {:g}", report.compared,
              report.tasks, report.divergences.size(), report.tolerance);
   if (report.worst_error > 0) {
@@ -70,10 +72,15 @@ Json number(double value) {
 }
 
 void print_json(const VerifyReport& report) {
-  Json json = {{"tolerance", report.tolerance},     {"tasks", report.tasks},
-               {"compared", report.compared},       {"unknown", report.unknown},
-               {"missing", report.missing},         {"worst_error", report.worst_error},
-               {"worst_value", report.worst_value}, {"divergences", Json::array()}};
+  Json json = {{"tolerance", report.tolerance},
+               {"tasks", report.tasks},
+               {"compared", report.compared},
+               {"unknown", report.unknown},
+               {"missing", report.missing},
+               {"worst_error", report.worst_error},
+               {"worst_value", report.worst_value},
+               {"divergences", Json::array()},
+               {"sizes", report.sizes}};
   for (const Divergence& divergence : report.divergences) {
     json["divergences"].push_back({{"value", divergence.value},
                                    {"node", divergence.node},
@@ -86,7 +93,8 @@ void print_json(const VerifyReport& report) {
                                    {"expected", number(divergence.expected)},
                                    {"error", number(divergence.error)},
                                    {"wrong", divergence.wrong},
-                                   {"elements", divergence.elements}});
+                                   {"elements", divergence.elements},
+                                   {"size", divergence.size}});
   }
   fmt::print("{}", json_text(json));
 }

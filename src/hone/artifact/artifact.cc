@@ -80,17 +80,29 @@ std::string comment_text(const std::string& name) {
   return text;
 }
 
-std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>& tensors) {
+std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>& tensors,
+                             const ArtifactSpec& spec) {
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i) {
     std::string dims;
-    for (const int64_t dim : tensors[i].shape)
-      dims += fmt::format("{}{}", dims.empty() ? "" : ", ", dim);
+    for (size_t d = 0; d < tensors[i].shape.size(); ++d) {
+      const std::string name =
+          tensors[i].dims.empty() ? "" : comment_text(dim_text(spec, tensors[i].dims[d]));
+      dims += dims.empty() ? "" : ", ";
+      dims += name.empty() ? std::to_string(tensors[i].shape[d]) : name;
+    }
     text +=
         fmt::format(" *   {} {}: {} {}[{}]{}\n", what, i, comment_text(tensors[i].name),
                     dtype_name(tensors[i].dtype), dims,
                     tensors[i].actual_shape < 0 ? "" : " at most: ask output_shape after a run");
   }
+  return text;
+}
+
+std::string describe_sizes(const ArtifactSpec& spec) {
+  std::string text;
+  for (const ArtifactSymbol& symbol : spec.symbols)
+    text += fmt::format(" *   {}: {} to {}\n", comment_text(symbol.name), symbol.min, symbol.max);
   return text;
 }
 
@@ -185,10 +197,11 @@ Status write_library(const ArtifactSpec& spec, const std::string& path,
 }  // namespace
 
 std::string header_text(const ArtifactSpec& spec) {
-  return fmt::format("/* {}: compiled by Hone.\n{}{} */\n{}",
+  return fmt::format("/* {}: compiled by Hone.\n{}{}{} */\n{}",
                      spec.name.empty() ? "A model" : comment_text(spec.name),
-                     describe_tensors("input", spec.inputs),
-                     describe_tensors("output", spec.outputs), interface_text(spec.prefix));
+                     describe_tensors("input", spec.inputs, spec),
+                     describe_tensors("output", spec.outputs, spec), describe_sizes(spec),
+                     interface_text(spec.prefix));
 }
 
 Status write_header(const ArtifactSpec& spec, const std::string& path) {

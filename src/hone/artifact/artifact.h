@@ -23,12 +23,39 @@ namespace hone::artifact {
 
 using runtime::ArgumentKind;
 
+// Sizes that the shapes of the inputs decide when a model runs, as in runtime/plan.h: symbols of a
+// range that includes both ends, and forms, which follow from them.
+struct ArtifactSymbol {
+  std::string name;
+  int64_t min = 1, max = 1;
+};
+struct ArtifactTerm {
+  int64_t factor = 1;
+  std::vector<int> symbols;  // indices into ArtifactSpec::symbols
+};
+struct ArtifactForm {
+  std::vector<ArtifactTerm> terms;
+  int64_t offset = 0, divisor = 1;
+};
+// A part of a dimension: a form with its largest value, or, if `form` is -1, a number.
+struct ArtifactPart {
+  int form = -1;
+  int64_t most = 1;
+};
+using ArtifactDims = std::vector<std::vector<ArtifactPart>>;
+// A step of ceil(size / divisor) * multiplier tiles, but no more than it has. -1: of all its tiles.
+struct ArtifactTileLimit {
+  int form = -1;
+  int64_t divisor = 1, multiplier = 1;
+};
+
 struct ArtifactTensor {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape;  // the largest
   // For outputs: arena offset of the int64 extents that a step writes, or -1.
   int64_t actual_shape = -1;
+  ArtifactDims dims;  // parts of each dimension; empty if none varies with the inputs' shapes
 };
 
 struct ArtifactArgument {
@@ -53,6 +80,7 @@ struct ArtifactStep {
   double least_flops = 0;    // FLOPs of the algorithm that needs the fewest
   bool joins = false;        // runs concurrently with the step before
   int units = 0;             // for concurrent steps: its share of their work; else 0
+  ArtifactTileLimit limit;
 };
 
 struct ArtifactWeight {
@@ -80,6 +108,9 @@ struct ArtifactSpec {
   runtime::DeviceKind device = runtime::DeviceKind::kNone;
   std::string device_name;
   std::vector<std::string> features;  // CPU features that the kernels need, as LLVM names them
+  std::vector<ArtifactSymbol> symbols;
+  std::vector<ArtifactForm> forms;
+  int64_t sizes = -1;  // arena offset of i64[runtime::kMaxForms], the forms' values; -1 without any
 };
 
 struct ArtifactOptions {
@@ -100,6 +131,8 @@ struct ArtifactOptions {
 [[nodiscard]] Status check_prefix(const std::string& prefix);
 [[nodiscard]] Status write_header(const ArtifactSpec& spec, const std::string& path);
 [[nodiscard]] std::string header_text(const ArtifactSpec& spec);
+// Returns what a dimension varies with, such as "batch*49" or "past + seq"; "" if it is fixed.
+[[nodiscard]] std::string dim_text(const ArtifactSpec& spec, const std::vector<ArtifactPart>& dim);
 
 // The place where a kernel runs.
 struct KernelPlace {

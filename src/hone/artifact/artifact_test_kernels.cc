@@ -2,6 +2,8 @@
 #include <stdint.h>
 
 #include "hone/artifact/artifact_testing.h"
+#include "hone/artifact/varying_kernels_testing.h"
+#include "hone/artifact/varying_testing.h"
 
 namespace hone::artifact::testing {
 
@@ -14,6 +16,8 @@ __attribute__((noinline)) T weighted_sum(const T* weights, const T* p) {
 }  // namespace hone::artifact::testing
 
 using hone::artifact::testing::kLength;
+using hone::artifact::testing::kPast;
+using hone::artifact::testing::kSeq;
 using hone::artifact::testing::kTile;
 using hone::artifact::testing::weighted_sum;
 
@@ -64,5 +68,16 @@ int test_gather3(void* const* args, void*, int64_t, int64_t, int) {
 }
 
 int test_fails(void* const*, void*, int64_t, int64_t, int) { return 7; }
+
+// These three are explained in varying_testing.h.
+int test_add_rows(void* const* args, void*, int64_t first_tile, int64_t last_tile, int) {
+  return hone::artifact::testing::add_rows(args, kSeq, first_tile, last_tile);
+}
+int test_add_long_rows(void* const* args, void*, int64_t first_tile, int64_t last_tile, int) {
+  return hone::artifact::testing::add_rows(args, kPast + kSeq, first_tile, last_tile);
+}
+int test_copy_sizes(void* const* args, void*, int64_t, int64_t, int) {
+  return hone::artifact::testing::copy_sizes(args);
+}
 
 }  // extern "C"

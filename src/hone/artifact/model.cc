@@ -51,6 +51,11 @@ struct Interface {
   decltype(&hone_model_step_bytes) step_bytes;              // library
   decltype(&hone_model_device) device;
   decltype(&hone_model_device_bytes) device_bytes;
+  decltype(&hone_model_set_input_shape) set_input_shape;
+  decltype(&hone_model_input_shape) input_shape;
+  decltype(&hone_model_input_least_shape) input_least_shape;
+  decltype(&hone_model_input_dim) input_dim;
+  decltype(&hone_model_output_dim) output_dim;
 };
 
 bool bind(void* library, const std::string& prefix, Interface& api) {
@@ -83,6 +88,11 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   find("_step_bytes", api.step_bytes);
   find("_device", api.device);
   find("_device_bytes", api.device_bytes);
+  find("_set_input_shape", api.set_input_shape);
+  find("_input_shape", api.input_shape);
+  find("_input_least_shape", api.input_least_shape);
+  find("_input_dim", api.input_dim);
+  find("_output_dim", api.output_dim);
   return usable;
 }
 
@@ -129,10 +139,23 @@ Status check_input(const ModelTensor& expected, const Tensor& found) {
   if (found.dtype() != expected.dtype)
     return invalid("input {} has type {}, expected {}", expected.name, dtype_name(found.dtype()),
                    dtype_name(expected.dtype));
-  if (found.shape() != expected.shape)
+  if (expected.dims.empty() && found.shape() != expected.shape)
     return invalid("input {} has shape {}, expected {}", expected.name, to_string(found.shape()),
                    to_string(expected.shape));
   return ok_status();
+}
+
+// What each dimension of a tensor varies with; nothing if none does, as in an older library.
+template <typename DimOf>
+std::vector<std::string> dims_of(const hone_model* model, int i, int rank, const DimOf& dim_of) {
+  std::vector<std::string> dims;
+  bool varies = false;
+  for (int d = 0; dim_of != nullptr && d < rank; ++d) {
+    const char* text = dim_of(model, i, d);
+    varies |= text != nullptr;
+    dims.emplace_back(text != nullptr ? text : "");
+  }
+  return varies ? dims : std::vector<std::string>();
 }
 
 }  // namespace
@@ -190,7 +213,8 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
     return error(Code::kUnsupported, "cannot start {}: {}{}{}", path, api.last_error(nullptr),
                  bound.empty() ? "" : ", ", bound);
   }
-  const auto list = [&](int count, auto name_of, auto info_of, std::vector<ModelTensor>& out) {
+  const auto list = [&](int count, auto name_of, auto info_of, auto dim_of,
+                        std::vector<ModelTensor>& out) {
     for (int i = 0; i < count; ++i) {
       int code = 0;
       int rank = 0;
@@ -198,14 +222,24 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
       info_of(state->model, i, &code, &rank, &dims);
       const std::optional<DType> dtype = dtype_from_onnx(code);
       if (!dtype) return invalid("{} has element type {}, which is not known", path, code);
-      out.push_back({name_of(state->model, i), *dtype, Shape(dims, dims + rank)});
+      out.push_back({.name = name_of(state->model, i),
+                     .dtype = *dtype,
+                     .shape = Shape(dims, dims + rank),
+                     .dims = dims_of(state->model, i, rank, dim_of)});
     }
     return ok_status();
   };
-  HONE_RETURN_IF_ERROR(
-      list(api.num_inputs(state->model), api.input_name, api.input_info, state->inputs));
-  HONE_RETURN_IF_ERROR(
-      list(api.num_outputs(state->model), api.output_name, api.output_info, state->outputs));
+  HONE_RETURN_IF_ERROR(list(api.num_inputs(state->model), api.input_name, api.input_info,
+                            api.input_dim, state->inputs));
+  HONE_RETURN_IF_ERROR(list(api.num_outputs(state->model), api.output_name, api.output_info,
+                            api.output_dim, state->outputs));
+  for (size_t i = 0; i < state->inputs.size(); ++i) {
+    int rank = 0;
+    const int64_t* dims = nullptr;
+    if (state->inputs[i].dims.empty()) continue;
+    api.input_least_shape(state->model, static_cast<int>(i), &rank, &dims);
+    state->inputs[i].least = Shape(dims, dims + rank);
+  }
   return Model(std::move(state));
 }
 
@@ -232,13 +266,20 @@ Result<std::vector<Tensor>> Model::run(std::span<const Tensor> inputs) {
   std::vector<const void*> in;
   for (size_t i = 0; i < inputs.size(); ++i) {
     HONE_RETURN_IF_ERROR(check_input(state_->inputs[i], inputs[i]));
+    if (!state_->inputs[i].dims.empty())
+      HONE_RETURN_IF_ERROR(set_input_shape(static_cast<int>(i), inputs[i].shape()));
     in.push_back(inputs[i].data());
   }
   std::vector<Tensor> results;
   std::vector<void*> out;
-  for (const ModelTensor& output : state_->outputs) {
+  for (size_t i = 0; i < state_->outputs.size(); ++i) {
+    const ModelTensor& output = state_->outputs[i];
+    Shape shape = output.shape;
+    if (!output.dims.empty()) {
+      HONE_ASSIGN_OR_RETURN(shape, output_shape(static_cast<int>(i)));
+    }
     const AllocatesFor purpose(fmt::format("output '{}'", output.name));
-    results.emplace_back(output.dtype, output.shape);
+    results.emplace_back(output.dtype, shape);
     out.push_back(results.back().data());
   }
   HONE_RETURN_IF_ERROR(run(in, out));
@@ -254,6 +295,31 @@ Result<std::vector<Tensor>> Model::run(std::span<const Tensor> inputs) {
     results[i] = smaller;
   }
   return results;
+}
+
+Status Model::set_input_shape(int input, const Shape& shape) {
+  if (input < 0 || input >= std::ssize(state_->inputs))
+    return invalid("there is no input {}, but {}", input, state_->inputs.size());
+  const ModelTensor& expected = state_->inputs[static_cast<size_t>(input)];
+  if (expected.dims.empty() && shape == expected.shape) return ok_status();
+  if (state_->api.set_input_shape == nullptr)
+    return invalid("input '{}' of {} has the shape {} in every run, found {}", expected.name,
+                   state_->path, to_string(expected.shape), to_string(shape));
+  if (state_->api.set_input_shape(state_->model, input, static_cast<int>(shape.size()),
+                                  shape.data()) == 0)
+    return ok_status();
+  return invalid("{}", state_->api.last_error(state_->model));
+}
+
+Result<Shape> Model::input_shape(int input) const {
+  if (input < 0 || input >= std::ssize(state_->inputs))
+    return invalid("there is no input {}, but {}", input, state_->inputs.size());
+  if (state_->api.input_shape == nullptr) return state_->inputs[static_cast<size_t>(input)].shape;
+  int rank = 0;
+  const int64_t* dims = nullptr;
+  if (state_->api.input_shape(state_->model, input, &rank, &dims) != 0)
+    return invalid("{}", state_->api.last_error(state_->model));
+  return Shape(dims, dims + rank);
 }
 
 Result<Shape> Model::output_shape(int output) const {

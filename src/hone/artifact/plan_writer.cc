@@ -12,12 +12,17 @@ namespace hone::artifact {
 namespace {
 
 using runtime::PlanArgument;
+using runtime::PlanDim;
+using runtime::PlanForm;
 using runtime::PlanHeader;
 using runtime::PlanKernel;
 using runtime::PlanModule;
+using runtime::PlanPart;
 using runtime::PlanRegion;
 using runtime::PlanStep;
+using runtime::PlanSymbol;
 using runtime::PlanTensor;
+using runtime::PlanTerm;
 
 // A block of bytes that grows at its end; everything starts on 8 bytes.
 class Block {
@@ -59,6 +64,74 @@ PlanTensor encode_tensor(const ArtifactTensor& tensor, Block& block) {
   return entry;
 }
 
+// The tables about sizes that the shapes of the inputs decide.
+struct SizePart {
+  std::vector<PlanSymbol> symbols;
+  std::vector<PlanForm> forms;
+  std::vector<PlanTerm> terms;
+  std::vector<uint32_t> factors;
+  std::vector<PlanPart> parts;
+};
+
+SizePart encode_sizes(const ArtifactSpec& spec, Block& block) {
+  SizePart sizes;
+  for (const ArtifactSymbol& symbol : spec.symbols)
+    sizes.symbols.push_back({block.add(symbol.name), symbol.min, symbol.max});
+  for (const ArtifactForm& form : spec.forms) {
+    sizes.forms.push_back({form.offset, form.divisor, static_cast<uint32_t>(sizes.terms.size()),
+                           static_cast<uint32_t>(form.terms.size())});
+    for (const ArtifactTerm& term : form.terms) {
+      sizes.terms.push_back({term.factor, static_cast<uint32_t>(sizes.factors.size()),
+                             static_cast<uint32_t>(term.symbols.size())});
+      for (const int symbol : term.symbols) sizes.factors.push_back(static_cast<uint32_t>(symbol));
+    }
+  }
+  return sizes;
+}
+
+// Returns the place of the table of a tensor's dimensions; 0 if none varies.
+uint64_t encode_dims(const ArtifactSpec& spec, const ArtifactTensor& tensor, SizePart& sizes,
+                     Block& block) {
+  if (tensor.dims.empty()) return 0;
+  std::vector<PlanDim> dims;
+  for (const std::vector<ArtifactPart>& dim : tensor.dims) {
+    dims.push_back({block.add(dim_text(spec, dim)), static_cast<uint32_t>(sizes.parts.size()),
+                    static_cast<uint32_t>(dim.size())});
+    for (const ArtifactPart& part : dim) sizes.parts.push_back({part.form, 0, part.most});
+  }
+  return block.add(dims);
+}
+
+void put_sizes(const ArtifactSpec& spec, const SizePart& sizes, Block& block, PlanHeader& header) {
+  header.symbols = block.add(sizes.symbols);
+  header.forms = block.add(sizes.forms);
+  header.terms = block.add(sizes.terms);
+  header.factors = block.add(sizes.factors);
+  header.parts = block.add(sizes.parts);
+  header.num_symbols = static_cast<uint32_t>(sizes.symbols.size());
+  header.num_forms = static_cast<uint32_t>(sizes.forms.size());
+  header.num_terms = static_cast<uint32_t>(sizes.terms.size());
+  header.num_factors = static_cast<uint32_t>(sizes.factors.size());
+  header.num_parts = static_cast<uint32_t>(sizes.parts.size());
+  header.sizes = spec.sizes;
+}
+
+// Says in words what plan_check() would refuse with few.
+Status check_dims(const ArtifactSpec& spec, const ArtifactTensor& tensor) {
+  if (tensor.dims.empty()) return ok_status();
+  if (tensor.dims.size() != tensor.shape.size())
+    return invalid("'{}' has {} dimensions, {} of them with parts", tensor.name,
+                   tensor.shape.size(), tensor.dims.size());
+  for (size_t d = 0; d < tensor.dims.size(); ++d) {
+    for (const ArtifactPart& part : tensor.dims[d]) {
+      if (part.form >= std::ssize(spec.forms))
+        return invalid("'{}' has form {}, but there are {}", tensor.name, part.form,
+                       spec.forms.size());
+    }
+  }
+  return ok_status();
+}
+
 // Returns whether the kernel runs on the host beside a device. Only then what it touches is of
 // interest.
 bool works_on_copies(const ArtifactSpec& spec, const ArtifactStep& step,
@@ -91,6 +164,20 @@ Status check_step(const ArtifactSpec& spec, const ArtifactStep& step,
   return ok_status();
 }
 
+// The inputs, then the outputs.
+Result<std::vector<PlanTensor>> encode_tensors(const ArtifactSpec& spec, SizePart& sizes,
+                                               Block& block) {
+  std::vector<PlanTensor> tensors;
+  for (const auto* list : {&spec.inputs, &spec.outputs}) {
+    for (const ArtifactTensor& tensor : *list) {
+      HONE_RETURN_IF_ERROR(check_dims(spec, tensor));
+      tensors.push_back(encode_tensor(tensor, block));
+      tensors.back().dims = encode_dims(spec, tensor, sizes, block);
+    }
+  }
+  return tensors;
+}
+
 PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& block) {
   PlanStep entry = {};
   entry.name = block.add(step.name);
@@ -105,7 +192,18 @@ PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& b
   entry.max_threads = step.max_threads;
   entry.joins = step.joins ? 1 : 0;
   entry.units = step.units;
+  entry.limit = {step.limit.form, 0, step.limit.divisor, step.limit.multiplier};
   return entry;
+}
+
+Result<std::vector<uint64_t>> encode_features(const ArtifactSpec& spec, Block& block) {
+  std::vector<uint64_t> features;
+  for (const std::string& feature : spec.features) {
+    if (runtime::cpu_feature(feature.c_str()) == runtime::FeatureState::kUnknown)
+      return invalid("CPU feature {} cannot be checked when the model is loaded", feature);
+    features.push_back(block.add(feature));
+  }
+  return features;
 }
 
 // Returns the container alone: back ends may add something of their own behind it. What is none is
@@ -190,9 +288,8 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   header.num_zeroed = static_cast<uint32_t>(spec.zeroed.size());
   header.num_features = static_cast<uint32_t>(spec.features.size());
 
-  std::vector<PlanTensor> tensors;
-  for (const ArtifactTensor& tensor : spec.inputs) tensors.push_back(encode_tensor(tensor, block));
-  for (const ArtifactTensor& tensor : spec.outputs) tensors.push_back(encode_tensor(tensor, block));
+  SizePart sizes = encode_sizes(spec, block);
+  HONE_ASSIGN_OR_RETURN(const std::vector<PlanTensor> tensors, encode_tensors(spec, sizes, block));
   const std::vector<KernelPlace> places = kernel_places(spec);
   DevicePart device = encode_device_part(spec, places, block);
   std::vector<PlanStep> steps;
@@ -210,12 +307,7 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   }
   std::vector<PlanRegion> zeroed;
   for (const auto& [offset, bytes] : spec.zeroed) zeroed.push_back({offset, bytes});
-  std::vector<uint64_t> features;
-  for (const std::string& feature : spec.features) {
-    if (runtime::cpu_feature(feature.c_str()) == runtime::FeatureState::kUnknown)
-      return invalid("CPU feature {} cannot be checked when the model is loaded", feature);
-    features.push_back(block.add(feature));
-  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<uint64_t> features, encode_features(spec, block));
   header.num_arguments = static_cast<uint32_t>(arguments.size());
   header.tensors = block.add(tensors);
   header.steps = block.add(steps);
@@ -225,6 +317,7 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   header.kernels = block.add(device.kernels);
   header.modules = block.add(device.modules);
   header.num_modules = static_cast<uint32_t>(device.modules.size());
+  put_sizes(spec, sizes, block, header);
   header.device = spec.device;
   header.device_name = block.add(spec.device_name);
   header.total_bytes = block.size();

@@ -6,6 +6,7 @@
 
 #include "hone/commands/check/compare.h"
 #include "hone/commands/check/naive_values.h"
+#include "hone/commands/check/sized_values.h"
 #include "hone/graph/op.h"
 #include "hone/graph/stored_value.h"
 #include "hone/machine/local.h"
@@ -23,6 +24,7 @@ struct Expected {
   Tensor tensor;
   bool part = false;
   std::string node, type;  // what makes it in the model as imported
+  bool sized = false;      // it is of the model as imported for one size
 };
 // By values of the optimized graph: passes keep the ids of what was imported.
 using Reference = std::map<ValueId, Expected>;
@@ -58,7 +60,12 @@ Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph&
 class Checker {
  public:
   Checker(const ModelTasks& model, const Reference& reference, VerifyReport& report)
-      : model_(model), graph_(model.graph), reference_(reference), report_(report) {}
+      : model_(model), graph_(model.graph), reference_(reference), report_(report) {
+    const graph::Varying& varying = graph_.varying;
+    for (size_t i = 0; i < varying.outputs.size(); ++i) {
+      if (!varying.outputs[i].empty()) outputs_[graph_.outputs[i]] = &varying.outputs[i];
+    }
+  }
 
   // What passes computed at compile time.
   void check_constants() {
@@ -70,6 +77,7 @@ class Checker {
   }
 
   Status run(StepRun& steps, std::span<const Tensor> inputs) {
+    if (graph_.varying.any()) sizes_ = inputs.back();
     done_.assign(graph_.values.size(), false);
     for (const ValueId id : graph_.inputs) done_[static_cast<size_t>(id)] = true;
     views_.clear();
@@ -116,11 +124,27 @@ class Checker {
     if (entry == reference_.end()) return false;
     const Expected& expected = entry->second;
     const Shape& part = expected.tensor.shape();
+    if (const graph::ShapeParts* parts = parts_of(id)) {
+      const Tensor own = part_of_run(found, *parts, sizes_.as<int64_t>());
+      if (own.shape() == part || outputs_.contains(id)) {
+        compare_one(name_of(graph_, id), own, expected, node, call);
+        return true;
+      }
+    }
+    if (expected.sized && found.shape() != part) return false;
     const bool varies = expected.part || is_dense(node) || graph_.value(id).extents != kNoValue;
     const bool smaller = varies && fits(part, found.shape());
     compare_one(name_of(graph_, id), smaller ? cut(found, part, is_dense(node)) : found, expected,
                 node, call);
     return true;
+  }
+
+  // What varies of a value; null if nothing does.
+  const graph::ShapeParts* parts_of(ValueId id) const {
+    if (sizes_.dtype() != DType::kI64) return nullptr;  // before a run
+    if (const auto output = outputs_.find(id); output != outputs_.end()) return output->second;
+    const graph::ShapeParts& forms = graph_.value(id).forms;
+    return forms.empty() ? nullptr : &forms;
   }
 
   void compare_one(const std::string& name, const Tensor& found, const Expected& expected,
@@ -151,6 +175,8 @@ class Checker {
   VerifyReport& report_;
   std::vector<bool> done_;  // per value: it is in memory
   std::vector<int> views_;  // nodes whose operands are not all there yet
+  Tensor sizes_;            // of the run
+  std::map<ValueId, const graph::ShapeParts*> outputs_;  // those that vary
 };
 
 // What is in memory at some moment of a run, or was computed at compile time.
@@ -217,6 +243,27 @@ Result<VerifyReport> verify_tasks(const graph::Graph& imported, const ModelTasks
   HONE_ASSIGN_OR_RETURN(const Reference reference, naive_reference(imported, model.graph, inputs,
                                                                    values_in_memory(model), naive));
   return compare_run(model, std::move(steps), inputs, reference, report_of(model, tolerance));
+}
+
+Result<VerifyReport> verify_tasks(const graph::Graph& imported, const graph::Graph& reference,
+                                  const ModelTasks& model, const Assembly& assembly,
+                                  const std::vector<Tensor>& inputs,
+                                  const std::vector<Tensor>& dense, double tolerance,
+                                  const std::atomic<bool>* interrupted) {
+  const NaiveOptions naive{.threads = machine::local().target().cpu().cores,
+                           .interrupted = interrupted};
+  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
+  // Values that a file names are the same in both; others may be anything.
+  std::set<ValueId> same = values_in_memory(model);
+  std::erase_if(same, [&](ValueId id) {
+    const auto i = static_cast<size_t>(id);
+    return i >= imported.values.size() || i >= reference.values.size() ||
+           imported.values[i].name != reference.values[i].name || model.graph.value(id).constant;
+  });
+  HONE_ASSIGN_OR_RETURN(Reference expected,
+                        naive_reference(reference, model.graph, dense, same, naive));
+  for (auto& [id, value] : expected) value.sized = true;
+  return compare_run(model, std::move(steps), inputs, expected, report_of(model, tolerance));
 }
 
 Result<VerifyReport> verify_tasks(const std::vector<NamedTensor>& reference,

@@ -73,6 +73,9 @@ MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> time_steps) {
       last = std::max(last, step);
     }
   }
+  // Written before a run, and kept for the runs behind it.
+  if (tasks.sizes >= 0)
+    plan.lives[static_cast<size_t>(tasks.sizes)] = {0, static_cast<int>(tasks.calls.size())};
   for (const TensorInfo& output : tasks.outputs) {  // read after the last call
     if (output.extents >= 0)
       plan.lives[static_cast<size_t>(output.extents)].second = static_cast<int>(tasks.calls.size());

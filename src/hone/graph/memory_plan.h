@@ -2,7 +2,8 @@
 // share memory, and so may an operand whose last use is a task and the result of that task. Calls
 // that run together have one time step, in which all their buffers are live. A buffer with a border
 // is zeroed once, when a model is created, and its border is never written, so it shares memory
-// only with buffers of the same shape and border, element for element.
+// only with buffers of the same shape and border, element for element. `hone.sizes` keeps its
+// memory from run to run.
 #pragma once
 
 #include <span>

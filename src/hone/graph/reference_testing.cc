@@ -4,6 +4,7 @@
 
 #include "hone/compute/affine.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/size_values.h"
 #include "hone/ir/interpreter.h"
 
 namespace hone::graph {
@@ -20,6 +21,11 @@ class Runner {
       std::memset(at(offset), 0, static_cast<size_t>(bytes));
     for (const TensorInfo& output : tasks.outputs)
       outputs_.emplace_back(output.dtype, output.shape);
+    if (tasks.sizes < 0) return;
+    const std::vector<int64_t> sizes = sizes_of(tasks.varying, largest_symbols(tasks.varying));
+    const Tensor* given = inputs.size() > tasks.inputs.size() ? &inputs.back() : nullptr;
+    std::memcpy(at(plan.offsets[static_cast<size_t>(tasks.sizes)]),
+                given != nullptr ? given->data() : sizes.data(), sizes.size() * sizeof(int64_t));
   }
 
   Result<std::vector<Tensor>> run() {
@@ -127,10 +133,11 @@ class Runner {
 
 Result<std::vector<Tensor>> run_reference(const TaskList& tasks, const MemoryPlan& plan,
                                           const std::vector<Tensor>& inputs) {
-  if (inputs.size() != tasks.inputs.size()) {
+  const size_t sizes = tasks.sizes >= 0 && inputs.size() > tasks.inputs.size() ? 1 : 0;
+  if (inputs.size() != tasks.inputs.size() + sizes) {
     return invalid("{} inputs, expected {}", inputs.size(), tasks.inputs.size());
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < tasks.inputs.size(); ++i) {
     const TensorInfo& info = tasks.inputs[i];
     if (inputs[i].dtype() != info.dtype || inputs[i].shape() != info.shape) {
       return invalid("input '{}' is {} {}, expected {} {}", info.name,

@@ -6,8 +6,9 @@
 
 namespace hone::graph {
 
-// Runs the tasks on `inputs`, which are in the order of tasks.inputs. It is an error if a task
-// writes outside its window.
+// Runs the tasks on `inputs`, which are in the order of tasks.inputs, and if the shapes vary, the
+// sizes may be behind them; else they are the largest. It is an error if a task writes outside its
+// window.
 [[nodiscard]] Result<std::vector<Tensor>> run_reference(const TaskList& tasks,
                                                         const MemoryPlan& plan,
                                                         const std::vector<Tensor>& inputs);

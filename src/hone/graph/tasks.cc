@@ -37,7 +37,13 @@ class Extractor {
       : graph_(graph), non_negative_(non_negative_values(graph)) {}
 
   Result<TaskList> run(const TaskOptions& options) {
-    for (const ValueId id : graph_.inputs) list_.inputs.push_back(info(graph_.value(id).name, id));
+    list_.varying = graph_.varying;
+    for (const ValueId id : graph_.inputs) {
+      if (id == graph_.varying.sizes)
+        list_.sizes = graph_.value(id).storage.buffer;
+      else
+        list_.inputs.push_back(info(graph_.value(id).name, id));
+    }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       list_.outputs.push_back(info(graph_.output_names[i], graph_.outputs[i]));
     }

@@ -41,7 +41,9 @@ struct TensorInfo {
 };
 
 struct TaskList {
-  std::vector<TensorInfo> inputs, outputs;
+  std::vector<TensorInfo> inputs, outputs;  // the inputs without `hone.sizes`
+  Varying varying;
+  int sizes = -1;                 // the buffer with `hone.sizes`, which no call writes, or -1
   std::vector<Buffer> buffers;    // all buffers of the graph; plan_memory places those of the arena
   std::vector<Tensor> constants;  // without duplicates
   std::vector<uint64_t> constant_hashes;

@@ -2,6 +2,7 @@
 // are the three symbols below, which the generated object defines.
 #include "hone/runtime/hone_model.h"
 #include "hone/runtime/model.h"
+#include "hone/runtime/plan_sizes.h"
 
 using hone::runtime::kErrorBytes;
 using hone::runtime::Model;
@@ -55,6 +56,21 @@ int describe(const hone_model* model, const PlanTensor& tensor, int* dtype, int*
   if (rank != nullptr) *rank = tensor.rank;
   if (shape != nullptr) *shape = hone::runtime::plan_table<int64_t>(plan_of(model), tensor.shape);
   return 0;
+}
+
+// Hands out a shape that is null if the shapes that the caller set do not agree.
+int give_shape(const hone_model* model, const PlanTensor& tensor, const int64_t* found, int* rank,
+               const int64_t** shape) {
+  if (found == nullptr) return fail(model, hone::runtime::model_shape_conflict(*unwrap(model)));
+  if (rank != nullptr) *rank = tensor.rank;
+  if (shape != nullptr) *shape = found;
+  return 0;
+}
+const char* dim_name(const hone_model* model, const PlanTensor* tensor, int d) {
+  if (tensor == nullptr || tensor->dims == 0 || d < 0 || d >= tensor->rank) return nullptr;
+  const PlanHeader& plan = plan_of(model);
+  const char* text = plan_string(plan, hone::runtime::plan_dim(plan, *tensor, d).text);
+  return text[0] == '\0' ? nullptr : text;
 }
 
 int fail_to_create(const char* message) {
@@ -164,9 +180,35 @@ int64_t hone_model_device_bytes(const hone_model* model) {
 int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape) {
   const PlanTensor* tensor = output_of(model, i);
   if (tensor == nullptr) return fail(model, "there is no output with this number");
-  if (rank != nullptr) *rank = tensor->rank;
-  if (shape != nullptr) *shape = hone::runtime::model_output_shape(*unwrap(model), i);
-  return 0;
+  return give_shape(model, *tensor, hone::runtime::model_output_shape(*unwrap(model), i), rank,
+                    shape);
+}
+
+int hone_model_set_input_shape(hone_model* model, int i, int rank, const int64_t* shape) {
+  if (input_of(model, i) == nullptr) return fail(model, "there is no input with this number");
+  return hone::runtime::model_set_input_shape(*unwrap(model), i, rank, shape);
+}
+
+int hone_model_input_shape(const hone_model* model, int i, int* rank, const int64_t** shape) {
+  const PlanTensor* tensor = input_of(model, i);
+  if (tensor == nullptr) return fail(model, "there is no input with this number");
+  return give_shape(model, *tensor, hone::runtime::model_input_shape(*unwrap(model), i), rank,
+                    shape);
+}
+
+int hone_model_input_least_shape(const hone_model* model, int i, int* rank, const int64_t** shape) {
+  const PlanTensor* tensor = input_of(model, i);
+  if (tensor == nullptr) return fail(model, "there is no input with this number");
+  return give_shape(model, *tensor, hone::runtime::model_least_input_shape(*unwrap(model), i), rank,
+                    shape);
+}
+
+const char* hone_model_input_dim(const hone_model* model, int i, int d) {
+  return dim_name(model, input_of(model, i), d);
+}
+
+const char* hone_model_output_dim(const hone_model* model, int i, int d) {
+  return dim_name(model, output_of(model, i), d);
 }
 
 const char* hone_model_last_error(const hone_model* model) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HONE_ABI_VERSION 4
+#define HONE_ABI_VERSION 5
 #define HONE_TIME_IS_OVER 2 /* of a run; see time_limit_ms */
 
 #ifdef __cplusplus
@@ -61,9 +61,22 @@ int hone_model_input_info(const hone_model* model, int i, int* dtype, int* rank,
 int hone_model_output_info(const hone_model* model, int i, int* dtype, int* rank,
                            const int64_t** shape);
 
-/* Arrays are dense and row-major, in the order of the model's inputs and outputs. Allocates
- * nothing. Arrays aligned to 64 bytes are used in place; others are copied. Arrays in the memory of
- * a device are refused. */
+/* Sets the shape of an input for later runs of a model that was compiled for ranges of shapes; at
+ * first all shapes are the largest, which input_info and output_info return. Inputs that were never
+ * set follow those that were, where both have the same size; inputs that were set must agree when a
+ * run starts. Takes microseconds and allocates nothing. A shape out of the range is refused, and
+ * nothing is changed. Since version 5, as the next four. */
+int hone_model_set_input_shape(hone_model* model, int i, int rank, const int64_t* shape);
+/* The shape of an input in the next run, and the smallest one that may be set. */
+int hone_model_input_shape(const hone_model* model, int i, int* rank, const int64_t** shape);
+int hone_model_input_least_shape(const hone_model* model, int i, int* rank, const int64_t** shape);
+/* What dimension d varies with, such as "batch" or "past + seq"; null if it is fixed. */
+const char* hone_model_input_dim(const hone_model* model, int i, int d);
+const char* hone_model_output_dim(const hone_model* model, int i, int d);
+
+/* Arrays are dense and row-major, in the order of the model's inputs and outputs, each of the shape
+ * of this run. Allocates nothing. Arrays of the largest shape that are aligned to 64 bytes are used
+ * in place; others are copied. Arrays in the memory of a device are refused. */
 int hone_model_run(hone_model* model, const void* const* inputs, void* const* outputs);
 /* The same, for a model of CUDA, on arrays in the memory of its device (others are refused), in a
  * CUstream or cudaStream_t, where null is the default stream. Returns when the work is in the
@@ -76,7 +89,7 @@ const char* hone_model_device(const hone_model* model);
 /* The most memory, in bytes, that the object has taken on the device: weights, intermediate
  * tensors, inputs and outputs. */
 int64_t hone_model_device_bytes(const hone_model* model);
-/* After a run: the shape of an output, where it depends on the data. */
+/* The shape of an output: in the next run, or, where it depends on the data, after a run. */
 int hone_model_output_shape(const hone_model* model, int i, int* rank, const int64_t** shape);
 /* The last failure of this object, or, for null, of this thread's last create; "" if none. */
 const char* hone_model_last_error(const hone_model* model);

@@ -148,6 +148,12 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
     say(message, "cannot get %lld bytes of memory", static_cast<long long>(model.memory_bytes));
     return false;
   }
+  if (!sizes_create(
+          model.sizes, plan,
+          plan.sizes < 0 ? nullptr : reinterpret_cast<int64_t*>(model.arena + plan.sizes))) {
+    say(message, "out of memory");
+    return false;
+  }
   const char* weights = static_cast<const char*>(model.image.weights);
   for (uint32_t i = 0; i < plan.num_arguments; ++i) {
     const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
@@ -197,12 +203,18 @@ bool arrays_given(Model& model, const void* const* inputs, void* const* outputs)
   for (int i = 0; i < num_tensors(plan); ++i) {
     const bool is_input = i < num_inputs;
     const PlanTensor& tensor = tensor_at(plan, i);
-    if ((is_input ? inputs[i] : outputs[i - num_inputs]) != nullptr || tensor.bytes == 0) continue;
+    if ((is_input ? inputs[i] : outputs[i - num_inputs]) != nullptr || model.sizes.bytes[i] == 0)
+      continue;
     say(model.error, "%s '%s' is a null pointer", is_input ? "input" : "output",
         plan_string(plan, tensor.name));
     return false;
   }
   return true;
+}
+
+// Returns whether kernels use a caller's array, which then has all elements that they may touch.
+bool in_place(const Model& model, int tensor, const void* array) {
+  return aligned(array) && model.sizes.is_whole[tensor];
 }
 
 // Points the arguments at this run's arrays.
@@ -211,7 +223,9 @@ void bind_arrays(Model& model, const void* const* inputs, void* const* outputs) 
   const int num_inputs = static_cast<int>(plan.num_inputs);
   for (int i = 0; i < num_inputs; ++i) {
     const PlanTensor& tensor = tensor_at(plan, i);
-    if (!aligned(inputs[i]) && tensor.bytes > 0)
+    if (!model.sizes.is_whole[i])
+      copy_from_dense(model.sizes, i, inputs[i], model.staging[i]);
+    else if (!aligned(inputs[i]) && tensor.bytes > 0)
       memcpy(model.staging[i], inputs[i], static_cast<size_t>(tensor.bytes));
   }
   for (uint32_t i = 0; i < plan.num_arguments; ++i) {
@@ -220,8 +234,8 @@ void bind_arrays(Model& model, const void* const* inputs, void* const* outputs) 
     if (!is_input && argument.kind != ArgumentKind::kOutput) continue;
     const int tensor = is_input ? argument.index : num_inputs + argument.index;
     const void* given = is_input ? inputs[argument.index] : outputs[argument.index];
-    char* base =
-        aligned(given) ? static_cast<char*>(const_cast<void*>(given)) : model.staging[tensor];
+    char* base = in_place(model, tensor, given) ? static_cast<char*>(const_cast<void*>(given))
+                                                : model.staging[tensor];
     model.arguments[i] = base + argument.offset;
   }
 }
@@ -230,8 +244,11 @@ void copy_out(Model& model, void* const* outputs) {
   const PlanHeader& plan = *model.plan;
   for (uint32_t i = 0; i < plan.num_outputs; ++i) {
     const PlanTensor& tensor = plan_output(plan, static_cast<int>(i));
-    if (!aligned(outputs[i]) && tensor.bytes > 0)
-      memcpy(outputs[i], model.staging[plan.num_inputs + i], static_cast<size_t>(tensor.bytes));
+    const auto index = static_cast<int>(plan.num_inputs + i);
+    if (!model.sizes.is_whole[index])
+      copy_to_dense(model.sizes, index, model.staging[index], outputs[i]);
+    else if (!aligned(outputs[i]) && tensor.bytes > 0)
+      memcpy(outputs[i], model.staging[index], static_cast<size_t>(tensor.bytes));
   }
 }
 
@@ -299,6 +316,8 @@ void model_destroy(Model* model) {
   free(model->staging);
   free(model->phases);
   free(model->chosen);
+  free(model->chosen_steps);
+  sizes_destroy(model->sizes);
   free(model->arguments);
   free(model->step_ns);
   free(model);
@@ -324,18 +343,27 @@ bool take(Model& model) {
 
 namespace {
 
-// Calls run() with the arrays, unless another run of the model is under way.
+// Calls run(), unless a run of the model is under way.
 template <typename Run>
-int run_alone(Model& model, const void* const* inputs, void* const* outputs, const Run& run) {
+int alone(Model& model, const Run& run) {
   if (!take(model)) {
     model.refused.store(true, std::memory_order_relaxed);
     return 1;
   }
   model.refused.store(false, std::memory_order_relaxed);
   model.error[0] = '\0';
-  const int result = arrays_given(model, inputs, outputs) ? run() : 1;
+  const int result = run();
   model.running.store(0, std::memory_order_release);
   return result;
+}
+
+// Likewise, if the arrays are there and their shapes agree.
+template <typename Run>
+int run_alone(Model& model, const void* const* inputs, void* const* outputs, const Run& run) {
+  return alone(model, [&] {
+    if (model.sizes.conflict[0] != '\0') return model_fail(model, model.sizes.conflict);
+    return arrays_given(model, inputs, outputs) ? run() : 1;
+  });
 }
 
 }  // namespace
@@ -370,8 +398,11 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
     if (steps[i] < 0 || steps[i] >= available) return false;
   }
   if (model.device != nullptr) return model.image.devices->choose(*model.device, steps, count);
-  if (model.chosen == nullptr && !allocate(model.chosen, model.plan->num_steps)) return false;
+  if (model.chosen == nullptr && !(allocate(model.chosen, model.plan->num_steps) &&
+                                   allocate(model.chosen_steps, model.plan->num_steps)))
+    return false;
   for (int32_t i = 0; i < count; ++i) {
+    model.chosen_steps[i] = steps[i];
     model.chosen[i] = model.phases[steps[i]];
     model.chosen[i].joins = false;  // the steps before may be others
   }
@@ -379,11 +410,46 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
   return true;
 }
 
+namespace {
+
+// Makes the steps run as many tiles as the sizes need.
+void set_tiles(Model& model) {
+  const PlanHeader& plan = *model.plan;
+  for (uint32_t i = 0; i < plan.num_steps; ++i)
+    model.phases[i].num_tiles =
+        tiles_of(plan_table<PlanStep>(plan, plan.steps)[i], model.sizes.forms);
+  for (int64_t i = 0; i < model.num_chosen; ++i)
+    model.chosen[i].num_tiles = model.phases[model.chosen_steps[i]].num_tiles;
+}
+
+}  // namespace
+
+int model_set_input_shape(Model& model, int input, int rank, const int64_t* dims) {
+  return alone(model, [&] {
+    if (!sizes_set(model.sizes, input, rank, dims, model.error)) return 1;
+    set_tiles(model);
+    return 0;
+  });
+}
+
+const int64_t* model_input_shape(const Model& model, int input) {
+  if (model.sizes.conflict[0] != '\0') return nullptr;
+  return model.sizes.shapes + int64_t{input} * kMaxRank;
+}
+
+const int64_t* model_least_input_shape(const Model& model, int input) {
+  return model.sizes.least + int64_t{input} * kMaxRank;
+}
+
 const int64_t* model_output_shape(const Model& model, int output) {
   const PlanTensor& tensor = plan_output(*model.plan, output);
-  if (tensor.actual_shape < 0) return plan_table<int64_t>(*model.plan, tensor.shape);
-  return reinterpret_cast<const int64_t*>(model.arena + tensor.actual_shape);
+  if (tensor.actual_shape >= 0)
+    return reinterpret_cast<const int64_t*>(model.arena + tensor.actual_shape);
+  if (model.sizes.conflict[0] != '\0') return nullptr;
+  return model.sizes.shapes + int64_t{output + static_cast<int>(model.plan->num_inputs)} * kMaxRank;
 }
+
+const char* model_shape_conflict(const Model& model) { return model.sizes.conflict; }
 
 const char* model_last_error(const Model& model) {
   const bool refused = model.refused.load(std::memory_order_relaxed);

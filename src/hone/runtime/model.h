@@ -56,8 +56,17 @@ int model_run_device(Model& model, const void* const* inputs, void* const* outpu
 // alternatives for a step. Profiles are indexed by the position in this list. Returns false if
 // there is no memory or no such step.
 [[nodiscard]] bool model_choose(Model& model, const int32_t* steps, int32_t count);
-// Returns the shape of an output in the last run, or the declared shape before the first one.
+// Sets the shape of an input in later runs (runtime/run_sizes.h). Returns 0 on success; otherwise
+// model_last_error() says why, and nothing is changed.
+int model_set_input_shape(Model& model, int input, int rank, const int64_t* dims);
+// Returns the shape of an input in later runs, or null if the shapes that were set do not agree.
+[[nodiscard]] const int64_t* model_input_shape(const Model& model, int input);
+[[nodiscard]] const int64_t* model_least_input_shape(const Model& model, int input);
+// Returns the shape of an output in later runs, null as above; or, if it depends on the data, that
+// of the last run.
 [[nodiscard]] const int64_t* model_output_shape(const Model& model, int output);
+// Returns why the shapes that were set do not agree; "" if they do.
+[[nodiscard]] const char* model_shape_conflict(const Model& model);
 [[nodiscard]] const char* model_last_error(const Model& model);
 int model_fail(Model& model, const char* message);  // stores the message and returns 1
 void model_profile(Model& model, bool enable);

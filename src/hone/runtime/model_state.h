@@ -9,6 +9,7 @@
 
 #include "hone/runtime/device_model.h"
 #include "hone/runtime/model.h"
+#include "hone/runtime/run_sizes.h"
 
 namespace hone::runtime {
 
@@ -17,7 +18,8 @@ class Model {
   ModelImage image;
   const PlanHeader* plan = nullptr;
   Pool* pool = nullptr;
-  // One mapping: the arena, then staging for unaligned inputs and outputs, then scratch. Where a
+  // One mapping: the arena, then staging for inputs and outputs that are unaligned or smaller than
+  // the largest, then scratch. Where a
   // device is used, the arena and the staging hold copies for the steps of the host.
   char* memory = nullptr;
   int64_t memory_bytes = 0;
@@ -25,8 +27,10 @@ class Model {
   char* scratch = nullptr;
   int64_t scratch_stride = 0;
   char** staging = nullptr;  // per input, then per output
+  RunSizes sizes;
   PhaseCall* phases = nullptr;
-  PhaseCall* chosen = nullptr;  // those that a run consists of; null for all
+  PhaseCall* chosen = nullptr;      // those that a run consists of; null for all
+  int32_t* chosen_steps = nullptr;  // their steps
   int64_t num_chosen = 0;
   void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;

@@ -4,30 +4,15 @@
 
 #include "hone/runtime/device/code.h"
 #include "hone/runtime/device/device.h"
+#include "hone/runtime/plan_ranges.h"
+#include "hone/runtime/plan_sizes.h"
 #include "hone/runtime/pool.h"
 
 namespace hone::runtime {
 namespace {
 
-// The most bytes of memory, and the most tiles of a step: more than any machine has, and so few
-// that sums and products with the number of threads do not overflow.
-constexpr int64_t kMostBytes = int64_t{1} << 46;
+// The most tiles of a step: so many that products with the number of threads do not overflow.
 constexpr int64_t kMostTiles = int64_t{1} << 46;
-
-// True if `count` elements of `size` bytes lie at `offset`, 8-byte aligned, inside the block.
-bool table_fits(uint64_t total, uint64_t offset, uint64_t count, uint64_t size) {
-  if (offset % 8 != 0 || offset > total) return false;
-  return count <= (total - offset) / size;
-}
-
-bool string_fits(const PlanHeader& plan, uint64_t offset) {
-  if (offset >= plan.total_bytes) return false;
-  return memchr(plan_string(plan, offset), 0, plan.total_bytes - offset) != nullptr;
-}
-
-bool range_fits(int64_t total, int64_t offset, int64_t bytes) {
-  return offset >= 0 && bytes >= 0 && offset <= total && bytes <= total - offset;
-}
 
 bool tensor_fits(const PlanHeader& plan, const PlanTensor& tensor) {
   if (!string_fits(plan, tensor.name) || tensor.rank < 0 || tensor.rank > kMaxRank) return false;
@@ -139,7 +124,12 @@ const char* plan_check(const void* block, uint64_t bytes) {
       !table_fits(total, plan.zeroed, plan.num_zeroed, sizeof(PlanRegion)) ||
       !table_fits(total, plan.features, plan.num_features, sizeof(uint64_t)) ||
       !table_fits(total, plan.kernels, plan.num_kernels, sizeof(PlanKernel)) ||
-      !table_fits(total, plan.modules, plan.num_modules, sizeof(PlanModule)))
+      !table_fits(total, plan.modules, plan.num_modules, sizeof(PlanModule)) ||
+      !table_fits(total, plan.symbols, plan.num_symbols, sizeof(PlanSymbol)) ||
+      !table_fits(total, plan.forms, plan.num_forms, sizeof(PlanForm)) ||
+      !table_fits(total, plan.terms, plan.num_terms, sizeof(PlanTerm)) ||
+      !table_fits(total, plan.factors, plan.num_factors, sizeof(uint32_t)) ||
+      !table_fits(total, plan.parts, plan.num_parts, sizeof(PlanPart)))
     return "a table of the plan is out of range";
   if (const char* wrong = check_device(plan)) return wrong;
   for (uint64_t i = 0; i < num_tensors; ++i)
@@ -161,7 +151,7 @@ const char* plan_check(const void* block, uint64_t bytes) {
   for (uint32_t i = 0; i < plan.num_features; ++i)
     if (!string_fits(plan, plan_table<uint64_t>(plan, plan.features)[i]))
       return "a required CPU feature of the plan is out of range";
-  return nullptr;
+  return sizes_check(plan);
 }
 
 }  // namespace hone::runtime

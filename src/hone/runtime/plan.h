@@ -12,10 +12,13 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 5;
+inline constexpr uint32_t kPlanVersion = 6;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
+// The most symbols of a plan, and the number of elements that kernels may read of `sizes`.
+inline constexpr int kMaxSymbols = 64;
+inline constexpr int kMaxForms = 64;
 
 struct PlanHeader {
   char magic[8];
@@ -41,6 +44,21 @@ struct PlanHeader {
   uint64_t device_name;  // offset of a string, part of the name of the device or of its platform
   DeviceKind device;     // kNone: all kernels run on the host
   uint32_t num_modules;
+  // The sizes that the shapes of the inputs decide (runtime/plan_sizes.h). A plan whose shapes are
+  // fixed has none of these tables.
+  uint64_t symbols;  // PlanSymbol[num_symbols]
+  uint64_t forms;    // PlanForm[num_forms]
+  uint64_t terms;    // PlanTerm[num_terms]
+  uint64_t factors;  // uint32_t[num_factors]: indices into `symbols`
+  uint64_t parts;    // PlanPart[num_parts]
+  uint32_t num_symbols;
+  uint32_t num_forms;
+  uint32_t num_terms;
+  uint32_t num_factors;
+  uint32_t num_parts;
+  uint32_t reserved;
+  // Arena offset of int64_t[kMaxForms], the value of each form in a run, or -1 if there are none.
+  int64_t sizes;
 };
 
 struct PlanTensor {
@@ -49,8 +67,58 @@ struct PlanTensor {
   int32_t dtype;   // code of ONNX
   int32_t rank;
   int64_t bytes;  // size of the dense array
-  // Arena offset of int64_t[rank] that a step writes, or -1 if `shape` is always right.
+  // Arena offset of int64_t[rank] that a step writes, or -1 if it does not depend on the data.
   int64_t actual_shape;
+  // Offset of PlanDim[rank], or 0 if `shape` is that of every run. An array of a run is dense;
+  // kernels see one of the largest shape, of which it is a box.
+  uint64_t dims;
+};
+
+// A number that the shapes of the inputs decide, of a range that includes both ends.
+struct PlanSymbol {
+  uint64_t name;  // offset of a string
+  int64_t min;
+  int64_t max;
+};
+
+// A number that follows from symbols: the sum of the terms and the offset, divided by the divisor
+// and rounded down.
+struct PlanForm {
+  int64_t offset;
+  int64_t divisor;
+  uint32_t first_term;  // index into `terms`
+  uint32_t num_terms;
+};
+
+// A factor times the product of symbols.
+struct PlanTerm {
+  int64_t factor;
+  uint32_t first_factor;  // index into `factors`
+  uint32_t num_factors;
+};
+
+// A form and its largest value, or, if the form is -1, a number.
+struct PlanPart {
+  int32_t form;
+  int32_t reserved;
+  int64_t most;
+};
+
+// A dimension is the product of its parts. Its elements lie as those of an array with a dimension
+// for each part, the first one slowest.
+struct PlanDim {
+  uint64_t text;        // offset of a string, such as "past + seq"; "" for a fixed dimension
+  uint32_t first_part;  // index into `parts`
+  uint32_t num_parts;   // at least 1
+};
+
+// The step runs ceil(size / divisor) * multiplier of its tiles, where `size` is the value of the
+// form, or all if that is more or the form is -1.
+struct TileLimit {
+  int32_t form;
+  int32_t reserved;
+  int64_t divisor;
+  int64_t multiplier;
 };
 
 struct PlanStep {
@@ -67,6 +135,7 @@ struct PlanStep {
   uint32_t joins;       // 1 if it runs concurrently with the step before, 0 if it runs after it
   // For concurrent steps this is the step's share of their work (PhaseCall::units), else 0.
   int32_t units;
+  TileLimit limit;
 };
 
 struct PlanKernel {

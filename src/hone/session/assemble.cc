@@ -274,13 +274,45 @@ std::vector<int> add_kernels(std::span<const KernelPtr> kernels, artifact::Artif
   return first_symbol;
 }
 
+artifact::ArtifactDims dims_of(const std::vector<graph::ShapeParts>& all, size_t i) {
+  artifact::ArtifactDims dims;
+  if (i >= all.size()) return dims;
+  for (const graph::DimParts& parts : all[i]) {
+    dims.emplace_back();
+    for (const graph::SizePart& part : parts) dims.back().push_back({part.form, part.most});
+  }
+  return dims;
+}
+
 void add_tensors(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
                  artifact::ArtifactSpec& spec) {
-  for (const graph::TensorInfo& info : tasks.inputs)
-    spec.inputs.push_back({info.name, info.dtype, info.shape});
-  for (const graph::TensorInfo& info : tasks.outputs) {
+  for (size_t i = 0; i < tasks.inputs.size(); ++i) {
+    const graph::TensorInfo& info = tasks.inputs[i];
+    spec.inputs.push_back(
+        {info.name, info.dtype, info.shape, -1, dims_of(tasks.varying.inputs, i)});
+  }
+  for (size_t i = 0; i < tasks.outputs.size(); ++i) {
+    const graph::TensorInfo& info = tasks.outputs[i];
     const int64_t extents = info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
-    spec.outputs.push_back({info.name, info.dtype, info.shape, extents});
+    spec.outputs.push_back(
+        {info.name, info.dtype, info.shape, extents, dims_of(tasks.varying.outputs, i)});
+  }
+}
+
+// Sizes that the shapes of the inputs decide.
+void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
+               artifact::ArtifactSpec& spec) {
+  static_assert(graph::kMaxForms == runtime::kMaxForms);
+  if (tasks.sizes < 0) return;
+  spec.sizes = plan.offsets[static_cast<size_t>(tasks.sizes)];
+  for (const graph::SizeSymbol& symbol : tasks.varying.symbols)
+    spec.symbols.push_back({symbol.name, symbol.min, symbol.max});
+  for (const graph::SizeForm& form : tasks.varying.forms) {
+    artifact::ArtifactForm& made = spec.forms.emplace_back();
+    made.offset = form.offset;
+    made.divisor = form.divisor;
+    for (const graph::SizeTerm& term : form.terms)
+      made.terms.push_back({term.factor, term.symbols});
   }
 }
 
@@ -364,6 +396,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   set_device(session.target(), spec);
   find_on_host(session.target(), kernels, assembly);
   add_tensors(tasks, run.memory, spec);
+  add_sizes(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(kernels, spec);
 
   // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all
@@ -402,12 +435,13 @@ ModelMemory memory_of(const artifact::ArtifactSpec& spec, int threads) {
   for (const backend::Executable& executable : spec.executables)
     memory.code += std::ssize(executable.code.str());
   memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
-  if (spec.device == runtime::DeviceKind::kNone) return memory;
-  // A device has its own inputs and outputs.
+  // A device has its own inputs and outputs, and so has a run that is smaller than the largest.
+  const bool on_device = spec.device != runtime::DeviceKind::kNone;
   for (const auto* tensors : {&spec.inputs, &spec.outputs}) {
     for (const artifact::ArtifactTensor& tensor : *tensors)
-      memory.working += round_up(num_elements(tensor.shape) * dtype_bytes(tensor.dtype),
-                                 runtime::kArrayAlignment);
+      if (on_device || !tensor.dims.empty())
+        memory.working += round_up(num_elements(tensor.shape) * dtype_bytes(tensor.dtype),
+                                   runtime::kArrayAlignment);
   }
   return memory;
 }

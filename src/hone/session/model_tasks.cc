@@ -123,6 +123,11 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
 
 Result<ModelTasks> make_tasks(Session& session, graph::Graph graph, const CompileOptions& options,
                               const graph::OnChange& on_change) {
+  if (graph.varying.any() && session.target().kind() != target::Kind::kCpu)
+    return error(Code::kUnsupported,
+                 "{}: the shapes of its inputs vary, which libraries for GPUs cannot: give each "
+                 "one size (--shape NAME=DIMS)",
+                 graph.file);
   graph::PassOptions passes = pass_options(options, session.target());
   passes.on_change = on_change;
   HONE_RETURN_IF_ERROR(graph::optimize(graph, passes));

@@ -1,5 +1,6 @@
 #include "hone/session/step_run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "hone/backend/registry.h"
@@ -33,6 +34,15 @@ const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
   HONE_ASSERT(false, "constants are no buffers of a run");
 }
 
+// The tiles that a step runs at these sizes.
+static int64_t tiles_of(const artifact::ArtifactStep& step, std::span<const Tensor> inputs) {
+  const artifact::ArtifactTileLimit& limit = step.limit;
+  if (limit.form < 0) return step.num_tiles;
+  const int64_t size = inputs.back().as<int64_t>()[static_cast<size_t>(limit.form)];
+  const int64_t groups = size <= 0 ? 0 : (size - 1) / limit.divisor + 1;
+  return std::min(step.num_tiles, groups * limit.multiplier);
+}
+
 Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(int)>& on_call) {
   const artifact::ArtifactSpec& spec = assembly_->spec;
   inputs_.assign(inputs.begin(), inputs.end());
@@ -42,6 +52,11 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
   if (spec.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(spec.arena_bytes));
   for (const auto& [offset, bytes] : spec.zeroed)
     std::memset(static_cast<char*>(arena_.data()) + offset, 0, static_cast<size_t>(bytes));
+  if (spec.sizes >= 0) {
+    HONE_ASSERT(inputs.size() == spec.inputs.size() + 1, "the sizes are behind the inputs");
+    std::memcpy(static_cast<char*>(arena_.data()) + spec.sizes, inputs.back().data(),
+                static_cast<size_t>(inputs.back().bytes()));
+  }
   for (const artifact::ArtifactTensor& output : spec.outputs) {
     Tensor& tensor = outputs_.emplace_back(output.dtype, output.shape);
     if (tensor.bytes() > 0) std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
@@ -72,7 +87,8 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
                  ? ok_status()
                  : error(Code::kInternal, "{}: its kernel failed with code {}", step.name, code);
     };
-    HONE_RETURN_IF_ERROR(run_tiles(run_kernel, step.num_tiles, spec.scratch_bytes, threads_));
+    HONE_RETURN_IF_ERROR(
+        run_tiles(run_kernel, tiles_of(step, inputs), spec.scratch_bytes, threads_));
     const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
     if (last) HONE_RETURN_IF_ERROR(on_call(assembly_->calls[s]));
   }

@@ -16,7 +16,9 @@ class StepRun {
   // It is an error if this machine cannot run the kernels.
   [[nodiscard]] static Result<StepRun> create(const Assembly& assembly, int threads);
   // Runs the model, and calls `on_call` with its index after each of TaskList::calls that has code.
-  // Memory that no task has written holds NaN or -1.
+  // Memory that no task has written holds NaN or -1. If the shapes of its inputs vary, these are
+  // the largest, and behind them is what `hone.sizes` holds; kernels run as many tiles as that
+  // needs.
   [[nodiscard]] Status run(std::span<const Tensor> inputs,
                            const std::function<Status(int call)>& on_call);
   // Returns the address of a buffer of TaskList::buffers during a callback; null for a buffer of

@@ -6,6 +6,7 @@
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/commands/check/locate_fault.h"
+#include "hone/commands/check/sized_values.h"
 #include "hone/commands/verify_tasks.h"
 #include "hone/machine/local.h"
 #include "hone/model.h"
@@ -155,7 +156,9 @@ Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& 
     summary_.skipped = loaded.status().message();
     return ok_status();
   }
-  const auto run = [&](std::span<const Tensor> inputs) { return loaded->run(inputs); };
+  const auto run = [&](std::span<const Tensor> inputs) {
+    return loaded->run(arrays_of_run(imported_, inputs));
+  };
   const Rounding rounding = rounding_of(imported_, parts.schedules);
   const Result<std::optional<WrongOutput>> wrong =
       check_->check(run, rounding, deadlines, summary_);

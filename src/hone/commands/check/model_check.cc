@@ -9,7 +9,9 @@
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/commands/check/output_difference.h"
+#include "hone/commands/check/sized_values.h"
 #include "hone/graph/op.h"
+#include "hone/graph/size_values.h"
 
 namespace hone {
 namespace {
@@ -76,13 +78,48 @@ Result<std::vector<Tensor>> naive_outputs(const NaiveModel& model, const graph::
     }
   };
   HONE_RETURN_IF_ERROR(naive_values(model, graph, inputs, keep, change));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = output_of_run(graph, i, outputs[i], inputs);
   return outputs;
 }
+
+namespace {
+
+// What one set of inputs is drawn from.
+struct Drawn {
+  Draw draw = Draw::kNormal;
+  enum class Sizes : uint8_t { kLargest, kSmallest, kRandom } sizes = Sizes::kLargest;
+};
+
+// A model whose inputs vary is also run at sizes that are not the largest.
+std::vector<Drawn> draws_of(const graph::Graph& graph) {
+  std::vector<Drawn> draws;
+  for (const Draw draw : kDraws) draws.push_back({draw});
+  if (!graph.varying.any()) return draws;
+  draws.insert(draws.begin() + 1,
+               {{Draw::kNormal, Drawn::Sizes::kSmallest}, {Draw::kNormal, Drawn::Sizes::kRandom}});
+  return draws;
+}
+
+std::vector<Tensor> draw_all(const graph::Graph& graph, const std::vector<IntegerRange>& ranges,
+                             const Drawn& drawn, uint64_t seed) {
+  std::vector<Tensor> inputs = draw_inputs(graph, ranges, drawn.draw, seed);
+  if (!graph.varying.any()) return inputs;
+  const graph::Varying& varying = graph.varying;
+  inputs.back() = sizes_tensor(
+      varying, drawn.sizes == Drawn::Sizes::kLargest    ? largest_symbols(varying)
+               : drawn.sizes == Drawn::Sizes::kSmallest ? smallest_symbols(varying)
+                                                        : random_symbols(varying, seed));
+  return inputs;
+}
+
+}  // namespace
 
 struct ModelCheck::State {
   graph::Graph graph;
   Options options;
   std::vector<IntegerRange> ranges;
+  std::vector<Drawn> draws;
   std::optional<NaiveModel> naive;
   bool compiled = false;
   std::map<size_t, Reference> references;  // by draw
@@ -92,7 +129,7 @@ struct ModelCheck::State {
     if (!compiled) HONE_RETURN_IF_ERROR(naive->compile());
     compiled = true;
     Reference made;
-    made.inputs = draw_inputs(graph, ranges, kDraws[draw], hash_combine(options.seed, draw));
+    made.inputs = draw_all(graph, ranges, draws[draw], hash_combine(options.seed, draw));
     made.outputs.resize(graph.outputs.size());
     std::set<ValueId> unbounded, with_nan;  // values of which an element is not finite, or NaN
     const auto look = [&](ValueId id, const NaiveValue& value) {
@@ -104,6 +141,8 @@ struct ModelCheck::State {
       if (has_nan(value.tensor)) with_nan.insert(id);
     };
     HONE_RETURN_IF_ERROR(naive_values(*naive, graph, made.inputs, look));
+    for (size_t i = 0; i < made.outputs.size(); ++i)
+      made.outputs[i] = output_of_run(graph, i, made.outputs[i], made.inputs);
     for (const graph::Node& node : graph.nodes) {
       // The maximum of many elements depends on where among them a NaN is read.
       const bool chooses =
@@ -224,6 +263,7 @@ Result<std::unique_ptr<ModelCheck>> ModelCheck::create(graph::Graph graph, const
   state->graph = std::move(graph);
   state->options = options;
   state->ranges = integer_ranges(state->graph);
+  state->draws = draws_of(state->graph);
   const NaiveOptions naive = {.threads = options.threads,
                               .max_plain_flops = kPlainFlops,
                               .max_interpreted = kInterpreted,
@@ -250,7 +290,7 @@ Result<std::optional<WrongOutput>> ModelCheck::check(const Run& run, const Round
   summary.tolerance = rounding.tolerance;
   summary.inputs = 0;
   double longest = 0;
-  for (size_t draw = 0; draw < std::size(kDraws); ++draw) {
+  for (size_t draw = 0; draw < state_->draws.size(); ++draw) {
     const double start = clock.now_seconds();
     const bool known = state_->references.contains(draw);
     const bool late = deadlines.others > 0 && start + longest > deadlines.others;
@@ -260,7 +300,7 @@ Result<std::optional<WrongOutput>> ModelCheck::check(const Run& run, const Round
     state_->naive->set_deadline(0);
     if (!reference.ok()) return no_reference(reference.status());
     // Inputs without numbers for a result count only where there are no better ones.
-    const bool last = draw + 1 == std::size(kDraws) && summary.inputs == 0;
+    const bool last = draw + 1 == state_->draws.size() && summary.inputs == 0;
     if (!(*reference)->mixes && (!(*reference)->empty || last)) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> found, run((*reference)->inputs));
       HONE_ASSIGN_OR_RETURN(const std::optional<WrongOutput> wrong,

@@ -7,6 +7,8 @@
 // outputs then are the model's own sensitivity. If they are so large that single elements tell
 // nothing (equal values in a top-k, a suppression of boxes), outputs are compared as sets, or not
 // at all.
+//
+// If the shapes of the model's inputs vary, some of the runs are at other sizes than the largest.
 #pragma once
 
 #include <functional>
@@ -28,7 +30,7 @@ inline constexpr double kPlainFlops = 2e6;
 struct WrongOutput {
   std::string name;
   size_t index = 0;  // index into the outputs of the graph
-  size_t draw = 0;   // index into kDraws: the inputs with which it is wrong
+  size_t draw = 0;   // number of the set of inputs with which it is wrong
   double error = 0, allowed = 0;
 };
 
@@ -49,7 +51,8 @@ class ModelCheck {
   // `weight_bytes` the size of all weights.
   [[nodiscard]] double predicted_seconds(double kernel, int64_t weight_bytes) const;
 
-  // Runs the library, or something in its place, on these inputs and returns the outputs.
+  // Runs the library, or something in its place, on the inputs of a naive run of the graph
+  // (sized_values.h) and returns the outputs.
   using Run = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
   // Times on real_clock(); 0 means none.
   struct Deadlines {
@@ -84,8 +87,8 @@ class ModelCheck {
   std::unique_ptr<State> state_;
 };
 
-// Returns the outputs of a graph by a naive run. If the shape of an output depends on data, it is
-// cut to that shape.
+// Returns the outputs of a graph by a naive run. If the shape of an output depends on data or on
+// the sizes of the run, it is cut to that shape.
 [[nodiscard]] Result<std::vector<Tensor>> naive_outputs(const NaiveModel& model,
                                                         const graph::Graph& graph,
                                                         const std::vector<Tensor>& inputs,

@@ -67,8 +67,11 @@ class Assigner {
     collect_borders(uses);
     spread_borders(uses);
     bind_outputs();
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      place(graph_.inputs[i], Buffer::Kind::kInput, static_cast<int>(i));
+    int input = 0;
+    for (const ValueId id : graph_.inputs) {
+      // The runtime computes the sizes, so that they are no input of the model's caller.
+      const bool own = id == graph_.varying.sizes;
+      place(id, own ? Buffer::Kind::kArena : Buffer::Kind::kInput, own ? 0 : input++);
     }
     for (const Node& node : graph_.nodes) {
       for (const ValueId out : node.outputs) {

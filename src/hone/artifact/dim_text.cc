@@ -1,0 +1,53 @@
+// The words for a dimension that varies.
+#include "hone/artifact/artifact.h"
+
+namespace hone::artifact {
+namespace {
+
+std::string text_of(const ArtifactSpec& spec, const ArtifactTerm& term) {
+  std::string text = term.factor == 1 && !term.symbols.empty() ? "" : std::to_string(term.factor);
+  for (const int symbol : term.symbols) {
+    const auto i = static_cast<size_t>(symbol);
+    text += (text.empty() ? "" : "*") + (i < spec.symbols.size() ? spec.symbols[i].name : "?");
+  }
+  return text;
+}
+
+std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form) {
+  std::string text;
+  for (const ArtifactTerm& term : form.terms)
+    text += (text.empty() ? "" : " + ") + text_of(spec, term);
+  const size_t terms = form.terms.size() + (form.offset != 0 ? 1 : 0);
+  if (form.offset != 0 || text.empty()) {
+    const bool minus = form.offset < 0 && !text.empty();
+    text += fmt::format("{}{}",
+                        text.empty() ? ""
+                        : minus      ? " - "
+                                     : " + ",
+                        minus ? -form.offset : form.offset);
+  }
+  if (form.divisor == 1) return text;
+  return fmt::format(fmt::runtime(terms > 1 ? "({})/{}" : "{}/{}"), text, form.divisor);
+}
+
+}  // namespace
+
+std::string dim_text(const ArtifactSpec& spec, const std::vector<ArtifactPart>& dim) {
+  std::string text;
+  bool varies = false;
+  for (const ArtifactPart& part : dim) {
+    if (part.form < 0 && part.most == 1) continue;
+    std::string own = std::to_string(part.most);
+    if (part.form >= 0) {
+      const ArtifactForm& form = spec.forms[static_cast<size_t>(part.form)];
+      own = text_of(spec, form);
+      const bool is_sum = form.divisor == 1 && (form.terms.size() > 1 || form.offset != 0);
+      if (is_sum && dim.size() > 1) own = "(" + own + ")";
+      varies = true;
+    }
+    text += (text.empty() ? "" : "*") + own;
+  }
+  return varies ? text : "";
+}
+
+}  // namespace hone::artifact
