@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hone/progress.h"
+#include "hone/shape_range.h"
 #include "hone/tensor.h"
 
 namespace hone {
@@ -28,6 +29,10 @@ struct ModelOptions {
   // The shapes of inputs, by name: for those with extents that the model leaves open, and to
   // replace those that it gives, as for another batch size.
   std::map<std::string, Shape> shapes;
+  // The shapes of inputs with dimensions that differ from run to run, by name; an input has an
+  // entry here or in `shapes`. An entry of one dimension whose name is that of a symbol, which the
+  // file or another entry has, gives the range of that symbol.
+  std::map<std::string, ShapeRange> ranges;
   // Inputs that become constants of the library, which then has them no more.
   std::map<std::string, Tensor> bind;
   // Inputs whose values are known. Those whose values decide a shape are bound; others stay inputs.

@@ -14,6 +14,7 @@
 #include "hone/train.h"
 
 #include "interrupt.h"
+#include "shape_texts.h"
 
 namespace hone::tool {
 
@@ -31,7 +32,8 @@ void add_seed(CLI::App& app, std::string& text) {
 void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option("--shape", texts,
                  "Shape of an input whose extents are open in the model, or another batch size: "
-                 "NAME=4x3x224x224; repeat per input")
+                 "NAME=4x3x224x224; repeat per input. An extent may be a range, 1..8x3x224x224, or "
+                 "a symbol, batchxseq, whose range is given as batch=1..8")
       ->type_name("NAME=DIMS")
       ->expected(1)
       ->take_all();
@@ -209,7 +211,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   CompileOptions options;
   HONE_ASSIGN_OR_RETURN(options.target.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(options.advanced.seed, parse_seed(texts.seed));
-  HONE_ASSIGN_OR_RETURN(options.model.shapes, parse_shapes(texts.shapes));
+  HONE_RETURN_IF_ERROR(parse_shape_ranges(texts.shapes, options.model));
   HONE_ASSIGN_OR_RETURN(options.model.bind, parse_tensors("--bind", texts.bind));
   HONE_ASSIGN_OR_RETURN(options.target.max_memory, parse_max_memory(texts.max_memory));
   options.advanced.skip_passes = texts.skip_passes;

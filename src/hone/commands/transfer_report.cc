@@ -149,6 +149,7 @@ Result<Source> Reporter::named_source(const std::string& name,
     // Its tasks, whichever model they were measured for.
     CompileOptions compile = options_.compile;
     compile.model.shapes.clear();
+    compile.model.ranges.clear();
     compile.model.bind.clear();
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(name, compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks tasks,

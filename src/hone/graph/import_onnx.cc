@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 
+#include "hone/graph/follow_sizes.h"
+#include "hone/graph/infer.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/onnx_file.h"
 #include "hone/graph/onnx_functions.h"
@@ -11,6 +13,7 @@
 #include "hone/graph/onnx_node.h"
 #include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
+#include "hone/graph/open_shapes.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/some_names.h"
 #include "hone/graph/unsupported_list.h"
@@ -44,6 +47,7 @@ class Importer {
     onnx::GraphProto& proto = *model.mutable_graph();
     graph_.name = proto.name();
     HONE_RETURN_IF_ERROR(unsupported_.add(check_operators(proto, graph_.opset, graph_.file)));
+    HONE_RETURN_IF_ERROR(decide_shapes(proto));
     HONE_RETURN_IF_ERROR(read_initializers(proto));
     HONE_RETURN_IF_ERROR(read_inputs(proto));
     HONE_RETURN_IF_ERROR(read_nodes(proto));
@@ -52,11 +56,26 @@ class Importer {
     HONE_RETURN_IF_ERROR(read_outputs(proto));
     HONE_RETURN_IF_ERROR(sort_nodes(graph_));
     const Sources sources = sources_of_values(graph_);
-    if (const Status status = infer_shapes(graph_); !status.ok()) return explained(status, sources);
+    const Graph raw = open_.symbols.empty() ? Graph() : graph_;
+    std::vector<size_t> ends;
+    if (const Status status = infer_shapes(graph_, ends); !status.ok())
+      return explained(status, sources);
+    if (!open_.symbols.empty())
+      HONE_RETURN_IF_ERROR(follow_sizes(graph_, raw, ends, open_.symbols, open_.inputs));
     remove_dead_nodes(graph_);
     HONE_RETURN_IF_ERROR(verify(graph_));
     if (options_.files != nullptr) options_.files->merge(external_.files);
     return std::move(graph_);
+  }
+
+  // Makes definite which inputs vary; options_ then has the largest shapes.
+  Status decide_shapes(const onnx::GraphProto& proto) {
+    if (options_.taken != nullptr) options_.taken->clear();
+    if (options_.ranges.empty() && !options_.open_ranges) return ok_status();
+    HONE_ASSIGN_OR_RETURN(open_, open_shapes(proto, options_, graph_.file));
+    options_.shapes = open_.shapes;
+    if (options_.taken != nullptr) *options_.taken = open_.taken;
+    return ok_status();
   }
 
   [[nodiscard]] TensorSource source() {
@@ -160,7 +179,9 @@ class Importer {
         open.push_back({input.name(), *declared.open});
         continue;
       }
-      if (declared.batch >= 0 && declared.shape[0] != declared.batch)
+      // With a range, the batch may be the model's here and another one at other sizes.
+      if (declared.batch >= 0 &&
+          (declared.shape[0] != declared.batch || open_.inputs.contains(input.name())))
         graph_.rebatch = {declared.batch, declared.shape[0]};
       const ValueId id = graph_.add_value(input.name(), declared.dtype, declared.shape);
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
@@ -231,28 +252,61 @@ class Importer {
   }
 
   std::string folder_;
-  const ImportOptions& options_;
+  ImportOptions options_;
+  OpenShapes open_;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
   ExternalData external_;
   UnsupportedList unsupported_;
 };
 
-// Reads the file anew for every graph: the importer frees the weights that it has copied.
+// Imports a model, which `read` reads anew for every graph: the importer frees the weights that it
+// has copied. If the rule gave a dimension a range in which the model is not valid, smaller ranges
+// are tried: half as long sequences, then a batch of 1.
+template <typename Read>
+Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
+  constexpr int64_t kLeastSequence = 16;
+  std::string taken;
+  ImportOptions tried = options;
+  tried.taken = &taken;
+  Result<Graph> first = read(tried);
+  const auto tell = [&] {
+    if (options.taken != nullptr) *options.taken = taken;
+  };
+  tell();
+  if (first.ok() || taken.empty()) return first;
+  for (const int64_t batch : {options.most_batch, int64_t{1}}) {
+    for (int64_t most = options.most_sequence; most >= kLeastSequence; most /= 2) {
+      if (batch == options.most_batch && most == options.most_sequence) continue;
+      tried.most_batch = batch;
+      tried.most_sequence = most;
+      Result<Graph> graph = read(tried);
+      if (!graph.ok()) continue;
+      tell();
+      return graph;
+    }
+  }
+  return first;
+}
+
 Result<Graph> import_file(const std::string& path, const ImportOptions& options) {
-  onnx::ModelProto model;
-  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
-  if (options.files != nullptr) options.files->insert(path);
-  return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
+  return import_ranges(options, [&](const ImportOptions& tried) -> Result<Graph> {
+    onnx::ModelProto model;
+    HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
+    if (tried.files != nullptr) tried.files->insert(path);
+    return Importer(path, std::filesystem::path(path).parent_path().string(), tried).run(model);
+  });
 }
 
 }  // namespace
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
                                 const std::string& folder, const ImportOptions& options) {
-  onnx::ModelProto model;
-  HONE_RETURN_IF_ERROR(parse_onnx(data, size, file, model));
-  return Importer(file, folder, options).run(model);
+  return import_ranges(options, [&](const ImportOptions& tried) -> Result<Graph> {
+    onnx::ModelProto model;
+    HONE_RETURN_IF_ERROR(parse_onnx(data, size, file, model));
+    return Importer(file, folder, tried).run(model);
+  });
 }
 
 Result<std::vector<std::string>> input_names(const std::string& path) {

@@ -7,11 +7,23 @@
 #include <string>
 
 #include "hone/graph/graph.h"
+#include "hone/shape_range.h"
 
 namespace hone::graph {
 
 struct ImportOptions {
   std::map<std::string, Shape> shapes;  // for inputs whose shape the model leaves open (--shape)
+  // For inputs with dimensions that differ from run to run (--shape NAME=1..8x3), and the ranges of
+  // symbols (--shape batch=1..8). The graph is then that of the largest shapes (Graph::varying).
+  std::map<std::string, ShapeRange> ranges;
+  // Gives dimensions that stay open a range by their name or place (open_shapes.h). Otherwise it is
+  // an error that the model has some.
+  bool open_ranges = false;
+  // The ends of ranges that the rule gives. If the model is not valid there, smaller ones are
+  // taken.
+  int64_t most_batch = 8, most_sequence = 512;
+  // If not null, receives one line that says which ranges were given so; empty if none.
+  std::string* taken = nullptr;
   // Inputs that become constants (--bind), as their value decides a shape.
   std::map<std::string, Tensor> bind;
   // If not null, receives the inputs that have to be bound, if their absence was the error.

@@ -1,3 +1,5 @@
+#include "hone/graph/infer.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -312,6 +314,11 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
 }
 
 Status infer_shapes(Graph& graph) {
+  std::vector<size_t> ends;
+  return infer_shapes(graph, ends);
+}
+
+Status infer_shapes(Graph& graph, std::vector<size_t>& ends) {
   const AggregateScope aggregates;
   std::vector<Node> nodes;
   UnsupportedList unsupported;
@@ -324,6 +331,7 @@ Status infer_shapes(Graph& graph) {
     HONE_RETURN_IF_ERROR(unsupported.add(status));
     if (reads_unknown || !status.ok()) unknown.insert(results.begin(), results.end());
     unknown.erase(kNoValue);
+    ends.push_back(graph.values.size());
   }
   HONE_RETURN_IF_ERROR(unsupported.all(graph.file));
   HONE_RETURN_IF_ERROR(check_outputs(graph));

@@ -126,6 +126,7 @@ class Collector {
   [[nodiscard]] Status take(const std::string& path, ModelVariant& variant) {
     CompileOptions compile;
     compile.model.shapes = variant.shapes;
+    compile.model.ranges.clear();
     compile.model.linked_data = options_.linked_data;
     compile.records.use_db = false;
     compile.advanced.cost =

@@ -96,17 +96,19 @@ bool same_batch(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-ValueId sum_of_masks(ExpandContext& c, const Scores& scores, DType dtype) {
+// A condition of a graph that varies hides what was added before it, which may be undefined.
+ValueId sum_of_masks(ExpandContext& c, const Scores& scores, DType dtype, bool varying) {
   ValueId sum = kNoValue;
   for (size_t i = scores.masks.size(); i-- > 0;) {
     const Mask& mask = scores.masks[i];
+    const bool hides = varying && mask.value == kNoValue && sum != kNoValue;
     ValueId value = mask.value;
     if (value == kNoValue) {
-      const ValueId none = c.scalar(dtype, 0), all = c.scalar(dtype, mask.masked);
+      const ValueId none = hides ? sum : c.scalar(dtype, 0), all = c.scalar(dtype, mask.masked);
       value = mask.masks_where_true ? c.add("Where", {mask.condition, all, none})
                                     : c.add("Where", {mask.condition, none, all});
     }
-    sum = sum == kNoValue ? value : c.binary("Add", sum, value);
+    sum = sum == kNoValue || hides ? value : c.binary("Add", sum, value);
   }
   return sum;
 }
@@ -135,7 +137,8 @@ Result<bool> attention(const RewriteSite& site) {
   const DType dtype = site.graph.value(query).dtype;
   HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> operands = {query, key, value};
-    if (const ValueId mask = sum_of_masks(c, *scores, dtype); mask != kNoValue)
+    const bool varying = site.graph.varying.any();
+    if (const ValueId mask = sum_of_masks(c, *scores, dtype, varying); mask != kNoValue)
       operands.push_back(mask);
     return c.add("hone.Attention", operands, {{"scale", static_cast<float>(scores->scale)}});
   }));

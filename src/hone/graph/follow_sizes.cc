@@ -1,0 +1,350 @@
+#include "hone/graph/follow_sizes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/rewrite.h"
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+
+SizeFollower::SizeFollower(Graph& graph, const Graph& raw, const std::vector<SizeProbe>& probes,
+                           const std::vector<SizeSymbol>& symbols)
+    : graph_(graph), raw_(raw), probes_(probes) {
+  for (const Node& node : raw_.nodes) {
+    if (node.outputs.size() == 1) file_nodes_[node.outputs[0]] = &node;
+  }
+  graph_.varying.symbols = symbols;
+  for (const SizeSymbol& symbol : symbols) most_.push_back(symbol.max);
+}
+
+ShapeParts SizeFollower::parts_of(ValueId id) const {
+  const Value& value = graph_.value(id);
+  if (!value.forms.empty()) return value.forms;
+  ShapeParts parts;
+  for (const int64_t extent : value.shape) parts.push_back({{kNoForm, extent}});
+  return parts;
+}
+
+bool SizeFollower::varies(ValueId id, size_t dim) const {
+  const ShapeParts& forms = graph_.value(id).forms;
+  return !forms.empty() && std::any_of(forms[dim].begin(), forms[dim].end(),
+                                       [](const SizePart& part) { return part.form != kNoForm; });
+}
+
+std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
+  for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
+    const SizeForm& known = graph_.varying.forms[i];
+    const bool same = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+      return value_of(known, *sample.symbols) == sample.number;
+    });
+    if (same) return static_cast<int>(i);
+  }
+  const auto form = fit_form(samples);
+  if (!form) return std::nullopt;
+  if (form->terms.empty()) return kNoForm;
+  std::vector<SizeForm>& forms = graph_.varying.forms;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    if (same_form(forms[i], *form)) return static_cast<int>(i);
+  }
+  if (forms.size() >= static_cast<size_t>(kMaxForms)) return std::nullopt;
+  forms.push_back(*form);
+  return static_cast<int>(forms.size() - 1);
+}
+
+std::optional<SizePart> SizeFollower::seen_part(ValueId id, size_t dim) {
+  const int64_t most = graph_.value(id).shape[dim];
+  std::vector<SizeSample> samples = {{&most_, most}};
+  for (const SizeProbe& probe : probes_) {
+    const Value* twin = probe.twin(origin(id));
+    if (twin == nullptr) continue;
+    if (twin->shape.size() != graph_.value(id).shape.size()) return std::nullopt;
+    samples.push_back({&probe.symbols, twin->shape[dim]});
+  }
+  const auto form = form_of(samples);
+  if (!form) return std::nullopt;
+  return SizePart{*form, most};
+}
+
+void SizeFollower::set_parts(ValueId id, ShapeParts parts) {
+  bool varies = false;
+  for (const DimParts& dim : parts) {
+    for (const SizePart& part : dim) varies = varies || part.form != kNoForm;
+  }
+  graph_.value(id).forms = varies ? std::move(parts) : ShapeParts();
+}
+
+bool SizeFollower::is_box(const Tensor& whole, const Tensor& part) const {
+  const Shape &all = whole.shape(), &some = part.shape();
+  if (all.size() != some.size() || whole.dtype() != part.dtype()) return false;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (some[d] > all[d]) return false;
+  }
+  if (part.size() == 0) return true;
+  if (some.empty()) return same_bytes(whole, part);
+  const auto width = static_cast<size_t>(dtype_bytes(whole.dtype()));
+  const size_t row = static_cast<size_t>(some.back()) * width;
+  const auto* a = static_cast<const char*>(whole.data());
+  const auto* b = static_cast<const char*>(part.data());
+  Shape index(some.size() - 1, 0);
+  for (int64_t r = 0; r < part.size() / some.back(); ++r, b += row) {
+    size_t flat = 0;
+    for (size_t d = 0; d < index.size(); ++d)
+      flat = flat * static_cast<size_t>(all[d]) + static_cast<size_t>(index[d]);
+    if (std::memcmp(a + flat * static_cast<size_t>(all.back()) * width, b, row) != 0) return false;
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < some[d]) break;
+      index[d] = 0;
+    }
+  }
+  return true;
+}
+
+ConstantKind SizeFollower::kind_of_constant(ValueId id) {
+  if (const auto at = constants_.find(id); at != constants_.end()) return at->second;
+  const Value& value = graph_.value(id);
+  const Tensor& whole = *value.constant;
+  ConstantKind kind =
+      is_made_here(id) || is_seen(id, false) ? ConstantKind::kFixed : ConstantKind::kOther;
+  bool same_shape = true, box = true;
+  for (const SizeProbe& probe : probes_) {
+    const Value* twin = probe.twin(origin(id));
+    if (twin == nullptr) continue;
+    if (!twin->constant) {
+      // Too large to be folded at one of the sizes.
+      kind = ConstantKind::kOther;
+      break;
+    }
+    const Tensor& part = *twin->constant;
+    if (part.data() == whole.data() && part.shape() == whole.shape()) continue;
+    same_shape = same_shape && part.shape() == whole.shape() && part.dtype() == whole.dtype();
+    box = box && is_box(whole, part);
+  }
+  if (kind == ConstantKind::kFixed && !(same_shape && box))
+    kind = box ? ConstantKind::kBox : same_shape ? ConstantKind::kNumbers : ConstantKind::kOther;
+  if (kind == ConstantKind::kBox) {
+    ShapeParts parts;
+    for (size_t d = 0; d < value.shape.size(); ++d) {
+      const auto part = seen_part(id, d);
+      if (!part) kind = ConstantKind::kOther;
+      parts.push_back({part.value_or(SizePart())});
+    }
+    if (kind == ConstantKind::kBox) set_parts(id, std::move(parts));
+  }
+  constants_[id] = kind;
+  return kind;
+}
+
+const Node* SizeFollower::producer(ValueId id) {
+  for (; listed_ < nodes_.size(); ++listed_) {
+    for (const ValueId out : nodes_[listed_].outputs) producers_[out] = listed_;
+  }
+  const auto at = producers_.find(id);
+  return at == producers_.end() ? nullptr : &nodes_[at->second];
+}
+
+// What makes a result at other sizes has to be the same node.
+Status SizeFollower::check_alike(const Node& node) const {
+  const InferContext context(graph_, node);
+  for (const ValueId out : node.outputs) {
+    if (out == kNoValue) continue;
+    if (!is_seen(out, true)) {
+      return context.unsupported(
+          "it becomes other operators at other sizes: give sizes instead of a range (--shape)");
+    }
+    for (const SizeProbe& probe : probes_) {
+      const Node* twin = probe.producer_of_twin(origin(out));
+      if (twin == nullptr) continue;
+      bool same = twin->type == node.type && twin->inputs.size() == node.inputs.size() &&
+                  same_attributes(twin->attributes, node.attributes);
+      for (size_t i = 0; same && i < node.inputs.size(); ++i) {
+        const auto in = static_cast<size_t>(node.inputs[i]);
+        const bool known =
+            node.inputs[i] != kNoValue && in < probe.twins.size() && probe.twins[in] != kNoValue;
+        same = node.has_input(i) == twin->has_input(i) &&
+               (!known || probe.twins[in] == twin->inputs[i]);
+      }
+      if (!same) {
+        return context.unsupported(
+            "it is computed in another way at {}: give sizes instead of a "
+            "range (--shape)",
+            text_of(probe.symbols));
+      }
+    }
+  }
+  return ok_status();
+}
+
+// The safety net of all rules.
+Status SizeFollower::check_parts(const Node& node) const {
+  const InferContext context(graph_, node);
+  for (const ValueId out : node.outputs) {
+    if (out == kNoValue) continue;
+    const ShapeParts parts = parts_of(out);
+    for (const SizeProbe& probe : probes_) {
+      const Value* twin = probe.twin(origin(out));
+      if (twin == nullptr) continue;
+      Shape shape;
+      for (const DimParts& dim : parts) {
+        int64_t extent = 1;
+        for (const SizePart& part : dim) {
+          extent *=
+              part.form == kNoForm
+                  ? part.most
+                  : value_of(graph_.varying.forms[static_cast<size_t>(part.form)], probe.symbols);
+        }
+        shape.push_back(extent);
+      }
+      if (shape == twin->shape) continue;
+      return context.unsupported(
+          "its result '{}' has the shape {} at {}, which does not follow from its operands (found "
+          "{}): give sizes instead of a range (--shape)",
+          graph_.value(out).name, to_string(twin->shape), text_of(probe.symbols), to_string(shape));
+    }
+  }
+  return ok_status();
+}
+
+bool SizeFollower::is_seen(ValueId id, bool alike) const {
+  for (size_t s = 0; s < most_.size(); ++s) {
+    const bool seen = std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+      return probe.symbols[s] != most_[s] && probe.twin(origin(id)) != nullptr &&
+             (!alike || probe.alike[static_cast<size_t>(origin(id))]);
+    });
+    if (!seen) return false;
+  }
+  return true;
+}
+
+Status SizeFollower::follow(Node node) {
+  const Node given = node;  // the new nodes are named after it
+  ExpandContext c(graph_, given, nodes_);
+  bool varying = false, by_data = false;
+  for (const ValueId in : node.inputs) {
+    if (in == kNoValue) continue;
+    const bool fixed = !graph_.value(in).constant || kind_of_constant(in) == ConstantKind::kFixed;
+    varying = varying || !fixed || !graph_.value(in).forms.empty();
+    by_data = by_data || graph_.value(in).extents != kNoValue;
+  }
+  bool replaced = false;
+  if (varying) {
+    const SizeRuleOf* rule = size_rule_of(node);
+    if (rule == nullptr || by_data) {
+      return c.unsupported(
+          "it takes no operands whose shape varies from run to run{}: give sizes instead of a range "
+          "(--shape)",
+          by_data ? " and depends on data" : "");
+    }
+    HONE_RETURN_IF_ERROR(check_alike(node));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.has_input(i) || (rule->parameters >> i & 1) != 0) continue;
+      HONE_ASSIGN_OR_RETURN(node.inputs[i], data_at_run_time(c, node.inputs[i]));
+    }
+    SizeRule work{*this, c, node};
+    HONE_RETURN_IF_ERROR(rule->apply(work));
+    HONE_RETURN_IF_ERROR(c.status());
+    replaced = work.replaced;
+  }
+  HONE_RETURN_IF_ERROR(check_parts(node));
+  if (replaced) return ok_status();
+  nodes_.push_back(std::move(node));
+  return ok_status();
+}
+
+Result<ValueId> SizeFollower::data_at_run_time(ExpandContext& c, ValueId constant) {
+  if (!graph_.value(constant).constant) return constant;
+  const ConstantKind kind = kind_of_constant(constant);
+  if (kind == ConstantKind::kFixed || kind == ConstantKind::kBox) return constant;
+  if (const auto at = again_.find(constant); at != again_.end()) return at->second;
+  if (kind == ConstantKind::kNumbers) {
+    if (const auto numbers = numbers_at_run_time(c, constant)) {
+      HONE_RETURN_IF_ERROR(c.status());
+      return again_[constant] = *numbers;
+    }
+  }
+  const auto at = file_nodes_.find(constant);
+  // What is made of other operators at import is not made again.
+  const bool may = at != file_nodes_.end() &&
+                   (at->second->op->emit != nullptr || at->second->op->kind == Kind::kView ||
+                    at->second->type == "Range" || at->second->type == "ConstantOfShape");
+  if (may) return computed_again(*at->second, constant);
+  return c.unsupported(
+      "its operand '{}' has other elements at other sizes, in a way that is not followed: give "
+      "sizes instead of a range (--shape)",
+      graph_.value(constant).name);
+}
+
+Result<ValueId> SizeFollower::computed_again(const Node& node, ValueId constant) {
+  const Value& value = graph_.value(constant);
+  const ValueId again = graph_.add_value(value.name + ".at_run_time", value.dtype, value.shape);
+  again_[constant] = again;
+  origins_[again] = constant;
+  Node made = node;
+  made.outputs = {again};
+  HONE_RETURN_IF_ERROR(follow(std::move(made)));
+  return again;
+}
+
+Status SizeFollower::follow_outputs() {
+  Node source;
+  source.name = "hone.sizes";
+  source.type = "Identity";
+  ExpandContext c(graph_, source, nodes_);
+  for (ValueId& id : graph_.outputs) {
+    HONE_ASSIGN_OR_RETURN(id, data_at_run_time(c, id));
+    graph_.varying.outputs.push_back(graph_.value(id).forms);
+  }
+  return ok_status();
+}
+
+Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  known_ = graph_.values.size();
+  Varying& varying = graph_.varying;
+  for (const ValueId id : graph_.inputs) {
+    const auto at = inputs.find(graph_.value(id).name);
+    ShapeParts parts;
+    for (size_t d = 0; at != inputs.end() && d < at->second.size(); ++d) {
+      const SizeForm& form = at->second[d];
+      int index = kNoForm;
+      if (!form.terms.empty()) {
+        const auto same = [&](const SizeForm& other) { return same_form(form, other); };
+        const auto found = std::find_if(varying.forms.begin(), varying.forms.end(), same);
+        index = static_cast<int>(found - varying.forms.begin());
+        if (found == varying.forms.end()) varying.forms.push_back(form);
+      }
+      parts.push_back({{index, graph_.value(id).shape[d]}});
+    }
+    set_parts(id, parts);
+    varying.inputs.push_back(graph_.value(id).forms);
+  }
+  if (varying.forms.size() > static_cast<size_t>(kMaxForms))
+    return error(Code::kUnsupported, "{}: {} extents that vary, at most {} are supported",
+                 graph_.file, varying.forms.size(), kMaxForms);
+  varying.sizes = graph_.add_value("hone.sizes", DType::kI64, {kMaxForms});
+  graph_.inputs.push_back(varying.sizes);
+  std::vector<Node> nodes = std::move(graph_.nodes);
+  for (Node& node : nodes) HONE_RETURN_IF_ERROR(follow(std::move(node)));
+  HONE_RETURN_IF_ERROR(follow_outputs());
+  NodeNames names;
+  for (Node& node : nodes_) node.name = names.take(node.name, NodeNames::Suffix::kSigns);
+  graph_.nodes = std::move(nodes_);
+  return ok_status();
+}
+
+Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
+                    const std::vector<SizeSymbol>& symbols,
+                    const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<SizeProbe> probes,
+                        make_probes(raw, ends, symbols, inputs));
+  // Only nodes that are needed have to be followed, but what they are needed for may be constants
+  // that were computed from others.
+  std::vector<std::optional<Tensor>> constants;
+  for (const Value& value : graph.values) constants.push_back(value.constant);
+  remove_dead_nodes(graph);
+  for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
+  return SizeFollower(graph, raw, probes, symbols).run(inputs);
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,423 @@
+#include "hone/graph/follow_sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+using Ranges = std::map<std::string, ShapeRange>;
+using Attrs = AttributeList;
+
+Result<Graph> import_at(const TestModel& model, const ImportOptions& options) {
+  const std::string bytes = model.bytes();
+  return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+}
+
+Result<Graph> import_ranges(const TestModel& model, const Ranges& ranges) {
+  return import_at(model, {.ranges = ranges, .open_ranges = true});
+}
+
+// Calls `visit` with the place of each element of the box in arrays of shapes `box` and `whole`.
+template <typename Visit>
+void for_box(const Shape& box, const Shape& whole, const Visit& visit) {
+  Shape index(box.size(), 0);
+  for (int64_t flat = 0; flat < num_elements(box); ++flat) {
+    int64_t place = 0;
+    for (size_t d = 0; d < box.size(); ++d) place = place * whole[d] + index[d];
+    visit(flat, place);
+    for (size_t d = box.size(); d-- > 0;) {
+      if (++index[d] < box[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+// The tensor at the largest shape, with garbage behind it.
+Tensor enlarged(const Tensor& tensor, const Shape& shape) {
+  Tensor whole(tensor.dtype(), shape);
+  for (int64_t i = 0; i < whole.size(); ++i)
+    whole.set(i, is_float(tensor.dtype()) ? std::numeric_limits<double>::quiet_NaN() : -1e9);
+  for_box(tensor.shape(), shape, [&](int64_t from, int64_t to) { whole.set(to, tensor.at(from)); });
+  return whole;
+}
+
+Shape shape_at(const Graph& graph, const ShapeParts& parts, const Shape& most,
+               const std::vector<int64_t>& symbols) {
+  Shape shape = most;
+  for (size_t d = 0; d < parts.size(); ++d) {
+    shape[d] = 1;
+    for (const SizePart& part : parts[d])
+      shape[d] *= part.form == kNoForm
+                      ? part.most
+                      : value_of(graph.varying.forms[static_cast<size_t>(part.form)], symbols);
+  }
+  return shape;
+}
+
+// Compares the graph of the ranges, whose operands have garbage beyond these sizes, with the model
+// imported for these sizes alone. `numbers` makes the elements of inputs.
+struct SizeCheck {
+  const TestModel& model;
+  const Graph& graph;
+  std::function<double(Rng&)> numbers = [](Rng& rng) { return 2 * rng.uniform() - 1; };
+
+  void at(const std::vector<int64_t>& symbols, bool optimized) const {
+    SCOPED_TRACE(to_text(graph.varying.symbols, symbols));
+    Rng rng(3);
+    ImportOptions options;
+    std::vector<Tensor> small, large;
+    for (size_t i = 0; i < graph.varying.inputs.size(); ++i) {
+      const Value& input = graph.value(graph.inputs[i]);
+      Tensor tensor(input.dtype, shape_at(graph, graph.varying.inputs[i], input.shape, symbols));
+      for (int64_t k = 0; k < tensor.size(); ++k) tensor.set(k, numbers(rng));
+      options.shapes[input.name] = tensor.shape();
+      large.push_back(enlarged(tensor, input.shape));
+      small.push_back(std::move(tensor));
+    }
+    Tensor sizes(DType::kI64, {kMaxForms});
+    for (size_t f = 0; f < graph.varying.forms.size(); ++f)
+      sizes.as<int64_t>()[f] = value_of(graph.varying.forms[f], symbols);
+    large.push_back(sizes);
+    const Result<Graph> alone = import_at(model, options);
+    ASSERT_TRUE(alone.ok()) << alone.status().message();
+    const auto expected = run_plainly(*alone, small);
+    const auto actual = optimized ? run_optimized(graph, large) : run_plainly(graph, large);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t o = 0; o < actual.size(); ++o) {
+      ASSERT_EQ(shape_at(graph, graph.varying.outputs[o], actual[o].shape(), symbols),
+                expected[o].shape());
+      double most = 0, difference = 0;
+      for_box(expected[o].shape(), actual[o].shape(), [&](int64_t from, int64_t to) {
+        most = std::max(most, std::abs(expected[o].at(from)));
+        const double off = std::abs(expected[o].at(from) - actual[o].at(to));
+        difference = std::isnan(off) ? 1e30 : std::max(difference, off);
+      });
+      EXPECT_LE(difference, 1e-5 * std::max(most, 1e-3)) << "output " << o;
+    }
+  }
+};
+
+// A convolutional network with the batch as in the file, 1, in a constant shape.
+TestModel small_cnn(const std::string& batch) {
+  Rng rng(1);
+  TestModel model;
+  model.open_input("x", {batch, "3", "8", "8"})
+      .constant("w", random_tensor({4, 3, 3, 3}, rng))
+      .constant("b", random_tensor({4}, rng))
+      .constant("shape", ints({1, 64}))
+      .constant("w2", random_tensor({5, 64}, rng))
+      .node("Conv", {"x", "w", "b"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"c"}, {"r"})
+      .node("MaxPool", {"r"}, {"p"}, {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}})
+      .node("GlobalAveragePool", {"r"}, {"g"});
+  if (batch == "1") {
+    model.node("Reshape", {"p", "shape"}, {"f"});
+  } else {
+    model.node("Flatten", {"p"}, {"f"});
+  }
+  model.node("Gemm", {"f", "w2"}, {"y"}, {{"transB", int64_t{1}}}).output("y").output("g");
+  return model;
+}
+
+TEST(follow_sizes, a_batch_of_a_convolutional_network) {
+  for (const std::string batch : {"N", "1"}) {
+    const TestModel model = small_cnn(batch);
+    const auto graph =
+        import_ranges(model, {{"x", {{1, 4, ""}, {3, 3, ""}, {8, 8, ""}, {8, 8, ""}}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ASSERT_TRUE(graph->varying.any());
+    EXPECT_EQ(graph->varying.symbols[0].name, batch == "1" ? "x.0" : "N");
+    EXPECT_EQ(graph->value(graph->outputs[0]).shape, (Shape{4, 5}));
+    // Nothing mixes images, so nothing reads the sizes.
+    EXPECT_EQ(graph->nodes.size(), 6u);
+    for (const int64_t n : {1, 2, 3, 4}) SizeCheck{model, *graph}.at({n}, n == 3);
+  }
+}
+
+TEST(follow_sizes, an_open_batch_has_a_range_by_the_rule) {
+  std::string taken;
+  const auto graph = import_at(small_cnn("batch_size"), {.open_ranges = true, .taken = &taken});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->inputs[0]).shape, (Shape{8, 3, 8, 8}));
+  EXPECT_EQ(taken,
+            "m.onnx: open dimensions are batch_size 1..8; another range: --shape batch_size=1..16");
+}
+
+TEST(follow_sizes, a_range_of_one_number_is_static) {
+  const auto graph = import_ranges(small_cnn("N"), {{"N", {{2, 2, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_FALSE(graph->varying.any());
+  EXPECT_EQ(graph->inputs.size(), 1u);
+  EXPECT_EQ(graph->value(graph->inputs[0]).shape, (Shape{2, 3, 8, 8}));
+}
+
+// One layer of an encoder as exporters write it: shapes by Shape and Gather, positions as a slice
+// of a table, a mask of the keys, the mean of all tokens, the first and the last one.
+TestModel small_encoder() {
+  Rng rng(2);
+  const int64_t width = 8;
+  TestModel model;
+  model.open_input("ids", {"batch", "seq"})
+      .open_input("mask", {"batch", "seq"})
+      .constant("table", random_tensor({11, width}, rng))
+      .constant("positions", random_tensor({1, 16, width}, rng))
+      .constant("scale", random_tensor({width}, rng))
+      .constant("bias", random_tensor({width}, rng));
+  for (const char* name : {"wq", "wk", "wv", "wo"})
+    model.constant(name, random_tensor({width, width}, rng));
+  model.constant("zero", ints({0})).constant("one", ints({1})).constant("heads", ints({2, 4}));
+  model.constant("flat", ints({width})).constant("m1", ints({-1}));
+  model.constant("first", Tensor(DType::kI64, {})).constant("axes", ints({1, 2}));
+  Tensor one(DType::kI64, {});
+  one.set(0, 1);
+  model.constant("index1", one)
+      .constant("low", floats({}, {-3e38F}))
+      .constant("unit", floats({}, {1}))
+      .node("Cast", {"ids"}, {"words"}, {{"to", int64_t{7}}})
+      .node("Gather", {"table", "words"}, {"e"})
+      .node("Shape", {"words"}, {"shape"})
+      .node("Gather", {"shape", "index1"}, {"seq0"})
+      .node("Unsqueeze", {"seq0", "zero"}, {"seq"})
+      .node("Gather", {"shape", "first"}, {"batch0"})
+      .node("Unsqueeze", {"batch0", "zero"}, {"batch"})
+      .node("Slice", {"positions", "zero", "seq", "one"}, {"p"})
+      .node("Add", {"e", "p"}, {"h0"})
+      .node("LayerNormalization", {"h0", "scale", "bias"}, {"h"})
+      .node("Concat", {"batch", "seq", "heads"}, {"apart"}, {{"axis", int64_t{0}}})
+      .node("Concat", {"batch", "seq", "flat"}, {"together"}, {{"axis", int64_t{0}}});
+  for (const std::string w : {"q", "k", "v"}) {
+    model.node("MatMul", {"h", "w" + w}, {w + "0"}).node("Reshape", {w + "0", "apart"}, {w + "1"});
+    model.node("Transpose", {w + "1"}, {w},
+               {{"perm", w == "k" ? Shape{0, 2, 3, 1} : Shape{0, 2, 1, 3}}});
+  }
+  model.node("Unsqueeze", {"mask", "axes"}, {"m4"})
+      .node("Sub", {"unit", "m4"}, {"hidden"})
+      .node("Mul", {"hidden", "low"}, {"added"})
+      .node("MatMul", {"q", "k"}, {"s0"})
+      .node("Add", {"s0", "added"}, {"s"})
+      .node("Softmax", {"s"}, {"weights"}, {{"axis", int64_t{-1}}})
+      .node("MatMul", {"weights", "v"}, {"o0"})
+      .node("Transpose", {"o0"}, {"o1"}, {{"perm", Shape{0, 2, 1, 3}}})
+      .node("Reshape", {"o1", "together"}, {"o2"})
+      .node("MatMul", {"o2", "wo"}, {"o3"})
+      .node("Add", {"o3", "h"}, {"y"})
+      .node("ReduceMean", {"y"}, {"mean"}, {{"axes", Shape{1}}})
+      .node("Gather", {"y", "first"}, {"cls"}, {{"axis", int64_t{1}}})
+      .node("Gather", {"y", "m1"}, {"last"}, {{"axis", int64_t{1}}})
+      .node("ReduceMax", {"y"}, {"max"}, {{"axes", Shape{0, 1}}});
+  for (const char* name : {"y", "mean", "cls", "last", "max"}) model.output(name);
+  return model;
+}
+
+// Half of the tokens and of the keys are 1, others 0.
+double zero_or_one(Rng& rng) { return rng.chance(0.7) ? 1 : 0; }
+
+TEST(follow_sizes, batch_and_sequence_of_an_encoder) {
+  const TestModel model = small_encoder();
+  const auto graph = import_ranges(model, {{"batch", {{1, 3, ""}}}, {"seq", {{1, 12, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->outputs[0]).shape, (Shape{3, 12, 8}));
+  const SizeCheck check{model, *graph, zero_or_one};
+  for (const int64_t batch : {1, 2, 3}) {
+    for (const int64_t seq : {1, 2, 7, 12}) check.at({batch, seq}, false);
+  }
+  check.at({2, 7}, true);
+  check.at({1, 1}, true);
+}
+
+// The keys of what came before lie before the new ones, and a query sees what is not behind it.
+TEST(follow_sizes, a_past_before_the_sequence) {
+  Rng rng(4);
+  TestModel model;
+  model.open_input("x", {"batch", "seq", "4"})
+      .open_input("past", {"batch", "past_len", "4"})
+      .constant("one", ints({1}))
+      .constant("zero", ints({0}))
+      .constant("step",
+                [] {
+                  Tensor step(DType::kI64, {});
+                  step.set(0, 1);
+                  return step;
+                }())
+      .constant("origin", Tensor(DType::kI64, {}))
+      .constant("low", floats({}, {-1e38F}))
+      .constant("table", random_tensor({20, 4}, rng))
+      .node("Shape", {"x"}, {"xs"})
+      .node("Shape", {"past"}, {"ps"})
+      .node("Gather", {"xs", "step"}, {"n"})
+      .node("Gather", {"ps", "step"}, {"p"})
+      .node("Add", {"n", "p"}, {"all"})
+      .node("Range", {"p", "all", "step"}, {"rows"})
+      .node("Range", {"origin", "all", "step"}, {"columns"})
+      .node("Gather", {"table", "rows"}, {"positions"})
+      .node("Add", {"x", "positions"}, {"h"})
+      .node("Concat", {"past", "h"}, {"keys"}, {{"axis", int64_t{1}}})
+      .node("Transpose", {"keys"}, {"kt"}, {{"perm", Shape{0, 2, 1}}})
+      .node("MatMul", {"h", "kt"}, {"s"})
+      .node("Unsqueeze", {"rows", "one"}, {"r2"})
+      .node("LessOrEqual", {"columns", "r2"}, {"seen"})
+      .node("Where", {"seen", "s", "low"}, {"masked"})
+      .node("Softmax", {"masked"}, {"w"}, {{"axis", int64_t{-1}}})
+      .node("MatMul", {"w", "keys"}, {"y"})
+      .output("y")
+      .output("keys");
+  const auto graph = import_ranges(
+      model, {{"batch", {{1, 2, ""}}}, {"past_len", {{0, 5, ""}}}, {"seq", {{1, 6, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const int64_t past : {1, 3, 5}) {
+    for (const int64_t seq : {1, 4, 6}) SizeCheck{model, *graph}.at({2, seq, past}, seq == 4);
+  }
+}
+
+size_t count_of(const Graph& graph, const std::string& type) {
+  return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                           [&](const Node& node) { return node.type == type; }));
+}
+
+// Attention stays one kernel: behind a mask of keys that are there, and behind a causal one, which
+// needs no other.
+TEST(follow_sizes, attention_is_one_operator) {
+  auto encoder = import_ranges(small_encoder(), {{"batch", {{1, 3, ""}}}, {"seq", {{1, 12, ""}}}});
+  ASSERT_TRUE(encoder.ok()) << encoder.status().message();
+  ASSERT_TRUE(optimize(*encoder).ok());
+  EXPECT_EQ(count_of(*encoder, "hone.Attention"), 1u);
+  EXPECT_EQ(count_of(*encoder, "Softmax"), 0u);
+
+  TestModel model;
+  Tensor seen(DType::kBool, {1, 16, 16});
+  for (int64_t i = 0; i < seen.size(); ++i) seen.set(i, i % 16 <= i / 16);
+  model.open_input("q", {"batch", "seq", "4"})
+      .open_input("k", {"batch", "seq", "4"})
+      .open_input("v", {"batch", "seq", "4"})
+      .constant("seen", seen)
+      .constant("low", floats({}, {-3.4e38F}))
+      .constant("half", floats({}, {0.5}))
+      .constant("zero", ints({0, 0}))
+      .constant("axes", ints({1, 2}))
+      .constant("part", ints({1, 2}))
+      .constant("twice", ints({1}))
+      .node("Shape", {"q"}, {"shape"})
+      .node("Gather", {"shape", "twice"}, {"n"})
+      .node("Concat", {"n", "n"}, {"ends"}, {{"axis", int64_t{0}}})
+      .node("Slice", {"seen", "zero", "ends", "axes"}, {"visible"})
+      .node("Transpose", {"k"}, {"kt"}, {{"perm", Shape{0, 2, 1}}})
+      .node("MatMul", {"q", "kt"}, {"s0"})
+      .node("Mul", {"s0", "half"}, {"s1"})
+      .node("Where", {"visible", "s1", "low"}, {"s"})
+      .node("Softmax", {"s"}, {"w"}, {{"axis", int64_t{-1}}})
+      .node("MatMul", {"w", "v"}, {"y"})
+      .output("y");
+  auto decoder = import_ranges(model, {{"batch", {{1, 2, ""}}}, {"seq", {{1, 9, ""}}}});
+  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+  for (const int64_t seq : {1, 5, 9}) SizeCheck{model, *decoder}.at({2, seq}, true);
+  ASSERT_TRUE(optimize(*decoder).ok());
+  ASSERT_EQ(count_of(*decoder, "hone.Attention"), 1u);
+  for (const Node& node : decoder->nodes) {
+    if (node.type == "hone.Attention") {
+      EXPECT_TRUE(node.attributes.has("causal_offset"));
+      EXPECT_EQ(node.inputs.size(), 3u);
+    }
+  }
+}
+
+// Dimensions that are merged and divided again.
+TEST(follow_sizes, merged_dimensions) {
+  Rng rng(5);
+  TestModel model;
+  model.open_input("x", {"batch", "seq", "6"})
+      .constant("rows", ints({-1, 6}))
+      .constant("w", random_tensor({6, 4}, rng))
+      .constant("halves", ints({0, -1, 2, 6}))
+      .constant("all", ints({-1}))
+      .node("Reshape", {"x", "rows"}, {"flat"})
+      .node("MatMul", {"flat", "w"}, {"y"})
+      .node("ReduceSum", {"flat", "axis0"}, {"sum"})
+      .constant("axis0", ints({0}))
+      .output("y")
+      .output("sum");
+  const auto graph = import_ranges(model, {{"batch", {{1, 3, ""}}}, {"seq", {{1, 5, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const ShapeParts& parts = graph->value(graph->outputs[0]).forms;
+  ASSERT_EQ(parts[0].size(), 2u);
+  EXPECT_EQ(parts[0][1].most, 5);
+  Tensor x = random_tensor({2, 3, 6}, rng);
+  Tensor sizes(DType::kI64, {kMaxForms});
+  for (size_t f = 0; f < graph->varying.forms.size(); ++f)
+    sizes.as<int64_t>()[f] = value_of(graph->varying.forms[f], {2, 3});
+  const auto results = run_plainly(*graph, {enlarged(x, {3, 5, 6}), sizes});
+  const auto alone = import_at(model, {.shapes = {{"x", {2, 3, 6}}}});
+  ASSERT_TRUE(alone.ok());
+  const auto expected = run_plainly(*alone, {x});
+  EXPECT_LE(relative_error(results[1], expected[1]), 1e-6);
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t s = 0; s < 3; ++s)
+      EXPECT_NEAR(results[0].at((b * 5 + s) * 4 + 1), expected[0].at((b * 3 + s) * 4 + 1), 1e-5);
+  }
+}
+
+// Sides of images: strides, padding, pools that count what is there, a residual and a mean.
+TEST(follow_sizes, sides_of_images) {
+  Rng rng(7);
+  TestModel model;
+  model.open_input("x", {"N", "2", "H", "W"})
+      .constant("w1", random_tensor({4, 2, 3, 3}, rng))
+      .constant("b1", random_tensor({4}, rng))
+      .constant("w2", random_tensor({4, 4, 3, 3}, rng))
+      .constant("w3", random_tensor({3, 4, 1, 1}, rng))
+      .constant("w4", random_tensor({2, 3}, rng))
+      .node("Conv", {"x", "w1", "b1"}, {"c1"},
+            {{"pads", Shape{1, 1, 1, 1}}, {"strides", Shape{2, 2}}})
+      .node("Relu", {"c1"}, {"r1"})
+      .node("MaxPool", {"r1"}, {"p1"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}})
+      .node("AveragePool", {"p1"}, {"p2"},
+            {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}})
+      .node("Conv", {"p2", "w2"}, {"c2"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Add", {"c2", "p1"}, {"s"})
+      .node("MaxPool", {"s"}, {"p3"}, {{"kernel_shape", Shape{2, 2}}, {"strides", Shape{2, 2}}})
+      .node("Conv", {"p3", "w3"}, {"c3"})
+      .node("GlobalAveragePool", {"c3"}, {"g"})
+      .node("Flatten", {"g"}, {"f"})
+      .node("Gemm", {"f", "w4"}, {"y"}, {{"transB", int64_t{1}}})
+      .output("y")
+      .output("c3");
+  const auto graph =
+      import_ranges(model, {{"N", {{1, 2, ""}}}, {"H", {{8, 21, ""}}}, {"W", {{9, 16, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const int64_t h : {8, 13, 20, 21}) {
+    for (const int64_t w : {9, 12, 16}) SizeCheck{model, *graph}.at({2, h, w}, h == 13);
+  }
+}
+
+// What no rule makes right is refused, with the node.
+TEST(follow_sizes, refuses_what_it_cannot_make_right) {
+  const auto message = [](const std::string& type, const std::vector<std::string>& inputs,
+                          const Attrs& attributes = {}) {
+    TestModel model;
+    Rng rng(6);
+    model.open_input("x", {"batch", "seq", "4"})
+        .constant("w", random_tensor({4, 4, 3}, rng))
+        .constant("five", ints({5, 4}))
+        .node(type, inputs, {"y"}, attributes)
+        .output("y");
+    const auto graph = import_ranges(model, {{"batch", {{1, 1, ""}}}, {"seq", {{4, 5, ""}}}});
+    return graph.ok() ? std::string("imported") : graph.status().message();
+  };
+  EXPECT_NE(message("NonZero", {"x"}).find("node 'node_y"), std::string::npos)
+      << message("NonZero", {"x"});
+  const std::string norm = message("InstanceNormalization", {"x", "s", "s"});
+  EXPECT_NE(norm, "imported") << norm;
+  const std::string fixed = message("Reshape", {"x", "five"});
+  EXPECT_NE(fixed.find("node 'node_y' (Reshape)"), std::string::npos) << fixed;
+  EXPECT_NE(fixed.find("seq=4"), std::string::npos) << fixed;
+}
+
+}  // namespace
+}  // namespace hone::graph

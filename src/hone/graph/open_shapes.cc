@@ -1,0 +1,334 @@
+#include "hone/graph/open_shapes.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "hone/graph/onnx_input.h"
+#include "hone/graph/onnx_tensor.h"
+#include "hone/graph/some_names.h"
+
+namespace hone::graph {
+namespace {
+
+// What the file says of a dimension: a number, or else a name, which may be empty.
+struct FileDim {
+  int64_t extent = -1;
+  std::string name;
+};
+
+struct FileInput {
+  std::string name;
+  bool is_tensor = true, has_rank = false;
+  std::vector<FileDim> dims;
+};
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Exporters that know no name write one with a number that means nothing.
+bool is_nameless(const std::string& name) {
+  for (const std::string_view prefix :
+       {"unk__", "dynamic_axes_", "DynamicDimension.", "dim_", "?"}) {
+    if (name.starts_with(prefix) &&
+        (name.size() == prefix.size() || all_digits(name.substr(prefix.size()))))
+      return true;
+  }
+  return name.empty() || name == "None" || name == "-1";
+}
+
+// The terms of a name such as "past_sequence_length + 1", separated by signs; a name without a
+// sign is one term.
+std::vector<std::string> terms_of(const std::string& name) {
+  std::vector<std::string> terms = {""};
+  for (const char letter : name) {
+    if (letter == '+') terms.emplace_back();
+    if (letter != '+' && letter != ' ') terms.back() += letter;
+  }
+  const bool sum = std::none_of(terms.begin(), terms.end(), [](const std::string& term) {
+    return term.empty() || term.find_first_of("*/()-") != std::string::npos;
+  });
+  return sum ? terms : std::vector{name};
+}
+
+bool says(const std::string& name, std::initializer_list<std::string_view> words) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return word.size() <= 2 ? lower == word : lower.find(word) != std::string::npos;
+  });
+}
+
+// The kind of a dimension that the rule decides.
+enum class DimKind : uint8_t { kBatch, kSequence, kSide };
+
+DimKind kind_of(const std::string& name, size_t place, size_t rank) {
+  if (says(name, {"batch", "n", "b", "bs"})) return DimKind::kBatch;
+  if (says(name, {"height", "width", "h", "w"})) return DimKind::kSide;
+  if (says(name, {"seq", "len", "time", "token", "frame", "past"})) return DimKind::kSequence;
+  if (place == 0) return DimKind::kBatch;
+  return rank >= 4 && place >= 2 ? DimKind::kSide : DimKind::kSequence;
+}
+
+class Resolver {
+ public:
+  Resolver(const onnx::GraphProto& graph, const ImportOptions& options, const std::string& file)
+      : options_(options), file_(file) {
+    std::set<std::string> initializers;
+    for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
+    for (const auto& input : graph.input()) {
+      if (!initializers.contains(input.name())) read(input);
+    }
+  }
+
+  Result<OpenShapes> run() {
+    HONE_RETURN_IF_ERROR(read_symbols());
+    HONE_RETURN_IF_ERROR(read_given());
+    std::vector<OpenInput> open;
+    for (const FileInput& input : inputs_) {
+      if (options_.bind.contains(input.name) || !input.is_tensor) continue;
+      HONE_ASSIGN_OR_RETURN(const auto forms, forms_of(input));
+      if (forms) {
+        HONE_RETURN_IF_ERROR(add(input.name, *forms));
+      } else {
+        OpenInput undecided{input.name, {}};
+        for (const FileDim& dim : input.dims)
+          undecided.extents.push_back(dim.extent >= 0    ? std::to_string(dim.extent)
+                                      : dim.name.empty() ? "?"
+                                                         : dim.name);
+        open.push_back(std::move(undecided));
+      }
+    }
+    HONE_RETURN_IF_ERROR(open_inputs(open, file_));
+    say_taken();
+    return std::move(result_);
+  }
+
+ private:
+  void read(const onnx::ValueInfoProto& input) {
+    const bool optional = input.type().has_optional_type();
+    const auto& type = optional ? input.type().optional_type().elem_type() : input.type();
+    FileInput read{input.name(), type.has_tensor_type(), type.tensor_type().has_shape(), {}};
+    for (const auto& dim : type.tensor_type().shape().dim()) {
+      const bool is_open = !dim.has_dim_value() || dim.dim_value() == -1;
+      read.dims.push_back({is_open ? -1 : dim.dim_value(),
+                           is_nameless(dim.dim_param()) ? std::string() : dim.dim_param()});
+      if (!is_open || dim.dim_param().empty()) continue;
+      for (const std::string& term : terms_of(dim.dim_param())) file_symbols_.insert(term);
+    }
+    inputs_.push_back(std::move(read));
+  }
+
+  [[nodiscard]] bool is_input(const std::string& name) const {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const FileInput& input) { return input.name == name; });
+  }
+
+  // Reads the ranges of symbols, which are entries of one dimension that name no input.
+  Status read_symbols() {
+    std::set<std::string> symbols = file_symbols_;
+    for (const auto& [name, range] : options_.ranges) {
+      for (const DimRange& dim : range) symbols.insert(dim.symbol);
+    }
+    symbols.erase("");
+    std::map<std::string, ShapeRange> entries = options_.ranges;
+    for (const auto& [name, shape] : options_.shapes) {
+      for (const int64_t extent : shape) entries[name].push_back({extent, extent, {}});
+    }
+    for (const auto& [name, range] : entries) {
+      if (is_input(name)) continue;
+      if (!symbols.contains(name)) {
+        std::vector<std::string> names;
+        for (const FileInput& input : inputs_) names.push_back(input.name);
+        return invalid("{}: a shape is given for '{}', which is no input{}{}{}{}", file_, name,
+                       names.empty() ? "" : ": the inputs are ", some_names(names),
+                       symbols.empty() ? "" : ", the symbols ",
+                       some_names({symbols.begin(), symbols.end()}));
+      }
+      if (range.size() != 1 || !range[0].symbol.empty())
+        return invalid("{}: '{}' is a symbol, found {} extents, expected one range such as 1..8",
+                       file_, name, range.size());
+      HONE_RETURN_IF_ERROR(check(name, range[0]));
+      ranges_[name] = range[0];
+    }
+    return ok_status();
+  }
+
+  [[nodiscard]] Status check(const std::string& name, const DimRange& range) const {
+    if (range.min >= 0 && range.min <= range.max) return ok_status();
+    return invalid("{}: '{}' has the range {}..{}, which has no number", file_, name, range.min,
+                   range.max);
+  }
+
+  // Reads what the shapes and ranges of inputs say of symbols.
+  Status read_given() {
+    for (const FileInput& input : inputs_) {
+      const auto range = options_.ranges.find(input.name);
+      if (range != options_.ranges.end()) {
+        if (input.has_rank && range->second.size() != input.dims.size())
+          return invalid("{}: {} extents are given for input '{}', which has {} dimensions", file_,
+                         range->second.size(), input.name, input.dims.size());
+        for (size_t d = 0; d < range->second.size(); ++d) {
+          const DimRange& dim = range->second[d];
+          if (dim.is_number()) {
+            note_number(input, d, dim.min);
+          } else if (dim.min != 0 || dim.max != 0) {
+            HONE_RETURN_IF_ERROR(define(symbol_of(input, d, dim), dim, input.name));
+          }
+        }
+      }
+      const auto shape = options_.shapes.find(input.name);
+      for (size_t d = 0; shape != options_.shapes.end() && d < shape->second.size(); ++d)
+        note_number(input, d, shape->second[d]);
+    }
+    return ok_status();
+  }
+
+  // A number that an option gives holds for other inputs with the same symbol, too, unless an
+  // option says otherwise.
+  void note_number(const FileInput& input, size_t d, int64_t extent) {
+    if (d >= input.dims.size() || input.dims[d].name.empty()) return;
+    numbers_.emplace(input.dims[d].name, extent);
+  }
+
+  Status define(const std::string& symbol, const DimRange& range, const std::string& input) {
+    HONE_RETURN_IF_ERROR(check(symbol, range));
+    const auto [at, is_new] = ranges_.emplace(symbol, range);
+    if (is_new || (at->second.min == range.min && at->second.max == range.max)) return ok_status();
+    return invalid("{}: '{}' is {}..{} in input '{}' and {}..{} elsewhere, and has one range",
+                   file_, symbol, range.min, range.max, input, at->second.min, at->second.max);
+  }
+
+  static std::string symbol_of(const FileInput& input, size_t d, const DimRange& dim) {
+    if (!dim.symbol.empty()) return dim.symbol;
+    const std::string name = d < input.dims.size() ? input.dims[d].name : "";
+    return name.empty() || terms_of(name).size() > 1 ? fmt::format("{}.{}", input.name, d) : name;
+  }
+
+  // Returns the index of a symbol; a number if its range has only one.
+  SizeForm form_of(const std::string& name, const DimRange& range) {
+    if (range.min == range.max) return SizeForm{.offset = range.min};
+    std::vector<SizeSymbol>& symbols = result_.symbols;
+    const auto at = std::find_if(symbols.begin(), symbols.end(),
+                                 [&](const SizeSymbol& symbol) { return symbol.name == name; });
+    const auto index = static_cast<int>(at - symbols.begin());
+    if (at == symbols.end()) symbols.push_back({name, range.min, range.max});
+    return SizeForm{.terms = {{1, {index}}}};
+  }
+
+  // Returns the form of a symbol that stands at this place, or nullopt if it has to be given.
+  std::optional<SizeForm> symbol_form(const std::string& name, size_t place, size_t rank) {
+    if (const auto at = ranges_.find(name); at != ranges_.end()) return form_of(name, at->second);
+    if (const auto at = numbers_.find(name); at != numbers_.end())
+      return SizeForm{.offset = at->second};
+    const DimKind kind = kind_of(name, place, rank);
+    if (kind == DimKind::kSide) return std::nullopt;
+    const bool batch = kind == DimKind::kBatch;
+    const std::string symbol = !name.empty() ? name : batch ? "batch" : "sequence";
+    if (const auto at = ranges_.find(symbol); at != ranges_.end())
+      return form_of(symbol, at->second);
+    const DimRange range = {1, batch ? options_.most_batch : options_.most_sequence, {}};
+    ranges_[symbol] = range;
+    taken_.push_back(symbol);
+    return form_of(symbol, range);
+  }
+
+  std::optional<SizeForm> open_form(const FileDim& dim, size_t place, size_t rank) {
+    if (const auto at = ranges_.find(dim.name); at != ranges_.end())
+      return form_of(dim.name, at->second);
+    SizeForm sum;
+    for (const std::string& term : terms_of(dim.name)) {
+      int64_t number = 0;
+      if (all_digits(term)) {
+        std::from_chars(term.data(), term.data() + term.size(), number);
+        sum.offset += number;
+        continue;
+      }
+      const auto form = symbol_form(term, place, rank);
+      if (!form) return std::nullopt;
+      sum.offset += form->offset;
+      sum.terms.insert(sum.terms.end(), form->terms.begin(), form->terms.end());
+    }
+    return sum;
+  }
+
+  // Returns nullopt inside if the input is open and nothing decides it; no forms if the model
+  // decides it.
+  Result<std::optional<std::vector<SizeForm>>> forms_of(const FileInput& input) {
+    std::vector<SizeForm> forms;
+    const auto shape = options_.shapes.find(input.name);
+    if (shape != options_.shapes.end()) {
+      for (const int64_t extent : shape->second) forms.push_back({.offset = extent});
+      return std::optional(forms);
+    }
+    const auto range = options_.ranges.find(input.name);
+    const bool given = range != options_.ranges.end();
+    const size_t rank = given ? range->second.size() : input.dims.size();
+    if (!given && !input.has_rank) return std::optional<std::vector<SizeForm>>();
+    for (size_t d = 0; d < rank; ++d) {
+      const FileDim dim = d < input.dims.size() ? input.dims[d] : FileDim();
+      if (given && range->second[d].is_number()) {
+        forms.push_back({.offset = range->second[d].min});
+      } else if (!given && dim.extent >= 0) {
+        forms.push_back({.offset = dim.extent});
+      } else {
+        if (!given && !options_.open_ranges) return std::optional<std::vector<SizeForm>>();
+        const auto form = given ? symbol_form(symbol_of(input, d, range->second[d]), d, rank)
+                                : open_form(dim, d, rank);
+        if (!form) return std::optional<std::vector<SizeForm>>();
+        forms.push_back(*form);
+      }
+    }
+    return std::optional(forms);
+  }
+
+  Status add(const std::string& name, const std::vector<SizeForm>& forms) {
+    std::vector<int64_t> most;
+    for (const SizeSymbol& symbol : result_.symbols) most.push_back(symbol.max);
+    Shape shape;
+    bool varies = false;
+    for (const SizeForm& form : forms) {
+      shape.push_back(value_of(form, most));
+      varies = varies || !form.terms.empty();
+    }
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                    [&](const FileInput& one) { return one.name == name; });
+    bool declared = input->has_rank && shape.size() == input->dims.size();
+    for (size_t d = 0; declared && d < shape.size(); ++d)
+      declared = shape[d] == input->dims[d].extent;
+    // What the model says needs no option.
+    if (!declared || varies) result_.shapes[name] = shape;
+    if (varies) result_.inputs[name] = forms;
+    return ok_status();
+  }
+
+  void say_taken() {
+    if (taken_.empty()) return;
+    std::string ranges;
+    for (const std::string& name : taken_) {
+      const DimRange& range = ranges_[name];
+      ranges += fmt::format("{}{} {}..{}", ranges.empty() ? "" : ", ", name, range.min, range.max);
+    }
+    result_.taken = fmt::format("{}: open dimensions are {}; another range: --shape {}=1..{}",
+                                file_, ranges, taken_[0], 2 * ranges_[taken_[0]].max);
+  }
+
+  const ImportOptions& options_;
+  const std::string& file_;
+  std::vector<FileInput> inputs_;
+  std::set<std::string> file_symbols_;
+  std::map<std::string, DimRange> ranges_;  // of symbols
+  std::map<std::string, int64_t> numbers_;  // of symbols that an input's shape decides
+  std::vector<std::string> taken_;          // symbols that the rule decided
+  OpenShapes result_;
+};
+
+}  // namespace
+
+Result<OpenShapes> open_shapes(const onnx::GraphProto& graph, const ImportOptions& options,
+                               const std::string& file) {
+  return Resolver(graph, options, file).run();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,31 @@
+// graph/open_shapes.h - decides which dimensions of a model's inputs differ from run to run, and
+// names the numbers that decide them: by --shape, by the symbols of the file, or by a rule. Only
+// files that see the ONNX protobuf headers include this.
+//
+// The rule, for open dimensions that no option decides: the first dimension of an input, or one
+// whose name says batch, is 1..8; the sides of images (dimensions behind the second of an input of
+// rank 4 or 5, or by name) have to be given; all others, which are sequences, are 1..512. First
+// dimensions without a name are equal in all inputs, and so are sequences without one. If the model
+// is not valid there, as it has fewer positions, the importer tries smaller ranges.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include "hone/graph/import_onnx.h"
+
+namespace hone::graph {
+
+struct OpenShapes {
+  std::vector<SizeSymbol> symbols;
+  // The extents of inputs that have some that vary, by name; a number is a form without terms.
+  std::map<std::string, std::vector<SizeForm>> inputs;
+  // The largest shapes of all inputs that the options or the rule decide.
+  std::map<std::string, Shape> shapes;
+  std::string taken;  // one line about what the rule decided; empty: nothing
+};
+
+// The error names the input, and the symbol or the option that is wrong.
+[[nodiscard]] Result<OpenShapes> open_shapes(const onnx::GraphProto& graph,
+                                             const ImportOptions& options, const std::string& file);
+
+}  // namespace hone::graph

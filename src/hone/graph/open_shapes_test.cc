@@ -1,0 +1,123 @@
+// Which ranges the inputs of a model get: by options, by the file's symbols, by the rule.
+#include <gtest/gtest.h>
+
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+// Inputs x, y, ... with these extents, of each of which the largest is an output.
+TestModel model_of(const std::vector<std::vector<std::string>>& inputs) {
+  TestModel model;
+  std::string name = "x";
+  for (const auto& extents : inputs) {
+    model.open_input(name, extents).node("Relu", {name}, {"of_" + name}).output("of_" + name);
+    ++name[0];
+  }
+  return model;
+}
+
+struct Opened {
+  std::string shapes, symbols, error, taken;
+};
+
+Opened opened(const std::vector<std::vector<std::string>>& inputs, ImportOptions options) {
+  const std::string bytes = model_of(inputs).bytes();
+  Opened result;
+  options.open_ranges = true;
+  options.taken = &result.taken;
+  const auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+  if (!graph.ok()) {
+    result.error = graph.status().message();
+    return result;
+  }
+  const size_t count = graph->inputs.size() - (graph->varying.any() ? 1 : 0);
+  for (size_t i = 0; i < count; ++i)
+    result.shapes += to_string(graph->value(graph->inputs[i]).shape);
+  for (const SizeSymbol& symbol : graph->varying.symbols)
+    result.symbols += fmt::format("{} {}..{};", symbol.name, symbol.min, symbol.max);
+  return result;
+}
+
+TEST(open_shapes, symbols_of_the_file_tie_inputs_together) {
+  const Opened both =
+      opened({{"batch", "seq"}, {"batch", "seq"}}, {.ranges = {{"seq", {{1, 9, ""}}}}});
+  EXPECT_EQ(both.shapes, "[8, 9][8, 9]") << both.error;
+  EXPECT_EQ(both.symbols, "batch 1..8;seq 1..9;");
+  EXPECT_EQ(both.taken,
+            "m.onnx: open dimensions are batch 1..8; another range: --shape batch=1..16");
+  // What one input's shape says holds for the other.
+  const Opened one = opened({{"batch", "seq"}, {"batch", "seq"}}, {.shapes = {{"x", {2, 7}}}});
+  EXPECT_EQ(one.shapes, "[2, 7][2, 7]") << one.error;
+  EXPECT_EQ(one.symbols, "");
+}
+
+TEST(open_shapes, dimensions_without_a_name_are_taken_by_their_place) {
+  const Opened open = opened({{"?", "?"}, {"unk__3", "4", "?"}}, {});
+  EXPECT_EQ(open.shapes, "[8, 512][8, 4, 512]") << open.error;
+  EXPECT_EQ(open.symbols, "batch 1..8;sequence 1..512;");
+}
+
+TEST(open_shapes, sums_of_symbols_are_extents) {
+  const Opened open = opened({{"batch", "past_len"}, {"batch", "past_len + seq"}},
+                             {.ranges = {{"past_len", {{0, 6, ""}}}, {"seq", {{1, 3, ""}}}}});
+  EXPECT_EQ(open.shapes, "[8, 6][8, 9]") << open.error;
+  EXPECT_EQ(open.symbols, "batch 1..8;past_len 0..6;seq 1..3;");
+}
+
+TEST(open_shapes, symbols_of_the_user) {
+  const Opened open = opened({{"1", "4"}, {"1", "5"}}, {.ranges = {{"x", {{0, 0, "n"}, {4, 4, ""}}},
+                                                                   {"y", {{0, 0, "n"}, {5, 5, ""}}},
+                                                                   {"n", {{1, 6, ""}}}}});
+  EXPECT_EQ(open.shapes, "[6, 4][6, 5]") << open.error;
+  EXPECT_EQ(open.symbols, "n 1..6;");
+}
+
+TEST(open_shapes, the_rule_ends_where_the_model_does) {
+  TestModel model;
+  std::string taken;
+  model.open_input("x", {"batch", "seq", "2"})
+      .constant("table", Tensor(DType::kF32, {100, 2}))
+      .constant("zero", ints({0}))
+      .constant("one", ints({1}))
+      .node("Shape", {"x"}, {"shape"}, {{"start", int64_t{1}}, {"end", int64_t{2}}})
+      .node("Slice", {"table", "zero", "shape", "zero"}, {"positions"})
+      .node("Add", {"x", "positions"}, {"y"})
+      .output("y");
+  const std::string bytes = model.bytes();
+  const auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                                       {.open_ranges = true, .taken = &taken});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->inputs[0]).shape, (Shape{8, 64, 2}));
+  EXPECT_EQ(
+      taken,
+      "m.onnx: open dimensions are batch 1..8, seq 1..64; another range: --shape batch=1..16");
+}
+
+TEST(open_shapes, sides_of_images_have_to_be_given) {
+  EXPECT_EQ(opened({{"N", "3", "H", "W"}}, {}).error,
+            "m.onnx: input 'x' has the open shape [N, 3, H, W]: give its shape "
+            "(ModelOptions::shapes, --shape x=dims)");
+}
+
+TEST(open_shapes, tells_what_is_wrong) {
+  const std::vector<std::vector<std::string>> inputs = {{"batch", "seq"}, {"batch", "seq"}};
+  const std::pair<ImportOptions, std::string> cases[] = {
+      {{.ranges = {{"sqe", {{1, 9, ""}}}}},
+       "m.onnx: a shape is given for 'sqe', which is no input: the inputs are 'x', 'y', the symbols "
+       "'batch', 'seq'"},
+      {{.ranges = {{"seq", {{1, 9, ""}, {1, 2, ""}}}}},
+       "m.onnx: 'seq' is a symbol, found 2 extents, expected one range such as 1..8"},
+      {{.ranges = {{"seq", {{9, 1, ""}}}}},
+       "m.onnx: 'seq' has the range 9..1, which has no number"},
+      {{.ranges = {{"x", {{1, 9, ""}}}}},
+       "m.onnx: 1 extents are given for input 'x', which has 2 dimensions"},
+      {{.ranges = {{"x", {{1, 2, ""}, {1, 9, ""}}}, {"y", {{1, 2, ""}, {1, 8, ""}}}}},
+       "m.onnx: 'seq' is 1..8 in input 'y' and 1..9 elsewhere, and has one range"},
+  };
+  for (const auto& [options, message] : cases) EXPECT_EQ(opened(inputs, options).error, message);
+}
+
+}  // namespace
+}  // namespace hone::graph

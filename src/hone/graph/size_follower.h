@@ -1,0 +1,128 @@
+// graph/size_follower.h - the work of follow_sizes(), and what rules of operators know and build.
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "hone/graph/expand.h"
+#include "hone/graph/size_probes.h"
+
+namespace hone::graph {
+
+// A constant is one of these at other sizes.
+enum class ConstantKind : uint8_t {
+  kFixed,    // the same
+  kBox,      // the first elements of it along each dimension: a table of positions, a causal mask
+  kNumbers,  // an array of the same shape, with elements that follow from the symbols
+  kOther,
+};
+
+class SizeFollower {
+ public:
+  SizeFollower(Graph& graph, const Graph& raw, const std::vector<SizeProbe>& probes,
+               const std::vector<SizeSymbol>& symbols);
+  Status run(const std::map<std::string, std::vector<SizeForm>>& inputs);
+
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] const std::vector<SizeProbe>& probes() const { return probes_; }
+  // Returns the parts of each dimension, also of a value that does not vary.
+  [[nodiscard]] ShapeParts parts_of(ValueId id) const;
+  [[nodiscard]] bool varies(ValueId id) const { return !graph_.value(id).forms.empty(); }
+  [[nodiscard]] bool varies(ValueId id, size_t dim) const;
+  // Returns the form that gives the numbers of the samples, as an index into Varying::forms, or
+  // kNoForm if they do not vary; nullopt if no form does.
+  [[nodiscard]] std::optional<int> form_of(const std::vector<SizeSample>& samples);
+  // Returns the part that the extent of a dimension is at all probes; nullopt if no form gives it.
+  [[nodiscard]] std::optional<SizePart> seen_part(ValueId id, size_t dim);
+  void set_parts(ValueId id, ShapeParts parts);
+  ConstantKind kind_of_constant(ValueId id);
+
+  // These build nodes. Returns the value of a form, or the extent of a dimension, in a run: an i64
+  // scalar.
+  ValueId size_of(ExpandContext& c, int form);
+  ValueId extent_of(ExpandContext& c, const DimParts& parts);
+  // Returns x with `value` where `dims` are beyond their extents. Fill 0 is remembered.
+  ValueId filled(ExpandContext& c, ValueId x, const std::vector<size_t>& dims, double value);
+  // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
+  // another kind.
+  std::optional<ValueId> numbers_at_run_time(ExpandContext& c, ValueId constant);
+  // Returns the value by whose id probes know this one: the constant instead of which it is
+  // computed at run time, or itself.
+  [[nodiscard]] ValueId origin(ValueId id) const {
+    const auto at = origins_.find(id);
+    return at == origins_.end() ? id : at->second;
+  }
+  // Returns the node that makes a value in the graph that is being built; null if none does yet.
+  [[nodiscard]] const Node* producer(ValueId id);
+  // Tells that elements of x beyond the extent of a dimension are 0.
+  void set_zero_beyond(ValueId x, size_t dim) { zero_beyond_.insert({x, dim}); }
+  [[nodiscard]] bool is_zero_beyond(ValueId x, size_t dim) const {
+    return zero_beyond_.contains({x, dim});
+  }
+  [[nodiscard]] std::string text_of(const std::vector<int64_t>& symbols) const {
+    return to_text(graph_.varying.symbols, symbols);
+  }
+
+ private:
+  Status follow(Node node);
+  // Replaces data whose elements follow from the sizes by the same computed at run time.
+  Result<ValueId> data_at_run_time(ExpandContext& c, ValueId constant);
+  // Computes what the import computed, by the node of the file that has this result.
+  Result<ValueId> computed_again(const Node& node, ValueId constant);
+  // Returns whether there are twins of a value where each symbol differs from the largest, which
+  // `alike` nodes made.
+  [[nodiscard]] bool is_seen(ValueId id, bool alike) const;
+  [[nodiscard]] bool is_made_here(ValueId id) const { return static_cast<size_t>(id) >= known_; }
+  Status check_alike(const Node& node) const;
+  Status check_parts(const Node& node) const;
+  Status follow_outputs();
+  ValueId mask_of(ExpandContext& c, const DimParts& parts);
+  [[nodiscard]] bool is_box(const Tensor& whole, const Tensor& part) const;
+  std::optional<int> number_form(ValueId constant, int64_t element);
+
+  Graph& graph_;
+  const Graph& raw_;
+  const std::vector<SizeProbe>& probes_;
+  std::map<ValueId, const Node*> file_nodes_;  // by their only result
+  std::vector<int64_t> most_;                  // largest values of the symbols
+  size_t known_ = 0;                           // number of values that the import made
+  std::vector<Node> nodes_;
+  std::map<ValueId, size_t> producers_;  // indices in nodes_ of the first listed_ nodes
+  size_t listed_ = 0;
+  std::map<ValueId, ConstantKind> constants_;
+  std::map<ValueId, ValueId> again_, origins_;  // constants that are computed at run time; back
+  std::map<int, ValueId> sizes_;                // by form
+  std::map<std::vector<std::pair<int, int64_t>>, ValueId> masks_;
+  std::map<std::tuple<ValueId, std::vector<size_t>, double>, ValueId> filled_;
+  std::set<std::pair<ValueId, size_t>> zero_beyond_;
+};
+
+// The work of a rule: it gives the results of `node` their parts, after it changed the operands of
+// the node or, with `replaced`, built other nodes that compute its results.
+struct SizeRule {
+  SizeFollower& sizes;
+  ExpandContext& c;
+  Node& node;
+  bool replaced = false;
+};
+struct SizeRuleOf {
+  std::string_view type;
+  Status (*apply)(SizeRule&);
+  // Bits of operands that are parameters, which the rule reads itself; others have to be data that
+  // is the same at all sizes, or its first elements.
+  unsigned parameters = 0;
+};
+// Returns the rule of an operator; null if it has none.
+[[nodiscard]] const SizeRuleOf* size_rule_of(const Node& node);
+
+// The rules by their families.
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_sums();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_places();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_windows();
+
+// Computes the result as the sum of the elements of x that a run has along `dims`, divided by their
+// number.
+void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep);
+
+}  // namespace hone::graph

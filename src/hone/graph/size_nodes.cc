@@ -1,0 +1,113 @@
+// The nodes by which a graph reads the sizes of a run: masks, extents, and numbers that the import
+// derived from shapes.
+#include <algorithm>
+#include <cmath>
+
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr int64_t kMostNumbers = 64;  // elements of a constant that are computed at run time
+
+}  // namespace
+
+ValueId SizeFollower::size_of(ExpandContext& c, int form) {
+  const auto at = sizes_.find(form);
+  if (at != sizes_.end()) return at->second;
+  return sizes_[form] = c.reshape(c.slice(graph_.varying.sizes, 0, form, form + 1), {});
+}
+
+ValueId SizeFollower::extent_of(ExpandContext& c, const DimParts& parts) {
+  int64_t number = 1;
+  ValueId extent = kNoValue;
+  for (const SizePart& part : parts) {
+    if (part.form == kNoForm) {
+      number *= part.most;
+    } else {
+      const ValueId size = size_of(c, part.form);
+      extent = extent == kNoValue ? size : c.binary("Mul", extent, size);
+    }
+  }
+  if (extent == kNoValue) return c.scalar(DType::kI64, static_cast<double>(number));
+  return number == 1 ? extent : c.binary("Mul", extent, static_cast<double>(number));
+}
+
+// [extent], true at the elements that a run has.
+ValueId SizeFollower::mask_of(ExpandContext& c, const DimParts& parts) {
+  std::vector<std::pair<int, int64_t>> key;
+  int64_t extent = 1;
+  for (const SizePart& part : parts) {
+    key.emplace_back(part.form, part.most);
+    extent *= part.most;
+  }
+  if (const auto at = masks_.find(key); at != masks_.end()) return at->second;
+  ValueId mask = kNoValue;
+  int64_t inner = extent;
+  for (const SizePart& part : parts) {
+    inner /= std::max<int64_t>(1, part.most);
+    if (part.form == kNoForm) continue;
+    Tensor places(DType::kI64, {extent});
+    for (int64_t i = 0; i < extent; ++i)
+      places.as<int64_t>()[static_cast<size_t>(i)] = i / inner % part.most;
+    const ValueId inside = c.binary("Less", c.constant(std::move(places)), size_of(c, part.form));
+    mask = mask == kNoValue ? inside : c.binary("And", mask, inside);
+  }
+  return masks_[key] = mask;
+}
+
+ValueId SizeFollower::filled(ExpandContext& c, ValueId x, const std::vector<size_t>& dims,
+                             double value) {
+  std::vector<size_t> open;
+  for (const size_t d : dims) {
+    if (varies(x, d) && !(value == 0 && is_zero_beyond(x, d))) open.push_back(d);
+  }
+  if (open.empty()) return x;
+  const auto key = std::tuple(x, open, value);
+  if (const auto at = filled_.find(key); at != filled_.end()) return at->second;
+  const ShapeParts parts = parts_of(x);
+  const ValueId fill = c.scalar(c.dtype_of(x), value);
+  ValueId y = x;
+  for (const size_t d : open) {
+    Shape along(parts.size() - d, 1);
+    along[0] = c.shape_of(x)[d];
+    y = c.add("Where", {c.reshape(mask_of(c, parts[d]), along), y, fill});
+    set_parts(y, parts);
+  }
+  for (size_t d = 0; value == 0 && d < parts.size(); ++d) {
+    if (is_zero_beyond(x, d) || std::count(open.begin(), open.end(), d) > 0) set_zero_beyond(y, d);
+  }
+  return filled_[key] = y;
+}
+
+std::optional<int> SizeFollower::number_form(ValueId constant, int64_t element) {
+  const double most = graph_.value(constant).constant->at(element);
+  std::vector<SizeSample> samples = {{&most_, static_cast<int64_t>(most)}};
+  bool whole = most == std::floor(most) && std::abs(most) < 1e15;
+  for (const SizeProbe& probe : probes_) {
+    const Value* twin = probe.twin(origin(constant));
+    if (twin == nullptr) continue;
+    const double number = twin->constant->at(element);
+    whole = whole && number == std::floor(number) && std::abs(number) < 1e15;
+    samples.push_back({&probe.symbols, static_cast<int64_t>(number)});
+  }
+  return whole ? form_of(samples) : std::nullopt;
+}
+
+std::optional<ValueId> SizeFollower::numbers_at_run_time(ExpandContext& c, ValueId constant) {
+  const Tensor tensor = *graph_.value(constant).constant;
+  if (tensor.size() > kMostNumbers || tensor.dtype() == DType::kBool) return std::nullopt;
+  std::vector<int64_t> which, numbers;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const auto form = number_form(constant, i);
+    if (!form) return std::nullopt;
+    which.push_back(*form == kNoForm ? kMaxForms + std::ssize(numbers) : *form);
+    if (*form == kNoForm) numbers.push_back(static_cast<int64_t>(tensor.at(i)));
+  }
+  ValueId all = graph_.varying.sizes;
+  if (!numbers.empty()) all = c.add("Concat", {all, c.integers(numbers)}, {{"axis", int64_t{0}}});
+  const ValueId taken = c.reshape(c.add("Gather", {all, c.integers(which)}), tensor.shape());
+  return c.cast(taken, tensor.dtype());
+}
+
+}  // namespace hone::graph

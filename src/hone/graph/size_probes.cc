@@ -1,0 +1,268 @@
+#include "hone/graph/size_probes.h"
+
+#include <algorithm>
+#include <set>
+
+#include "hone/graph/infer.h"
+
+namespace hone::graph {
+namespace {
+
+using Symbols = std::vector<int64_t>;
+
+constexpr int64_t kSideProbes = 68;  // consecutive sizes of a side: twice the usual stride, 32
+
+// Symbols of the sides of images: dimensions behind the second of inputs of rank 4 or more.
+std::set<int> side_symbols(const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  std::set<int> sides;
+  for (const auto& [name, forms] : inputs) {
+    for (size_t d = 2; forms.size() >= 4 && d < forms.size(); ++d) {
+      for (const SizeTerm& term : forms[d].terms)
+        sides.insert(term.symbols.begin(), term.symbols.end());
+    }
+  }
+  return sides;
+}
+
+// The points at which the model is looked at: each symbol alone, with the others at their largest,
+// and all together.
+std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
+                                  const std::set<int>& sides) {
+  std::vector<Symbols> points;
+  const auto add = [&](const Symbols& point) {
+    const bool largest =
+        std::equal(point.begin(), point.end(), symbols.begin(),
+                   [](int64_t value, const SizeSymbol& symbol) { return value == symbol.max; });
+    if (!largest && std::find(points.begin(), points.end(), point) == points.end())
+      points.push_back(point);
+  };
+  Symbols most;
+  for (const SizeSymbol& symbol : symbols) most.push_back(symbol.max);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const auto [name, min, max] = symbols[i];
+    std::vector<int64_t> values = {max - 1, max - 2, (min + max) / 2, min + 1, min};
+    // Quotients, as of strides, show where they jump.
+    for (int64_t k = 3; sides.contains(static_cast<int>(i)) && k < kSideProbes; ++k)
+      values.push_back(max - k);
+    for (const int64_t value : values) {
+      Symbols point = most;
+      point[i] = std::clamp(value, min, max);
+      add(point);
+    }
+  }
+  for (const int64_t quarters : {0, 1, 2, 3}) {
+    Symbols point;
+    for (const SizeSymbol& symbol : symbols)
+      point.push_back(symbol.min + (symbol.max - symbol.min) * quarters / 4);
+    add(point);
+  }
+  return points;
+}
+
+void set_sizes(Graph& graph, const Symbols& symbols,
+               const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  for (const ValueId id : graph.inputs) {
+    Value& value = graph.value(id);
+    const auto at = inputs.find(value.name);
+    if (at == inputs.end()) continue;
+    const Shape before = value.shape;
+    for (size_t d = 0; d < value.shape.size(); ++d)
+      value.shape[d] = value_of(at->second[d], symbols);
+    if (graph.rebatch && !before.empty() && graph.rebatch->to == before[0])
+      graph.rebatch->to = value.shape[0];
+    if (num_elements(value.shape) == 0) value.constant = Tensor(value.dtype, value.shape);
+  }
+}
+
+void find_twins(SizeProbe& probe, const Graph& raw, const std::vector<size_t>& ends,
+                const std::vector<size_t>& own_ends) {
+  probe.twins.assign(ends.empty() ? raw.values.size() : ends.back(), kNoValue);
+  probe.alike.assign(probe.twins.size(), false);
+  for (size_t id = 0; id < raw.values.size(); ++id) probe.twins[id] = static_cast<ValueId>(id);
+  size_t begin = raw.values.size(), own_begin = raw.values.size();
+  for (size_t node = 0; node < ends.size() && node < own_ends.size(); ++node) {
+    const bool alike = ends[node] - begin == own_ends[node] - own_begin;
+    for (size_t id = begin; alike && id < ends[node]; ++id) {
+      probe.twins[id] = static_cast<ValueId>(own_begin + (id - begin));
+      probe.alike[id] = true;
+    }
+    for (const ValueId out : raw.nodes[node].outputs) {
+      if (out != kNoValue) probe.alike[static_cast<size_t>(out)] = alike;
+    }
+    begin = ends[node];
+    own_begin = own_ends[node];
+  }
+  probe.producers = Uses(probe.graph).producer;
+}
+
+int64_t largest_of(const std::vector<SizeSample>& samples, size_t symbol) {
+  int64_t most = (*samples[0].symbols)[symbol];
+  for (const SizeSample& sample : samples) most = std::max(most, (*sample.symbols)[symbol]);
+  return most;
+}
+
+bool fits(const SizeForm& form, const std::vector<SizeSample>& samples) {
+  return std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+    return value_of(form, *sample.symbols) == sample.number;
+  });
+}
+
+// The symbols that change the number, and by how much for one more of each.
+struct Influence {
+  std::vector<int> symbols;
+  std::vector<int64_t> slopes;
+  bool whole = true;  // all slopes are integers
+};
+
+// `base` is the sample of the largest sizes.
+Influence influence_of(const std::vector<SizeSample>& samples, const SizeSample& base) {
+  Influence influence;
+  for (size_t s = 0; s < base.symbols->size(); ++s) {
+    bool changes = false;
+    int64_t slope = 0;
+    for (const SizeSample& sample : samples) {
+      Symbols alone = *base.symbols;
+      alone[s] = (*sample.symbols)[s];
+      if (alone != *sample.symbols || alone[s] == (*base.symbols)[s]) continue;
+      const int64_t by = base.number - sample.number, over = (*base.symbols)[s] - alone[s];
+      changes = changes || by != 0;
+      if (slope == 0) slope = by / over;
+      if (by != slope * over) influence.whole = false;
+    }
+    if (!changes) continue;
+    influence.symbols.push_back(static_cast<int>(s));
+    influence.slopes.push_back(slope);
+  }
+  return influence;
+}
+
+std::optional<SizeForm> fit_sum(const std::vector<SizeSample>& samples, const SizeSample& base,
+                                const Influence& influence) {
+  SizeForm form{.offset = base.number};
+  for (size_t i = 0; i < influence.symbols.size(); ++i) {
+    if (influence.slopes[i] <= 0) return std::nullopt;
+    form.terms.push_back({influence.slopes[i], {influence.symbols[i]}});
+    form.offset -= influence.slopes[i] * (*base.symbols)[static_cast<size_t>(influence.symbols[i])];
+  }
+  return fits(form, samples) ? std::optional(form) : std::nullopt;
+}
+
+std::optional<SizeForm> fit_product(const std::vector<SizeSample>& samples, const SizeSample& base,
+                                    const Influence& influence) {
+  int64_t product = 1;
+  for (const int s : influence.symbols) product *= (*base.symbols)[static_cast<size_t>(s)];
+  if (product == 0 || base.number % product != 0) return std::nullopt;
+  const SizeForm form{.terms = {{base.number / product, influence.symbols}}};
+  return fits(form, samples) ? std::optional(form) : std::nullopt;
+}
+
+// floor((s + offset) / divisor); nullopt if several give these numbers and differ at other sizes.
+std::optional<SizeForm> fit_quotient(const std::vector<SizeSample>& samples, const SizeSample& base,
+                                     int symbol) {
+  constexpr int64_t kMostDivisor = 128;
+  std::optional<SizeForm> found;
+  const int64_t at_base = (*base.symbols)[static_cast<size_t>(symbol)];
+  int64_t least = at_base;
+  for (const SizeSample& sample : samples)
+    least = std::min(least, (*sample.symbols)[static_cast<size_t>(symbol)]);
+  const auto differ = [&](const SizeForm& a, const SizeForm& b) {
+    Symbols at = *base.symbols;
+    for (int64_t value = least; value <= at_base; ++value) {
+      at[static_cast<size_t>(symbol)] = value;
+      if (value_of(a, at) != value_of(b, at)) return true;
+    }
+    return false;
+  };
+  for (int64_t divisor = 2; divisor <= kMostDivisor; ++divisor) {
+    for (int64_t rest = 0; rest < divisor; ++rest) {
+      const SizeForm form{.terms = {{1, {symbol}}},
+                          .offset = base.number * divisor - at_base + rest,
+                          .divisor = divisor};
+      if (!fits(form, samples)) continue;
+      if (found && differ(*found, form)) return std::nullopt;
+      if (!found) found = form;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+const Value* SizeProbe::twin(ValueId id) const {
+  const auto at = static_cast<size_t>(id);
+  return at < twins.size() && twins[at] != kNoValue ? &graph.value(twins[at]) : nullptr;
+}
+
+const Node* SizeProbe::producer_of_twin(ValueId id) const {
+  const auto at = static_cast<size_t>(id);
+  if (at >= twins.size() || !alike[at] || twins[at] == kNoValue) return nullptr;
+  const int producer = producers[static_cast<size_t>(twins[at])];
+  return producer < 0 ? nullptr : &graph.nodes[static_cast<size_t>(producer)];
+}
+
+std::optional<SizeForm> fit_form(const std::vector<SizeSample>& samples) {
+  const SizeSample* base = nullptr;
+  for (const SizeSample& sample : samples) {
+    bool largest = true;
+    for (size_t s = 0; s < sample.symbols->size(); ++s)
+      largest = largest && (*sample.symbols)[s] == largest_of(samples, s);
+    if (largest) base = &sample;
+  }
+  if (base == nullptr) return std::nullopt;
+  for (size_t s = 0; s < base->symbols->size(); ++s) {
+    const bool seen = std::any_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+      return (*sample.symbols)[s] != (*base->symbols)[s];
+    });
+    if (!seen) return std::nullopt;
+  }
+  const bool fixed = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+    return sample.number == base->number;
+  });
+  if (fixed) return SizeForm{.offset = base->number};
+  const Influence influence = influence_of(samples, *base);
+  if (influence.symbols.empty()) return std::nullopt;
+  if (influence.whole) {
+    if (const auto sum = fit_sum(samples, *base, influence)) return sum;
+    if (const auto product = fit_product(samples, *base, influence)) return product;
+  }
+  return influence.symbols.size() == 1 ? fit_quotient(samples, *base, influence.symbols[0])
+                                       : std::nullopt;
+}
+
+bool same_form(const SizeForm& a, const SizeForm& b) {
+  return a.offset == b.offset && a.divisor == b.divisor &&
+         std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
+                    [](const SizeTerm& x, const SizeTerm& y) {
+                      return x.factor == y.factor && x.symbols == y.symbols;
+                    });
+}
+
+std::string to_text(const std::vector<SizeSymbol>& symbols, const std::vector<int64_t>& values) {
+  std::string text;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", symbols[s].name, values[s]);
+  return text;
+}
+
+Result<std::vector<SizeProbe>> make_probes(
+    const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
+    const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  std::vector<SizeProbe> probes;
+  for (const Symbols& point : probe_points(symbols, side_symbols(inputs))) {
+    SizeProbe probe{.symbols = point, .graph = raw, .twins = {}, .producers = {}, .alike = {}};
+    set_sizes(probe.graph, point, inputs);
+    std::vector<size_t> own_ends;
+    if (const Status status = infer_shapes(probe.graph, own_ends); !status.ok()) {
+      return Status(status.code(),
+                    fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges "
+                                "within which the model is valid, and extents that are always "
+                                "equal one symbol (--shape NAME=batchx3 --shape batch=1..8)",
+                                status.message(), to_text(symbols, point)));
+    }
+    find_twins(probe, raw, ends, own_ends);
+    probes.push_back(std::move(probe));
+  }
+  return probes;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,47 @@
+// graph/size_probes.h - a model whose inputs vary, imported at some sizes of its ranges, and what
+// that tells of each value: extents that follow from the symbols, and elements that do.
+//
+// The file's values have the same ids in all of these graphs. What a node of the file is replaced
+// by makes new values; where it makes equally many at two sizes, they are each other's twins.
+#pragma once
+
+#include "hone/graph/graph.h"
+
+namespace hone::graph {
+
+struct SizeProbe {
+  std::vector<int64_t> symbols;
+  Graph graph;
+  std::vector<ValueId> twins;  // by the ids of values of the largest graph; kNoValue: none
+  std::vector<int> producers;  // by the ids of this graph; -1: none
+  // By the ids of the largest graph: whether the node of the file that a value belongs to makes the
+  // same values at this size.
+  std::vector<bool> alike;
+  [[nodiscard]] const Value* twin(ValueId id) const;
+  [[nodiscard]] const Node* producer_of_twin(ValueId id) const;
+};
+
+// A number that was seen at the values of the symbols.
+struct SizeSample {
+  const std::vector<int64_t>* symbols;
+  int64_t number;
+};
+
+// Returns the form that gives these numbers, which are those at the largest sizes and at others at
+// which each symbol differs; nullopt if no form does, or several. A number that does not vary has a
+// form without terms.
+[[nodiscard]] std::optional<SizeForm> fit_form(const std::vector<SizeSample>& samples);
+[[nodiscard]] bool same_form(const SizeForm& a, const SizeForm& b);
+
+// Returns "batch=8, seq=511".
+[[nodiscard]] std::string to_text(const std::vector<SizeSymbol>& symbols,
+                                  const std::vector<int64_t>& values);
+
+// `raw` is the graph before shapes were inferred, with the largest shapes of its inputs; `ends` are
+// those of the graph that was inferred from it (infer.h). `inputs` are the extents of the inputs
+// that vary, by name.
+[[nodiscard]] Result<std::vector<SizeProbe>> make_probes(
+    const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
+    const std::map<std::string, std::vector<SizeForm>>& inputs);
+
+}  // namespace hone::graph

@@ -1,0 +1,139 @@
+// Rules for shapes that vary, of operators whose elements are independent along most dimensions.
+#include <algorithm>
+
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+// The result has the dimensions of its operands, as broadcasting aligns them.
+Status follow_pointwise(SizeRule& rule) {
+  const Shape shape = rule.c.shape_of(rule.node.outputs[0]);
+  ShapeParts parts;
+  for (const int64_t extent : shape) parts.push_back({{kNoForm, extent}});
+  for (const ValueId in : rule.node.inputs) {
+    if (in == kNoValue || !rule.sizes.varies(in)) continue;
+    const ShapeParts own = rule.sizes.parts_of(in);
+    const size_t missing = shape.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d) {
+      if (rule.sizes.varies(in, d) && rule.c.shape_of(in)[d] == shape[missing + d])
+        parts[missing + d] = own[d];
+    }
+  }
+  for (const ValueId out : rule.node.outputs) {
+    if (out != kNoValue) rule.sizes.set_parts(out, parts);
+  }
+  return ok_status();
+}
+
+// The result has the dimensions of operand 0; other operands belong to dimensions that are fixed.
+Status follow_first(SizeRule& rule) {
+  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
+    if (rule.node.has_input(i) && rule.sizes.varies(rule.node.inputs[i]))
+      return rule.c.unsupported("operand {}, a parameter, varies from run to run", i);
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(rule.node.inputs[0]));
+  return ok_status();
+}
+
+// An operator whose results at different places of dimension 0, the batch, are independent.
+Status follow_batch(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0];
+  for (const ValueId in : rule.node.inputs) {
+    if (in == kNoValue || !rule.sizes.varies(in)) continue;
+    for (size_t d = 0; d < rule.c.shape_of(in).size(); ++d) {
+      if (rule.sizes.varies(in, d) && (d > 0 || rule.c.shape_of(in)[0] != rule.c.shape_of(x)[0])) {
+        return rule.c.unsupported(
+            "dimension {} of '{}' varies from run to run, and only the batch, dimension 0, may "
+            "vary: give one size for it (--shape)",
+            d, rule.sizes.graph().value(in).name);
+      }
+    }
+  }
+  for (const ValueId out : rule.node.outputs) {
+    if (out == kNoValue) continue;
+    ShapeParts parts = rule.sizes.parts_of(out);
+    if (parts.empty()) continue;
+    parts[0] = rule.sizes.parts_of(x)[0];
+    rule.sizes.set_parts(out, std::move(parts));
+  }
+  return ok_status();
+}
+
+// An operator that makes every element from its place alone, or from the operand's element at the
+// same place of dimensions that are equal.
+Status follow_seen(SizeRule& rule) {
+  for (const ValueId out : rule.node.outputs) {
+    if (out == kNoValue) continue;
+    const Shape& shape = rule.c.shape_of(out);
+    ShapeParts parts;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto part = rule.sizes.seen_part(out, d);
+      if (!part) {
+        return rule.c.unsupported(
+            "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient "
+            "of them: give one size for it (--shape)",
+            d, rule.sizes.graph().value(out).name);
+      }
+      parts.push_back({*part});
+    }
+    rule.sizes.set_parts(out, std::move(parts));
+  }
+  return ok_status();
+}
+
+// Along the axis of a running sum, what comes later does not count, unless it begins at the end.
+Status follow_running(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0];
+  const auto rank = rule.c.rank_of(x);
+  const Tensor* axis = rule.c.constant_of(rule.node.inputs[1]);
+  if (axis == nullptr || axis->size() != 1) return rule.c.required(1, "the axis").status();
+  const auto along = static_cast<size_t>(*normalize_axis(static_cast<int64_t>(axis->at(0)), rank));
+  if (rule.node.attributes.integer("reverse", 0) != 0)
+    rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {along}, rule.node.type == "CumSum" ? 0 : 1);
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  return ok_status();
+}
+
+// Numbers from a start that varies: the largest number of them is computed.
+Status follow_range(SizeRule& rule) {
+  const ValueId step = rule.node.inputs[2], out = rule.node.outputs[0];
+  const Tensor* known = rule.c.constant_of(step);
+  if (known == nullptr || rule.sizes.kind_of_constant(step) != ConstantKind::kFixed)
+    return rule.c.unsupported("its step varies from run to run");
+  Tensor places(rule.c.dtype_of(out), rule.c.shape_of(out));
+  for (int64_t i = 0; i < places.size(); ++i) places.set(i, static_cast<double>(i) * known->at(0));
+  HONE_RETURN_IF_ERROR(follow_seen(rule));
+  const ShapeParts parts = rule.sizes.parts_of(out);
+  rule.c.result(0, rule.c.binary("Add", rule.c.constant(std::move(places)),
+                                 rule.c.reshape(rule.node.inputs[0], {})));
+  rule.sizes.set_parts(out, parts);
+  rule.replaced = true;
+  return ok_status();
+}
+
+constexpr SizeRuleOf kPointwise = {"", follow_pointwise};
+constexpr SizeRuleOf kRules[] = {
+    {"BatchNormalization", follow_first}, {"Identity", follow_pointwise},
+    {"hone.Copy", follow_pointwise},      {"Trilu", follow_pointwise, 0b10},
+    {"Expand", follow_seen, 0b10},        {"ConstantOfShape", follow_seen, 0b1},
+    {"Range", follow_range, 0b110},       {"OneHot", follow_seen, 0b10},
+    {"CumSum", follow_running, 0b10},     {"CumProd", follow_running, 0b10},
+    {"GridSample", follow_batch},         {"LRN", follow_batch},
+    {"hone.Interleave", follow_batch},    {"hone.Resample", follow_batch},
+    {"hone.ResamplePlane", follow_batch}, {"hone.LinearAttention", follow_batch},
+};
+
+}  // namespace
+
+const SizeRuleOf* size_rule_of(const Node& node) {
+  for (const auto& list : {std::span<const SizeRuleOf>(kRules), size_rules_of_shapes(),
+                           size_rules_of_sums(), size_rules_of_places(), size_rules_of_windows()}) {
+    for (const SizeRuleOf& rule : list) {
+      if (rule.type == node.type) return &rule;
+    }
+  }
+  return node.op->kind == Kind::kElementwise ? &kPointwise : nullptr;
+}
+
+}  // namespace hone::graph

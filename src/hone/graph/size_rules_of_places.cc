@@ -1,0 +1,201 @@
+// Rules for shapes that vary, of operators that take elements at places: Slice, Gather, TopK.
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/ops/movement.h"
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+size_t axis_of(const SizeRule& rule, int64_t otherwise) {
+  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
+                                             rule.c.rank_of(rule.node.inputs[0])));
+}
+
+// Along one dimension: where a slice begins at each size.
+struct SliceStart {
+  int form = kNoForm;  // if it varies
+  int64_t number = 0, step = 1;
+};
+
+Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
+  const ValueId out = rule.node.outputs[0];
+  std::vector<int64_t> largest;
+  for (const SizeSymbol& symbol : rule.sizes.graph().varying.symbols) largest.push_back(symbol.max);
+  std::vector<SizeSample> samples = {{&largest, most.start[d]}};
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    const Node* twin = probe.producer_of_twin(rule.sizes.origin(out));
+    if (twin == nullptr || probe.graph.value(twin->inputs[0]).shape[d] == 0) continue;
+    const SliceRange range = slice_range(probe.graph, *twin);
+    if (range.shape[d] == 0) continue;
+    samples.push_back({&probe.symbols, range.start[d]});
+    if (range.shape[d] > 1 && range.step[d] != most.step[d])
+      return rule.c.unsupported("its step is other at {}", rule.sizes.text_of(probe.symbols));
+  }
+  const auto form = rule.sizes.form_of(samples);
+  if (!form)
+    return rule.c.unsupported("where it begins along dimension {} does not follow from the sizes",
+                              d);
+  return SliceStart{*form, most.start[d], most.step[d]};
+}
+
+// Returns whether a dimension has all of the operand's elements at all sizes.
+bool is_whole(const SizeRule& rule, size_t d) {
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  if (rule.c.shape_of(out)[d] != rule.c.shape_of(x)[d]) return false;
+  const auto& probes = rule.sizes.probes();
+  return std::all_of(probes.begin(), probes.end(), [&](const SizeProbe& probe) {
+    const Value* from = probe.twin(rule.sizes.origin(x));
+    const Value* to = probe.twin(rule.sizes.origin(out));
+    return from == nullptr || to == nullptr || from->shape[d] == to->shape[d];
+  });
+}
+
+ValueId gathered(SizeRule& rule, const SliceRange& most,
+                 const std::vector<std::pair<size_t, SliceStart>>& moving) {
+  ExpandContext& c = rule.c;
+  ValueId y = rule.node.inputs[0];
+  for (size_t d = 0; d < most.shape.size(); ++d) {
+    const auto at =
+        std::find_if(moving.begin(), moving.end(), [&](const auto& one) { return one.first == d; });
+    const auto axis = static_cast<int64_t>(d);
+    const int64_t count = most.shape[d], step = most.step[d];
+    if (at == moving.end()) {
+      const int64_t start = most.start[d], last = start + (count - 1) * step;
+      const int64_t end = step > 0 ? last + 1 : last > 0 ? last - 1 : -(int64_t{1} << 40);
+      if (count != c.shape_of(y)[d] || step != 1) y = c.slice(y, axis, start, end, step);
+      continue;
+    }
+    std::vector<int64_t> steps;
+    for (int64_t i = 0; i < count; ++i) steps.push_back(i * step);
+    const ValueId places =
+        c.binary("Add", c.integers(steps), rule.sizes.size_of(c, at->second.form));
+    y = c.add("Gather", {y, c.binary("Max", places, 0.0)}, {{"axis", axis}});
+  }
+  return y;
+}
+
+// A slice that begins elsewhere at other sizes is gathered.
+Status follow_slice(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  const SliceRange most = slice_range(rule.sizes.graph(), rule.node);
+  const ShapeParts from = rule.sizes.parts_of(x);
+  ShapeParts parts;
+  std::vector<std::pair<size_t, SliceStart>> moving;
+  for (size_t d = 0; d < from.size(); ++d) {
+    HONE_ASSIGN_OR_RETURN(const SliceStart start, start_of(rule, most, d));
+    if (start.form != kNoForm) moving.emplace_back(d, start);
+    if (is_whole(rule, d)) {
+      parts.push_back(from[d]);
+      continue;
+    }
+    const auto seen = rule.sizes.seen_part(out, d);
+    if (!seen)
+      return rule.c.unsupported("its extent along dimension {} does not follow from the sizes", d);
+    parts.push_back({*seen});
+  }
+  if (!moving.empty()) {
+    rule.c.result(0, gathered(rule, most, moving));
+    rule.replaced = true;
+  }
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
+// Indices from the end count from the end of what a run has.
+Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent, bool varies) {
+  if (!varies) return ok_status();
+  ExpandContext& c = rule.c;
+  ValueId& indices = rule.node.inputs[operand];
+  const Tensor* known = c.constant_of(indices);
+  bool from_end = known == nullptr;
+  for (int64_t i = 0; known != nullptr && i < known->size(); ++i)
+    from_end = from_end || known->at(i) < 0;
+  if (!from_end) return ok_status();
+  const ShapeParts parts = rule.sizes.parts_of(indices);
+  const ValueId size = c.cast(rule.sizes.extent_of(c, extent), c.dtype_of(indices));
+  indices =
+      c.add("Where", {c.binary("Less", indices, 0.0), c.binary("Add", indices, size), indices});
+  rule.sizes.set_parts(indices, parts);
+  return ok_status();
+}
+
+Status follow_gather(SizeRule& rule) {
+  const ValueId data = rule.node.inputs[0];
+  const size_t axis = axis_of(rule, 0);
+  const ShapeParts from = rule.sizes.parts_of(data);
+  HONE_RETURN_IF_ERROR(read_indices(rule, 1, from[axis], rule.sizes.varies(data, axis)));
+  const ShapeParts indices = rule.sizes.parts_of(rule.node.inputs[1]);
+  ShapeParts parts(from.begin(), from.begin() + static_cast<long>(axis));
+  parts.insert(parts.end(), indices.begin(), indices.end());
+  parts.insert(parts.end(), from.begin() + static_cast<long>(axis) + 1, from.end());
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+Status follow_gather_elements(SizeRule& rule) {
+  const ValueId data = rule.node.inputs[0];
+  const size_t axis = axis_of(rule, 0);
+  const DimParts extent = rule.sizes.parts_of(data)[axis];
+  HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis)));
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(rule.node.inputs[1]));
+  return ok_status();
+}
+
+// Indices are taken to count from the beginning where a dimension varies, unless they are known.
+Status follow_gather_nd(SizeRule& rule) {
+  const ValueId data = rule.node.inputs[0], indices = rule.node.inputs[1];
+  const auto batch = static_cast<size_t>(rule.node.attributes.integer("batch_dims", 0));
+  const Shape shape = rule.c.shape_of(indices);
+  const auto depth = static_cast<size_t>(shape.back());
+  const Tensor* known = rule.c.constant_of(indices);
+  for (size_t d = batch; d < batch + depth; ++d) {
+    if (!rule.sizes.varies(data, d)) continue;
+    for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
+      if (known->at(i) < 0) known = nullptr;
+    }
+    if (known == nullptr)
+      return rule.c.unsupported("indices into dimension {}, which varies, may count from its end",
+                                d);
+  }
+  ShapeParts parts = rule.sizes.parts_of(indices);
+  parts.pop_back();
+  const ShapeParts from = rule.sizes.parts_of(data);
+  parts.insert(parts.end(), from.begin() + static_cast<long>(batch + depth), from.end());
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+Status follow_top_k(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0];
+  const size_t axis = axis_of(rule, -1);
+  if (rule.sizes.varies(x, axis) && !is_float(rule.c.dtype_of(x)))
+    return rule.c.unsupported("integers along a dimension that varies");
+  const double worst = std::numeric_limits<double>::infinity() *
+                       (rule.node.attributes.integer("largest", 1) != 0 ? -1 : 1);
+  ShapeParts parts = rule.sizes.parts_of(x);
+  for (const ValueId out : rule.node.outputs) {
+    if (out == kNoValue) continue;
+    const auto seen = rule.sizes.seen_part(out, axis);
+    if (!seen) return rule.c.unsupported("the number of results does not follow from the sizes");
+    parts[axis] = {*seen};
+    rule.sizes.set_parts(out, parts);
+  }
+  rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {axis}, worst);
+  return ok_status();
+}
+
+constexpr SizeRuleOf kRules[] = {
+    {"Slice", follow_slice, 0b11110},
+    {"Gather", follow_gather},
+    {"GatherElements", follow_gather_elements},
+    {"GatherND", follow_gather_nd},
+    {"TopK", follow_top_k, 0b10},
+};
+
+}  // namespace
+
+std::span<const SizeRuleOf> size_rules_of_places() { return kRules; }
+
+}  // namespace hone::graph

@@ -1,0 +1,266 @@
+// Rules for shapes that vary, of operators that mix elements: products, softmax, reductions, norms.
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/passes/rewrite.h"
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Elements beyond the terms of a product are 0 in both factors: 0 times what is undefined may be
+// NaN.
+void fill_terms(SizeRule& rule, size_t term_of_a, size_t term_of_b) {
+  ValueId &a = rule.node.inputs[0], &b = rule.node.inputs[1];
+  a = rule.sizes.filled(rule.c, a, {term_of_a}, 0);
+  b = rule.sizes.filled(rule.c, b, {term_of_b}, 0);
+}
+
+Status follow_matmul(SizeRule& rule) {
+  ValueId &a = rule.node.inputs[0], &b = rule.node.inputs[1];
+  const Shape first = rule.c.shape_of(a), second = rule.c.shape_of(b);
+  if (first.size() < 2 || second.size() < 2)
+    return rule.c.unsupported("a product of vectors whose shape varies");
+  const size_t rank = std::max(first.size(), second.size());
+  const ShapeParts of_a = rule.sizes.parts_of(a), of_b = rule.sizes.parts_of(b);
+  ShapeParts parts = rule.sizes.parts_of(rule.node.outputs[0]);
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    const size_t da = d - (rank - first.size()), db = d - (rank - second.size());
+    const bool in_a = d >= rank - first.size() && first[da] != 1;
+    const bool in_b = d >= rank - second.size() && second[db] != 1;
+    if (in_a && rule.sizes.varies(a, da)) parts[d] = of_a[da];
+    if (in_b && rule.sizes.varies(b, db)) parts[d] = of_b[db];
+  }
+  parts[rank - 2] = of_a[first.size() - 2];
+  parts[rank - 1] = of_b[second.size() - 1];
+  fill_terms(rule, first.size() - 1, second.size() - 2);
+  // Scores of keys that are not there are numbers, so that a mask can be added to them.
+  if (rule.c.constant_of(b) == nullptr) b = rule.sizes.filled(rule.c, b, {second.size() - 1}, 0);
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+Status follow_gemm(SizeRule& rule) {
+  const bool trans_a = rule.node.attributes.integer("transA", 0) != 0;
+  const bool trans_b = rule.node.attributes.integer("transB", 0) != 0;
+  const DimParts rows = rule.sizes.parts_of(rule.node.inputs[0])[trans_a ? 1 : 0];
+  const DimParts columns = rule.sizes.parts_of(rule.node.inputs[1])[trans_b ? 0 : 1];
+  fill_terms(rule, trans_a ? 0 : 1, trans_b ? 1 : 0);
+  rule.sizes.set_parts(rule.node.outputs[0], {rows, columns});
+  return ok_status();
+}
+
+size_t axis_of(const SizeRule& rule, int64_t otherwise) {
+  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
+                                             rule.c.rank_of(rule.node.inputs[0])));
+}
+
+// Returns whether a constant of the shape of the scores hides each key from the queries before it.
+// `hides` tells of an element whether it does.
+template <typename Hides>
+bool hides_later_keys(const Value& mask, int64_t most, const Hides& hides) {
+  const size_t rank = mask.shape.size();
+  if (!mask.constant || rank < 2 || mask.shape[rank - 1] != most || mask.shape[rank - 2] != most)
+    return false;
+  for (int64_t i = 0; i < mask.constant->size(); ++i) {
+    if (i % most > i / most % most && !hides(mask.constant->at(i))) return false;
+  }
+  return true;
+}
+
+// Returns whether scores, a scaled product with one constant mask, are so low where a key comes
+// behind the query that they do not count. A query of a run then sees no key that the run does not
+// have, and the triangle stays one for attention as one kernel.
+bool sees_earlier_keys_only(SizeRule& rule, ValueId scores) {
+  constexpr double kMasked = -1e30;  // what stands for minus infinity is at most this
+  const Graph& graph = rule.sizes.graph();
+  const ShapeParts parts = rule.sizes.parts_of(scores);
+  const size_t rank = parts.size();
+  if (rank < 2 || parts[rank - 1].size() != 1 || parts[rank - 2].size() != 1 ||
+      parts[rank - 1][0].form != parts[rank - 2][0].form)
+    return false;
+  const int64_t most = parts[rank - 1][0].most;
+  const Node* node = rule.sizes.producer(scores);
+  ValueId inner = kNoValue;
+  for (size_t i = 0; node != nullptr && i < 2; ++i) {
+    const ValueId other = node->inputs[node->type == "Where" ? 2 - i : 1 - i];
+    if (node->type == "Where") {
+      const auto masked = uniform_constant(graph.value(other));
+      const double hidden = i == 0 ? 0 : 1;  // the condition where the other one is taken
+      if (masked && *masked <= kMasked &&
+          hides_later_keys(graph.value(node->inputs[0]), most,
+                           [&](double condition) { return condition == hidden; }))
+        inner = node->inputs[1 + i];
+    } else if (node->type == "Add") {
+      if (hides_later_keys(graph.value(other), most, [](double x) { return x <= kMasked; }))
+        inner = node->inputs[i];
+    }
+  }
+  for (node = rule.sizes.producer(inner); node != nullptr; node = rule.sizes.producer(inner)) {
+    if (node->type == "MatMul") return true;
+    const size_t i = graph.value(node->inputs[0]).constant ? 1 : 0;
+    const bool scales = node->type == "Mul" || (node->type == "Div" && i == 0);
+    if (!scales || !uniform_constant(graph.value(node->inputs[1 - i]))) return false;
+    inner = node->inputs[i];
+  }
+  return false;
+}
+
+Status follow_softmax(SizeRule& rule) {
+  const bool flattens = rule.c.opset() < 13;
+  const size_t axis = axis_of(rule, flattens ? 1 : -1);
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  const size_t rank = rule.c.shape_of(x).size();
+  std::vector<size_t> dims;
+  for (size_t d = axis; d < (flattens ? rank : axis + 1); ++d) dims.push_back(d);
+  const bool hidden = dims == std::vector{rank - 1} && sees_earlier_keys_only(rule, x);
+  if (!hidden) rule.node.inputs[0] = rule.sizes.filled(rule.c, x, dims, -kInfinity);
+  rule.sizes.set_parts(out, rule.sizes.parts_of(x));
+  for (const size_t d : dims) {
+    if (rule.node.type == "Softmax" && rule.sizes.varies(x, d)) rule.sizes.set_zero_beyond(out, d);
+  }
+  return ok_status();
+}
+
+// Rows that do not vary are independent.
+Status follow_norm(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0];
+  for (size_t d = axis_of(rule, -1); d < rule.c.shape_of(x).size(); ++d) {
+    if (rule.sizes.varies(x, d))
+      return rule.c.unsupported("it normalizes along dimension {}, which varies from run to run",
+                                d);
+  }
+  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
+    if (rule.node.has_input(i) && rule.sizes.varies(rule.node.inputs[i]))
+      return rule.c.unsupported("operand {}, a parameter, varies from run to run", i);
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  return ok_status();
+}
+
+// Which dimensions a reduction reduces.
+Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const auto axes, rule.c.integers_or_attribute(1, "axes"));
+  const bool all = !axes || axes->empty();
+  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
+  std::vector<bool> reduced(static_cast<size_t>(rank),
+                            all && rule.node.attributes.integer("noop_with_empty_axes", 0) == 0);
+  for (size_t i = 0; !all && i < axes->size(); ++i)
+    reduced[static_cast<size_t>(*normalize_axis((*axes)[i], rank))] = true;
+  return reduced;
+}
+
+// The number that changes nothing; nullopt if there is none.
+std::optional<double> neutral_of(std::string_view type, DType dtype) {
+  const bool least = type == "ReduceMax" || type == "ArgMax" || type == "ReduceLogSumExp";
+  const bool most = type == "ReduceMin" || type == "ArgMin";
+  if (type == "ReduceProd") return 1;
+  if (!least && !most) return 0;
+  if (is_float(dtype)) return least ? -kInfinity : kInfinity;
+  // Integers and bools: what no element is less (more) than.
+  switch (dtype) {
+    case DType::kBool: return least ? 0 : 1;
+    case DType::kU8: return least ? 0 : 255;
+    case DType::kI8: return least ? -128 : 127;
+    case DType::kI32: return least ? -2147483648.0 : 2147483647.0;
+    case DType::kI64: return least ? std::optional(-0x1p63) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+ShapeParts parts_of_reduced(const SizeRule& rule, const std::vector<bool>& reduced, bool keep) {
+  const ShapeParts from = rule.sizes.parts_of(rule.node.inputs[0]);
+  ShapeParts parts;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (!reduced[d]) parts.push_back(from[d]);
+    if (reduced[d] && keep) parts.push_back({{kNoForm, 1}});
+  }
+  return parts;
+}
+
+Status follow_reduction(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(rule));
+  const ValueId x = rule.node.inputs[0];
+  const bool keep = rule.node.attributes.integer("keepdims", 1) != 0;
+  std::vector<size_t> dims;
+  bool mixes = false;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (!reduced[d]) continue;
+    dims.push_back(d);
+    mixes = mixes || rule.sizes.varies(x, d);
+  }
+  ShapeParts parts = parts_of_reduced(rule, reduced, keep);
+  if (mixes && rule.node.type == "ReduceMean") {
+    build_mean(rule, x, dims, keep);
+  } else if (mixes) {
+    const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
+    if (!neutral) return rule.c.unsupported("elements of type {}", dtype_name(rule.c.dtype_of(x)));
+    rule.node.inputs[0] = rule.sizes.filled(rule.c, x, dims, *neutral);
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+// The place of the last of equal elements could be one beyond the extent.
+Status follow_arg(SizeRule& rule) {
+  const size_t axis = axis_of(rule, 0);
+  const ValueId x = rule.node.inputs[0];
+  std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
+  reduced[axis] = true;
+  const bool last = rule.node.attributes.integer("select_last_index", 0) != 0;
+  const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
+  if (rule.sizes.varies(x, axis) && (last || !neutral))
+    return rule.c.unsupported("the last place of elements of type {} along a dimension that varies",
+                              dtype_name(rule.c.dtype_of(x)));
+  ShapeParts parts =
+      parts_of_reduced(rule, reduced, rule.node.attributes.integer("keepdims", 1) != 0);
+  if (neutral) rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {axis}, *neutral);
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+constexpr SizeRuleOf kRules[] = {
+    {"MatMul", follow_matmul},
+    {"Gemm", follow_gemm},
+    {"Softmax", follow_softmax},
+    {"LogSoftmax", follow_softmax},
+    {"LayerNormalization", follow_norm},
+    {"RMSNormalization", follow_norm},
+    {"ReduceSum", follow_reduction, 0b10},
+    {"ReduceMean", follow_reduction, 0b10},
+    {"ReduceProd", follow_reduction, 0b10},
+    {"ReduceMax", follow_reduction, 0b10},
+    {"ReduceMin", follow_reduction, 0b10},
+    {"ReduceL1", follow_reduction, 0b10},
+    {"ReduceL2", follow_reduction, 0b10},
+    {"ReduceSumSquare", follow_reduction, 0b10},
+    {"ReduceLogSum", follow_reduction, 0b10},
+    {"ReduceLogSumExp", follow_reduction, 0b10},
+    {"ArgMax", follow_arg},
+    {"ArgMin", follow_arg},
+};
+
+}  // namespace
+
+void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
+  ExpandContext& c = rule.c;
+  const DType dtype = c.dtype_of(x);
+  const DType wide = is_float(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype;
+  ValueId count = kNoValue;
+  std::vector<int64_t> axes;
+  for (const size_t d : dims) {
+    axes.push_back(static_cast<int64_t>(d));
+    const ValueId extent = rule.sizes.extent_of(c, rule.sizes.parts_of(x)[d]);
+    count = count == kNoValue ? extent : c.binary("Mul", count, extent);
+  }
+  const ValueId given = rule.sizes.filled(c, x, dims, 0);
+  const ValueId sum = c.reduce("ReduceSum", c.cast(given, wide), axes, keep);
+  c.result(0, c.cast(c.binary("Div", sum, c.cast(count, wide)), dtype));
+  rule.replaced = true;
+}
+
+std::span<const SizeRuleOf> size_rules_of_sums() { return kRules; }
+
+}  // namespace hone::graph
