@@ -1,9 +1,11 @@
 // A seed: every pass of the lowering keeps a random program, or one like those that it looks for,
 // valid and what it computes; those for GPUs keep a random program of a GPU so, and leave no races.
-// Each pass changes the programs of a hundredth of all seeds or more.
+// A program that leaves out what a run of smaller sizes does not need computes all else. Each pass
+// changes the programs of a hundredth of all seeds or more.
 #include <map>
 
 #include "hone/ir/passes/check_pass_testing.h"
+#include "hone/ir/passes/limit_loops_testing.h"
 #include "hone/ir/passes/random_pattern.h"
 #include "hone/ir/random_gpu_program.h"
 
@@ -23,6 +25,18 @@ void check(const ir::Program& before, const ir::Program& after, std::string_view
   if (!difference.empty())
     fmt::print(stderr, "{}: {}\n{}{}", pass, difference, ir::print(before), ir::print(after));
   HONE_ASSERT(difference.empty(), "a pass changed what a program computes");
+}
+
+void check_limits(const ir::Program& program, uint64_t seed) {
+  Rng rng(seed);
+  const ir::testing::LimitCase limits = ir::testing::random_limits(program, rng);
+  const ir::testing::LimitRun run =
+      ir::testing::run_limited(program, limits, seed, ir::testing::kAllLoops);
+  if (!run.difference.empty())
+    fmt::print(stderr, "limit_loops: {}: {}\n{}{}", ir::testing::describe(limits), run.difference,
+               ir::print(program), ir::print(run.limited.program));
+  HONE_ASSERT(run.difference.empty(), "an element that is needed was not computed");
+  changes()["limit_loops"] += run.changed ? 1 : 0;
 }
 
 }  // namespace
@@ -59,6 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::check(program, *made, "the pipeline", seed);
   };
   all(ir::cpu_pipeline(), before);
+  fuzz::check_limits(before, seed);
   const ir::Program of_gpu = ir::random_gpu_program(seed);
   for (const ir::Pass& pass : ir::testing::distinct(ir::gpu_pipeline())) {
     const ir::Program after = pass.run(of_gpu, ir::testing::kEager);

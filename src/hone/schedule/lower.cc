@@ -10,6 +10,7 @@
 #include "hone/schedule/packing_order.h"
 #include "hone/schedule/pipeline.h"
 #include "hone/schedule/tensorize.h"
+#include "hone/schedule/trip_limits.h"
 
 namespace hone::schedule {
 namespace {
@@ -220,12 +221,27 @@ class Lowering {
     for (const TripLimit& end : bounds_.stages[s].trip_limits) {
       if (end.loop != leaf) continue;
       const Expr chunks =
-          ir::floordiv(index_.value(end.limit) + (end.step - 1), end.step) * (end.step / end.chunk);
+          ir::floordiv(limit_value(end.limit) + (end.step - 1), end.step) * (end.step / end.chunk);
       if (state_.stages[s].loops[leaf].annotation != Annotation::kVectorize)
         return ir::min(ir::constant(whole), chunks);
       return ir::min(ir::constant(whole / end.chunk), chunks) * end.chunk;
     }
     return ir::constant(whole);
+  }
+
+  Expr limit_value(const Linear& limit) const {
+    Linear loops{.constant = limit.constant, .terms = {}};
+    Expr sizes;
+    for (const Term& term : limit) {
+      if (term.stage != kSizeTerm) {
+        loops.terms.push_back(term);
+        continue;
+      }
+      const Expr size = size_of_run(state_, term) * term.coef;
+      sizes = sizes ? sizes + size : size;
+    }
+    const Expr value = index_.value(loops);
+    return sizes ? sizes + value : value;
   }
 
   // The loops from `level` on, with their guards, around a body that attaches nothing.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hone/compute/affine.h"
+#include "hone/ir/linear.h"
 #include "hone/schedule/visible_loops.h"
 
 namespace hone::schedule {
@@ -83,6 +84,7 @@ class TripLimits {
 
   // Returns the limit that holds for all points that a stage computes inside that loop.
   [[nodiscard]] std::optional<Limit> own_limit(int s, const ir::Expr& until, int position) const {
+    if (ir::has_load(until)) return size_limit(until);
     const StageInfo& info = *state_.stages[s].info;
     const StageBounds& bounds = bounds_.stages[s];
     std::vector<ir::VarPtr> vars;
@@ -101,12 +103,23 @@ class TripLimits {
     return limit;
   }
 
+  // Returns the limit of a reduction whose terms end where a size of the run does.
+  static std::optional<Limit> size_limit(const ir::Expr& until) {
+    const ir::Linear form = ir::linearize(until);
+    const auto& [load, unit] = form.terms[0];
+    const int64_t index = load->args[0]->int_value;
+    Limit limit;
+    limit.at.constant = form.constant;
+    if (index > INT16_MAX || !limit.at.add(kSizeTerm, static_cast<int>(index), unit)) return {};
+    return limit;
+  }
+
   // Adds the terms of open loops and the most that the others come to.
   template <typename IsOpen>
   bool add_open(const Linear& from, int64_t scale, Linear& to, const IsOpen& is_open) const {
     to.constant += scale * from.constant;
     for (const Term& term : from) {
-      if (is_open(term)) {
+      if (term.stage == kSizeTerm || is_open(term)) {
         if (!to.add(term.stage, term.loop, scale * term.coef)) return false;
       } else {
         const int64_t last = bounds_.stages[term.stage].loops[term.loop].extent - 1;
@@ -184,7 +197,9 @@ class TripLimits {
       if (chunk % limit->step != 0) limit->at.constant += limit->step - 1;
       limit->step = chunk;
     }
-    const auto [least, most] = range(limit->at, bounds_);
+    const bool is_size = std::any_of(limit->at.begin(), limit->at.end(),
+                                     [](const Term& term) { return term.stage == kSizeTerm; });
+    const int64_t least = is_size ? 0 : range(limit->at, bounds_).first;
     if (least >= state_.stages[s].info->axes[a].extent * unit) return;
     bounds_.stages[s].trip_limits.push_back({a, leaf, chunk, limit->at, limit->step, unit});
   }
@@ -195,6 +210,18 @@ class TripLimits {
 };
 
 }  // namespace
+
+ir::Expr size_of_run(const State& state, const Term& term) {
+  ir::Expr found;
+  for (const StageState& stage : state.stages) {
+    if (!stage.info->stage.until) continue;
+    ir::visit(stage.info->stage.until, [&](const ir::Expr& e) {
+      if (e->op == ir::Op::kLoad) found = ir::load(e->buffer, {ir::constant(term.loop)});
+    });
+  }
+  HONE_ASSERT(found, "a size of the run without the sizes");
+  return found;
+}
 
 void infer_trip_limits(const State& state, Bounds& bounds) {
   const bool any = std::any_of(state.stages.begin(), state.stages.end(), [](const auto& stage) {

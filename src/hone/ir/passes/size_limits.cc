@@ -1,0 +1,404 @@
+#include "hone/ir/passes/size_limits.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hone/ir/simplify.h"
+#include "hone/ir/visit.h"
+
+namespace hone::ir {
+namespace {
+
+// Limits that follow from others are found in this many rounds at most.
+constexpr int kRounds = 4;
+// So many uses of a buffer are asked for a limit that could hold for all.
+constexpr size_t kAskedUses = 6;
+
+bool uses_inner(const Expr& e, const std::function<bool(const Var*)>& is_inner) {
+  if (e->op == Op::kVar) return is_inner(e->var.get());
+  return std::any_of(e->args.begin(), e->args.end(),
+                     [&](const Expr& a) { return uses_inner(a, is_inner); });
+}
+
+bool has_positive_divisor(const ExprNode& e) {
+  const bool divides = e.op == Op::kFloorDiv || e.op == Op::kFloorMod;
+  return divides && is_const_int(e.args[1]) && e.args[1]->int_value > 0;
+}
+
+std::optional<Linear> constant_bound(const Expr& e, const Ranges& ranges, bool most) {
+  const Interval all = ranges.of(e);
+  if (most ? all.hi == kPosInf : all.lo == kNegInf) return std::nullopt;
+  return Linear{most ? all.hi : all.lo, {}};
+}
+
+// The bound of x % d. If x has a run of values that crosses no multiple of d, it is that of the
+// first or the last of them.
+std::optional<Linear> modulo_bound(const Expr& e, const std::function<bool(const Var*)>& is_inner,
+                                   const Ranges& ranges, bool most) {
+  const int64_t d = e->args[1]->int_value;
+  const Linear whole = linearize(e->args[0]);
+  const auto first = bound_of(whole, is_inner, ranges, false);
+  const auto last = bound_of(whole, is_inner, ranges, true);
+  const auto length = first && last ? add(*last, *first, -1) : std::nullopt;
+  if (!length || !length->is_constant() || length->constant >= d)
+    return Linear{most ? d - 1 : 0, {}};
+  const Expr start = floormod(to_expr(*first), d);
+  const Expr crosses_none = less(start + length->constant, constant(d));
+  const Expr bound = most ? select(crosses_none, start + length->constant, constant(d - 1))
+                          : select(crosses_none, start, constant(0));
+  return linearize(simplify(bound, ranges));
+}
+
+std::optional<Linear> atom_bound(const Expr& e, const std::function<bool(const Var*)>& is_inner,
+                                 const Ranges& ranges, bool most) {
+  if (e->op == Op::kFloorMod && has_positive_divisor(*e))
+    return modulo_bound(e, is_inner, ranges, most);
+  if (e->op == Op::kFloorDiv && has_positive_divisor(*e)) {
+    const auto inner = bound_of(linearize(e->args[0]), is_inner, ranges, most);
+    if (!inner) return std::nullopt;
+    return linearize(simplify(floordiv(to_expr(*inner), e->args[1]->int_value), ranges));
+  }
+  return constant_bound(e, ranges, most);
+}
+
+// Whether an integer quotient may trap, or an address be wrong, where its operands are undefined.
+bool is_quotient(const ExprNode& e) {
+  const bool divides =
+      e.op == Op::kDiv || e.op == Op::kRem || e.op == Op::kFloorDiv || e.op == Op::kFloorMod;
+  return divides && !is_float(e.type);
+}
+
+}  // namespace
+
+std::optional<Linear> bound_of(const Linear& form, const std::function<bool(const Var*)>& is_inner,
+                               const Ranges& ranges, bool most) {
+  std::optional<Linear> sum = Linear{form.constant, {}};
+  for (const auto& [e, c] : form.terms) {
+    std::optional<Linear> part = atom(e);
+    if (uses_inner(e, is_inner)) part = atom_bound(e, is_inner, ranges, (c > 0) == most);
+    if (part) sum = add(*sum, *part, c);
+    if (!part || !sum) return std::nullopt;
+  }
+  return sum;
+}
+
+// Loops end at ceil(size / step) * chunk and the like, which is at most (unit * size + more) /
+// divisor.
+namespace {
+
+struct SizeBound {
+  int form = 0;
+  int64_t unit = 1, more = 0, divisor = 1;
+};
+
+std::optional<SizeBound> size_bound(const Expr& end, const Buffer* sizes) {
+  if (end->op == Op::kLoad && end->buffer.get() == sizes && is_const_int(end->args[0]))
+    return SizeBound{.form = static_cast<int>(end->args[0]->int_value)};
+  if (end->op == Op::kMin || end->op == Op::kMax) {
+    for (const size_t i : {0, 1}) {
+      const bool is_other = is_const_int(end->args[1 - i]);
+      // An iteration that runs shows that the end is not 0.
+      const bool holds = end->op == Op::kMin || is_const_int(end->args[1 - i], 0);
+      if (is_other && holds) return size_bound(end->args[i], sizes);
+    }
+    return std::nullopt;
+  }
+  if (has_positive_divisor(*end) && end->op == Op::kFloorDiv) {
+    auto inner = size_bound(end->args[0], sizes);
+    if (inner) inner->divisor *= end->args[1]->int_value;
+    return inner;
+  }
+  const Linear form = linearize(end);
+  if (form.terms.size() != 1 || form.terms[0].second <= 0) return std::nullopt;
+  const auto& [e, c] = form.terms[0];
+  if (c == 1 && form.constant == 0) return std::nullopt;
+  auto inner = size_bound(e, sizes);
+  if (!inner) return std::nullopt;
+  inner->unit *= c;
+  inner->more = inner->more * c + form.constant * inner->divisor;
+  return inner;
+}
+
+}  // namespace
+
+std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes) {
+  if (sizes == nullptr || loop.kind != StmtKind::kFor || !is_const_int(loop.min) ||
+      !has_load(loop.extent))
+    return std::nullopt;
+  const auto end = size_bound(loop.extent, sizes);
+  if (!end) return std::nullopt;
+  const auto from_min = add(atom(variable(loop.var)), {loop.min->int_value, {}}, -1);
+  auto at = from_min ? scale(*from_min, end->divisor) : std::nullopt;
+  if (at) at = add(*at, {end->more, {}}, -1);
+  if (!at) return std::nullopt;
+  return Need{end->form, *at, end->unit};
+}
+
+SizeLimits::SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
+                       BufferPtr sizes, ConditionNeeds conditions)
+    : sizes_(std::move(sizes)), conditions_(std::move(conditions)) {
+  for (const Phase& phase : program.phases) {
+    std::vector<const StmtNode*> around;
+    if (phase.body && !phase.prepare) collect(*phase.body, around);
+  }
+  for (const Param& param : program.params) {
+    if (param.role == Role::kOutput) outputs_.insert(param.buffer.get());
+  }
+  for (const ParamLimit& one : given) {
+    const SizeLimit& g = one.limit;
+    const Param& param = program.params[one.param];
+    if (param.role != Role::kOutput || pinned_.contains(param.buffer.get())) continue;
+    Limit limit{g.form, g.dimension, make_var("index"), nullptr, g.unit};
+    const Expr index = variable(limit.index);
+    limit.at = (g.period > 0 ? floormod(index, g.period) : index) * g.scale - g.offset;
+    limits_[param.buffer.get()].push_back(std::move(limit));
+    if (std::find(forms_.begin(), forms_.end(), g.form) == forms_.end()) forms_.push_back(g.form);
+  }
+  add_forms();
+  keep_closed();
+  for (int round = 0; round < kRounds; ++round) {
+    size_t before = 0, after = 0;
+    for (const auto& entry : limits_) before += entry.second.size();
+    for (const int form : forms_) {
+      for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+        if (!has_limit(*it, form)) infer(*it, form);
+      }
+    }
+    for (const auto& entry : limits_) after += entry.second.size();
+    if (before == after) break;
+  }
+}
+
+// Sizes that no output has may decide what is needed of an input.
+void SizeLimits::add_forms() {
+  const auto add = [&](const Need& need) {
+    if (std::find(forms_.begin(), forms_.end(), need.form) == forms_.end())
+      forms_.push_back(need.form);
+  };
+  for (const Buffer* buffer : order_) {
+    for (const Use& use : uses_[buffer]) {
+      if (!sizes_ && (!conditions_ || use.facts.empty())) continue;
+      for (const Need& need : needs_of(use, scope_of(use))) add(need);
+    }
+  }
+}
+
+// The limits of outputs hold together or not at all, so one that is dropped may drop others.
+void SizeLimits::keep_closed() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto& [buffer, limits] : limits_) {
+      for (size_t i = 0; i < limits.size() && !changed; ++i) {
+        if (is_closed(buffer, limits[i])) continue;
+        limits.erase(limits.begin() + static_cast<std::ptrdiff_t>(i));
+        changed = true;
+      }
+      if (changed) break;
+    }
+  }
+}
+
+void SizeLimits::note(const BufferPtr& buffer) {
+  if (std::find(order_.begin(), order_.end(), buffer.get()) == order_.end())
+    order_.push_back(buffer.get());
+}
+
+void SizeLimits::pin(const Expr& e) {
+  visit(e, [&](const Expr& node) {
+    if (node->op == Op::kLoad) pinned_.insert(node->buffer.get());
+  });
+}
+
+void SizeLimits::collect_value(const Expr& e, size_t site, Facts& facts) {
+  if (e->op == Op::kLoad) {
+    note(e->buffer);
+    uses_[e->buffer.get()].push_back({site, e, facts});
+    for (const Expr& index : e->args) pin(index);
+    return;
+  }
+  if (is_quotient(*e)) pin(e);
+  if (e->op != Op::kSelect) {
+    for (const Expr& arg : e->args) collect_value(arg, site, facts);
+    return;
+  }
+  collect_value(e->args[0], site, facts);
+  for (const bool holds : {true, false}) {
+    facts.emplace_back(e->args[0], holds);
+    collect_value(e->args[holds ? 1 : 2], site, facts);
+    facts.pop_back();
+  }
+}
+
+void SizeLimits::collect(const StmtNode& s, std::vector<const StmtNode*>& around) {
+  if (s.kind == StmtKind::kStore) {
+    note(s.buffer);
+    for (const Expr& index : s.indices) pin(index);
+    sites_.push_back({&s, around});
+    Facts facts;
+    collect_value(s.value, sites_.size() - 1, facts);
+    return;
+  }
+  if (s.kind == StmtKind::kAlloc) {
+    // Passes double statements, so that a buffer may be allocated at several places.
+    std::unordered_set<const Var*> scope;
+    const auto known = scopes_.find(s.buffer.get());
+    for (const StmtNode* outer : around) {
+      if (outer->var && (known == scopes_.end() || known->second.contains(outer->var.get())))
+        scope.insert(outer->var.get());
+    }
+    scopes_[s.buffer.get()] = std::move(scope);
+  }
+  // A hint may have any address.
+  if (s.kind != StmtKind::kPrefetch) for_each_expr(s, [&](const Expr& e) { pin(e); });
+  for (const BufferPtr& buffer : s.buffers) pinned_.insert(buffer.get());
+  for (const Box& box : s.boxes) pinned_.insert(box.buffer.get());
+  around.push_back(&s);
+  for (const Stmt& child : s.body) collect(*child, around);
+  around.pop_back();
+}
+
+Ranges SizeLimits::scope_of(const Use& use) const {
+  Ranges ranges;
+  for (const StmtNode* s : sites_[use.site].around) {
+    if (s->kind == StmtKind::kFor) ranges.bind_loop(s->var, s->min, s->extent);
+    if (s->kind == StmtKind::kIf) ranges.assume(s->condition);
+  }
+  for (const auto& [condition, holds] : use.facts) ranges.assume(condition, holds);
+  return ranges;
+}
+
+Linear SizeLimits::place(const Limit& limit, const Expr& index, const Ranges& ranges) const {
+  return linearize(simplify(substitute(limit.at, {{limit.index, index}}), ranges));
+}
+
+std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges) const {
+  std::vector<Need> all;
+  const auto it = limits_.find(store.buffer.get());
+  if (it == limits_.end()) return all;
+  for (const Limit& limit : it->second) {
+    const Expr& index = store.indices[static_cast<size_t>(limit.dimension)];
+    all.push_back({limit.form, place(limit, index, ranges), limit.unit});
+  }
+  return all;
+}
+
+// When a load is needed: only if all of these hold.
+std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
+  const Site& site = sites_[use.site];
+  std::vector<Need> all = needs(*site.store, ranges);
+  for (const StmtNode* s : site.around) {
+    if (const auto need = need_of_loop(*s, sizes_.get())) all.push_back(*need);
+  }
+  if (!conditions_) return all;
+  for (const auto& [condition, holds] : use.facts) {
+    for (Need& need : conditions_(condition, holds, ranges)) all.push_back(std::move(need));
+  }
+  return all;
+}
+
+bool SizeLimits::has_limit(const Buffer* buffer, int form) const {
+  const auto it = limits_.find(buffer);
+  return it != limits_.end() && std::any_of(it->second.begin(), it->second.end(),
+                                            [&](const Limit& l) { return l.form == form; });
+}
+
+// Each element beyond the limit is read only to compute elements that are beyond theirs.
+bool SizeLimits::is_closed(const Buffer* buffer, const Limit& limit) const {
+  const auto it = uses_.find(buffer);
+  if (it == uses_.end()) return true;
+  return std::all_of(it->second.begin(), it->second.end(), [&](const Use& use) {
+    const Ranges ranges = scope_of(use);
+    const Linear own = place(limit, use.load->args[static_cast<size_t>(limit.dimension)], ranges);
+    const std::vector<Need> all = needs_of(use, ranges);
+    return std::any_of(all.begin(), all.end(), [&](const Need& need) {
+      if (need.form != limit.form) return false;
+      const auto result = scale(need.at, limit.unit);
+      const auto gap = result ? add(*result, own, -need.unit) : std::nullopt;
+      return gap && ranges.proves_nonnegative(*gap);
+    });
+  });
+}
+
+bool SizeLimits::try_limit(const Buffer* buffer, Limit limit) {
+  // What a buffer's own updates read counts as not needed, too.
+  std::vector<Limit>& own = limits_[buffer];
+  own.push_back(limit);
+  if (is_closed(buffer, own.back())) return true;
+  own.pop_back();
+  return false;
+}
+
+void SizeLimits::infer(const Buffer* buffer, int form) {
+  const auto it = uses_.find(buffer);
+  // All elements of an output are needed, but for those that are given.
+  if (it == uses_.end() || pinned_.contains(buffer) || outputs_.contains(buffer)) return;
+  for (size_t i = 0; i < std::min(it->second.size(), kAskedUses); ++i) {
+    if (try_use(buffer, form, it->second[i])) return;
+  }
+}
+
+// Tries the limits that hold for one use of a buffer.
+bool SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
+  const Ranges ranges = scope_of(use);
+  const auto scope = scopes_.find(buffer);
+  const auto is_inner = [&](const Var* var) {
+    return scope == scopes_.end() || !scope->second.contains(var);
+  };
+  for (const Need& need : needs_of(use, ranges)) {
+    if (need.form != form) continue;
+    for (size_t d = 0; d < use.load->args.size(); ++d) {
+      const Linear index = linearize(simplify(use.load->args[d], ranges));
+      Limit limit{form, static_cast<int>(d), make_var("index"), nullptr, need.unit};
+      const Expr x = variable(limit.index);
+      // A sum that has an atom in common with the index.
+      for (const auto& [e, c] : index.terms) {
+        const int64_t k = need.at.coefficient(e);
+        if (k <= 0 || c <= 0) continue;
+        const auto scaled = scale(need.at, c);
+        const auto rest = scaled ? add(*scaled, index, -k) : std::nullopt;
+        const auto least = rest ? bound_of(*rest, is_inner, ranges) : std::nullopt;
+        if (!least) continue;
+        limit.at = x * k + to_expr(*least);
+        limit.unit = need.unit * c;
+        if (try_limit(buffer, limit)) return true;
+      }
+      // A quotient or remainder of the index.
+      if (need.at.terms.size() != 1) continue;
+      const auto& [e, c] = need.at.terms[0];
+      if (!has_positive_divisor(*e)) continue;
+      const auto shift = add(linearize(e->args[0]), index, -1);
+      if (!shift || !shift->is_constant()) continue;
+      limit.unit = need.unit;
+      limit.at = make(e->op, {x + shift->constant, e->args[1]}) * c + need.at.constant;
+      if (try_limit(buffer, limit)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<SizeLimit> SizeLimits::of_param(const BufferPtr& buffer) const {
+  std::vector<SizeLimit> all;
+  const auto it = limits_.find(buffer.get());
+  if (it == limits_.end() || scopes_.contains(buffer.get())) return all;
+  for (const Limit& limit : it->second) {
+    const Linear at = linearize(limit.at);
+    if (at.terms.size() != 1 || at.terms[0].second <= 0) continue;
+    const auto& [e, scale] = at.terms[0];
+    const int64_t g = std::gcd(std::gcd(scale, at.constant), limit.unit);
+    SizeLimit one{limit.form, limit.dimension, 0, scale / g, -at.constant / g, limit.unit / g};
+    if (e->op == Op::kFloorMod && has_positive_divisor(*e) && e->args[0]->op == Op::kVar) {
+      one.period = e->args[1]->int_value;
+    } else if (e->op == Op::kFloorDiv && has_positive_divisor(*e) && e->args[0]->op == Op::kVar) {
+      // x // d < n is x < n * d; with a factor, x // d is at least (x - d + 1) / d.
+      const int64_t d = e->args[1]->int_value;
+      one.offset = one.offset * d + (one.scale == 1 ? 0 : one.scale * (d - 1));
+      one.unit *= d;
+    } else if (e->op != Op::kVar) {
+      continue;
+    }
+    all.push_back(one);
+  }
+  return all;
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,121 @@
+// ir/passes/size_limits.h - which elements of a program's buffers are not needed in a run whose
+// sizes are smaller than the shapes that the program was made for.
+//
+// A limit of a buffer says from where on its elements are not needed. Limits are closed: what is
+// needed is computed from elements that are needed, so a store to any other element may be left
+// out. They are given for outputs and follow for everything else from what reads it; what cannot be
+// proven has no limit. An element that decides an address, a condition, a loop's end or an integer
+// quotient is always needed.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "hone/ir/ranges.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+// The element with index i in `dimension` is needed only if
+//   (i % period) * scale - offset < unit * size, where the size is element `form` of the sizes;
+// i itself counts if the period is 0.
+struct SizeLimit {
+  int form = 0;
+  int dimension = 0;
+  int64_t period = 0;
+  int64_t scale = 1, offset = 0, unit = 1;
+  bool operator==(const SizeLimit&) const = default;
+};
+struct ParamLimit {
+  size_t param = 0;  // index of Program::params
+  SizeLimit limit;
+  bool operator==(const ParamLimit&) const = default;
+};
+
+// Something is needed only if at < unit * size.
+struct Need {
+  int form = 0;
+  Linear at;
+  int64_t unit = 1;
+};
+
+// Returns the least (or, if `most`, the largest) value of a form for all values of the variables
+// that `is_inner` names, as a form of the others; nothing if there is no bound.
+[[nodiscard]] std::optional<Linear> bound_of(const Linear& form,
+                                             const std::function<bool(const Var*)>& is_inner,
+                                             const Ranges& ranges, bool most = false);
+
+// Returns when a condition can be true (or false): only if all of these hold.
+using ConditionNeeds =
+    std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>;
+// Returns when an iteration of a loop can run whose end is at a size of the run: an element of
+// `sizes`. Nothing is known of other loops.
+[[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
+
+class SizeLimits {
+ public:
+  // `given` are limits of outputs. Those that are not closed, as needed elements are computed from
+  // elements beyond them, are dropped. The sizes are an input, or null; `conditions` says more of
+  // what selects choose.
+  SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
+             BufferPtr sizes = nullptr, ConditionNeeds conditions = {});
+
+  // Returns when a store is needed: only if all of these hold.
+  [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
+  // Returns the limits of a param, of its own or as they follow for an input.
+  [[nodiscard]] std::vector<SizeLimit> of_param(const BufferPtr& buffer) const;
+  [[nodiscard]] const std::vector<int>& forms() const { return forms_; }
+
+ private:
+  // An element is needed only if `at`, in which `index` stands for its index in the dimension, is
+  // less than unit * size.
+  struct Limit {
+    int form = 0;
+    int dimension = 0;
+    VarPtr index;
+    Expr at;
+    int64_t unit = 1;
+  };
+  // A store, with the statements around it from the outermost one on.
+  struct Site {
+    const StmtNode* store;
+    std::vector<const StmtNode*> around;
+  };
+  // A load in the value of a store, with the conditions of selects under which it is evaluated.
+  struct Use {
+    size_t site;
+    Expr load;
+    std::vector<std::pair<Expr, bool>> facts;
+  };
+  using Facts = std::vector<std::pair<Expr, bool>>;
+
+  void collect(const StmtNode& s, std::vector<const StmtNode*>& around);
+  void collect_value(const Expr& e, size_t site, Facts& facts);
+  void pin(const Expr& e);
+  void note(const BufferPtr& buffer);
+  [[nodiscard]] Ranges scope_of(const Use& use) const;
+  [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
+  [[nodiscard]] Linear place(const Limit& limit, const Expr& index, const Ranges& ranges) const;
+  [[nodiscard]] bool is_closed(const Buffer* buffer, const Limit& limit) const;
+  void add_forms();
+  void keep_closed();
+  void infer(const Buffer* buffer, int form);
+  [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
+  [[nodiscard]] bool try_use(const Buffer* buffer, int form, const Use& use);
+  [[nodiscard]] bool has_limit(const Buffer* buffer, int form) const;
+
+  BufferPtr sizes_;
+  ConditionNeeds conditions_;
+  std::vector<int> forms_;
+  std::vector<Site> sites_;
+  std::vector<const Buffer*> order_;  // buffers in the order in which they are first seen
+  std::unordered_map<const Buffer*, std::vector<Use>> uses_;
+  std::unordered_set<const Buffer*> pinned_;  // buffers that are needed as a whole
+  std::unordered_set<const Buffer*> outputs_;
+  // Variables around the allocation of a buffer; params have none.
+  std::unordered_map<const Buffer*, std::unordered_set<const Var*>> scopes_;
+  std::unordered_map<const Buffer*, std::vector<Limit>> limits_;
+};
+
+}  // namespace hone::ir
