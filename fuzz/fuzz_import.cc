@@ -2,9 +2,13 @@
 // then run within the bounds of their buffers. With libFuzzer, models are changed as such.
 #include <onnx/onnx_pb.h>
 
+#include <cmath>
+
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/reference_testing.h"
+#include "hone/graph/size_testing.h"
+#include "hone/graph/size_values.h"
 
 #include "fuzz.h"
 #include "model_bytes.h"
@@ -65,6 +69,61 @@ std::vector<Tensor> random_inputs(const graph::TaskList& tasks, uint64_t seed) {
   return inputs;
 }
 
+bool is_same(double found, double expected) {
+  if (std::isnan(expected) || std::isinf(expected)) return true;  // what rounds may overflow
+  return std::abs(found - expected) <= 1e-3 * std::max(1.0, std::abs(expected));
+}
+
+// Where the first extent of inputs may vary, the model for the range gives what the model for one
+// size alone gives: both are run without passes.
+void check_range(const uint8_t* data, size_t size, const graph::Graph& fixed) {
+  graph::ImportOptions range, alone;
+  int64_t most = 0;
+  for (const graph::ValueId id : fixed.inputs) {
+    const graph::Value& input = fixed.value(id);
+    if (input.shape.empty() || (most != 0 && input.shape[0] != most)) continue;
+    most = input.shape[0];
+    for (const int64_t extent : input.shape)
+      range.ranges[input.name].push_back({extent, extent, {}});
+    range.ranges[input.name][0] = {1, most, "fuzz"};
+    alone.shapes[input.name] = input.shape;
+    alone.shapes[input.name][0] = most - 1;
+  }
+  if (most < 2) return;
+  const auto graph = graph::import_onnx_bytes(data, size, "fuzz.onnx", "", range);
+  if (!graph.ok()) return check_message(graph.status());
+  const auto small = graph::import_onnx_bytes(data, size, "fuzz.onnx", "", alone);
+  HONE_ASSERT(small.ok(), small.status().message().c_str());
+  Rng rng(size);
+  std::vector<Tensor> given, whole;
+  for (size_t i = 0; i < graph->varying.inputs.size(); ++i) {
+    const graph::Value& input = graph->value(graph->inputs[i]);
+    const auto at = alone.shapes.find(input.name);
+    // Finite numbers: which of a NaN and another one is the largest depends on their order.
+    Tensor& tensor =
+        given.emplace_back(input.dtype, at == alone.shapes.end() ? input.shape : at->second);
+    for (int64_t k = 0; k < tensor.size(); ++k)
+      tensor.set(k,
+                 is_float(input.dtype) ? rng.uniform() * 6 - 2 : static_cast<double>(rng.below(4)));
+    whole.push_back(graph::enlarged(given.back(), input.shape));
+  }
+  whole.push_back(graph::sizes_at(*graph, {most - 1}));
+  const auto expected = run_reference(*small, given), found = run_reference(*graph, whole);
+  HONE_ASSERT(expected.ok() && found.ok(), "models of ranges run");
+  for (size_t o = 0; o < found->size(); ++o) {
+    const Tensor &one = (*expected)[o], &all = (*found)[o];
+    const graph::Boxes boxes = graph::boxes_of(graph->varying.outputs[o], all.shape(),
+                                               sizes_of(graph->varying, {most - 1}));
+    HONE_ASSERT(num_elements(boxes.box) == one.size(), "a result has the shape of its size");
+    graph::visit_box(boxes.box, boxes.whole, [&](int64_t from, int64_t to) {
+      if (is_same(all.at(to), one.at(from))) return;
+      fmt::print(stderr, "output {}: {} at {}, expected {}\n{}", o, all.at(to), from, one.at(from),
+                 describe(*graph));
+      HONE_ASSERT(false, "a range gives what its sizes give");
+    });
+  }
+}
+
 }  // namespace
 }  // namespace hone::fuzz
 
@@ -72,6 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;
   Result<graph::Graph> graph = graph::import_onnx_bytes(data, size, "fuzz.onnx", "");
   if (!graph.ok()) return fuzz::check_message(graph.status()), 0;
+  const graph::Graph imported = *graph;
   const Status optimized = graph::optimize(*graph);
   if (!optimized.ok()) return fuzz::check_message(optimized), 0;
   const Result<graph::TaskList> tasks = graph::extract_tasks(*graph);
@@ -83,6 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Status ran = run_reference(*tasks, plan, fuzz::random_inputs(*tasks, size)).status();
   if (!ran.ok()) fmt::print(stderr, "{}\n{}", ran.message(), describe(*graph));
   HONE_ASSERT(ran.ok(), "an imported model runs within its buffers");
+  fuzz::check_range(data, size, imported);
   return 0;
 }
 

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/size_testing.h"
+#include "hone/graph/size_values.h"
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -25,43 +26,6 @@ Result<Graph> import_ranges(const TestModel& model, const Ranges& ranges) {
   return import_at(model, {.ranges = ranges, .open_ranges = true});
 }
 
-// Calls `visit` with the place of each element of the box in arrays of shapes `box` and `whole`.
-template <typename Visit>
-void for_box(const Shape& box, const Shape& whole, const Visit& visit) {
-  Shape index(box.size(), 0);
-  for (int64_t flat = 0; flat < num_elements(box); ++flat) {
-    int64_t place = 0;
-    for (size_t d = 0; d < box.size(); ++d) place = place * whole[d] + index[d];
-    visit(flat, place);
-    for (size_t d = box.size(); d-- > 0;) {
-      if (++index[d] < box[d]) break;
-      index[d] = 0;
-    }
-  }
-}
-
-// The tensor at the largest shape, with garbage behind it.
-Tensor enlarged(const Tensor& tensor, const Shape& shape) {
-  Tensor whole(tensor.dtype(), shape);
-  for (int64_t i = 0; i < whole.size(); ++i)
-    whole.set(i, is_float(tensor.dtype()) ? std::numeric_limits<double>::quiet_NaN() : -1e9);
-  for_box(tensor.shape(), shape, [&](int64_t from, int64_t to) { whole.set(to, tensor.at(from)); });
-  return whole;
-}
-
-Shape shape_at(const Graph& graph, const ShapeParts& parts, const Shape& most,
-               const std::vector<int64_t>& symbols) {
-  Shape shape = most;
-  for (size_t d = 0; d < parts.size(); ++d) {
-    shape[d] = 1;
-    for (const SizePart& part : parts[d])
-      shape[d] *= part.form == kNoForm
-                      ? part.most
-                      : value_of(graph.varying.forms[static_cast<size_t>(part.form)], symbols);
-  }
-  return shape;
-}
-
 // Compares the graph of the ranges, whose operands have garbage beyond these sizes, with the model
 // imported for these sizes alone. `numbers` makes the elements of inputs.
 struct SizeCheck {
@@ -71,31 +35,28 @@ struct SizeCheck {
 
   void at(const std::vector<int64_t>& symbols, bool optimized) const {
     SCOPED_TRACE(to_text(graph.varying.symbols, symbols));
+    const std::vector<int64_t> sizes = sizes_of(graph.varying, symbols);
     Rng rng(3);
     ImportOptions options;
     std::vector<Tensor> small, large;
     for (size_t i = 0; i < graph.varying.inputs.size(); ++i) {
       const Value& input = graph.value(graph.inputs[i]);
-      Tensor tensor(input.dtype, shape_at(graph, graph.varying.inputs[i], input.shape, symbols));
+      Tensor tensor(input.dtype, shape_of(graph.varying.inputs[i], input.shape, sizes));
       for (int64_t k = 0; k < tensor.size(); ++k) tensor.set(k, numbers(rng));
       options.shapes[input.name] = tensor.shape();
       large.push_back(enlarged(tensor, input.shape));
       small.push_back(std::move(tensor));
     }
-    Tensor sizes(DType::kI64, {kMaxForms});
-    for (size_t f = 0; f < graph.varying.forms.size(); ++f)
-      sizes.as<int64_t>()[f] = value_of(graph.varying.forms[f], symbols);
-    large.push_back(sizes);
+    large.push_back(sizes_at(graph, symbols));
     const Result<Graph> alone = import_at(model, options);
     ASSERT_TRUE(alone.ok()) << alone.status().message();
     const auto expected = run_plainly(*alone, small);
     const auto actual = optimized ? run_optimized(graph, large) : run_plainly(graph, large);
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t o = 0; o < actual.size(); ++o) {
-      ASSERT_EQ(shape_at(graph, graph.varying.outputs[o], actual[o].shape(), symbols),
-                expected[o].shape());
+      ASSERT_EQ(shape_of(graph.varying.outputs[o], actual[o].shape(), sizes), expected[o].shape());
       double most = 0, difference = 0;
-      for_box(expected[o].shape(), actual[o].shape(), [&](int64_t from, int64_t to) {
+      visit_box(expected[o].shape(), actual[o].shape(), [&](int64_t from, int64_t to) {
         most = std::max(most, std::abs(expected[o].at(from)));
         const double off = std::abs(expected[o].at(from) - actual[o].at(to));
         difference = std::isnan(off) ? 1e30 : std::max(difference, off);
@@ -349,10 +310,7 @@ TEST(follow_sizes, merged_dimensions) {
   ASSERT_EQ(parts[0].size(), 2u);
   EXPECT_EQ(parts[0][1].most, 5);
   Tensor x = random_tensor({2, 3, 6}, rng);
-  Tensor sizes(DType::kI64, {kMaxForms});
-  for (size_t f = 0; f < graph->varying.forms.size(); ++f)
-    sizes.as<int64_t>()[f] = value_of(graph->varying.forms[f], {2, 3});
-  const auto results = run_plainly(*graph, {enlarged(x, {3, 5, 6}), sizes});
+  const auto results = run_plainly(*graph, {enlarged(x, {3, 5, 6}), sizes_at(*graph, {2, 3})});
   const auto alone = import_at(model, {.shapes = {{"x", {2, 3, 6}}}});
   ASSERT_TRUE(alone.ok());
   const auto expected = run_plainly(*alone, {x});
@@ -360,6 +318,67 @@ TEST(follow_sizes, merged_dimensions) {
   for (int64_t b = 0; b < 2; ++b) {
     for (int64_t s = 0; s < 3; ++s)
       EXPECT_NEAR(results[0].at((b * 5 + s) * 4 + 1), expected[0].at((b * 3 + s) * 4 + 1), 1e-5);
+  }
+}
+
+// Operators by rules of their own, on dimensions that vary: results are those of each size alone.
+TEST(follow_sizes, operators_mix_only_what_is_there) {
+  struct Case {
+    std::string type;
+    std::vector<std::string> inputs;
+    Attrs attributes;
+  };
+  const std::vector<Case> cases = {
+      {"ReduceSum", {"x", "axis1"}, {{"keepdims", int64_t{0}}}},
+      {"ReduceMin", {"x"}, {{"axes", Shape{1}}}},
+      {"ReduceProd", {"x"}, {{"axes", Shape{0, 1}}}},
+      {"ReduceL2", {"x"}, {{"axes", Shape{1}}}},
+      {"ReduceLogSumExp", {"x"}, {{"axes", Shape{1}}}},
+      {"ReduceMean", {"x"}, {{"axes", Shape{0, 1, 2}}, {"keepdims", int64_t{0}}}},
+      {"ArgMax", {"x"}, {{"axis", int64_t{1}}}},
+      {"ArgMin", {"x"}, {{"axis", int64_t{1}}}},
+      {"CumSum", {"x", "one"}, {{"reverse", int64_t{1}}}},
+      {"CumSum", {"x", "one"}, {{"exclusive", int64_t{1}}}},
+      {"Softmax", {"x"}, {{"axis", int64_t{1}}}},
+      {"LogSoftmax", {"x"}, {{"axis", int64_t{1}}}},
+      {"Slice", {"x", "axis1", "far", "axis1"}, {}},
+      {"Slice", {"x", "last", "back", "axis1", "last"}, {}},
+      {"Gather", {"x", "last"}, {{"axis", int64_t{1}}}},
+      {"Concat", {"x", "x"}, {{"axis", int64_t{1}}}},
+      {"Concat", {"w", "x"}, {{"axis", int64_t{2}}}},
+      {"Pad", {"x", "pads", "two"}, {}},
+      {"MatMul", {"x", "vector"}, {}},
+      {"MatMul", {"xt", "x"}, {}},
+      {"Einsum", {"x", "x"}, {{"equation", std::string("bsi,bsj->bij")}}},
+      {"Einsum", {"x", "x"}, {{"equation", std::string("bsi,bti -> bst")}}},
+      {"Transpose", {"x"}, {{"perm", Shape{1, 2, 0}}}},
+      {"TopK", {"x", "axis1"}, {{"axis", int64_t{1}}}},
+      {"Conv", {"xt", "kernel"}, {{"pads", Shape{1, 1}}, {"strides", Shape{2}}}},
+  };
+  Rng rng(8);
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.type + " " + one.inputs[0]);
+    TestModel model;
+    Tensor axis(DType::kI64, {});
+    axis.set(0, 1);
+    model.open_input("x", {"batch", "seq", "4"})
+        .open_input("w", {"batch", "seq", "4"})
+        .constant("axis1", ints({1}))
+        .constant("one", axis)
+        .constant("far", ints({1000}))
+        .constant("last", ints({-1}))
+        .constant("back", ints({-1000}))
+        .constant("pads", ints({0, 1, 0, 0, 2, 1}))
+        .constant("two", floats({}, {2}))
+        .constant("vector", random_tensor({4}, rng))
+        .constant("kernel", random_tensor({2, 4, 3}, rng))
+        .node("Transpose", {"x"}, {"xt"}, {{"perm", Shape{0, 2, 1}}})
+        .node(one.type, one.inputs, {"y"}, one.attributes)
+        .output("y");
+    const auto graph = import_ranges(model, {{"batch", {{1, 2, ""}}}, {"seq", {{2, 6, ""}}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    SizeCheck{model, *graph}.at({2, 3}, true);
+    SizeCheck{model, *graph}.at({1, 5}, false);
   }
 }
 

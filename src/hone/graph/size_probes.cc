@@ -12,11 +12,11 @@ using Symbols = std::vector<int64_t>;
 
 constexpr int64_t kSideProbes = 68;  // consecutive sizes of a side: twice the usual stride, 32
 
-// Symbols of the sides of images: dimensions behind the second of inputs of rank 4 or more.
+// Symbols of the sides of images and the like: dimensions behind the second of an input.
 std::set<int> side_symbols(const std::map<std::string, std::vector<SizeForm>>& inputs) {
   std::set<int> sides;
   for (const auto& [name, forms] : inputs) {
-    for (size_t d = 2; forms.size() >= 4 && d < forms.size(); ++d) {
+    for (size_t d = 2; d < forms.size(); ++d) {
       for (const SizeTerm& term : forms[d].terms)
         sides.insert(term.symbols.begin(), term.symbols.end());
     }

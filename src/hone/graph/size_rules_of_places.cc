@@ -4,6 +4,7 @@
 
 #include "hone/graph/ops/movement.h"
 #include "hone/graph/size_follower.h"
+#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 namespace {
@@ -103,20 +104,43 @@ Status follow_slice(SizeRule& rule) {
   return ok_status();
 }
 
-// Indices from the end count from the end of what a run has.
+// Returns the extent at the smallest sizes.
+int64_t least_of(const SizeRule& rule, const DimParts& parts) {
+  const Varying& varying = rule.sizes.graph().varying;
+  return shape_of({parts}, {0}, sizes_of(varying, smallest_symbols(varying)))[0];
+}
+
+// Known indices have to be there at each size.
+Status check_known(const SizeRule& rule, const Tensor& indices, const DimParts& extent) {
+  const auto least = static_cast<double>(least_of(rule, extent));
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    if (indices.at(i) < -least || indices.at(i) >= least)
+      return rule.c.unsupported(
+          "index {} of a dimension that may have as few as {} elements: give a range that begins "
+          "higher (--shape)",
+          indices.at(i), least);
+  }
+  return ok_status();
+}
+
+// Indices from the end count from the end of what a run has, and those beyond it stand for the
+// nearest element, as in a dimension that does not vary.
 Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent, bool varies) {
   if (!varies) return ok_status();
   ExpandContext& c = rule.c;
   ValueId& indices = rule.node.inputs[operand];
-  const Tensor* known = c.constant_of(indices);
-  bool from_end = known == nullptr;
-  for (int64_t i = 0; known != nullptr && i < known->size(); ++i)
-    from_end = from_end || known->at(i) < 0;
-  if (!from_end) return ok_status();
+  if (const Tensor* known = c.constant_of(indices)) {
+    HONE_RETURN_IF_ERROR(check_known(rule, *known, extent));
+    bool from_end = false;
+    for (int64_t i = 0; i < known->size(); ++i) from_end = from_end || known->at(i) < 0;
+    if (!from_end) return ok_status();
+  }
   const ShapeParts parts = rule.sizes.parts_of(indices);
   const ValueId size = c.cast(rule.sizes.extent_of(c, extent), c.dtype_of(indices));
   indices =
       c.add("Where", {c.binary("Less", indices, 0.0), c.binary("Add", indices, size), indices});
+  const ValueId last = c.binary("Add", size, -1.0);
+  indices = c.binary("Max", c.binary("Min", indices, last), 0.0);
   rule.sizes.set_parts(indices, parts);
   return ok_status();
 }
@@ -158,6 +182,7 @@ Status follow_gather_nd(SizeRule& rule) {
     if (known == nullptr)
       return rule.c.unsupported("indices into dimension {}, which varies, may count from its end",
                                 d);
+    HONE_RETURN_IF_ERROR(check_known(rule, *known, rule.sizes.parts_of(data)[d]));
   }
   ShapeParts parts = rule.sizes.parts_of(indices);
   parts.pop_back();

@@ -46,7 +46,7 @@ class Regrouping {
     DimParts dim;
     int64_t missing = extent;
     while (missing > 1) {
-      if (left_.empty()) return std::nullopt;
+      if (left_.empty() || left_.back().most < 1) return std::nullopt;
       const SizePart next = left_.back();
       if (next.most <= missing && missing % next.most == 0) {
         left_.pop_back();

@@ -18,26 +18,62 @@ void fill_terms(SizeRule& rule, size_t term_of_a, size_t term_of_b) {
   b = rule.sizes.filled(rule.c, b, {term_of_b}, 0);
 }
 
+// A vector has no rows or no columns.
 Status follow_matmul(SizeRule& rule) {
   ValueId &a = rule.node.inputs[0], &b = rule.node.inputs[1];
   const Shape first = rule.c.shape_of(a), second = rule.c.shape_of(b);
-  if (first.size() < 2 || second.size() < 2)
-    return rule.c.unsupported("a product of vectors whose shape varies");
-  const size_t rank = std::max(first.size(), second.size());
   const ShapeParts of_a = rule.sizes.parts_of(a), of_b = rule.sizes.parts_of(b);
+  const size_t batch_a = first.size() < 2 ? 0 : first.size() - 2;
+  const size_t batch_b = second.size() < 2 ? 0 : second.size() - 2;
+  const size_t batch = std::max(batch_a, batch_b);
   ShapeParts parts = rule.sizes.parts_of(rule.node.outputs[0]);
-  for (size_t d = 0; d + 2 < rank; ++d) {
-    const size_t da = d - (rank - first.size()), db = d - (rank - second.size());
-    const bool in_a = d >= rank - first.size() && first[da] != 1;
-    const bool in_b = d >= rank - second.size() && second[db] != 1;
-    if (in_a && rule.sizes.varies(a, da)) parts[d] = of_a[da];
-    if (in_b && rule.sizes.varies(b, db)) parts[d] = of_b[db];
+  for (size_t d = 0; d < batch; ++d) {
+    const bool in_a = d + batch_a >= batch && first[d + batch_a - batch] != 1;
+    const bool in_b = d + batch_b >= batch && second[d + batch_b - batch] != 1;
+    if (in_a && rule.sizes.varies(a, d + batch_a - batch)) parts[d] = of_a[d + batch_a - batch];
+    if (in_b && rule.sizes.varies(b, d + batch_b - batch)) parts[d] = of_b[d + batch_b - batch];
   }
-  parts[rank - 2] = of_a[first.size() - 2];
-  parts[rank - 1] = of_b[second.size() - 1];
-  fill_terms(rule, first.size() - 1, second.size() - 2);
+  size_t next = batch;
+  if (first.size() >= 2) parts[next++] = of_a[first.size() - 2];
+  if (second.size() >= 2) parts[next] = of_b[second.size() - 1];
+  fill_terms(rule, first.size() - 1, second.size() < 2 ? 0 : second.size() - 2);
   // Scores of keys that are not there are numbers, so that a mask can be added to them.
-  if (rule.c.constant_of(b) == nullptr) b = rule.sizes.filled(rule.c, b, {second.size() - 1}, 0);
+  if (second.size() >= 2 && rule.c.constant_of(b) == nullptr)
+    b = rule.sizes.filled(rule.c, b, {second.size() - 1}, 0);
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
+// Labels that the result lacks are summed over.
+Status follow_einsum(SizeRule& rule) {
+  std::string equation;
+  for (const char letter : rule.node.attributes.text("equation", "")) {
+    if (letter != ' ') equation += letter;
+  }
+  const size_t arrow = equation.find("->");
+  if (arrow == std::string::npos || equation.find('.') != std::string::npos)
+    return rule.c.unsupported("the equation '{}', expected one without '...' and with '->'",
+                              equation);
+  const std::string result = equation.substr(arrow + 2);
+  std::map<char, DimParts> extents;
+  size_t begin = 0;
+  for (ValueId& operand : rule.node.inputs) {
+    const size_t end = std::min(equation.find(',', begin), arrow);
+    const std::string labels = equation.substr(begin, end - begin);
+    begin = end + 1;
+    const ShapeParts parts = rule.sizes.parts_of(operand);
+    std::vector<size_t> summed;
+    for (size_t d = 0; d < labels.size(); ++d) {
+      if (rule.sizes.varies(operand, d) && std::count(labels.begin(), labels.end(), labels[d]) > 1)
+        return rule.c.unsupported("a diagonal of dimensions that vary from run to run");
+      if (rule.sizes.varies(operand, d) || !extents.contains(labels[d]))
+        extents[labels[d]] = parts[d];
+      if (result.find(labels[d]) == std::string::npos) summed.push_back(d);
+    }
+    operand = rule.sizes.filled(rule.c, operand, summed, 0);
+  }
+  ShapeParts parts;
+  for (const char label : result) parts.push_back(extents[label]);
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   return ok_status();
 }
@@ -127,7 +163,8 @@ Status follow_softmax(SizeRule& rule) {
 // Rows that do not vary are independent.
 Status follow_norm(SizeRule& rule) {
   const ValueId x = rule.node.inputs[0];
-  for (size_t d = axis_of(rule, -1); d < rule.c.shape_of(x).size(); ++d) {
+  const bool flattens = rule.node.type == "Hardmax" && rule.c.opset() < 13;
+  for (size_t d = axis_of(rule, flattens ? 1 : -1); d < rule.c.shape_of(x).size(); ++d) {
     if (rule.sizes.varies(x, d))
       return rule.c.unsupported("it normalizes along dimension {}, which varies from run to run",
                                 d);
@@ -224,6 +261,8 @@ Status follow_arg(SizeRule& rule) {
 constexpr SizeRuleOf kRules[] = {
     {"MatMul", follow_matmul},
     {"Gemm", follow_gemm},
+    {"Einsum", follow_einsum},
+    {"Hardmax", follow_norm},
     {"Softmax", follow_softmax},
     {"LogSoftmax", follow_softmax},
     {"LayerNormalization", follow_norm},
