@@ -71,10 +71,13 @@ class Models(Case):
         self.assertNotIn("known", line.replace("unknown", ""))
 
     def test_symbolic_shape(self):
-        line = self.refuse_model("--shape", relu_model(("batch", 4)))
+        line = self.refuse_model("--shape", relu_model(("batch", 3, "height", "width")))
         self.assertIn("x", line)
         path = self.folder / "model.onnx"
-        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x4")
+        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x3x4x4")
+        done = support.hone("compile", self.save(relu_model(("batch", 4))), "-o", self.folder / "out.so", "--no-db")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("open dimensions are batch 1..8; another range: --shape batch=1..16", done.stderr)
 
     def test_shape_of_no_input(self):
         self.refuse_model("'z'", relu_model(("batch", 4)), "--shape", "x=2x4", "--shape", "z=2x4")
@@ -92,17 +95,17 @@ class Models(Case):
 
     def test_many_open_inputs_are_named_at_once(self):
         names = [f"x{i}" for i in range(19)]
-        model = make_model([helper.make_node("Sum", names, ["y"])], [value(name, ("batch", 4)) for name in names], [value("y", None)])
-        line = self.refuse_model("19 inputs have open shapes: 'x0' [batch, 4], 'x1' [batch, 4], ", model)
+        model = make_model([helper.make_node("Sum", names, ["y"])], [value(name, ("N", 3, "H", "W")) for name in names], [value("y", None)])
+        line = self.refuse_model("19 inputs have open shapes: 'x0' [N, 3, H, W], 'x1' [N, 3, H, W], ", model)
         for name in names:
             self.assertIn(f"--shape {name}=", line)
         line = self.refuse_model("the inputs are 'x0', 'x1', 'x2' and 16 more", model, "--shape", "x=2x4")
 
     def test_an_extent_of_minus_one_is_open(self):
-        model = relu_model((-1, 4))
-        self.refuse_model("input 'x' has the open shape [?, 4]", model)
+        model = relu_model((-1, 3, -1, -1))
+        self.refuse_model("input 'x' has the open shape [?, 3, ?, ?]", model)
         path = self.save(model)
-        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x4")
+        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x3x4x4")
         self.refuse_model("input 'x' has an extent of -2", relu_model((-2, 4)))
 
     def test_of_many_nodes_three_are_named(self):

@@ -45,21 +45,17 @@ void find_distinct(ModelTasks& model) {
 
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
                                   std::set<std::string>* files) {
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph,
-                        graph::import_onnx_binding(path,
-                                                   {.shapes = options.model.shapes,
-                                                    .ranges = options.model.ranges,
-                                                    .open_ranges = !options.model.ranges.empty(),
-                                                    .bind = options.model.bind,
-                                                    .linked_data = options.model.linked_data,
-                                                    .files = files},
-                                                   options.model.available));
-  if (graph.varying.any()) {
-    return error(Code::kUnsupported,
-                 "{}: the model is valid at these ranges, but only one size can be compiled: give "
-                 "numbers instead of ranges (--shape)",
-                 path);
-  }
+  std::string taken;
+  Result<graph::Graph> graph = graph::import_onnx_binding(path,
+                                                          {.shapes = options.model.shapes,
+                                                           .ranges = options.model.ranges,
+                                                           .open_ranges = true,
+                                                           .taken = &taken,
+                                                           .bind = options.model.bind,
+                                                           .linked_data = options.model.linked_data,
+                                                           .files = files},
+                                                          options.model.available);
+  if (graph.ok() && !taken.empty()) log_warning("{}", taken);
   return graph;
 }
 

@@ -1,0 +1,146 @@
+"""Small models whose inputs vary, as exporters write them: shapes by Shape, Gather and Concat, positions and masks by Range."""
+import numpy as np
+from onnx import TensorProto, helper
+
+from support import make_model, value
+
+WIDTH, HEADS, WORDS, MOST = 16, 2, 30, 64
+
+
+class Builder:
+    """Nodes with names of their own; constants by their arrays."""
+
+    def __init__(self, seed=0):
+        self.rng, self.nodes, self.constants = np.random.default_rng(seed), [], {}
+
+    def add(self, kind, *inputs, outputs=1, **attributes):
+        names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
+        given = [item if isinstance(item, str) else self.constant(item) for item in inputs]
+        self.nodes.append(helper.make_node(kind, given, names, name=f"{kind}_{len(self.nodes)}", **attributes))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(array)
+        return name
+
+    def weights(self, *shape):
+        return self.constant((self.rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32))
+
+    def extent(self, x, dim):
+        """An extent of x, as an i64 vector of one element."""
+        return self.add("Unsqueeze", self.add("Gather", self.add("Shape", x), np.int64(dim)), np.array([0]))
+
+    def name(self, x, output):
+        self.nodes.append(helper.make_node("Identity", [x], [output], name=f"result_{output}"))
+
+    def model(self, inputs, outputs):
+        return make_model(self.nodes, inputs, [value(name, shape) for name, shape in outputs.items()], self.constants)
+
+
+def norm(b, x):
+    return b.add("LayerNormalization", x, b.weights(WIDTH), b.weights(WIDTH))
+
+
+def by_heads(b, x, keys=False):
+    shape = b.add("Concat", b.extent(x, 0), b.extent(x, 1), np.array([HEADS, WIDTH // HEADS]), axis=0)
+    return b.add("Transpose", b.add("Reshape", x, shape), perm=[0, 2, 3, 1] if keys else [0, 2, 1, 3])
+
+
+def attention(b, x, masked):
+    """`masked` makes the masked scores of scores."""
+    q, k, v = (b.add("Add", b.add("MatMul", x, b.weights(WIDTH, WIDTH)), b.weights(WIDTH)) for _ in range(3))
+    scores = b.add("Div", b.add("MatMul", by_heads(b, q), by_heads(b, k, keys=True)), np.float32(np.sqrt(WIDTH // HEADS)))
+    mixed = b.add("MatMul", b.add("Softmax", masked(scores), axis=-1), by_heads(b, v))
+    shape = b.add("Concat", b.extent(x, 0), b.extent(x, 1), np.array([WIDTH]), axis=0)
+    return b.add("MatMul", b.add("Reshape", b.add("Transpose", mixed, perm=[0, 2, 1, 3]), shape), b.weights(WIDTH, WIDTH))
+
+
+def layer(b, x, masked):
+    x = norm(b, b.add("Add", x, attention(b, x, masked)))
+    wide = b.add("MatMul", x, b.weights(WIDTH, 2 * WIDTH))
+    active = b.add("Mul", wide, b.add("Sigmoid", wide))
+    return norm(b, b.add("Add", x, b.add("MatMul", active, b.weights(2 * WIDTH, WIDTH))))
+
+
+def encoder(layers=2):
+    """BERT's kind: words, positions from a table, a mask of the keys; all states, the first one, their mean, the mean of those that the
+    mask names."""
+    b = Builder(1)
+    positions = b.add("Slice", b.weights(1, MOST, WIDTH), np.array([0]), b.extent("ids", 1), np.array([1]))
+    x = norm(b, b.add("Add", b.add("Gather", b.weights(WORDS, WIDTH), "ids"), positions))
+    mask = b.add("Cast", b.add("Unsqueeze", "mask", np.array([1, 2])), to=TensorProto.FLOAT)
+    hidden = b.add("Mul", b.add("Sub", np.float32(1), mask), np.float32(np.finfo(np.float32).min))
+    for _ in range(layers):
+        x = layer(b, x, lambda scores: b.add("Add", scores, hidden))
+    named = b.add("Unsqueeze", b.add("Cast", "mask", to=TensorProto.FLOAT), np.array([2]))
+    count = b.add("ReduceSum", named, np.array([1]), keepdims=0)
+    b.name(x, "states")
+    b.name(b.add("Tanh", b.add("MatMul", b.add("Gather", x, np.int64(0), axis=1), b.weights(WIDTH, 4))), "first")
+    b.name(b.add("ReduceMean", x, axes=[1], keepdims=0), "mean")
+    b.name(b.add("Div", b.add("ReduceSum", b.add("Mul", x, named), np.array([1]), keepdims=0), count), "named_mean")
+    return b.model([value("ids", ("batch", "seq"), TensorProto.INT64), value("mask", ("batch", "seq"), TensorProto.INT64)],
+                   {"states": ("batch", "seq", WIDTH), "first": ("batch", 4), "mean": ("batch", WIDTH), "named_mean": ("batch", WIDTH)})
+
+
+def decoder(layers=2):
+    """GPT's kind: positions and the causal mask by Range; the logits of all tokens and of the last one."""
+    b = Builder(2)
+    count = b.add("Gather", b.add("Shape", "ids"), np.int64(1))
+    places = b.add("Range", np.int64(0), count, np.int64(1))
+    x = b.add("Add", b.add("Gather", b.weights(WORDS, WIDTH), "ids"), b.add("Gather", b.weights(MOST, WIDTH), places))
+    seen = b.add("LessOrEqual", b.add("Unsqueeze", places, np.array([0])), b.add("Unsqueeze", places, np.array([1])))
+    for _ in range(layers):
+        x = layer(b, x, lambda scores: b.add("Where", seen, scores, np.float32(np.finfo(np.float32).min)))
+    logits = b.add("MatMul", x, b.weights(WIDTH, WORDS))
+    b.name(logits, "logits")
+    b.name(b.add("Gather", logits, np.int64(-1), axis=1), "last")
+    b.name(b.add("Slice", x, np.array([-1]), np.array([2**31]), np.array([1])), "state")
+    return b.model([value("ids", ("batch", "seq"), TensorProto.INT64)],
+                   {"logits": ("batch", "seq", WORDS), "last": ("batch", WORDS), "state": ("batch", 1, WIDTH)})
+
+
+def decoder_with_past():
+    """A step of generation: keys and values of what came before are inputs, and results with the new ones behind them."""
+    b = Builder(3)
+    new, past = b.add("Gather", b.add("Shape", "ids"), np.int64(1)), b.add("Gather", b.add("Shape", "past_k"), np.int64(2))
+    total = b.add("Add", past, new)
+    rows = b.add("Range", past, total, np.int64(1))
+    x = b.add("Add", b.add("Gather", b.weights(WORDS, WIDTH), "ids"), b.add("Gather", b.weights(MOST, WIDTH), rows))
+    q, k, v = (by_heads(b, b.add("MatMul", x, b.weights(WIDTH, WIDTH))) for _ in range(3))
+    k, v = b.add("Concat", "past_k", k, axis=2), b.add("Concat", "past_v", v, axis=2)
+    scores = b.add("MatMul", q, b.add("Transpose", k, perm=[0, 1, 3, 2]))
+    columns = b.add("Range", np.int64(0), total, np.int64(1))
+    seen = b.add("LessOrEqual", b.add("Unsqueeze", columns, np.array([0])), b.add("Unsqueeze", rows, np.array([1])))
+    weights = b.add("Softmax", b.add("Where", seen, scores, np.float32(np.finfo(np.float32).min)), axis=-1)
+    shape = b.add("Concat", b.extent(x, 0), b.extent(x, 1), np.array([WIDTH]), axis=0)
+    y = b.add("Reshape", b.add("Transpose", b.add("MatMul", weights, v), perm=[0, 2, 1, 3]), shape)
+    b.name(b.add("MatMul", y, b.weights(WIDTH, WORDS)), "logits")
+    b.name(k, "present_k")
+    b.name(v, "present_v")
+    cache = ("batch", HEADS, "past_len", WIDTH // HEADS)
+    present = ("batch", HEADS, "past_len + seq", WIDTH // HEADS)
+    return b.model([value("ids", ("batch", "seq"), TensorProto.INT64), value("past_k", cache), value("past_v", cache)],
+                   {"logits": ("batch", "seq", WORDS), "present_k": present, "present_v": present})
+
+
+def network():
+    """A residual network of two blocks with sides that may vary."""
+    b = Builder(4)
+    x = b.add("Relu", b.add("Conv", "x", b.weights(8, 3, 3, 3), b.weights(8), pads=[1] * 4, strides=[2, 2]))
+    x = b.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for _ in range(2):
+        y = b.add("Relu", b.add("Conv", x, b.weights(8, 8, 3, 3), b.weights(8), pads=[1] * 4))
+        x = b.add("Relu", b.add("Add", x, b.add("Conv", y, b.weights(8, 8, 3, 3), b.weights(8), pads=[1] * 4)))
+    b.name(x, "map")
+    flat = b.add("Flatten", b.add("GlobalAveragePool", x))
+    b.name(b.add("Gemm", flat, b.weights(5, 8), b.weights(5), transB=1), "scores")
+    return b.model([value("x", ("N", 3, "H", "W"))], {"map": ("N", 8, "h", "w"), "scores": ("N", 5)})
+
+
+def recurrent():
+    """An LSTM over five steps of a batch that varies."""
+    b = Builder(5)
+    y = b.add("LSTM", "x", b.weights(1, 24, 4), b.weights(1, 24, 6), b.weights(1, 48), outputs=1, hidden_size=6)
+    b.name(b.add("Squeeze", y, np.array([1])), "y")
+    return b.model([value("x", (5, "batch", 4))], {"y": (5, "batch", 6)})

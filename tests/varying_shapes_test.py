@@ -1,0 +1,74 @@
+"""Libraries of ranges: at all sizes their results are those of ONNX Runtime."""
+import itertools
+
+import numpy as np
+
+import support
+import varying_models
+from support import Case
+
+TOLERANCE = 1e-4  # of the largest element
+
+
+class VaryingShapes(Case):
+    def compile(self, model, *shapes):
+        path = self.save(model)
+        self.succeed("compile", path, "-o", self.folder / "model.so", "--no-db", "--threads", 2, *(f"--shape={shape}" for shape in shapes))
+        return path
+
+    def check(self, path, inputs):
+        expected = support.reference(path, inputs)
+        found = self.outputs(self.folder / "model.so", inputs, "--threads", 2)
+        for name, array in expected.items():
+            self.assertEqual(found[name].shape, array.shape, name)
+            self.assertLessEqual(support.relative_error(found[name], array), TOLERANCE, f"{name} at {[a.shape for a in inputs.values()]}")
+
+    def test_encoder(self):
+        path = self.compile(varying_models.encoder(), "batch=1..3", "seq=1..17")
+        rng = np.random.default_rng(1)
+        for batch, seq in itertools.product((1, 2, 3), (1, 2, 8, 16, 17)):
+            mask = np.arange(seq)[None, :] < rng.integers(1, seq + 1, (batch, 1))
+            self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq)), "mask": mask.astype(np.int64)})
+
+    def test_decoder(self):
+        path = self.compile(varying_models.decoder(), "batch=1..2", "seq=1..12")
+        rng = np.random.default_rng(2)
+        for batch, seq in itertools.product((1, 2), range(1, 13)):
+            self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq))})
+
+    def test_decoder_with_past(self):
+        path = self.compile(varying_models.decoder_with_past(), "batch=1..2", "seq=1..6", "past_len=1..9")
+        rng = np.random.default_rng(3)
+        for batch, seq, past in itertools.product((1, 2), (1, 5, 6), (1, 4, 9)):
+            cache = (batch, varying_models.HEADS, past, varying_models.WIDTH // varying_models.HEADS)
+            self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq)),
+                              "past_k": rng.standard_normal(cache).astype(np.float32), "past_v": rng.standard_normal(cache).astype(np.float32)})
+
+    def test_batch_of_images(self):
+        path = self.compile(varying_models.network(), "x=1..4x3x24x24")
+        for batch in range(1, 5):
+            self.check(path, {"x": np.random.default_rng(batch).standard_normal((batch, 3, 24, 24)).astype(np.float32)})
+
+    def test_sides_of_images(self):
+        path = self.compile(varying_models.network(), "x=1..2x3x16..40x17..33")
+        for batch, height, width in itertools.product((1, 2), (16, 23, 40), (17, 30, 33)):
+            self.check(path, {"x": np.random.default_rng(width).standard_normal((batch, 3, height, width)).astype(np.float32)})
+
+    def test_recurrent(self):
+        path = self.compile(varying_models.recurrent(), "batch=1..4")
+        for batch in range(1, 5):
+            self.check(path, {"x": np.random.default_rng(batch).standard_normal((5, batch, 4)).astype(np.float32)})
+
+    def test_bad_ranges(self):
+        path = self.save(varying_models.encoder())
+        for shapes, message in {
+                ("seq=9..1",): "--shape seq: the range 9..1 has no number: its ends are reversed, expected 1..9",
+                ("sqe=1..9",): "a shape is given for 'sqe', which is no input: the inputs are 'ids', 'mask', the symbols 'batch', 'seq'",
+                ("ids=1..2",): "1 extents are given for input 'ids', which has 2 dimensions",
+                ("ids=1..2x1..9", "mask=1..2x1..8"): "'seq' is 1..8 in input 'mask' and 1..9 elsewhere",
+                ("seq=1..100",): "seq="}.items():
+            self.refuse(message, "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
+
+
+if __name__ == "__main__":
+    support.main()
