@@ -220,11 +220,21 @@ Result<KernelPtr> host_kernel(const compute::Dag& dag) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
+// Code that leaves out what a run of smaller sizes does not need.
+Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
+                                 const schedule::Steps& steps, const KernelLimits& limits) {
+  HONE_ASSIGN_OR_RETURN(const LoweredPtr lowered, session.kernels().lower(task, steps));
+  HONE_ASSIGN_OR_RETURN(Kernel kernel,
+                        build_limited(task->dag(), lowered, steps, session.target(), limits));
+  return std::make_shared<const Kernel>(std::move(kernel));
+}
+
 // One kernel per group.
 Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::TaskList& tasks,
                                                std::span<const schedule::Steps> schedules,
                                                const std::atomic<bool>* interrupted,
-                                               HostKernels host) {
+                                               HostKernels host,
+                                               std::span<const KernelLimits> limits) {
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
@@ -235,8 +245,10 @@ Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::Ta
     const auto i = static_cast<size_t>(g);
     if (is_cancelled(interrupted)) return;
     const AllocatesFor purpose(kernel_text(first_call(i)));
-    Result<KernelPtr> kernel = session.kernels().build(
-        session.tasks().get(first_call(i).dag, tasks.groups[i].key), schedules[i]);
+    const TaskPtr task = session.tasks().get(first_call(i).dag, tasks.groups[i].key);
+    const bool is_limited = i < limits.size() && limits[i].any();
+    Result<KernelPtr> kernel = is_limited ? limited_kernel(session, task, schedules[i], limits[i])
+                                          : session.kernels().build(task, schedules[i]);
     if (host == HostKernels::kWhereNeeded && kernel.status().code() == Code::kUnsupported)
       kernel = host_kernel(first_call(i).dag);
     if (kernel.ok())
@@ -318,11 +330,11 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
 
 // A call's arguments: `weights`, the index of a weight per param or -1; then what the call names;
 // then workspaces, one behind the other from `workspace` on, which becomes their end. What only
-// prepare phases use may be anything.
+// prepare phases use may be anything. `sizes` is the place of the run's sizes in the arena.
 std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call,
                                                      const Kernel& kernel,
                                                      const std::vector<int>& weights,
-                                                     const graph::MemoryPlan& plan,
+                                                     const graph::MemoryPlan& plan, int64_t sizes,
                                                      int64_t& workspace) {
   const std::vector<ir::Param>& params = kernel.program().params;
   std::vector<artifact::ArtifactArgument> arguments(params.size());
@@ -338,6 +350,8 @@ std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call
         argument = {artifact::ArgumentKind::kOutput, from.index, 0};
       if (from.kind == graph::Argument::Kind::kArena)
         argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+    } else if (params[i].role == ir::Role::kInput) {
+      argument.offset = sizes;
     } else if (params[i].role == ir::Role::kWorkspace) {
       argument.offset = workspace;
       workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
@@ -358,10 +372,16 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
   step.flops = compute::flops(call.dag);
   step.bytes = compute::bytes_moved(call.dag);
   step.arguments = std::move(arguments);
-  for (const backend::EntryPoint& phase : kernel.executable.entries) {
-    if (!runs(phase)) continue;
+  const std::vector<backend::EntryPoint>& phases = kernel.executable.entries;
+  for (size_t p = 0; p < phases.size(); ++p) {
+    if (!runs(phases[p])) continue;
     step.kernel = symbol++;
-    step.num_tiles = phase.num_tiles;
+    step.num_tiles = phases[p].num_tiles;
+    step.limit = {};
+    if (p < kernel.tiles.size()) {
+      const ir::TileLimit& limit = kernel.tiles[p];
+      step.limit = {limit.form, limit.divisor, limit.multiplier};
+    }
     assembly.spec.steps.push_back(step);
     assembly.calls.push_back(call_index);
     step.flops = step.bytes = 0;  // counted once, with the first phase
@@ -373,10 +393,10 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
-                          HostKernels host) {
+                          HostKernels host, std::span<const KernelLimits> limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
-                        compile_kernels(session, tasks, schedules, interrupted, host));
+                        compile_kernels(session, tasks, schedules, interrupted, host, limits));
   const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
@@ -420,7 +440,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
     }
     int64_t workspace = workspace_base;
     std::vector<artifact::ArtifactArgument> arguments =
-        arguments_of(call, *kernels[group], entry->second, run.memory, workspace);
+        arguments_of(call, *kernels[group], entry->second, run.memory, spec.sizes, workspace);
     spec.arena_bytes = std::max(spec.arena_bytes, workspace);
     add_steps(c, call, *kernels[group], first_symbol[group], std::move(arguments), assembly);
   }

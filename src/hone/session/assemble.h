@@ -8,6 +8,7 @@
 
 #include "hone/artifact/artifact.h"
 #include "hone/graph/run_order.h"
+#include "hone/session/limit_tasks.h"
 #include "hone/session/session.h"
 #include "hone/trial/roofline.h"
 
@@ -42,13 +43,15 @@ struct Assembly {
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
-// TaskList::groups; `interrupted` may be null. The steps are in the order in which they run, in
-// which each call comes after those that it depends on.
+// TaskList::groups; `interrupted` may be null. `limits` are those of each group's kernel
+// (session/limit_tasks.h), or empty if no shape varies. The steps are in the order in which they
+// run, in which each call comes after those that it depends on.
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
                                         const TogetherOptions& together = {},
-                                        HostKernels host = HostKernels::kNone);
+                                        HostKernels host = HostKernels::kNone,
+                                        std::span<const KernelLimits> limits = {});
 
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {

@@ -46,7 +46,9 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
     }
   }
   for (size_t i = call.arguments.size(); i < params.size(); ++i) {
-    const bool own = params[i].role == ir::Role::kPacked || params[i].role == ir::Role::kWorkspace;
+    const bool is_sizes = !kernel.tiles.empty() && params[i].role == ir::Role::kInput;
+    const bool own =
+        params[i].role == ir::Role::kPacked || params[i].role == ir::Role::kWorkspace || is_sizes;
     if (!own && params[i].buffer->values.empty())
       return error(Code::kInternal, "bug: the call gives no argument {} to its kernel", i);
   }

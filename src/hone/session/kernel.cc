@@ -6,6 +6,8 @@
 
 #include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
+#include "hone/graph/size_form.h"
+#include "hone/ir/verifier.h"
 #include "hone/ir/visit.h"
 #include "hone/machine/local.h"
 #include "hone/runtime/float_mode.h"
@@ -110,6 +112,25 @@ Result<Kernel> build_kernel(LoweredPtr lowered, const schedule::Steps& steps,
   HONE_ASSIGN_OR_RETURN(backend::Executable executable,
                         backend::compile(*lowered->program, target, schedule::to_string(steps)));
   return Kernel{std::move(lowered), std::move(executable)};
+}
+
+Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
+                             const schedule::Steps& steps, const target::Target& target,
+                             const KernelLimits& limits) {
+  const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
+  search::ProgramPtr program = lowered->program;
+  if (!limits.ends.empty()) {
+    HONE_ASSIGN_OR_RETURN(program,
+                          search::lower_schedule(with_ends(dag, limits, sizes), steps, target));
+  }
+  ir::LimitedProgram limited = ir::limit_loops(*program, limits.outputs, sizes);
+  if (!limited.changed && limits.ends.empty()) return build_kernel(lowered, steps, target);
+  if (const Status valid = ir::verify(limited.program); !valid.ok())
+    return error(Code::kInternal, "bug: with the ends of its loops: {}", valid.message());
+  auto made = std::make_shared<const ir::Program>(std::move(limited.program));
+  HONE_ASSIGN_OR_RETURN(Kernel kernel, build_kernel(make_lowered(std::move(made)), steps, target));
+  kernel.tiles = std::move(limited.tiles);
+  return kernel;
 }
 
 Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,

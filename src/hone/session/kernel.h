@@ -10,6 +10,7 @@
 #include "hone/compute/dag.h"
 #include "hone/schedule/step.h"
 #include "hone/search/lower_schedule.h"
+#include "hone/session/limit_tasks.h"
 #include "hone/tensor/tensor.h"
 
 namespace hone {
@@ -26,6 +27,9 @@ using LoweredPtr = std::shared_ptr<const LoweredKernel>;
 struct Kernel {
   LoweredPtr lowered;  // never null
   backend::Executable executable;
+  // Which tiles of each phase a run of smaller sizes needs. It is empty unless the sizes are a
+  // param of the program that its calls do not give.
+  std::vector<ir::TileLimit> tiles = {};
   [[nodiscard]] const ir::Program& program() const { return *lowered->program; }
   [[nodiscard]] const std::vector<bool>& used() const { return lowered->used; }
 };
@@ -39,6 +43,12 @@ using KernelPtr = std::shared_ptr<const Kernel>;
                                           const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
+// Compiles code that leaves out what a run of smaller sizes does not need. `lowered` is the program
+// of the schedule.
+[[nodiscard]] Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
+                                           const schedule::Steps& steps,
+                                           const target::Target& target,
+                                           const KernelLimits& limits);
 
 // Runs the prepare phases, by code for the machine that this process runs on. `arguments` has one
 // tensor per param of the program; on entry, the constants of the model are set, and the others are

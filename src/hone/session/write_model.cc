@@ -16,6 +16,7 @@
 #include "hone/base/output_file.h"
 #include "hone/base/temporary_name.h"
 #include "hone/compile.h"
+#include "hone/session/assemble_limited.h"
 #include "hone/session/short_code.h"
 
 namespace hone {
@@ -150,8 +151,10 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
 Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                 const CompileOptions& options) {
   const auto once = [&](HostKernels host) -> Result<Assembly> {
+    if (model.tasks.sizes >= 0) HONE_RETURN_IF_ERROR(keep_rows_apart(model, schedules, options));
     HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
                           together_options(model, schedules, options));
+    if (model.tasks.sizes >= 0) return assemble_limited(model, schedules, options, together);
     return assemble(*model.session, model.tasks, schedules, options.interrupted, together, host);
   };
   Result<Assembly> assembly = once(HostKernels::kNone);

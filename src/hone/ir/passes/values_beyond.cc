@@ -112,12 +112,12 @@ void ValuesBeyond::follow(const Buffer* buffer, const std::vector<Site>& sites) 
 }
 
 // The size that an expression is.
-std::optional<int> ValuesBeyond::form_of(const Expr& e) const {
+std::optional<int> ValuesBeyond::form_of(const Expr& e, const Ranges& ranges) const {
   const Expr& value = e->op == Op::kCast ? e->args[0] : e;
   if (value->op != Op::kLoad) return std::nullopt;
   const auto it = known_.sizes.find(value->buffer.get());
   if (it == known_.sizes.end()) return std::nullopt;
-  const Expr flat = simplify(flat_place(value), Ranges());
+  const Expr flat = simplify(flat_place(value), ranges);
   if (!is_const_int(flat) || flat->int_value < 0 || flat->int_value >= std::ssize(it->second))
     return std::nullopt;
   const int form = it->second[static_cast<size_t>(flat->int_value)];
@@ -127,7 +127,7 @@ std::optional<int> ValuesBeyond::form_of(const Expr& e) const {
 // Where a comparison of a place with a size becomes false.
 std::optional<Need> ValuesBeyond::mark_of(const Expr& comparison, const Ranges& ranges) const {
   if (comparison->op != Op::kLt) return std::nullopt;
-  const std::optional<int> form = form_of(comparison->args[1]);
+  const std::optional<int> form = form_of(comparison->args[1], ranges);
   const Expr& a = comparison->args[0];
   const Expr& place = a->op == Op::kCast ? a->args[0] : a;
   if (!form || place->op != Op::kLoad) return std::nullopt;
@@ -184,7 +184,8 @@ std::optional<double> ValuesBeyond::evaluate(const Expr& e, const Need& beyond,
 void ValuesBeyond::follow_points(const Buffer* buffer, const Site& site) {
   const Ranges ranges = scope_of(site.around);
   const StmtNode& store = *site.store;
-  if (const std::optional<int> form = form_of(store.value); form && buffer->num_elements() == 1) {
+  if (const std::optional<int> form = form_of(store.value, ranges);
+      form && buffer->num_elements() == 1) {
     known_.sizes[buffer] = {*form};
     return;
   }

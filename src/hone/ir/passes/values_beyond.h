@@ -1,6 +1,6 @@
-// ir/passes/values_beyond.h - what elements beyond the sizes of a run are, where that is a known
-// number: a mask is false there, scores with a mask are minus infinity and their weights 0. Such
-// terms of a reduction change nothing, so it may end early.
+// ir/passes/values_beyond.h - finds known numbers beyond the sizes of a run: a mask is false there,
+// scores with a mask are minus infinity and their weights 0. Such terms of a reduction change
+// nothing, so it may end early.
 //
 // All other elements beyond the sizes count as finite, and so do results of reductions: 0 * x is 0,
 // and -inf + x is -inf. The graph is made so that its results do not depend on what lies beyond.
@@ -18,7 +18,7 @@ struct KnownBeyond {
   double value = 0;
 };
 
-// What is known of the params of a program.
+// Facts about the params of a program.
 struct SizeOperands {
   std::map<const Buffer*, std::vector<KnownBeyond>> beyond;
   // Buffers whose element i is the size `forms[i]`; -1 stands for something else.
@@ -60,7 +60,7 @@ class ValuesBeyond {
   void follow_reduction(const Buffer* buffer, const Site& init, const Site& update);
   [[nodiscard]] std::vector<Need> marks_of(const Expr& value, const Ranges& ranges) const;
   [[nodiscard]] std::optional<Need> mark_of(const Expr& comparison, const Ranges& ranges) const;
-  [[nodiscard]] std::optional<int> form_of(const Expr& e) const;
+  [[nodiscard]] std::optional<int> form_of(const Expr& e, const Ranges& ranges) const;
   [[nodiscard]] std::optional<double> evaluate(const Expr& e, const Need& beyond,
                                                const Ranges& ranges) const;
 

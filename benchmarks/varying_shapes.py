@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""A library of a range of shapes at some sizes, against libraries that were compiled for each of them alone.
+
+    benchmarks/varying_shapes.py --hone build/release/tools/hone/hone --model resnet50.onnx --range data=1..8x3x224x224 \\
+        --at data=1x3x224x224 --at data=5x3x224x224 [--threads 2] [--rounds 5]
+
+Each --at has the shapes of all inputs that vary, with commas between them. Both libraries are compiled without measuring, run in one process in
+turns, on the same random inputs, and their outputs are compared. The goal is 1.05 at most for nine of ten sizes, 1.15 for all.
+"""
+import argparse
+import ctypes
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import engines
+import interleaved
+
+
+class HoneAt(engines.Hone):
+    """An artifact of a range of shapes, at those of the inputs."""
+
+    def __init__(self, path, inputs, threads):
+        super().__init__(path, inputs, threads)
+        self.set(inputs)
+
+    def set(self, inputs):
+        """Takes other inputs, whose shapes may be others."""
+        library = self.library
+        self.inputs = [engines.aligned(inputs[name]) for name, _, _ in self._tensors("input")]
+        for i, x in enumerate(self.inputs):
+            self.input_pointers[i] = x.ctypes.data
+            shape = (ctypes.c_int64 * x.ndim)(*x.shape)
+            if library.hone_model_set_input_shape(self.model, i, x.ndim, shape) != 0:
+                raise RuntimeError(library.hone_model_last_error(self.model).decode())
+        for i, x in enumerate(self.outputs):
+            rank, shape = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
+            if library.hone_model_output_shape(self.model, i, ctypes.byref(rank), ctypes.byref(shape)) != 0:
+                raise RuntimeError(library.hone_model_last_error(self.model).decode())
+            self.outputs[i] = engines.aligned(np.zeros(tuple(shape[:rank.value]), x.dtype))
+            self.output_pointers[i] = self.outputs[i].ctypes.data
+
+
+class Types(engines.Hone):
+    """Only asks for the inputs of an artifact."""
+
+    def __init__(self, path):  # pylint: disable=super-init-not-called
+        self.library = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+        self.model = ctypes.c_void_p()
+        if self._create(1) != 0:
+            raise RuntimeError(f"{path}: cannot be loaded")
+        self.inputs = self._tensors("input")
+
+
+def random_inputs(path, generator):
+    types = Types(path)
+    inputs = {}
+    for name, dtype, shape in types.inputs:
+        whole = np.issubdtype(dtype, np.integer) or dtype == np.bool_
+        inputs[name] = generator.integers(0, 2, shape).astype(dtype) if whole else generator.normal(size=shape).astype(dtype)
+    types.close()
+    return inputs
+
+
+def compile_library(options, shapes, path):
+    command = [options.hone.resolve(), "compile", options.model, "-o", path, "--no-db", "--threads", str(options.threads)]
+    for shape in shapes.split(","):
+        command += ["--shape", shape]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def compare(options, ranged, shapes, folder):
+    alone = Path(folder) / f"{abs(hash(shapes))}.so"
+    compile_library(options, shapes, alone)
+    inputs = random_inputs(alone, np.random.default_rng(1))
+    both = {"range": HoneAt(ranged, inputs, options.threads), "alone": engines.Hone(alone, inputs, options.threads)}
+    difference = 0.0
+    for a, b in zip(both["range"].run(), both["alone"].run()):
+        if a.shape != b.shape:
+            raise RuntimeError(f"{shapes}: an output is {a.shape}, expected {b.shape}")
+        scale = max(float(np.abs(b.astype(np.float64)).max(initial=0)), 1e-6)
+        difference = max(difference, float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)) / scale)
+    seconds = interleaved.measure(both, options.rounds, threads=options.threads)
+    ratio = statistics.median(a / b for a, b in zip(seconds["range"], seconds["alone"]))
+    result = {"at": shapes, "range_ms": statistics.median(seconds["range"]) * 1e3,
+              "alone_ms": statistics.median(seconds["alone"]) * 1e3, "ratio": ratio, "difference": difference}
+    for engine in both.values():
+        engine.close()
+    alone.unlink()
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hone", required=True, type=Path, help="the hone program")
+    parser.add_argument("--model", required=True, type=Path)
+    parser.add_argument("--range", required=True, help="shapes of the inputs that vary, as --shape takes them, with commas between them")
+    parser.add_argument("--at", required=True, action="append", help="the same with numbers, once for each size")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    options = parser.parse_args()
+    results = []
+    print("| at | range ms | alone ms | range / alone | largest relative difference |\n| --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory(prefix="hone-varying") as folder:
+        ranged = Path(folder) / "range.so"
+        compile_library(options, options.range, ranged)
+        for shapes in options.at:
+            r = compare(options, ranged, shapes, folder)
+            results.append(r)
+            print(f"| {shapes} | {r['range_ms']:.3f} | {r['alone_ms']:.3f} | {r['ratio']:.2f} | {r['difference']:.1e} |", flush=True)
+    ratios = sorted(r["ratio"] for r in results)
+    most = ratios[-1 - len(ratios) // 10]
+    reached = most <= 1.05 and ratios[-1] <= 1.15
+    print(f"{'reached' if reached else 'MISSED '}  a size of a range: {most:.2f} of the time of a library for it alone in nine of ten, "
+          f"worst {ratios[-1]:.2f} (goals 1.05, 1.15)")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#include "hone/session/assemble_limited.h"
+
+#include <limits>
+
+#include "hone/space/space.h"
+
+namespace hone {
+namespace {
+
+constexpr int kSamples = 200;  // points of a space that are looked at for a good one
+
+bool is_strassen(const schedule::Steps& steps) {
+  return schedule::algorithm_of(steps).starts_with("strassen");
+}
+
+}  // namespace
+
+Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                       const CompileOptions& options) {
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    if (!is_strassen(schedules[g])) continue;
+    HONE_RETURN_IF_ERROR(model.space(g).status());
+    const space::Space& space = *model.space(g);
+    std::vector<space::Point> points = space.default_points();
+    Rng rng(options.advanced.seed);
+    for (int i = 0; i < kSamples; ++i) points.push_back(space.sample(rng));
+    double least = std::numeric_limits<double>::infinity();
+    for (const space::Point& point : points) {
+      schedule::Steps steps = space.steps(point);
+      if (is_strassen(steps)) continue;
+      const Result<double> seconds = predicted_seconds(model, g, steps);
+      if (!seconds.ok() || !(*seconds < least)) continue;
+      least = *seconds;
+      schedules[g] = std::move(steps);
+    }
+    if (is_strassen(schedules[g])) schedules[g].clear();
+    TaskSummary& line = model.summaries[g];
+    line.seconds = 0;
+    line.predicted_seconds = least;
+    line.steps = schedule::to_string(schedules[g]);
+  }
+  return ok_status();
+}
+
+Result<Assembly> assemble_limited(const ModelTasks& model,
+                                  std::span<const schedule::Steps> schedules,
+                                  const CompileOptions& options, const TogetherOptions& together) {
+  const auto steps_of = [&](const graph::TaskCall& call) -> const schedule::Steps& {
+    return schedules[static_cast<size_t>(call.group)];
+  };
+  ScheduledCalls calls;
+  calls.mixes = [&](const graph::TaskCall& call) {
+    return schedule::algorithm_of(steps_of(call)).starts_with("winograd") ||
+           is_strassen(steps_of(call));
+  };
+  calls.lower = [&](const graph::TaskCall& call, const compute::Dag& dag) {
+    return search::lower_schedule(dag, steps_of(call), model.target());
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<KernelLimits> limits,
+                        limits_of_calls(model.tasks, calls));
+  const LimitedTasks split = split_groups(model.tasks, limits);
+  std::vector<schedule::Steps> steps;
+  TogetherOptions shared = together;
+  shared.seconds.clear();
+  for (const size_t g : split.group_before) {
+    steps.push_back(schedules[g]);
+    if (!together.seconds.empty()) shared.seconds.push_back(together.seconds[g]);
+  }
+  return assemble(*model.session, split.tasks, steps, options.interrupted, shared,
+                  HostKernels::kNone, split.limits);
+}
+
+}  // namespace hone

@@ -1,0 +1,315 @@
+#include "hone/session/limit_tasks.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace hone {
+namespace {
+
+std::vector<int64_t> strides_of(const Shape& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+bool same_place(const OffsetLimit& a, const OffsetLimit& b) {
+  return a.form == b.form && a.stride == b.stride && a.extent == b.extent && a.scale == b.scale &&
+         a.unit == b.unit;
+}
+
+// Whether element i is i / inner % most, as in a constant that masks compare with a size.
+std::optional<ir::SizeOperands::Places> places_in(const Tensor& tensor) {
+  if (is_float(tensor.dtype()) || tensor.size() < 2 || tensor.at(0) != 0) return std::nullopt;
+  ir::SizeOperands::Places places;
+  while (places.inner < tensor.size() && tensor.at(places.inner) == 0) ++places.inner;
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    places.most = std::max(places.most, static_cast<int64_t>(tensor.at(i)) + 1);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (static_cast<int64_t>(tensor.at(i)) != i / places.inner % places.most) return std::nullopt;
+  }
+  return places;
+}
+
+// The memory that an argument is in.
+using Place = std::pair<graph::Argument::Kind, int>;
+Place place_of(const graph::Argument& argument) { return {argument.kind, argument.index}; }
+
+// What later calls need of each tensor: all of it if it has no limit, nothing if it has no entry.
+class NeededParts {
+ public:
+  // Adds a reader, which needs what is within one of the limits.
+  void need(const Place& place, const std::vector<OffsetLimit>& limits) {
+    const auto [it, fresh] = known_.try_emplace(place, limits);
+    if (fresh) return;
+    std::vector<OffsetLimit> both;
+    for (OffsetLimit one : it->second) {
+      for (const OffsetLimit& other : limits) {
+        if (!same_place(one, other)) continue;
+        one.beyond = std::max(one.beyond, other.beyond);
+        both.push_back(one);
+        break;
+      }
+    }
+    it->second = std::move(both);
+  }
+  // Returns null if nothing is known, as nobody reads the tensor.
+  [[nodiscard]] const std::vector<OffsetLimit>* of(const Place& place) const {
+    const auto it = known_.find(place);
+    return it == known_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::map<Place, std::vector<OffsetLimit>> known_;
+};
+
+std::vector<ir::ParamLimit> limits_of_outputs(const graph::TaskCall& call,
+                                              const NeededParts& needed) {
+  std::vector<ir::ParamLimit> limits;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const ir::Param& param = call.dag.params[i];
+    if (param.role != ir::Role::kOutput) continue;
+    const std::vector<OffsetLimit>* known = needed.of(place_of(call.arguments[i]));
+    if (known == nullptr) continue;
+    for (const OffsetLimit& one : *known) {
+      if (const auto limit = to_dimension(one, param.buffer->shape)) limits.push_back({i, *limit});
+    }
+  }
+  return limits;
+}
+
+void add_inputs(const graph::TaskCall& call, const ir::SizeLimits& found, NeededParts& needed) {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    if (call.dag.params[i].role != ir::Role::kInput) continue;
+    const ir::BufferPtr& buffer = call.dag.params[i].buffer;
+    std::vector<OffsetLimit> limits;
+    for (const ir::SizeLimit& one : found.of_param(buffer)) {
+      if (const auto limit = to_offsets(one, buffer->shape)) limits.push_back(*limit);
+    }
+    needed.need(place_of(call.arguments[i]), limits);
+  }
+}
+
+// What is known of tensors beyond the sizes of a run, from the first call to the last.
+class KnownTensors {
+ public:
+  explicit KnownTensors(const graph::TaskList& tasks) : tasks_(tasks) {
+    std::vector<int>& all = sizes_[{graph::Argument::Kind::kArena, tasks.sizes}];
+    for (int form = 0; form < graph::kMaxForms; ++form) all.push_back(form);
+    for (const graph::TaskCall& call : tasks.calls) {
+      for (size_t i = 0; i < call.arguments.size(); ++i) {
+        if (call.dag.params[i].role == ir::Role::kOutput) ++writers_[place_of(call.arguments[i])];
+      }
+    }
+  }
+
+  ir::ValuesBeyond follow(const graph::TaskCall& call) {
+    ir::SizeOperands operands;
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const ir::Param& param = call.dag.params[i];
+      if (param.role == ir::Role::kConstant) add_places(call.arguments[i], param, operands);
+      if (param.role == ir::Role::kInput) add_known(call.arguments[i], param, operands);
+    }
+    ir::ValuesBeyond found(compute::naive_program(call.dag), std::move(operands));
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      if (call.dag.params[i].role == ir::Role::kOutput)
+        keep(call.arguments[i], call.dag.params[i], found.known());
+    }
+    return found;
+  }
+
+ private:
+  void add_places(const graph::Argument& argument, const ir::Param& param,
+                  ir::SizeOperands& operands) {
+    const auto [it, fresh] = places_.try_emplace(argument.index);
+    if (fresh) it->second = places_in(tasks_.constants[static_cast<size_t>(argument.index)]);
+    if (it->second) operands.places[param.buffer.get()] = *it->second;
+  }
+  void add_known(const graph::Argument& argument, const ir::Param& param,
+                 ir::SizeOperands& operands) const {
+    if (const auto it = sizes_.find(place_of(argument)); it != sizes_.end())
+      operands.sizes[param.buffer.get()] = it->second;
+    const auto it = beyond_.find(place_of(argument));
+    if (it == beyond_.end()) return;
+    for (const auto& [offsets, value] : it->second) {
+      if (const auto limit = to_dimension(offsets, param.buffer->shape))
+        operands.beyond[param.buffer.get()].push_back({*limit, value});
+    }
+  }
+  // A tensor that several calls write, or with a border, has elements that this call did not make.
+  void keep(const graph::Argument& argument, const ir::Param& param,
+            const ir::SizeOperands& found) {
+    const Place place = place_of(argument);
+    const bool is_whole = argument.kind == graph::Argument::Kind::kArena && writers_[place] == 1 &&
+                          !tasks_.buffers[static_cast<size_t>(argument.index)].has_border();
+    if (!is_whole) return;
+    if (const auto it = found.sizes.find(param.buffer.get()); it != found.sizes.end())
+      sizes_[place] = it->second;
+    const auto it = found.beyond.find(param.buffer.get());
+    if (it == found.beyond.end()) return;
+    for (const ir::KnownBeyond& one : it->second) {
+      if (const auto offsets = to_offsets(one.limit, param.buffer->shape))
+        beyond_[place].emplace_back(*offsets, one.value);
+    }
+  }
+
+  const graph::TaskList& tasks_;
+  std::map<Place, std::vector<int>> sizes_;
+  std::map<Place, std::vector<std::pair<OffsetLimit, double>>> beyond_;
+  std::map<Place, int> writers_;
+  std::map<int, std::optional<ir::SizeOperands::Places>> places_;  // by constant
+};
+
+std::vector<std::pair<size_t, ir::ReductionEnd>> ends_of(const compute::Dag& dag,
+                                                         const ir::ValuesBeyond& beyond) {
+  std::vector<std::pair<size_t, ir::ReductionEnd>> ends;
+  for (size_t s = 0; s < dag.stages.size(); ++s) {
+    const compute::Stage& stage = dag.stages[s];
+    if (stage.until || stage.reduce.size() != 1 || stage.outputs.size() != 1) continue;
+    if (const auto end = beyond.end_of(stage.outputs[0].buffer)) ends.emplace_back(s, *end);
+  }
+  return ends;
+}
+
+}  // namespace
+
+std::optional<OffsetLimit> to_offsets(const ir::SizeLimit& limit, const Shape& shape) {
+  const auto d = static_cast<size_t>(limit.dimension);
+  const int64_t outer =
+      std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(d), int64_t{1},
+                      std::multiplies<>());
+  OffsetLimit made{.form = limit.form,
+                   .stride = strides_of(shape)[d],
+                   .scale = limit.scale,
+                   .beyond = limit.offset,
+                   .unit = limit.unit};
+  if (limit.period == 0 || limit.period >= shape[d]) {
+    made.extent = outer == 1 ? 0 : shape[d];
+  } else if (outer == 1 || shape[d] % limit.period == 0) {
+    made.extent = limit.period;
+  } else {
+    return std::nullopt;
+  }
+  // Rows of r elements each, of which n are needed, are n * r elements.
+  const int64_t rows = made.unit;
+  if (rows > 1 && made.scale == 1 && made.beyond % rows == 0 && made.extent % rows == 0) {
+    made.stride *= rows;
+    made.extent /= rows;
+    made.beyond /= rows;
+    made.unit = 1;
+  }
+  return made;
+}
+
+std::optional<ir::SizeLimit> to_dimension(const OffsetLimit& limit, const Shape& shape) {
+  const std::vector<int64_t> strides = strides_of(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t end = strides[d] * shape[d];
+    if (shape[d] <= 1 || limit.stride < strides[d] || limit.stride >= end ||
+        limit.stride % strides[d] != 0)
+      continue;
+    const int64_t rows = limit.stride / strides[d];
+    const bool is_slowest = end == strides[0] * shape[0];
+    if (limit.extent == 0 ? !is_slowest : end % (limit.stride * limit.extent) != 0)
+      return std::nullopt;
+    // (q / rows) * scale < n, for all whole q, only if q * scale < rows * (n + scale - 1).
+    ir::SizeLimit made{.form = limit.form,
+                       .dimension = static_cast<int>(d),
+                       .scale = limit.scale,
+                       .offset = rows * (limit.beyond + limit.scale - 1),
+                       .unit = rows * limit.unit};
+    if (limit.extent > 0 && rows * limit.extent < shape[d]) made.period = rows * limit.extent;
+    return made;
+  }
+  return std::nullopt;
+}
+
+std::vector<OffsetLimit> limits_of_parts(const graph::ShapeParts& parts, const Shape& shape) {
+  std::vector<OffsetLimit> limits;
+  int64_t inner = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t all = inner;
+  for (size_t d = 0; d < parts.size(); ++d) {
+    for (const graph::SizePart& part : parts[d]) {
+      if (part.most <= 0 || inner % part.most != 0) return {};
+      const int64_t outer = inner;
+      inner /= part.most;
+      if (part.form == graph::kNoForm) continue;
+      limits.push_back({part.form, inner, outer == all ? 0 : part.most});
+    }
+  }
+  // Parts that are not those of the shape say nothing.
+  return inner == 1 ? limits : std::vector<OffsetLimit>{};
+}
+
+compute::Dag with_ends(compute::Dag dag, const KernelLimits& limits, const ir::BufferPtr& sizes) {
+  if (limits.ends.empty()) return dag;
+  dag.params.push_back({sizes, ir::Role::kInput});
+  for (const auto& [stage, end] : limits.ends) {
+    const ir::Expr size = ir::load(sizes, {ir::constant(end.form)});
+    dag.stages[stage].until = size * end.unit - end.offset;
+  }
+  return dag;
+}
+
+Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
+                                                  const ScheduledCalls& calls) {
+  std::vector<KernelLimits> limits(tasks.calls.size());
+  KnownTensors known(tasks);
+  std::vector<ir::ValuesBeyond> beyond;
+  for (size_t c = 0; c < tasks.calls.size(); ++c) {
+    beyond.push_back(known.follow(tasks.calls[c]));
+    limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
+  }
+  NeededParts needed;
+  for (size_t i = 0; i < tasks.outputs.size(); ++i) {
+    const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
+    needed.need({graph::Argument::Kind::kOutput, static_cast<int>(i)},
+                varies ? limits_of_parts(tasks.varying.outputs[i], tasks.outputs[i].shape)
+                       : std::vector<OffsetLimit>{});
+  }
+  const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
+  for (size_t c = tasks.calls.size(); c-- > 0;) {
+    const graph::TaskCall& call = tasks.calls[c];
+    limits[c].outputs = limits_of_outputs(call, needed);
+    if (limits[c].ends.empty() && !calls.mixes(call)) {
+      const ir::Program naive = compute::naive_program(call.dag);
+      const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
+        return beyond[c].needs_of(e, holds, ranges);
+      };
+      add_inputs(call, ir::SizeLimits(naive, limits[c].outputs, nullptr, conditions), needed);
+      continue;
+    }
+    Result<search::ProgramPtr> program = calls.lower(call, with_ends(call.dag, limits[c], sizes));
+    if (!program.ok() && !limits[c].ends.empty()) {  // its schedule has no such ends
+      limits[c].ends.clear();
+      program = calls.lower(call, call.dag);
+    }
+    HONE_RETURN_IF_ERROR(program.status());
+    add_inputs(call, ir::SizeLimits(**program, limits[c].outputs, sizes), needed);
+  }
+  return limits;
+}
+
+LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<KernelLimits>& limits) {
+  LimitedTasks made;
+  made.tasks = tasks;
+  made.tasks.groups.clear();
+  for (size_t g = 0; g < tasks.groups.size(); ++g) {
+    const size_t first = made.tasks.groups.size();
+    for (const int c : tasks.groups[g].calls) {
+      const KernelLimits& own = limits[static_cast<size_t>(c)];
+      size_t group = first;
+      while (group < made.limits.size() && !(made.limits[group] == own)) ++group;
+      if (group == made.limits.size()) {
+        made.tasks.groups.push_back({tasks.groups[g].key, {}});
+        made.group_before.push_back(g);
+        made.limits.push_back(own);
+      }
+      made.tasks.groups[group].calls.push_back(c);
+      made.tasks.calls[static_cast<size_t>(c)].group = static_cast<int>(group);
+    }
+  }
+  return made;
+}
+
+}  // namespace hone

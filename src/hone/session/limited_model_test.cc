@@ -1,0 +1,99 @@
+// Models whose shapes vary, as code of this machine: what a run leaves out, NaN here as all memory
+// at first, never reaches its results.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/size_values.h"
+#include "hone/graph/test_model.h"
+#include "hone/session/compile_graph.h"
+#include "hone/session/step_run.h"
+#include "hone/session/write_model.h"
+
+namespace hone {
+namespace {
+
+graph::Graph imported(const graph::TestModel& model, const graph::ImportOptions& options) {
+  const std::string bytes = model.bytes();
+  Result<graph::Graph> graph =
+      graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return *std::move(graph);
+}
+
+// Runs a model with one input and one output, whose first dimension is the only one that varies.
+void check(const graph::TestModel& model, int64_t width, int64_t most,
+           const std::vector<int64_t>& sizes) {
+  CompileOptions options;
+  options.records.use_db = false;
+  options.target.threads = 2;
+  const auto session = Session::open(options).value();
+  const graph::Graph whole = imported(
+      model, {.ranges = {{"x", {{1, most, "n"}, {width, width, ""}}}}, .open_ranges = true});
+  Untuned made = *make_untuned(*session, whole, options);
+  const Assembly assembly = *assemble_model(made.model, made.schedules, options);
+  bool limited = false;
+  for (const artifact::ArtifactStep& step : assembly.spec.steps)
+    limited = limited || step.limit.form >= 0;
+  EXPECT_TRUE(limited);
+  StepRun run = *StepRun::create(assembly, 2);
+  Rng rng(3);
+  for (const int64_t n : sizes) {
+    const Shape shape = whole.value(whole.inputs[0]).shape;
+    const Tensor x = graph::random_tensor({n, shape[1]}, rng);
+    Tensor large(DType::kF32, shape);
+    for (int64_t i = 0; i < large.size(); ++i) large.set(i, i < x.size() ? x.at(i) : std::nan(""));
+    Tensor numbers(DType::kI64, {graph::kMaxForms});
+    const std::vector<int64_t> values = graph::sizes_of(whole.varying, {n});
+    for (size_t f = 0; f < values.size(); ++f) numbers.as<int64_t>()[f] = values[f];
+    const Tensor expected = graph::run_plainly(imported(model, {.shapes = {{"x", {n, shape[1]}}}}),
+                                               std::vector<Tensor>{x})[0];
+    Tensor found(DType::kF32, expected.shape());
+    const std::vector<Tensor> inputs = {large, numbers};
+    const Status ran = run.run(inputs, [&](int) {
+      const graph::Graph& graph = made.model.graph;
+      const int index = graph.value(graph.outputs[0]).storage.buffer;
+      std::memcpy(found.data(), run.memory(graph.buffers[static_cast<size_t>(index)], index),
+                  static_cast<size_t>(found.bytes()));
+      return ok_status();
+    });
+    ASSERT_TRUE(ran.ok()) << ran.message();
+    EXPECT_LE(graph::relative_error(found, expected), 1e-5) << "size " << n;
+  }
+}
+
+TEST(limited_model, products_and_rows) {
+  Rng rng(1);
+  graph::TestModel model;
+  model.open_input("x", {"n", "64"})
+      .constant("v", graph::random_tensor({64, 96}, rng))
+      .constant("w", graph::random_tensor({96, 48}, rng))
+      .node("MatMul", {"x", "v"}, {"a"})
+      .node("Softmax", {"a"}, {"s"}, {{"axis", int64_t{-1}}})
+      .node("MatMul", {"s", "w"}, {"b"})
+      .node("Relu", {"b"}, {"y"})
+      .output("y");
+  check(model, 64, 200, {1, 7, 64, 199, 200});
+}
+
+TEST(limited_model, attention) {
+  Rng rng(1);
+  graph::TestModel model;
+  model.open_input("x", {"n", "32"});
+  for (const char* w : {"wq", "wk", "wv"}) model.constant(w, graph::random_tensor({32, 32}, rng));
+  model.node("MatMul", {"x", "wq"}, {"q"})
+      .node("MatMul", {"x", "wk"}, {"k"})
+      .node("MatMul", {"x", "wv"}, {"v"})
+      .node("Transpose", {"k"}, {"kt"}, {{"perm", Shape{1, 0}}})
+      .node("MatMul", {"q", "kt"}, {"s"})
+      .node("Softmax", {"s"}, {"p"}, {{"axis", int64_t{-1}}})
+      .node("MatMul", {"p", "v"}, {"o"})
+      .node("Relu", {"o"}, {"y"})
+      .output("y");
+  check(model, 32, 160, {1, 5, 64, 100, 160});
+}
+
+}  // namespace
+}  // namespace hone
