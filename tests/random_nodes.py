@@ -9,8 +9,8 @@ from support import Case
 class Nodes:
     """Independent random nodes of one model."""
 
-    def __init__(self, seed, ml_version=3):
-        self.opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", ml_version)]
+    def __init__(self, seed, ml_version=3, opset=17):
+        self.opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", ml_version)]
         self.rng = np.random.default_rng(seed)
         self.nodes, self.feeds, self.constants, self.outputs, self.expected = [], {}, {}, [], {}
 
@@ -56,7 +56,7 @@ class Nodes:
         constants = [numpy_helper.from_array(array, name) for name, array in self.constants.items() if name in used]
         outputs = [helper.make_empty_tensor_value_info(name) for node in nodes for name in node.output if name]
         model = helper.make_model(helper.make_graph(nodes, "nodes", inputs, outputs, constants), opset_imports=self.opsets)
-        model.ir_version = 8
+        model.ir_version = 8 if self.opsets[0].version == 17 else 10
         return model
 
     def run_reference(self):
@@ -75,8 +75,8 @@ class Nodes:
 
 
 class RandomNodes(Case):
-    def compare(self, *makers, count=1, rtol=1e-4, atol=2e-5, ml_version=3):
-        nodes = Nodes(len(makers[0].__name__), ml_version)
+    def compare(self, *makers, count=1, rtol=1e-4, atol=2e-5, ml_version=3, opset=17):
+        nodes = Nodes(len(makers[0].__name__), ml_version, opset)
         for _ in range(count):
             for maker in makers:
                 maker(nodes)

@@ -11,7 +11,8 @@ void add_tensor_files(std::string_view option, const std::vector<std::string>& t
                       FileRoles& files) {
   for (const std::string& text : texts) {
     const auto pair = parse_file_of_name(text);
-    if (pair.ok()) files.read(std::string(option), pair->second);
+    const bool is_number = option == "--bind" && parse_number_of_name(text).has_value();
+    if (pair.ok() && !is_number) files.read(std::string(option), pair->second);
   }
 }
 

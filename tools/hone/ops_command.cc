@@ -26,6 +26,7 @@ std::string note_on(const std::string& domain) {
     return "What exporters and ONNX Runtime's optimizer (levels basic and extended) write for models "
            "of floats. Each becomes the\noperators that it stands for, so that it is fused like "
            "these.";
+  if (domain == "ai.onnx.preview") return "What ONNX tries out; it may change.";
   return "Of numbers; texts and maps are refused.";
 }
 

@@ -43,7 +43,7 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
          "--bind", texts,
          "Make an input a constant of the library, for example if its value decides a shape; "
          "repeat per input")
-      ->type_name("NAME=FILE.npy")
+      ->type_name("NAME=FILE.npy|NUMBER")
       ->expected(1)
       ->take_all();
 }
@@ -212,7 +212,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.target.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(options.advanced.seed, parse_seed(texts.seed));
   HONE_RETURN_IF_ERROR(parse_shape_ranges(texts.shapes, options.model));
-  HONE_ASSIGN_OR_RETURN(options.model.bind, parse_tensors("--bind", texts.bind));
+  HONE_ASSIGN_OR_RETURN(options.model.bind, parse_bound(texts.bind));
   HONE_ASSIGN_OR_RETURN(options.target.max_memory, parse_max_memory(texts.max_memory));
   options.advanced.skip_passes = texts.skip_passes;
   options.advanced.also_passes = texts.also_passes;
@@ -272,7 +272,7 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
   HONE_ASSIGN_OR_RETURN(run.compile.model.shapes, parse_shapes(texts.shapes));
-  HONE_ASSIGN_OR_RETURN(run.compile.model.bind, parse_tensors("--bind", texts.bind));
+  HONE_ASSIGN_OR_RETURN(run.compile.model.bind, parse_bound(texts.bind));
   return run;
 }
 
@@ -313,6 +313,36 @@ Result<std::pair<std::string, std::string>> parse_file_of_name(const std::string
       return std::pair(text.substr(0, at), text.substr(at + 1));
   }
   return parse_key_value(text);
+}
+
+std::optional<Tensor> parse_number_of_name(const std::string& text) {
+  const auto pair = parse_file_of_name(text);
+  std::error_code ignored;
+  if (!pair.ok() || std::filesystem::exists(pair->second, ignored)) return std::nullopt;
+  constexpr double kMost = std::numeric_limits<double>::max();
+  const Result<double> number = parse_real(pair->second, -kMost, kMost);
+  if (!number.ok()) return std::nullopt;
+  Tensor tensor(DType::kF64, {});
+  tensor.set(0, *number);
+  return tensor;
+}
+
+Result<std::map<std::string, Tensor>> parse_bound(const std::vector<std::string>& texts) {
+  std::map<std::string, Tensor> numbers;
+  std::vector<std::string> files;
+  for (const std::string& text : texts) {
+    const std::optional<Tensor> number = parse_number_of_name(text);
+    if (!number)
+      files.push_back(text);
+    else if (!numbers.emplace(text.substr(0, text.rfind('=')), *number).second)
+      return invalid("--bind: '{}' is given twice", text.substr(0, text.rfind('=')));
+  }
+  HONE_ASSIGN_OR_RETURN(auto tensors, parse_tensors("--bind", files));
+  for (auto& [name, number] : numbers) {
+    if (!tensors.emplace(name, std::move(number)).second)
+      return invalid("--bind: '{}' is given twice", name);
+  }
+  return tensors;
 }
 
 Result<std::map<std::string, Tensor>> parse_tensors(std::string_view option,

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,11 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
 // NAME=FILE, where a name may hold '=': behind the one that counts stands a file.
 [[nodiscard]] Result<std::pair<std::string, std::string>> parse_file_of_name(
     const std::string& text);
+// NAME=NUMBER, where no file has the number's name: a tensor of rank 0.
+[[nodiscard]] std::optional<Tensor> parse_number_of_name(const std::string& text);
+// --bind: NAME=FILE.npy or NAME=NUMBER, each name once; the files are read.
+[[nodiscard]] Result<std::map<std::string, Tensor>> parse_bound(
+    const std::vector<std::string>& texts);
 // NAME=FILE.npy, each name once; the files are read.
 [[nodiscard]] Result<std::map<std::string, Tensor>> parse_tensors(
     std::string_view option, const std::vector<std::string>& texts);

@@ -103,7 +103,7 @@ void print_json(const VerifyReport& report) {
 Status add_reference_inputs(const Options& options, const std::vector<std::string>& names,
                             const std::vector<NamedTensor>& reference,
                             std::map<std::string, Tensor>& given) {
-  HONE_ASSIGN_OR_RETURN(const auto bound, parse_tensors("--bind", options.build.bind));
+  HONE_ASSIGN_OR_RETURN(const auto bound, parse_bound(options.build.bind));
   for (const std::string& name : names) {
     const auto found = std::find_if(reference.begin(), reference.end(),
                                     [&](const NamedTensor& tensor) { return tensor.name == name; });

@@ -92,6 +92,13 @@ class Importer {
                  fmt::format(format, std::forward<Args>(args)...));
   }
 
+  // Returns whether an input has one element, so that a number may be bound to it.
+  [[nodiscard]] bool is_number(const std::string& input) const {
+    return std::any_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId id) {
+      return graph_.value(id).name == input && num_elements(graph_.value(id).shape) == 1;
+    });
+  }
+
   // Adds which inputs would have to be bound, where that is what was wrong.
   [[nodiscard]] Status explained(const Status& status, const Sources& sources) const {
     const std::vector<std::string> names = inputs_to_bind(graph_, sources);
@@ -112,7 +119,8 @@ class Importer {
     std::string text = names.size() == 1 ? "the input" : "the inputs", options;
     for (size_t i = 0; i < names.size(); ++i) {
       text += fmt::format("{} '{}'", i > 0 ? "," : "", names[i]);
-      options += fmt::format(" --bind {}=FILE.npy", names[i]);
+      options +=
+          fmt::format(" --bind {}={}", names[i], is_number(names[i]) ? "NUMBER" : "FILE.npy");
     }
     return {status.code(),
             fmt::format("{}; it comes from {}: bind {} (ModelOptions::bind,{})", status.message(),

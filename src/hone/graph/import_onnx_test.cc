@@ -223,12 +223,12 @@ TEST(import_onnx, names_the_inputs_that_decide_a_shape) {
   ImportOptions options;
   options.unbound = &unbound;
   expect_error(import_status(model.bytes(), options), Code::kUnsupported,
-               "bind them (ModelOptions::bind, --bind columns=FILE.npy --bind rows=FILE.npy)");
+               "bind them (ModelOptions::bind, --bind columns=NUMBER --bind rows=NUMBER)");
   EXPECT_EQ(unbound, (std::vector<std::string>{"columns", "rows"}));
   options.bind["rows"] = ints({3});
   expect_error(
       import_status(model.bytes(), options), Code::kUnsupported,
-      "it comes from the input 'columns': bind it (ModelOptions::bind, --bind columns=FILE.npy)");
+      "it comes from the input 'columns': bind it (ModelOptions::bind, --bind columns=NUMBER)");
 
   const Folder folder;
   const std::string path = folder.write("m.onnx", model.bytes());

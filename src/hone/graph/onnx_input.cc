@@ -53,6 +53,19 @@ Result<Declaration> read_declaration(const std::string& name, const onnx::TypePr
   return declared;
 }
 
+// The value of an input to which a number is bound, a tensor of rank 0: of the input's type, if
+// that has the number, and of its shape, if that is one element, open extents being 1.
+std::optional<Tensor> as_input(const Tensor& number, DType dtype, const Declaration& declared) {
+  if (!number.shape().empty()) return std::nullopt;
+  Shape shape = declared.shape;
+  std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{1});
+  if (num_elements(shape) != 1 || is_small(dtype)) return std::nullopt;
+  Tensor value(dtype, shape);
+  value.set(0, number.at(0));
+  const bool exact = value.at(0) == number.at(0);
+  return exact || is_float(dtype) ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
 
 Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
@@ -73,6 +86,8 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
 
   if (const auto bound = options.bind.find(name); bound != options.bind.end()) {
     const Tensor& value = bound->second;
+    if (const std::optional<Tensor> number = as_input(value, *dtype, declared))
+      return DeclaredInput{*dtype, number->shape(), -1, number};
     const std::optional<Tensor> fitting = as_type(value, *dtype);
     if (!fitting || !declared.fits(value.shape())) {
       return invalid("{}: input '{}' is bound to a value of {} {}, expected {} [{}]", file, name,

@@ -91,6 +91,28 @@ Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b
                       extents);
 }
 
+// The error of a branch, or of results that do not go together. A condition that is known leaves
+// the other branch out, so the import says which inputs would have to be bound.
+Status undecided(const ExpandContext& c, const Status& status) {
+  const Status asked = c.required(0, "the condition").status();
+  if (asked.ok()) return status;
+  return {status.code(), fmt::format("{}, in a branch of node '{}' (If), whose condition is "
+                                     "computed at run time: one that is known leaves the other "
+                                     "branch out",
+                                     status.message(), c.node().name)};
+}
+
+// Both branches of a condition that is known at run time only.
+Status expand_both(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody& else_body) {
+  const std::vector<ValueId> a = c.inline_body(then_body, {}), b = c.inline_body(else_body, {});
+  HONE_RETURN_IF_ERROR(c.status());
+  for (size_t i = 0; i < c.num_outputs(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ValueId value, choose(c, c.input(0), a[i], b[i]));
+    c.result(i, value);
+  }
+  return c.status();
+}
+
 Status expand_if(ExpandContext& c) {
   for (const char* name : {"then_branch", "else_branch"}) HONE_RETURN_IF_ERROR(check_body(c, name));
   const ValueId condition = c.input(0);
@@ -105,13 +127,8 @@ Status expand_if(ExpandContext& c) {
     for (size_t i = 0; i < results; ++i) c.result(i, chosen[i]);
     return ok_status();
   }
-  const std::vector<ValueId> a = c.inline_body(then_body, {}), b = c.inline_body(else_body, {});
-  HONE_RETURN_IF_ERROR(c.status());
-  for (size_t i = 0; i < results; ++i) {
-    HONE_ASSIGN_OR_RETURN(const ValueId value, choose(c, condition, a[i], b[i]));
-    c.result(i, value);
-  }
-  return ok_status();
+  const Status both = expand_both(c, then_body, else_body);
+  return both.ok() ? both : undecided(c, both);
 }
 
 // The turns of a loop, and what became of its values.

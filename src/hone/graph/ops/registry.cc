@@ -8,10 +8,17 @@ namespace hone::graph {
 
 namespace {
 
+// Operators that stand alone, each a function of others.
+void add_standalone(std::vector<const Op*>& list) {
+  for (const std::span<const Op> family : {deform_conv_ops(), random_ops(), tf_idf_ops()}) {
+    for (const Op& op : family) list.push_back(&op);
+  }
+}
+
 // Operators that are not ONNX's.
 void add_other_domains(std::vector<const Op*>& list) {
   for (const std::span<const Op> family :
-       {microsoft_attention_ops(), microsoft_fused_ops(),
+       {flex_attention_ops(), microsoft_attention_ops(), microsoft_fused_ops(),
         microsoft_lstm_ops(), microsoft_norm_ops(), ml_column_ops(), ml_linear_ops(), ml_tree_ops(),
         ml_tree_walk_ops()}) {
     for (const Op& op : family) list.push_back(&op);
@@ -74,6 +81,7 @@ const std::vector<const Op*>& all_ops() {
                                              view_ops()}) {
       for (const Op& op : family) list.push_back(&op);
     }
+    add_standalone(list);
     add_other_domains(list);
     return list;
   }();

@@ -25,8 +25,10 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> loss_ops();
 [[nodiscard]] std::span<const Op> lp_pool_ops();
 [[nodiscard]] std::span<const Op> math_ops();
+[[nodiscard]] std::span<const Op> deform_conv_ops();
 [[nodiscard]] std::span<const Op> determinant_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
+[[nodiscard]] std::span<const Op> flex_attention_ops();
 [[nodiscard]] std::span<const Op> fused_attention_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();
@@ -53,6 +55,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> normalization_ops();
 [[nodiscard]] std::span<const Op> pad_ops();
 [[nodiscard]] std::span<const Op> pooling_ops();
+[[nodiscard]] std::span<const Op> random_ops();
 [[nodiscard]] std::span<const Op> rearrange_ops();
 [[nodiscard]] std::span<const Op> reduction_ops();
 [[nodiscard]] std::span<const Op> resample_ops();
@@ -63,6 +66,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> scan_ops();
 [[nodiscard]] std::span<const Op> selection_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
+[[nodiscard]] std::span<const Op> tf_idf_ops();
 [[nodiscard]] std::span<const Op> unique_ops();
 [[nodiscard]] std::span<const Op> unpool_ops();
 [[nodiscard]] std::span<const Op> varying_ops();

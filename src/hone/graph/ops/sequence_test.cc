@@ -184,7 +184,7 @@ TEST(sequence, is_refused_where_a_tensor_is_expected) {
                "node 'node_s' (SplitToSequence): data whose shape depends on other data");
   TestModel unknown = two_vectors();
   unknown.input("i", {}, DType::kI64).node("SequenceAt", {"s", "i"}, {"y"}).output("y");
-  expect_error(unknown, "bind it (ModelOptions::bind, --bind i=FILE.npy)");
+  expect_error(unknown, "bind it (ModelOptions::bind, --bind i=NUMBER)");
 }
 
 }  // namespace
