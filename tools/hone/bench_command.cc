@@ -175,7 +175,9 @@ struct SizeList {
 Result<SizeList> take_sizes(std::map<std::string, Shape>& shapes, const std::string& model) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(model));
   SizeList list;
-  if (!is_compiled) return list;
+  const bool any = std::any_of(shapes.begin(), shapes.end(),
+                               [](const auto& shape) { return shape.second.size() > 1; });
+  if (!is_compiled || !any) return list;
   HONE_ASSIGN_OR_RETURN(const OpenedModel opened, open_model(model));
   std::set<std::string> names, symbols;
   for (const ModelTensor& input : opened.model.inputs()) {

@@ -45,8 +45,17 @@ Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph&
   HONE_ASSIGN_OR_RETURN(NaiveModel model, NaiveModel::create(graph, options));
   HONE_RETURN_IF_ERROR(model.compile());
   Reference reference;
+  // Of a graph that varies, only the elements of the run have a meaning.
+  const auto cut_to_run = [&](ValueId id, const Tensor& whole) {
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (graph.outputs[i] == id) return output_of_run(graph, i, whole, inputs);
+    }
+    return part_of_run(whole, graph.value(id).forms, inputs.back().as<int64_t>());
+  };
   const auto store = [&](ValueId id, const NaiveValue& value) {
     Expected expected{.tensor = value.tensor, .part = value.part};
+    expected.sized = graph.varying.any();
+    if (expected.sized && !value.part) expected.tensor = cut_to_run(id, value.tensor);
     if (value.node != nullptr) expected.node = value.node->name, expected.type = value.node->type;
     if (wanted.contains(id)) reference.emplace(id, expected);
     for (size_t i = 0; i < graph.outputs.size(); ++i) {

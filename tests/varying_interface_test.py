@@ -1,0 +1,136 @@
+"""A library of ranges through its C interface, and the commands that run it."""
+import ctypes
+import itertools
+
+import numpy as np
+
+import support
+from support import Case, helper, make_model, value
+
+WIDTH = 8
+
+
+def model():
+    """y = relu(x w) * mask, with the batch and the sequence left open."""
+    weights = np.random.default_rng(4).standard_normal((WIDTH, WIDTH)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"),
+             helper.make_node("Relu", ["p"], ["r"], name="relu"),
+             helper.make_node("Unsqueeze", ["mask", "last"], ["m"], name="column"),
+             helper.make_node("Mul", ["r", "m"], ["y"], name="masked")]
+    return make_model(nodes, [value("x", ("batch", "seq", WIDTH)), value("mask", ("batch", "seq"))],
+                      [value("y", ("batch", "seq", WIDTH))], {"w": weights, "last": np.array([2])}), weights
+
+
+class Library:
+    """The functions of a library; shapes as tuples."""
+
+    def __init__(self, path):
+        self.api = ctypes.CDLL(str(path))
+        self.api.hone_model_last_error.restype = self.api.hone_model_input_dim.restype = ctypes.c_char_p
+        self.api.hone_model_last_error.argtypes = [ctypes.c_void_p]
+        self.model = ctypes.c_void_p()
+        if self.api.hone_model_create(ctypes.byref(self.model), 2) != 0:
+            raise RuntimeError(self.api.hone_model_last_error(None))
+
+    def close(self):
+        self.api.hone_model_destroy(self.model)
+
+    def error(self):
+        return self.api.hone_model_last_error(self.model).decode()
+
+    def set(self, i, shape):
+        return self.api.hone_model_set_input_shape(self.model, i, len(shape), (ctypes.c_int64 * len(shape))(*shape))
+
+    def shape(self, function, i):
+        rank, dims = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
+        if getattr(self.api, f"hone_model_{function}")(self.model, i, ctypes.byref(rank), ctypes.byref(dims)) != 0:
+            return self.error()
+        return tuple(dims[:rank.value])
+
+    def run(self, inputs, outputs):
+        pointers = [(ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)) for arrays in (inputs, outputs)]
+        return self.api.hone_model_run(self.model, *pointers)
+
+
+class VaryingInterface(Case):
+    def setUp(self):
+        super().setUp()
+        made, self.weights = model()
+        self.path = self.save(made)
+        self.library = self.folder / "model.so"
+        self.succeed("compile", self.path, "-o", self.library, "--no-db", "--threads", 2, "--header",
+                     "--shape", "batch=1..4", "--shape", "seq=1..9")
+
+    def expected(self, x, mask):
+        return np.maximum(x @ self.weights, 0) * mask[..., None]
+
+    def arrays(self, batch, seq):
+        rng = np.random.default_rng(batch * 100 + seq)
+        return rng.standard_normal((batch, seq, WIDTH)).astype(np.float32), rng.standard_normal((batch, seq)).astype(np.float32)
+
+    def test_all_sizes_from_c(self):
+        library = Library(self.library)
+        self.addCleanup(library.close)
+        self.assertEqual(library.api.hone_abi_version(), 5)
+        self.assertEqual(library.api.hone_model_input_dim(library.model, 0, 1), b"seq")
+        self.assertIsNone(library.api.hone_model_input_dim(library.model, 0, 2))
+        self.assertEqual(library.shape("input_least_shape", 0), (1, 1, WIDTH))
+        self.assertEqual(library.shape("output_shape", 0), (4, 9, WIDTH))
+        sizes = list(itertools.product(range(1, 5), range(1, 10)))
+        for batch, seq in [(4, 9), *np.random.default_rng(1).permutation(sizes)]:
+            x, mask = self.arrays(batch, seq)
+            self.assertEqual(library.set(0, x.shape), 0, library.error())
+            self.assertEqual(library.set(1, mask.shape), 0, library.error())
+            self.assertEqual(library.shape("output_shape", 0), (batch, seq, WIDTH))
+            y = np.full(batch * seq * WIDTH + 10, 7.0, np.float32)  # more than the library may write
+            self.assertEqual(library.run([x, mask], [y]), 0, library.error())
+            found = y[:-10].reshape(batch, seq, WIDTH)
+            self.assertLess(np.abs(found - self.expected(x, mask)).max(), 1e-4, (batch, seq))
+            self.assertTrue((y[-10:] == 7).all())
+
+    def test_bad_shapes_from_c(self):
+        library = Library(self.library)
+        self.addCleanup(library.close)
+        for i, shape, message in [(0, (5, 2, 8), "input 'x': dimension 0 (batch) is 5, expected 1 to 4"),
+                                  (0, (4, 10, 8), "input 'x': dimension 1 (seq) is 10, expected 1 to 9"),
+                                  (0, (4, 9, 7), "input 'x': dimension 2 is 7, expected 8"),
+                                  (1, (4,), "input 'mask': found a shape of rank 1, expected rank 2"),
+                                  (2, (4,), "there is no input with this number")]:
+            self.assertNotEqual(library.set(i, shape), 0)
+            self.assertEqual(library.error(), message)
+        self.assertEqual(library.shape("input_shape", 0), (4, 9, WIDTH))
+        self.assertEqual(library.set(0, (2, 3, WIDTH)), 0)
+        self.assertEqual(library.shape("input_shape", 1), (2, 3))  # it follows
+        self.assertEqual(library.set(1, (2, 4)), 0)
+        tie = "input 'mask': dimension 1 (seq) is 4, expected 3: seq is 3 by input 'x'"
+        self.assertEqual(library.shape("output_shape", 0), tie)
+        x, mask = self.arrays(2, 3)
+        self.assertNotEqual(library.run([x, mask], [np.zeros((2, 3, WIDTH), np.float32)]), 0)
+        self.assertEqual(library.error(), tie)
+
+    def test_commands(self):
+        header = (self.folder / "model.h").read_text()
+        self.assertIn("input 0: x f32[batch, seq, 8]\n *   input 1: mask f32[batch, seq]", header)
+        self.assertIn(" *   batch: 1 to 4\n *   seq: 1 to 9\n", header)
+        x, mask = self.arrays(3, 5)
+        found = self.outputs(self.library, {"x": x, "mask": mask})["y"]
+        self.assertLess(np.abs(found - self.expected(x, mask)).max(), 1e-4)
+        self.assertEqual(self.succeed_json("run", self.library, "--shape", "batch=2")["outputs"][0]["shape"], [2, 9, WIDTH])
+        np.save(self.folder / "large.npy", self.arrays(6, 5)[0])
+        self.refuse("--input: input 'x': dimension 0 (batch) is 6, expected 1 to 4", "run", self.library,
+                    "--input", f"x={self.folder / 'large.npy'}")
+        few = ("--repeat", 2)
+        self.assertGreater(self.succeed_json("bench", self.library, *few, "--shape", "batch=1", "--shape", "seq=4")["seconds"], 0)
+        sizes = self.succeed_json("bench", self.library, *few, "--shape", "batch=1,2,4")["sizes"]
+        self.assertEqual([size["size"] for size in sizes], ["batch=1", "batch=2", "batch=4"])
+        self.refuse("--shape: input 'x': dimension 0 (batch) is 5, expected 1 to 4", "bench", self.library, "--shape", "batch=5")
+        self.refuse("has no input 'rows', and no input that varies with it", "bench", self.library, "--shape", "rows=5")
+
+    def test_verify(self):
+        report = self.succeed_json("verify", self.path, "--no-db", "--shape", "batch=1..4", "--shape", "seq=1..9")
+        self.assertEqual(report["sizes"][:2], ["batch=4, seq=9", "batch=1, seq=1"])
+        self.assertEqual(report["divergences"], [])
+
+
+if __name__ == "__main__":
+    support.main()
