@@ -59,7 +59,7 @@ class Importer {
     const Graph raw = open_.symbols.empty() ? Graph() : graph_;
     std::vector<size_t> ends;
     if (const Status status = infer_shapes(graph_, ends); !status.ok())
-      return explained(status, sources);
+      return at_largest(explained(status, sources));
     if (!open_.symbols.empty())
       HONE_RETURN_IF_ERROR(follow_sizes(graph_, raw, ends, open_.symbols, open_.inputs));
     remove_dead_nodes(graph_);
@@ -97,6 +97,21 @@ class Importer {
     return std::any_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId id) {
       return graph_.value(id).name == input && num_elements(graph_.value(id).shape) == 1;
     });
+  }
+
+  // Adds the sizes that shapes were inferred at, if there are ranges.
+  [[nodiscard]] Status at_largest(const Status& status) const {
+    if (open_.symbols.empty()) return status;
+    std::string sizes, smaller;
+    for (const SizeSymbol& symbol : open_.symbols) {
+      sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ", ", symbol.name, symbol.max);
+      if (smaller.empty() && symbol.max > symbol.min)
+        smaller = fmt::format("--shape {}={}..{}", symbol.name, symbol.min,
+                              std::max(symbol.min, symbol.max / 2));
+    }
+    return {status.code(), fmt::format("{}; this is at the largest sizes, {}: give smaller ranges "
+                                       "if the model is not valid there, as {}",
+                                       status.message(), sizes, smaller)};
   }
 
   // Adds which inputs would have to be bound, where that is what was wrong.

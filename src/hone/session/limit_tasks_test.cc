@@ -4,8 +4,8 @@
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
-#include "hone/graph/test_model.h"
 #include "hone/schedule/lower.h"
+#include "hone/session/limited_model_testing.h"
 
 namespace hone {
 namespace {
@@ -85,18 +85,7 @@ TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {
 
 TEST(limit_tasks, attention_ends_at_its_keys) {
   Rng rng(1);
-  graph::TestModel model;
-  model.open_input("x", {"seq", "16"});
-  for (const char* w : {"wq", "wk", "wv"}) model.constant(w, graph::random_tensor({16, 16}, rng));
-  model.node("MatMul", {"x", "wq"}, {"q"})
-      .node("MatMul", {"x", "wk"}, {"k"})
-      .node("MatMul", {"x", "wv"}, {"v"})
-      .node("Transpose", {"k"}, {"kt"}, {{"perm", Shape{1, 0}}})
-      .node("MatMul", {"q", "kt"}, {"s"})
-      .node("Softmax", {"s"}, {"p"}, {{"axis", int64_t{-1}}})
-      .node("MatMul", {"p", "v"}, {"o"})
-      .node("Relu", {"o"}, {"y"})
-      .output("y");
+  const graph::TestModel model = self_attention("seq", 16, rng);
   const Limited made = limited(model, {});
   int ends = 0, products = 0;
   for (size_t c = 0; c < made.limits.size(); ++c) {

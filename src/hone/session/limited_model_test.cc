@@ -7,8 +7,8 @@
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/size_values.h"
-#include "hone/graph/test_model.h"
 #include "hone/session/compile_graph.h"
+#include "hone/session/limited_model_testing.h"
 #include "hone/session/step_run.h"
 #include "hone/session/write_model.h"
 
@@ -80,18 +80,7 @@ TEST(limited_model, products_and_rows) {
 
 TEST(limited_model, attention) {
   Rng rng(1);
-  graph::TestModel model;
-  model.open_input("x", {"n", "32"});
-  for (const char* w : {"wq", "wk", "wv"}) model.constant(w, graph::random_tensor({32, 32}, rng));
-  model.node("MatMul", {"x", "wq"}, {"q"})
-      .node("MatMul", {"x", "wk"}, {"k"})
-      .node("MatMul", {"x", "wv"}, {"v"})
-      .node("Transpose", {"k"}, {"kt"}, {{"perm", Shape{1, 0}}})
-      .node("MatMul", {"q", "kt"}, {"s"})
-      .node("Softmax", {"s"}, {"p"}, {{"axis", int64_t{-1}}})
-      .node("MatMul", {"p", "v"}, {"o"})
-      .node("Relu", {"o"}, {"y"})
-      .output("y");
+  const graph::TestModel model = self_attention("n", 32, rng);
   check(model, 32, 160, {1, 5, 64, 100, 160});
 }
 
