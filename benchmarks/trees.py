@@ -65,7 +65,7 @@ def compare(options, ensemble, rows, folder):
     """Median seconds of both, the ratio, and the largest relative difference."""
     onnx_file, library = folder / f"trees{rows}.onnx", folder / f"trees{rows}.so"
     onnx.save(ensemble.model(rows), onnx_file)
-    subprocess.run([options.hone, "compile", onnx_file, "-o", library], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([options.hone, "compile", onnx_file, "-o", library, "--no-db", "--threads", str(options.threads)], check=True, stdout=subprocess.DEVNULL)
     inputs = {"x": ensemble.rng.random((rows, options.features)).astype(np.float32)}
     made = {"hone": engines.Hone(library, inputs, options.threads), "onnxruntime": engines.OnnxRuntime(onnx_file, inputs, options.threads)}
     error = engines.relative_error(made["hone"].run(), made["onnxruntime"].run())

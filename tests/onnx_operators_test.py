@@ -134,8 +134,8 @@ class Branches(support.Case):
         self.refuse("product_w8", "show", self.model, "--bind", "sr=8000")
 
     def test_numbers_that_an_input_cannot_have_are_refused(self):
-        self.refuse("input 'sr' is bound to a value of f64 [], expected i64 []", "show", self.model, "--bind", "sr=1.5")
-        self.refuse("input 'x' is bound to a value of f64 [], expected f32 [3, 4]", "show", self.model, "--bind", "x=2")
+        self.refuse("input 'sr' is bound to a value of f64 [] (1.5), expected i64 []", "show", self.model, "--bind", "sr=1.5")
+        self.refuse("input 'x' is bound to a value of f64 [] (2), expected f32 [3, 4]", "show", self.model, "--bind", "x=2")
         self.refuse("--bind: 'sr' is given twice", "show", self.model, "--bind", "sr=1", "--bind", "sr=2")
         self.refuse("sr.npy", "show", self.model, "--bind", "sr=sr.npy")
 

@@ -320,6 +320,13 @@ std::optional<Tensor> parse_number_of_name(const std::string& text) {
   std::error_code ignored;
   if (!pair.ok() || std::filesystem::exists(pair->second, ignored)) return std::nullopt;
   constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr int64_t kTooLarge = int64_t{1} << 53;  // all integers below it are exact as a double
+  const Result<int64_t> integer = parse_int(pair->second, INT64_MIN, INT64_MAX);
+  if (integer.ok() && (*integer >= kTooLarge || *integer <= -kTooLarge)) {
+    Tensor tensor(DType::kI64, {});
+    tensor.as<int64_t>()[0] = *integer;
+    return tensor;
+  }
   const Result<double> number = parse_real(pair->second, -kMost, kMost);
   if (!number.ok()) return std::nullopt;
   Tensor tensor(DType::kF64, {});

@@ -95,7 +95,8 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
 // NAME=FILE, where a name may hold '=': behind the one that counts stands a file.
 [[nodiscard]] Result<std::pair<std::string, std::string>> parse_file_of_name(
     const std::string& text);
-// NAME=NUMBER, where no file has the number's name: a tensor of rank 0.
+// NAME=NUMBER, where no file has the number's name: a tensor of rank 0, of f64, or of i64 for an
+// integer from 2^53 on, which f64 may not have.
 [[nodiscard]] std::optional<Tensor> parse_number_of_name(const std::string& text);
 // --bind: NAME=FILE.npy or NAME=NUMBER, each name once; the files are read.
 [[nodiscard]] Result<std::map<std::string, Tensor>> parse_bound(

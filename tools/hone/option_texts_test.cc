@@ -32,5 +32,17 @@ TEST(option_texts, an_error_begins_with_the_option) {
       parse_shapes({"a=1x0"}).status().message().starts_with("--shape a: '1x0' is not a shape"));
 }
 
+TEST(option_texts, bound_integers_are_exact) {
+  const auto bound = parse_bound({"n=9007199254740993", "m=-9007199254740993", "k=7", "x=1e300"});
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  ASSERT_EQ(bound->at("n").dtype(), DType::kI64);
+  EXPECT_EQ(bound->at("n").as<int64_t>()[0], 9007199254740993);
+  ASSERT_EQ(bound->at("m").dtype(), DType::kI64);
+  EXPECT_EQ(bound->at("m").as<int64_t>()[0], -9007199254740993);
+  EXPECT_EQ(bound->at("k").dtype(), DType::kF64);
+  EXPECT_EQ(bound->at("k").at(0), 7);
+  EXPECT_EQ(bound->at("x").at(0), 1e300);
+}
+
 }  // namespace
 }  // namespace hone::tool

@@ -167,6 +167,35 @@ TEST(bad_model, a_dropout_of_constants_has_a_mask) {
                  "training_mode bool [0], expected one bool");
 }
 
+TestModel deform_conv(const Shape& x, const Shape& weights, const Shape& offsets,
+                      int64_t offset_group) {
+  TestModel model(kMaxOpset);
+  model.input("x", x).input("w", weights).input("o", offsets);
+  model.node("DeformConv", {"x", "w", "o"}, {"y"}, {{"offset_group", offset_group}});
+  model.output("y");
+  return model;
+}
+
+TEST(bad_model, a_deformed_convolution_may_have_no_data_and_not_too_many_groups) {
+  for (const int64_t batch : {0, 1}) {
+    const TestModel model = deform_conv({batch, 2, 4, 4}, {1, 2, 3, 3}, {batch, 18, 2, 2}, 1);
+    EXPECT_TRUE(prepare(model).ok()) << prepare(model).message();
+  }
+  expect_refused(deform_conv({1, 0, 4, 4}, {1, 0, 3, 3}, {1, 18, 2, 2}, kHuge),
+                 "with 9 taps, expected at most");
+  expect_refused(deform_conv({1, 2, 4, 4}, {1, 3, 3, 3}, {1, 18, 2, 2}, 1),
+                 "expected weights [outputs, channels / group");
+}
+
+TEST(bad_model, random_numbers_say_what_they_expect) {
+  const auto of_type = [](const std::string& type, int64_t dtype) {
+    return one_node(type, {2, 2}, {}, {{"dtype", dtype}});
+  };
+  expect_refused(of_type("RandomNormalLike", (int64_t{1} << 32) + 1), "expected an element type");
+  expect_refused(of_type("RandomUniformLike", 7), "expected a type of floats");
+  expect_refused(of_type("Multinomial", 1), "expected at least 1 of i32 or i64");
+}
+
 TEST(bad_model, a_message_is_one_line_whatever_the_names) {
   const Status unknown = prepare(one_node("No\nsuch", {2}));
   EXPECT_EQ(unknown.message().find('\n'), std::string::npos) << unknown.message();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -270,6 +271,46 @@ TEST(import_onnx, a_bound_value_has_the_declared_type_and_shape) {
   options.bind = {{"w", floats({2}, {1, 2})}};
   expect_error(import_status(model.bytes(), options), Code::kInvalid,
                "a value is bound to 'w', which is no input");
+}
+
+// A model of one input of the type and shape, to which a number is bound.
+Result<Graph> with_bound(DType dtype, const Shape& shape, const Tensor& number) {
+  TestModel model;
+  model.input("n", shape, dtype).node("Identity", {"n"}, {"y"}).output("y");
+  ImportOptions options;
+  options.bind["n"] = number;
+  const std::string bytes = model.bytes();
+  return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+}
+
+Tensor number_of(DType dtype, double x) {
+  Tensor number(dtype, {});
+  number.set(0, x);
+  return number;
+}
+
+TEST(import_onnx, a_bound_number_stays_what_it_is) {
+  Tensor large(DType::kI64, {});
+  large.as<int64_t>()[0] = (int64_t{1} << 53) + 1;
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{1, 1}}) {
+    const auto graph = with_bound(DType::kI64, shape, large);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const Value& y = graph->value(graph->outputs[0]);
+    ASSERT_TRUE(y.constant);
+    EXPECT_EQ(y.shape, shape);
+    EXPECT_EQ(y.constant->as<int64_t>()[0], large.as<int64_t>()[0]);
+  }
+  EXPECT_TRUE(with_bound(DType::kF32, {1}, number_of(DType::kF64, 0.1)).ok());
+  EXPECT_TRUE(with_bound(DType::kF32, {1}, number_of(DType::kF64, INFINITY)).ok());
+  expect_error(with_bound(DType::kF32, {1}, number_of(DType::kF64, 1e300)).status(), Code::kInvalid,
+               "bound to a value of f64 [] (1e+300), expected f32 [1]");
+  expect_error(with_bound(DType::kU64, {}, large).status(), Code::kInvalid,
+               "bound to a value of i64 [] (9007199254740993), expected u64 []");
+  expect_error(with_bound(DType::kI64, {}, number_of(DType::kF64, 1e18)).status(), Code::kInvalid,
+               "(1e+18), expected i64 []");
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  expect_error(with_bound(DType::kF32, {kHuge, kHuge}, number_of(DType::kF64, 1)).status(),
+               Code::kInvalid, "bound to a value of f64 [] (1)");
 }
 
 TEST(import_onnx, rejects_cycles_and_loose_ends) {

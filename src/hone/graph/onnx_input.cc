@@ -1,5 +1,6 @@
 #include "hone/graph/onnx_input.h"
 
+#include <cmath>
 #include <set>
 
 #include "hone/graph/some_names.h"
@@ -53,17 +54,41 @@ Result<Declaration> read_declaration(const std::string& name, const onnx::TypePr
   return declared;
 }
 
+// Returns whether a type has a number, which floats may round. All integers below 2^53 are exact as
+// a double; beyond, it may stand for another number than was meant.
+bool has_number(DType dtype, double number) {
+  constexpr double kTooLarge = 0x1p53;
+  if (!is_float(dtype) && !(std::abs(number) < kTooLarge)) return false;
+  Tensor value(dtype, {});
+  value.set(0, number);
+  if (!is_float(dtype)) return value.at(0) == number;
+  return std::isfinite(value.at(0)) || !std::isfinite(number);
+}
+
 // The value of an input to which a number is bound, a tensor of rank 0: of the input's type, if
-// that has the number, and of its shape, if that is one element, open extents being 1.
+// that has the number, and of its shape, if that is one element, open extents being 1. What has
+// the input's type keeps its bits.
 std::optional<Tensor> as_input(const Tensor& number, DType dtype, const Declaration& declared) {
   if (!number.shape().empty()) return std::nullopt;
+  const bool same = number.dtype() == dtype;
+  if (same && declared.fits(number.shape())) return number;
   Shape shape = declared.shape;
   std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{1});
-  if (num_elements(shape) != 1 || is_small(dtype)) return std::nullopt;
+  if (!is_valid(shape) || num_elements(shape) != 1) return std::nullopt;
+  if (same) return number.reshaped(shape);
+  if (is_small(dtype) || !has_number(dtype, number.at(0))) return std::nullopt;
   Tensor value(dtype, shape);
   value.set(0, number.at(0));
-  const bool exact = value.at(0) == number.at(0);
-  return exact || is_float(dtype) ? std::optional(value) : std::nullopt;
+  return value;
+}
+
+// A bound value for a message: its type and shape, and the number that it is.
+std::string bound_text(const Tensor& value) {
+  const std::string text =
+      fmt::format("{} {}", dtype_name(value.dtype()), to_string(value.shape()));
+  if (!value.shape().empty() || is_small(value.dtype())) return text;
+  if (value.dtype() == DType::kI64) return fmt::format("{} ({})", text, value.as<int64_t>()[0]);
+  return fmt::format("{} ({})", text, value.at(0));
 }
 
 }  // namespace
@@ -90,9 +115,8 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
       return DeclaredInput{*dtype, number->shape(), -1, number};
     const std::optional<Tensor> fitting = as_type(value, *dtype);
     if (!fitting || !declared.fits(value.shape())) {
-      return invalid("{}: input '{}' is bound to a value of {} {}, expected {} [{}]", file, name,
-                     dtype_name(value.dtype()), to_string(value.shape()), dtype_name(*dtype),
-                     declared.to_text());
+      return invalid("{}: input '{}' is bound to a value of {}, expected {} [{}]", file, name,
+                     bound_text(value), dtype_name(*dtype), declared.to_text());
     }
     return DeclaredInput{*dtype, value.shape(), -1, fitting};
   }

@@ -1,11 +1,13 @@
 // DeformConv: a convolution whose taps lie where offsets, which are data, move them. It is a
 // product of the weights and of samples that GridSample takes of the data.
+#include <algorithm>
 #include <bit>
 
 #include "hone/graph/emit.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/window.h"
+#include "hone/tensor/tensor.h"
 
 namespace hone::graph {
 namespace {
@@ -20,7 +22,9 @@ class DeformConv {
     const int64_t batch = c_.shape(0)[0], channels = c_.shape(0)[1], outputs = c_.shape(1)[0];
     const int64_t places = window_.output[0] * window_.output[1];
     const int64_t terms = channels / groups_ * taps_;
-    ValueId samples = c_.reshape(sampled(type), {batch, offset_groups_, -1, taps_, places});
+    HONE_ASSIGN_OR_RETURN(const ValueId taken, sampled(type));
+    ValueId samples =
+        c_.reshape(taken, {batch, offset_groups_, channels / offset_groups_, taps_, places});
     if (c_.has(4)) {
       const ValueId mask = c_.cast(c_.input(4), type);
       samples =
@@ -52,15 +56,23 @@ class DeformConv {
     groups_ = c_.attributes().integer("group", 1);
     offset_groups_ = c_.attributes().integer("offset_group", 1);
     const int64_t channels = c_.shape(0)[1], outputs = c_.shape(1)[0];
-    if (groups_ < 1 || offset_groups_ < 1 || channels != c_.shape(1)[1] * groups_ ||
-        outputs % groups_ != 0 || channels % offset_groups_ != 0)
-      return c_.fail("group {} and offset_group {} of data {} and weights {}", groups_,
-                     offset_groups_, to_string(c_.shape(0)), to_string(c_.shape(1)));
+    if (groups_ < 1 || offset_groups_ < 1 || channels % groups_ != 0 ||
+        channels / groups_ != c_.shape(1)[1] || outputs % groups_ != 0 ||
+        channels % offset_groups_ != 0)
+      return c_.fail(
+          "group {} and offset_group {} of data {} and weights {}, expected weights [outputs, "
+          "channels / group, height, width], where group divides both and offset_group the "
+          "channels",
+          groups_, offset_groups_, to_string(c_.shape(0)), to_string(c_.shape(1)));
     const Shape kernel(c_.shape(1).begin() + 2, c_.shape(1).end());
     Result<Window> window = make_window(c_.attributes(), c_.shape(0), kernel);
     if (!window.ok()) return c_.fail("{}", window.status().message());
     window_ = std::move(window).value();
-    taps_ = kernel[0] * kernel[1];
+    taps_ = kernel[0] * kernel[1];  // at most 2^48, as the window has been checked
+    constexpr auto kMost = static_cast<int64_t>(kMaxElements);
+    if (std::max(groups_, offset_groups_) > kMost / (2 * taps_))
+      return c_.unsupported("group {} and offset_group {} with {} taps, expected at most {}",
+                            groups_, offset_groups_, taps_, kMost / (2 * taps_));
     const int64_t batch = c_.shape(0)[0];
     HONE_RETURN_IF_ERROR(check(
         2, "offsets", {batch, offset_groups_ * taps_ * 2, window_.output[0], window_.output[1]}));
@@ -77,8 +89,9 @@ class DeformConv {
   }
 
   // Where the taps are without offsets, along a dimension: [taps, oh, ow].
-  [[nodiscard]] Tensor undeformed(size_t d) const {
-    Tensor places(DType::kF32, {taps_, window_.output[0], window_.output[1]});
+  [[nodiscard]] Result<Tensor> undeformed(size_t d) {
+    HONE_ASSIGN_OR_RETURN(
+        Tensor places, c_.new_constant(DType::kF32, {taps_, window_.output[0], window_.output[1]}));
     int64_t i = 0;
     for (int64_t tap = 0; tap < taps_; ++tap) {
       const int64_t k = d == 0 ? tap / window_.kernel[1] : tap % window_.kernel[1];
@@ -100,16 +113,17 @@ class DeformConv {
   // The data at the taps, 0 outside: [batch * offset groups, channels of one, taps * oh, ow].
   // GridSample wants places as numbers from -1 to 1, at which the borders of the data are. Zeros
   // behind the data make its sides powers of two, so that whole places stay exact.
-  ValueId sampled(DType type) {
+  Result<ValueId> sampled(DType type) {
     const int64_t batch = c_.shape(0)[0], all = batch * offset_groups_;
     const int64_t high = window_.output[0], wide = window_.output[1];
     const ValueId offsets = c_.reshape(c_.cast(c_.input(2), type), {all, taps_, 2, high, wide});
     std::vector<ValueId> places;
     for (const size_t d : {1, 0}) {  // across first
       const auto at = static_cast<int64_t>(d);
+      HONE_ASSIGN_OR_RETURN(Tensor taps, undeformed(d));
       const ValueId moved =
           c_.binary("Add", c_.reshape(c_.slice(offsets, 2, at, at + 1), {all, taps_, high, wide}),
-                    c_.cast(c_.constant(undeformed(d)), type));
+                    c_.cast(c_.constant(std::move(taps)), type));
       const auto extent = static_cast<double>(side(d));
       const ValueId share = c_.binary("Mul", c_.binary("Add", moved, 0.5), 2 / extent);
       places.push_back(c_.reshape(c_.binary("Add", share, -1.0), {all, taps_ * high, wide, 1}));

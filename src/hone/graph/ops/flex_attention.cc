@@ -36,7 +36,11 @@ Status check_operands(const ExpandContext& c) {
   const Shape &q = c.shape(0), &k = c.shape(1), &v = c.shape(2);
   fits = fits && q[3] == k[3] && k[1] == v[1] && k[2] == v[2] && k[1] > 0 && q[1] % k[1] == 0;
   if (fits) return ok_status();
-  return c.fail("queries {}, keys {} and values {}", to_string(q), to_string(k), to_string(v));
+  return c.fail(
+      "queries {} {}, keys {} {} and values {} {}, expected floats of one type [n, hq, l, d], "
+      "[n, h, m, d] and [n, h, m, e], where h divides hq",
+      dtype_name(c.dtype(0)), to_string(q), dtype_name(c.dtype(1)), to_string(k),
+      dtype_name(c.dtype(2)), to_string(v));
 }
 
 // Heads of keys or values, each as often as queries have it.
@@ -50,10 +54,13 @@ ValueId repeated(ExpandContext& c, ValueId x, int64_t heads) {
 
 Result<DType> precision(const ExpandContext& c) {
   if (!c.attributes().has("softmax_precision")) return compute_type(c.dtype(0));
-  const auto code = static_cast<int>(c.attributes().integer("softmax_precision", 0));
-  const auto type = dtype_from_onnx(code);
+  const int64_t code = c.attributes().integer("softmax_precision", 0);
+  if (code < 0 || code > UINT8_MAX)
+    return c.fail("softmax_precision is {}, expected a type of floats", code);
+  const auto type = dtype_from_onnx(static_cast<int>(code));
   if (!type || !is_float(*type))
-    return c.fail("softmax_precision is {}, expected a type of floats", onnx_type_text(code));
+    return c.fail("softmax_precision is {}, expected a type of floats",
+                  onnx_type_text(static_cast<int>(code)));
   return *type;
 }
 

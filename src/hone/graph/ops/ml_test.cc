@@ -2,6 +2,8 @@
 // tests/ml_operators_test.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -67,11 +69,69 @@ TEST(ml, trees_that_are_none_are_refused) {
   expect_error(trees({{"nodes_nodeids", Shape{0, 1, 2, 3, 3, 0}}}), Code::kInvalid,
                "node 3 of tree 0 is there twice");
   expect_error(trees({{"nodes_featureids", Shape{0, 0, 2, 0, 0, 0}}}), Code::kInvalid,
-               "a node reads feature 2 of 2");
+               "a node reads feature 2, expected 0 to 1");
   expect_error(trees({{"target_ids", Shape{0, 0, 0, 1}}}), Code::kInvalid,
                "a weight of target 1, expected 0 to 0");
   expect_error(trees({{"nodes_values", Floats{0}}}), Code::kInvalid, "lists of nodes of 6");
   expect_error(trees({{"post_transform", std::string("PROBIT")}}), Code::kUnsupported, "'PROBIT'");
+}
+
+// A chain of nodes of TreeEnsemble, each of which is the root of a tree.
+TEST(ml, trees_that_share_their_nodes_are_looked_at_once) {
+  constexpr int64_t kNodes = 100'000;
+  Shape nodes(kNodes), next(kNodes), zeros(kNodes), last(kNodes), ones(kNodes, 1);
+  for (int64_t i = 0; i < kNodes; ++i) {
+    nodes[static_cast<size_t>(i)] = i;
+    next[static_cast<size_t>(i)] = std::min(i + 1, kNodes - 1);
+  }
+  last.back() = 1;
+  next.back() = 0;
+  TestModel model(17);
+  model.input("x", {4, 2})
+      .node("TreeEnsemble", {"x"}, {"y"},
+            {{"nodes_featureids", zeros},
+             {"nodes_splits", Tensor(DType::kF32, {kNodes})},
+             {"nodes_modes", Tensor(DType::kU8, {kNodes})},
+             {"nodes_truenodeids", zeros},
+             {"nodes_trueleafs", ones},
+             {"nodes_falsenodeids", next},
+             {"nodes_falseleafs", last},
+             {"leaf_targetids", Shape{0}},
+             {"leaf_weights", floats({1}, {1})},
+             {"tree_roots", nodes}},
+            kDomain);
+  expect_error(model.output("y"), Code::kUnsupported, "trees deeper than 1000");
+}
+
+TEST(ml, extremes_of_doubles_are_not_those_of_floats) {
+  Tensor splits(DType::kF64, {1}), weights(DType::kF64, {2});
+  weights.set(0, 1e300);
+  weights.set(1, -1e300);
+  for (const int64_t aggregate : {2, 3}) {
+    TestModel model(17);
+    model.input("x", {2, 1}, DType::kF64)
+        .node("TreeEnsemble", {"x"}, {"y"},
+              {{"nodes_featureids", Shape{0}},
+               {"nodes_splits", splits},
+               {"nodes_modes", Tensor(DType::kU8, {1})},
+               {"nodes_truenodeids", Shape{0}},
+               {"nodes_trueleafs", Shape{1}},
+               {"nodes_falsenodeids", Shape{1}},
+               {"nodes_falseleafs", Shape{1}},
+               {"leaf_targetids", Shape{0, 0}},
+               {"leaf_weights", weights},
+               {"aggregate_function", aggregate},
+               {"n_targets", int64_t{2}},
+               {"tree_roots", Shape{0}}},
+              kDomain);
+    Tensor x(DType::kF64, {2, 1});
+    x.set(1, 1);
+    const auto y = run_plainly(model.output("y").graph(), {x});
+    ASSERT_EQ(y.size(), 1U);
+    EXPECT_EQ(y[0].at(0), 1e300);
+    EXPECT_EQ(y[0].at(1), 0);  // no weight is of that target
+    EXPECT_EQ(y[0].at(2), -1e300);
+  }
 }
 
 TEST(ml, labels_are_numbers) {

@@ -10,11 +10,13 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kDeepest = 10;    // of complete trees
-constexpr int64_t kPadding = 32;    // at most so many leaves of a complete tree for each real one
-constexpr int64_t kFewLeaves = 16;  // as many a complete tree may always have
+constexpr int64_t kPadding = 31;    // at most so many numbers of added leaves for each real leaf
+constexpr int64_t kFewLeaves = 16;  // as many numbers the leaves of a complete tree may always have
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kRecord = 2;  // rows of a node that names its children
 constexpr uint64_t kNever = 0;  // no key is at most this
+// As many rows of nodes, which are two numbers of 4 bytes or 8, all trees may have.
+constexpr int64_t kMostRows = kMaxMadeBytes / 8;
 
 // A test, or a leaf.
 struct Step {
@@ -104,9 +106,10 @@ class Packer {
         steps_(trees, type) {}
 
   Result<PackedTrees> run() {
-    for (const int64_t root : trees_.roots) add_root(steps_.of(root));
+    for (const int64_t root : trees_.roots) (void)steps_.of(root);
     choose_data();
     list_weights();
+    for (const int64_t root : trees_.roots) add_root(steps_.of(root));
     HONE_RETURN_IF_ERROR(allocate());
     for (const auto& [depth, roots] : complete_) add_complete(depth, roots);
     if (!others_.empty()) {
@@ -121,8 +124,7 @@ class Packer {
 
   void add_root(size_t root) {
     const Step& step = steps_[root];
-    const bool fits = step.depth <= kDeepest &&
-                      int64_t{1} << step.depth <= std::max(kFewLeaves, kPadding * step.leaves);
+    const bool fits = step.depth <= kDeepest && fits_complete(int64_t{1} << step.depth, step);
     if (fits) {
       complete_[step.depth].push_back(root);
     } else {
@@ -130,6 +132,15 @@ class Packer {
     }
     made_.steps += static_cast<double>(fits ? step.depth : step.depth / 2 + 1);
   }
+
+  // A leaf that is added takes as much memory as any other.
+  [[nodiscard]] bool fits_complete(int64_t ends, const Step& step) const {
+    const int64_t added = ends - step.leaves;
+    return ends * width() <= kFewLeaves || added * width() <= kPadding * step.leaves;
+  }
+
+  // The numbers of a leaf.
+  [[nodiscard]] int64_t width() const { return one_target_ ? 1 : trees_.targets; }
 
   void choose_data() {
     bool left = false, right = false;
@@ -173,16 +184,19 @@ class Packer {
       leaves += std::ssize(roots) << depth;
     }
     std::vector<bool> seen(steps_.all().size());
-    for (const size_t root : others_) {
-      const auto [tests, ends] = parts_of(root, seen);
+    std::map<size_t, std::pair<int64_t, int64_t>> parts;  // of trees that are named again
+    for (size_t i = 0; i < others_.size() && nodes <= kMostRows; ++i) {
+      const auto [found, is_new] = parts.try_emplace(others_[i]);
+      if (is_new) found->second = parts_of(others_[i], seen);
+      const auto [tests, ends] = found->second;
       nodes += kRecord * (1 + 2 * tests);
       leaves += ends;
     }
-    if (nodes > std::numeric_limits<int32_t>::max())
-      return c_.unsupported("trees that need {} nodes", nodes);
+    if (nodes > kMostRows)
+      return c_.unsupported("trees that need {} rows of nodes or more, expected at most {}", nodes,
+                            kMostRows);
     HONE_ASSIGN_OR_RETURN(made_.nodes, c_.new_constant(tree_key_type(type_), {nodes, 2}));
-    HONE_ASSIGN_OR_RETURN(made_.leaves,
-                          c_.new_constant(trees_.type, {leaves, one_target_ ? 1 : trees_.targets}));
+    HONE_ASSIGN_OR_RETURN(made_.leaves, c_.new_constant(trees_.type, {leaves, width()}));
     HONE_ASSIGN_OR_RETURN(made_.trees, c_.new_constant(DType::kI32, {std::ssize(trees_.roots), 3}));
     return ok_status();
   }

@@ -27,14 +27,18 @@ TEST(ml_tree_pack, keys_rise_with_numbers) {
 }
 
 // Packs trees in a context of any node.
-PackedTrees packed(const TreeEnsemble& trees, DType type = DType::kF32) {
+Result<PackedTrees> try_packed(const TreeEnsemble& trees, DType type) {
   TestModel model(17);
   model.input("x", {1, 3}).node("Relu", {"x"}, {"y"}).output("y");
   Graph graph = model.graph();
   std::vector<Node> nodes;
   const Node node = graph.nodes[0];
   ExpandContext context(graph, node, nodes);
-  Result<PackedTrees> made = pack_trees(context, trees, type, 3, 0);
+  return pack_trees(context, trees, type, 3, 0);
+}
+
+PackedTrees packed(const TreeEnsemble& trees, DType type = DType::kF32) {
+  Result<PackedTrees> made = try_packed(trees, type);
   EXPECT_TRUE(made.ok()) << made.status().message();
   return made.ok() ? std::move(made).value() : PackedTrees();
 }
@@ -92,6 +96,42 @@ TEST(ml_tree_pack, trees_with_a_target_each_have_one_number_a_leaf) {
   EXPECT_EQ(one.trees.at(5), 2);
   trees.weights.push_back({1, 0, 2});
   EXPECT_EQ(packed(trees).leaves.shape(), (Shape{3, 5}));
+}
+
+// A chain of tests x0 <= i ? leaf i : next, the leaves behind the tests.
+TreeEnsemble chain(int64_t depth) {
+  TreeEnsemble trees;
+  for (int64_t i = 0; i < depth; ++i)
+    trees.nodes.push_back(test(TreeMode::kLeq, 0, static_cast<double>(i), depth + i, i + 1));
+  trees.nodes.back().on_false = 2 * depth;
+  trees.nodes.resize(static_cast<size_t>(2 * depth + 1));
+  trees.roots = {0};
+  return trees;
+}
+
+TEST(ml_tree_pack, trees_that_would_fill_the_memory_are_refused_at_once) {
+  TreeEnsemble trees = chain(900);
+  trees.roots.assign(1'000'000, 0);
+  const Status one = try_packed(trees, DType::kF32).status();
+  EXPECT_EQ(one.code(), Code::kUnsupported) << one.message();
+  EXPECT_NE(one.message().find("expected at most"), std::string::npos) << one.message();
+  for (int64_t& root : trees.roots) root = (&root - trees.roots.data()) % 300;
+  EXPECT_EQ(try_packed(trees, DType::kF32).status().code(), Code::kUnsupported);
+}
+
+TEST(ml_tree_pack, wide_leaves_are_not_added_in_numbers) {
+  TreeEnsemble trees = chain(6);  // 7 leaves, 64 of a complete tree
+  trees.weights = {{6, 0, 1}, {7, 1, 2}};
+  trees.targets = 2;
+  EXPECT_EQ(packed(trees).groups.at(0).depth, 6);
+  trees.targets = 100;
+  const PackedTrees made = packed(trees);
+  EXPECT_EQ(made.groups.at(0).depth, TreeGroup::kByChildren);
+  EXPECT_EQ(made.leaves.shape(), (Shape{7, 100}));
+  TreeEnsemble full = chain(1);  // has nothing to add
+  full.weights = {{1, 0, 1}, {2, 1, 2}, {2, 3, 1}};
+  full.targets = 100;
+  EXPECT_EQ(packed(full).groups.at(0).depth, 1);
 }
 
 // A tree of one test, for all numbers that matter and NaN, against its definition.

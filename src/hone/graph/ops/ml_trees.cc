@@ -1,5 +1,6 @@
 // Trees of ai.onnx.ml: TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier. Rows go
 // through all trees by hone.TreeWalk (ops/ml_tree_walk.h); plain nodes make scores of the sums.
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -27,20 +28,16 @@ class Scores {
     HONE_RETURN_IF_ERROR(check());
     const int64_t rows = c_.shape_of(x_)[0], features = c_.shape_of(x_)[1];
     if (rows == 0) return c_.constant(Tensor(trees_.type, {0, trees_.targets}));
-    const double infinity = std::numeric_limits<double>::infinity();
-    const double neutral = trees_.aggregate == "MAX"   ? -infinity
-                           : trees_.aggregate == "MIN" ? infinity
-                                                       : 0;
     HONE_ASSIGN_OR_RETURN(const PackedTrees packed,
-                          pack_trees(c_, trees_, c_.dtype_of(x_), features, neutral));
+                          pack_trees(c_, trees_, c_.dtype_of(x_), features, neutral()));
     const ValueId data = data_for(packed.data);
     return finished(add_tree_walk(c_, data, packed, trees_.targets, trees_.aggregate));
   }
 
  private:
   Status check() {
-    const int64_t features = c_.shape_of(x_)[1];
-    if (std::ssize(trees_.nodes) > kMaxNodes || trees_.roots.empty())
+    if (std::ssize(trees_.nodes) > kMaxNodes || trees_.roots.empty() ||
+        std::ssize(trees_.roots) > kMaxNodes)
       return c_.unsupported("{} trees of {} nodes, expected 1 to {}", trees_.roots.size(),
                             trees_.nodes.size(), kMaxNodes);
     for (const LeafWeight& weight : trees_.weights) {
@@ -48,22 +45,49 @@ class Scores {
         return c_.fail("a weight of target {}, expected 0 to {}", weight.target,
                        trees_.targets - 1);
     }
-    std::vector<int64_t> level = trees_.roots;
-    for (int64_t depth = 0;; ++depth) {
-      std::set<int64_t> next;
-      for (const int64_t at : level) {
-        const TreeNode& node = trees_.nodes[static_cast<size_t>(at)];
-        if (node.mode == TreeMode::kLeaf) continue;
-        if (node.feature < 0 || node.feature >= features)
-          return c_.fail("a node reads feature {} of {}", node.feature, features);
-        next.insert(node.on_true);
-        next.insert(node.on_false);
+    return check_depths();
+  }
+
+  // A node is looked at twice, however many trees and nodes lead to it: before the nodes that it
+  // leads to, and behind them.
+  Status check_depths() {
+    const int64_t features = c_.shape_of(x_)[1];
+    constexpr int kUnknown = -1, kOpen = -2;
+    std::vector<int> depth(trees_.nodes.size(), kUnknown);
+    std::vector<int64_t> open(trees_.roots.rbegin(), trees_.roots.rend());
+    while (!open.empty()) {
+      const auto at = static_cast<size_t>(open.back());
+      const TreeNode& node = trees_.nodes[at];
+      if (depth[at] == kUnknown && node.mode == TreeMode::kLeaf) depth[at] = 0;
+      if (depth[at] >= 0) {
+        open.pop_back();
+        continue;
       }
-      if (next.empty()) return ok_status();
-      if (depth >= kMaxDepth)
-        return c_.unsupported("trees deeper than {}, or whose nodes lead to themselves", kMaxDepth);
-      level.assign(next.begin(), next.end());
+      const auto yes = static_cast<size_t>(node.on_true), no = static_cast<size_t>(node.on_false);
+      if (depth[at] == kUnknown) {
+        if (node.feature < 0 || node.feature >= features)
+          return c_.fail("a node reads feature {}, expected 0 to {}", node.feature, features - 1);
+        depth[at] = kOpen;
+        if (depth[yes] == kOpen || depth[no] == kOpen) return too_deep();
+        for (const size_t child : {no, yes}) {
+          if (depth[child] == kUnknown) open.push_back(static_cast<int64_t>(child));
+        }
+        continue;
+      }
+      depth[at] = std::max(depth[yes], depth[no]) + 1;
+      if (depth[at] > kMaxDepth) return too_deep();
     }
+    return ok_status();
+  }
+
+  [[nodiscard]] Status too_deep() const {
+    return c_.unsupported("trees deeper than {}, or whose nodes lead to themselves", kMaxDepth);
+  }
+
+  // What a target has that no leaf has a weight of.
+  [[nodiscard]] double neutral() const {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return trees_.aggregate == "MAX" ? -infinity : trees_.aggregate == "MIN" ? infinity : 0;
   }
 
   ValueId data_for(PackedTrees::Data data) {
@@ -85,13 +109,13 @@ class Scores {
       with_base = c_.binary("Add", y, base);
     }
     if (sums) return with_base;
-    const ValueId untouched = c_.add("IsInf", {c_.cast(y, DType::kF32)});
+    const ValueId untouched = c_.binary("Equal", y, neutral());
     return c_.add("Where", {untouched, c_.scalar(trees_.type, 0), with_base});
   }
 
   Result<ValueId> base_values() {
     if (trees_.base.size() != 1 && std::ssize(trees_.base) != trees_.targets)
-      return c_.fail("{} base_values for {} targets", trees_.base.size(), trees_.targets);
+      return c_.fail("{} base_values, expected none, 1 or {}", trees_.base.size(), trees_.targets);
     return c_.constant(ml_list(trees_.base, trees_.type));
   }
 
@@ -104,13 +128,13 @@ Status check_aggregate(const ExpandContext& c, const std::string& name) {
   for (const char* known : {"SUM", "AVERAGE", "MIN", "MAX"}) {
     if (name == known) return ok_status();
   }
-  return c.fail("aggregate_function is '{}'", name);
+  return c.fail("aggregate_function is '{}', expected SUM, AVERAGE, MIN or MAX", name);
 }
 
 Status set_targets(ExpandContext& c, const TreeEnsemble& trees, const std::string& transform,
                    DType type) {
   if (trees.targets < 1 || trees.targets > kMaxNodes)
-    return c.fail("n_targets is {}", trees.targets);
+    return c.fail("n_targets is {}, expected 1 to {}", trees.targets, kMaxNodes);
   HONE_RETURN_IF_ERROR(check_aggregate(c, trees.aggregate));
   HONE_ASSIGN_OR_RETURN(const ValueId scores, Scores(c, trees).run());
   HONE_ASSIGN_OR_RETURN(const ValueId y, ml_transformed(c, scores, transform));
@@ -133,7 +157,8 @@ Status expand_tree_ensemble(ExpandContext& c) {
   const int64_t aggregate = c.attributes().integer("aggregate_function", 1);
   const int64_t transform = c.attributes().integer("post_transform", 0);
   if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
-    return c.fail("aggregate_function is {} and post_transform {}", aggregate, transform);
+    return c.fail("aggregate_function is {} and post_transform {}, expected 0 to 3 and 0 to 4",
+                  aggregate, transform);
   trees.targets = c.attributes().integer("n_targets", 1);
   trees.aggregate = kAggregates[aggregate];
   return set_targets(c, trees, kTransforms[transform], trees.type);

@@ -21,9 +21,10 @@ Rng generator(const ExpandContext& c) {
 // Returns the type of the attribute `dtype`.
 Result<DType> given_type(const ExpandContext& c, DType otherwise) {
   if (!c.attributes().has("dtype")) return otherwise;
-  const auto code = static_cast<int>(c.attributes().integer("dtype", 0));
-  const auto type = dtype_from_onnx(code);
-  if (!type) return c.unsupported("element type {}", onnx_type_text(code));
+  const int64_t code = c.attributes().integer("dtype", 0);
+  if (code < 0 || code > UINT8_MAX) return c.fail("dtype is {}, expected an element type", code);
+  const auto type = dtype_from_onnx(static_cast<int>(code));
+  if (!type) return c.unsupported("element type {}", onnx_type_text(static_cast<int>(code)));
   return *type;
 }
 
@@ -37,7 +38,8 @@ Result<Tensor> uniform_numbers(ExpandContext& c, DType type, const Shape& shape)
 }
 
 Result<Tensor> scaled_numbers(ExpandContext& c, DType type, const Shape& shape) {
-  if (!is_float(type)) return c.fail("random numbers of type {}", dtype_name(type));
+  if (!is_float(type))
+    return c.fail("random numbers of type {}, expected a type of floats", dtype_name(type));
   const bool normal = c.node().type.starts_with("RandomNormal");
   const double low = c.attributes().number(normal ? "mean" : "low", 0);
   const double width = normal ? static_cast<double>(c.attributes().number("scale", 1))
@@ -54,7 +56,7 @@ Status expand_random(ExpandContext& c) {
   const Shape shape = c.attributes().integers("shape");
   if (!c.attributes().has("shape")) return c.fail("no attribute 'shape'");
   for (const int64_t extent : shape) {
-    if (extent < 0) return c.fail("the shape {}", to_string(shape));
+    if (extent < 0) return c.fail("the shape {}, expected extents of at least 0", to_string(shape));
   }
   HONE_ASSIGN_OR_RETURN(Tensor numbers, scaled_numbers(c, type, shape));
   c.result(0, c.constant(std::move(numbers)));
@@ -71,7 +73,8 @@ Status expand_random_like(ExpandContext& c) {
 
 // 1 where a number is below the probability.
 Status expand_bernoulli(ExpandContext& c) {
-  if (!is_float(c.dtype(0))) return c.fail("probabilities of type {}", dtype_name(c.dtype(0)));
+  if (!is_float(c.dtype(0)))
+    return c.fail("probabilities of type {}, expected a type of floats", dtype_name(c.dtype(0)));
   HONE_ASSIGN_OR_RETURN(const DType type, given_type(c, c.dtype(0)));
   const DType wide = compute_type(c.dtype(0));
   HONE_ASSIGN_OR_RETURN(Tensor numbers, uniform_numbers(c, wide, c.shape(0)));
@@ -92,7 +95,8 @@ Status expand_multinomial(ExpandContext& c) {
   const int64_t samples = c.attributes().integer("sample_size", 1);
   HONE_ASSIGN_OR_RETURN(const DType type, given_type(c, DType::kI32));
   if (samples < 1 || (type != DType::kI32 && type != DType::kI64))
-    return c.fail("sample_size {} of type {}", samples, dtype_name(type));
+    return c.fail("sample_size {} of type {}, expected at least 1 of i32 or i64", samples,
+                  dtype_name(type));
   const int64_t batch = c.shape(0)[0], classes = c.shape(0)[1];
   const DType wide = compute_type(c.dtype(0));
   HONE_ASSIGN_OR_RETURN(Tensor numbers, uniform_numbers(c, wide, {batch, samples, 1}));

@@ -1,9 +1,11 @@
 // Values of half types become float32 between the inputs, the weights and the results of the graph.
 //
-// A value has up to two forms: in its half type, as the model has it, and in float32. Operators
-// that compute read and write the second form; what only moves elements, or depends on how they are
-// rounded, keeps the first one where that saves a conversion. A form that is missing is made by a
-// Cast in front of the first node that reads it.
+// A value has up to two forms: in its half type, as the model has it, and in float32. The first
+// form is read by BitCast, by nodes with graphs of their own, and by what moves elements that
+// nobody has in float32 or that are results of the graph. All others read the second form, which is
+// not rounded to the half type: so what Cast to integers, Floor, Round and ArgMax make of it may
+// differ by one from what they make of the rounded value, and comparisons may come out otherwise. A
+// form that is missing is made by a Cast in front of the first node that reads it.
 #include <algorithm>
 #include <map>
 #include <numbers>
@@ -119,12 +121,12 @@ class Widening {
       wide_[out] = same(in);
     node.inputs[0] = is_half(in) ? wide(in) : same(in);
     half_[out] = out;
-    graph_.nodes.push_back(std::move(node));
+    append(std::move(node));
   }
 
   void add_as_it_is(Node node) {
     for (ValueId& in : node.inputs) in = same(in);
-    graph_.nodes.push_back(std::move(node));
+    append(std::move(node));
   }
 
   void keep(Node node) {
@@ -132,7 +134,7 @@ class Widening {
     for (const ValueId out : node.outputs) {
       if (is_half(out)) half_[out] = out;
     }
-    graph_.nodes.push_back(std::move(node));
+    append(std::move(node));
   }
 
   void widen(Node node) {
@@ -147,7 +149,7 @@ class Widening {
       }
       wide_[original] = out;
     }
-    graph_.nodes.push_back(std::move(node));
+    append(std::move(node));
   }
 
   ValueId same(ValueId id) const {
@@ -161,7 +163,10 @@ class Widening {
     const ValueId made = constant
                              ? graph_.add_constant(graph_.value(id).name, in_float32(*constant))
                              : new_value(id, DType::kF32);
-    if (!constant) add_cast(id, made);
+    if (!constant) {
+      half_.try_emplace(id, id);  // who reads its half form later reads the value itself
+      add_cast(id, made);
+    }
     return wide_[id] = made;
   }
 
@@ -192,15 +197,17 @@ class Widening {
     node.attributes.set("to", static_cast<int64_t>(graph_.value(to).dtype));
     node.inputs = {from};
     node.outputs = {to};
+    append(std::move(node));
+  }
+
+  void append(Node node) {
+    for (const ValueId out : node.outputs) maker_[out] = graph_.nodes.size();
     graph_.nodes.push_back(std::move(node));
   }
 
   const Node* maker_of(ValueId id) const {
-    const auto found =
-        std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(), [&](const Node& node) {
-          return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
-        });
-    return found == graph_.nodes.rend() ? nullptr : &*found;
+    const auto found = maker_.find(id);
+    return found == maker_.end() ? nullptr : &graph_.nodes[found->second];
   }
 
   // A constant whose half form nobody reads any more becomes float32 itself.
@@ -229,6 +236,7 @@ class Widening {
   std::map<ValueId, ValueId> wide_;  // values of half types in float32
   std::map<ValueId, ValueId> half_;  // the same in their own type
   std::map<ValueId, ValueId> same_;  // results of casts to float32 that are left out
+  std::map<ValueId, size_t> maker_;  // the places of the nodes that make values
 };
 
 // The half type of the model's weights, by bytes, and whether there are no large ones in float32.

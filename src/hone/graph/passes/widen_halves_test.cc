@@ -108,6 +108,32 @@ TEST(widen_halves, bits_are_those_of_the_type) {
   EXPECT_EQ(types(graph), (Types{"Cast", "Exp", "Cast", "BitCast"}));
 }
 
+// What computes with an input has it in float32; what moves it or reads its bits, as it is given.
+TEST(widen_halves, an_input_that_is_computed_with_keeps_its_half_form) {
+  Rng rng(7);
+  for (const DType dtype : kHalves) {
+    const Tensor x = random_half({4, 8}, rng, dtype), x2 = random_half({4, 8}, rng, dtype);
+    const auto expect_kept = [&](const std::string& type, const AttributeList& attributes) {
+      TestModel model(26);
+      model.input("x", {4, 8}, dtype).node("Relu", {"x"}, {"r"}).output("r");
+      std::vector<std::string> operands = {"x"};
+      if (type == "Concat") model.input(operands.emplace_back("x2"), {4, 8}, dtype);
+      model.node(type, operands, {"y"}, attributes).output("y");
+      std::vector<Tensor> inputs = {x};
+      if (type == "Concat") inputs.push_back(x2);
+      const Graph graph = run_pass(model.graph(), widen, inputs, 1e-9);
+      const auto kept = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                     [&](const Node& node) { return node.type == type; });
+      ASSERT_NE(kept, graph.nodes.end()) << type;
+      EXPECT_EQ(kept->inputs[0], graph.inputs[0]) << type;
+    };
+    expect_kept("Transpose", {});
+    expect_kept("Concat", {{"axis", int64_t{0}}});
+    expect_kept("Identity", {});
+    expect_kept("BitCast", {{"to", static_cast<int64_t>(DType::kU16)}});
+  }
+}
+
 TEST(widen_halves, numbers_of_activations_stand_for_themselves) {
   TestModel model;
   model.input("x", {4, 8}, DType::kBF16)
