@@ -49,7 +49,8 @@ std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples)
   for (size_t i = 0; i < forms.size(); ++i) {
     if (same_form(forms[i], *form)) return static_cast<int>(i);
   }
-  if (forms.size() >= static_cast<size_t>(kMaxForms)) return std::nullopt;
+  full_ = forms.size() >= static_cast<size_t>(kMaxForms);
+  if (full_) return std::nullopt;
   forms.push_back(*form);
   return static_cast<int>(forms.size() - 1);
 }
@@ -106,8 +107,7 @@ ConstantKind SizeFollower::kind_of_constant(ValueId id) {
   if (const auto at = constants_.find(id); at != constants_.end()) return at->second;
   const Value& value = graph_.value(id);
   const Tensor& whole = *value.constant;
-  ConstantKind kind =
-      is_made_here(id) || is_seen(id, false) ? ConstantKind::kFixed : ConstantKind::kOther;
+  ConstantKind kind = is_made_here(id) || is_seen(id) ? ConstantKind::kFixed : ConstantKind::kOther;
   bool same_shape = true, box = true;
   for (const SizeProbe& probe : probes_) {
     const Value* twin = probe.twin(origin(id));
@@ -145,16 +145,38 @@ const Node* SizeFollower::producer(ValueId id) {
   return at == producers_.end() ? nullptr : &nodes_[at->second];
 }
 
-// What makes a result at other sizes has to be the same node.
-Status SizeFollower::check_alike(const Node& node) const {
+bool SizeFollower::is_made_alike(const Node& node, ValueId out, const SizeProbe& probe) const {
+  const auto at = file_nodes_.find(origin(out));
+  const Node* in_file = at == file_nodes_.end() ? nullptr : at->second;
+  const bool same_type = in_file != nullptr && in_file->type == node.type;
+  const Value* twin = probe.twin(origin(out));
+  if (twin == nullptr) return false;
+  // A result without elements cannot be wrong.
+  if (num_elements(twin->shape) == 0) return true;
+  if (!probe.alike[static_cast<size_t>(origin(out))]) {
+    // Operands without elements are left out of a Concat.
+    return same_type && node.type == "Concat" &&
+           std::any_of(in_file->inputs.begin(), in_file->inputs.end(),
+                       [&](ValueId in) { return num_elements(probe.graph.value(in).shape) == 0; });
+  }
+  // What the import computes at some sizes only is a node of the file, by the same operator.
+  return same_type || probe.producer_of_twin(origin(out)) != nullptr;
+}
+
+// What makes a result at other sizes has to be the same node. Results for which the import made
+// room at the end, for the model's outputs, have no twins.
+Status SizeFollower::check_alike(const Node& node, bool varying) const {
   const InferContext context(graph_, node);
   for (const ValueId out : node.outputs) {
     if (out == kNoValue) continue;
-    if (!is_seen(out, true)) {
-      return context.unsupported(
-          "it becomes other operators at other sizes: give sizes instead of a range (--shape)");
-    }
     for (const SizeProbe& probe : probes_) {
+      if (!varying && static_cast<size_t>(origin(out)) >= probe.twins.size()) continue;
+      if (!is_made_alike(node, out, probe)) {
+        return context.unsupported(
+            "it becomes other operators at {}: give a range without these sizes, or one size "
+            "(--shape)",
+            text_of(probe.symbols));
+      }
       const Node* twin = probe.producer_of_twin(origin(out));
       if (twin == nullptr) continue;
       bool same = twin->type == node.type && twin->inputs.size() == node.inputs.size() &&
@@ -207,11 +229,10 @@ Status SizeFollower::check_parts(const Node& node) const {
   return ok_status();
 }
 
-bool SizeFollower::is_seen(ValueId id, bool alike) const {
+bool SizeFollower::is_seen(ValueId id) const {
   for (size_t s = 0; s < most_.size(); ++s) {
     const bool seen = std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
-      return probe.symbols[s] != most_[s] && probe.twin(origin(id)) != nullptr &&
-             (!alike || probe.alike[static_cast<size_t>(origin(id))]);
+      return probe.symbols[s] != most_[s] && probe.twin(origin(id)) != nullptr;
     });
     if (!seen) return false;
   }
@@ -228,6 +249,7 @@ Status SizeFollower::follow(Node node) {
     varying = varying || !fixed || !graph_.value(in).forms.empty();
     by_data = by_data || graph_.value(in).extents != kNoValue;
   }
+  HONE_RETURN_IF_ERROR(check_alike(node, varying));
   bool replaced = false;
   if (varying) {
     const SizeRuleOf* rule = size_rule_of(node);
@@ -237,7 +259,6 @@ Status SizeFollower::follow(Node node) {
           "(--shape)",
           by_data ? " and depends on data" : "");
     }
-    HONE_RETURN_IF_ERROR(check_alike(node));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.has_input(i) || (rule->parameters >> i & 1) != 0) continue;
       HONE_ASSIGN_OR_RETURN(node.inputs[i], data_at_run_time(c, node.inputs[i]));
@@ -325,7 +346,17 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
   varying.sizes = graph_.add_value("hone.sizes", DType::kI64, {kMaxForms});
   graph_.inputs.push_back(varying.sizes);
   std::vector<Node> nodes = std::move(graph_.nodes);
-  for (Node& node : nodes) HONE_RETURN_IF_ERROR(follow(std::move(node)));
+  for (Node& node : nodes) {
+    const std::string name = node.name, type = node.type;
+    const Status status = follow(std::move(node));
+    if (!status.ok() && full_) {
+      return error(Code::kUnsupported,
+                   "{}: node '{}' ({}): more than {} extents that vary in different ways: give "
+                   "fewer ranges (--shape)",
+                   graph_.file, name, type, kMaxForms);
+    }
+    HONE_RETURN_IF_ERROR(status);
+  }
   HONE_RETURN_IF_ERROR(follow_outputs());
   NodeNames names;
   for (Node& node : nodes_) node.name = names.take(node.name, NodeNames::Suffix::kSigns);

@@ -69,11 +69,12 @@ class SizeFollower {
   Result<ValueId> data_at_run_time(ExpandContext& c, ValueId constant);
   // Computes what the import computed, by the node of the file that has this result.
   Result<ValueId> computed_again(const Node& node, ValueId constant);
-  // Returns whether there are twins of a value where each symbol differs from the largest, which
-  // `alike` nodes made.
-  [[nodiscard]] bool is_seen(ValueId id, bool alike) const;
+  // Returns whether there are twins of a value where each symbol differs from the largest.
+  [[nodiscard]] bool is_seen(ValueId id) const;
+  // Returns whether a result is made in the same way in a probe, without regard to its operands.
+  [[nodiscard]] bool is_made_alike(const Node& node, ValueId out, const SizeProbe& probe) const;
   [[nodiscard]] bool is_made_here(ValueId id) const { return static_cast<size_t>(id) >= known_; }
-  Status check_alike(const Node& node) const;
+  Status check_alike(const Node& node, bool varying) const;
   Status check_parts(const Node& node) const;
   Status follow_outputs();
   ValueId mask_of(ExpandContext& c, const DimParts& parts);
@@ -85,6 +86,7 @@ class SizeFollower {
   const std::vector<SizeProbe>& probes_;
   std::map<ValueId, const Node*> file_nodes_;  // by their only result
   std::vector<int64_t> most_;                  // largest values of the symbols
+  bool full_ = false;                          // a form was one more than kMaxForms
   size_t known_ = 0;                           // number of values that the import made
   std::vector<Node> nodes_;
   std::map<ValueId, size_t> producers_;  // indices in nodes_ of the first listed_ nodes
@@ -114,6 +116,15 @@ struct SizeRuleOf {
 };
 // Returns the rule of an operator; null if it has none.
 [[nodiscard]] const SizeRuleOf* size_rule_of(const Node& node);
+
+// Returns whether elements of a dimension lie side by side in a run: of its parts of more than one
+// element only the slowest one varies.
+[[nodiscard]] bool is_contiguous(const DimParts& parts);
+// Returns the error of a rule that takes elements along a dimension as if they lay side by side.
+[[nodiscard]] Status check_contiguous(const SizeRule& rule, ValueId id, size_t dim);
+// Joins what operands tell of a dimension that they share; `known` is empty before the first one.
+// Returns an error if element i does not lie at the same place in both.
+[[nodiscard]] Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own);
 
 // The rules by their families.
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();

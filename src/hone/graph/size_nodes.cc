@@ -81,17 +81,20 @@ ValueId SizeFollower::filled(ExpandContext& c, ValueId x, const std::vector<size
 }
 
 std::optional<int> SizeFollower::number_form(ValueId constant, int64_t element) {
+  const auto is_whole = [](double number) {
+    return std::abs(number) < 1e15 && number == std::floor(number);
+  };
   const double most = graph_.value(constant).constant->at(element);
+  if (!is_whole(most)) return std::nullopt;
   std::vector<SizeSample> samples = {{&most_, static_cast<int64_t>(most)}};
-  bool whole = most == std::floor(most) && std::abs(most) < 1e15;
   for (const SizeProbe& probe : probes_) {
     const Value* twin = probe.twin(origin(constant));
     if (twin == nullptr) continue;
     const double number = twin->constant->at(element);
-    whole = whole && number == std::floor(number) && std::abs(number) < 1e15;
+    if (!is_whole(number)) return std::nullopt;
     samples.push_back({&probe.symbols, static_cast<int64_t>(number)});
   }
-  return whole ? form_of(samples) : std::nullopt;
+  return form_of(samples);
 }
 
 std::optional<ValueId> SizeFollower::numbers_at_run_time(ExpandContext& c, ValueId constant) {

@@ -9,16 +9,18 @@ namespace {
 // The result has the dimensions of its operands, as broadcasting aligns them.
 Status follow_pointwise(SizeRule& rule) {
   const Shape shape = rule.c.shape_of(rule.node.outputs[0]);
-  ShapeParts parts;
-  for (const int64_t extent : shape) parts.push_back({{kNoForm, extent}});
+  ShapeParts parts(shape.size());
   for (const ValueId in : rule.node.inputs) {
-    if (in == kNoValue || !rule.sizes.varies(in)) continue;
+    if (in == kNoValue) continue;
     const ShapeParts own = rule.sizes.parts_of(in);
     const size_t missing = shape.size() - own.size();
     for (size_t d = 0; d < own.size(); ++d) {
-      if (rule.sizes.varies(in, d) && rule.c.shape_of(in)[d] == shape[missing + d])
-        parts[missing + d] = own[d];
+      if (rule.c.shape_of(in)[d] == shape[missing + d])
+        HONE_RETURN_IF_ERROR(join_parts(rule, parts[missing + d], own[d]));
     }
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (parts[d].empty()) parts[d] = {{kNoForm, shape[d]}};
   }
   for (const ValueId out : rule.node.outputs) {
     if (out != kNoValue) rule.sizes.set_parts(out, parts);
@@ -50,6 +52,11 @@ Status follow_batch(SizeRule& rule) {
       }
     }
   }
+  DimParts batch = rule.sizes.parts_of(x)[0];
+  for (const ValueId in : rule.node.inputs) {
+    if (in != kNoValue && rule.sizes.varies(in, 0))
+      HONE_RETURN_IF_ERROR(join_parts(rule, batch, rule.sizes.parts_of(in)[0]));
+  }
   for (const ValueId out : rule.node.outputs) {
     if (out == kNoValue) continue;
     ShapeParts parts = rule.sizes.parts_of(out);
@@ -60,36 +67,84 @@ Status follow_batch(SizeRule& rule) {
   return ok_status();
 }
 
-// An operator that makes every element from its place alone, or from the operand's element at the
-// same place of dimensions that are equal.
+Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
+  if (const auto part = rule.sizes.seen_part(out, d)) return *part;
+  return rule.c.unsupported(
+      "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient of "
+      "them: give one size for it (--shape)",
+      d, rule.sizes.graph().value(out).name);
+}
+
+// An operator that makes every element from its place alone.
 Status follow_seen(SizeRule& rule) {
   for (const ValueId out : rule.node.outputs) {
     if (out == kNoValue) continue;
     const Shape& shape = rule.c.shape_of(out);
     ShapeParts parts;
     for (size_t d = 0; d < shape.size(); ++d) {
-      const auto part = rule.sizes.seen_part(out, d);
-      if (!part) {
-        return rule.c.unsupported(
-            "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient "
-            "of them: give one size for it (--shape)",
-            d, rule.sizes.graph().value(out).name);
-      }
-      parts.push_back({*part});
+      HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
+      parts.push_back({part});
     }
     rule.sizes.set_parts(out, std::move(parts));
   }
   return ok_status();
 }
 
-// Along the axis of a running sum, what comes later does not count, unless it begins at the end.
+// Dimensions that are not repeated lie as those of the operand.
+Status follow_expand(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  const ShapeParts from = rule.sizes.parts_of(x);
+  const Shape given = rule.c.shape_of(x), shape = rule.c.shape_of(out);
+  const size_t missing = shape.size() - given.size();
+  ShapeParts parts;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d >= missing && given[d - missing] == shape[d] &&
+        (shape[d] != 1 || rule.sizes.varies(x, d - missing))) {
+      parts.push_back(from[d - missing]);
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
+    parts.push_back({part});
+  }
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
+// A new dimension of a fixed extent among those of the indices.
+Status follow_one_hot(SizeRule& rule) {
+  const ValueId depth = rule.node.inputs[1], out = rule.node.outputs[0];
+  if (rule.c.constant_of(depth) == nullptr ||
+      rule.sizes.kind_of_constant(depth) != ConstantKind::kFixed)
+    return rule.c.unsupported("its depth, operand 1 ('{}'), varies from run to run",
+                              rule.sizes.graph().value(depth).name);
+  const Shape& shape = rule.c.shape_of(out);
+  const auto axis =
+      *normalize_axis(rule.node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  parts.insert(parts.begin() + axis, {{kNoForm, shape[static_cast<size_t>(axis)]}});
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
+// Elements of a matrix are kept by their row and column.
+Status follow_trilu(SizeRule& rule) {
+  const ValueId x = rule.node.inputs[0];
+  const size_t rank = rule.c.shape_of(x).size();
+  for (const size_t d : {rank - 2, rank - 1}) HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  return ok_status();
+}
+
+// Along the axis of a running sum, what comes later does not count, unless it begins at the end or
+// has gaps before elements of the run.
 Status follow_running(SizeRule& rule) {
   const ValueId x = rule.node.inputs[0];
   const auto rank = rule.c.rank_of(x);
   const Tensor* axis = rule.c.constant_of(rule.node.inputs[1]);
   if (axis == nullptr || axis->size() != 1) return rule.c.required(1, "the axis").status();
   const auto along = static_cast<size_t>(*normalize_axis(static_cast<int64_t>(axis->at(0)), rank));
-  if (rule.node.attributes.integer("reverse", 0) != 0)
+  const bool gaps = !is_contiguous(rule.sizes.parts_of(x)[along]);
+  if (gaps || rule.node.attributes.integer("reverse", 0) != 0)
     rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {along}, rule.node.type == "CumSum" ? 0 : 1);
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
   return ok_status();
@@ -115,9 +170,9 @@ Status follow_range(SizeRule& rule) {
 constexpr SizeRuleOf kPointwise = {"", follow_pointwise};
 constexpr SizeRuleOf kRules[] = {
     {"BatchNormalization", follow_first}, {"Identity", follow_pointwise},
-    {"hone.Copy", follow_pointwise},      {"Trilu", follow_pointwise, 0b10},
-    {"Expand", follow_seen, 0b10},        {"ConstantOfShape", follow_seen, 0b1},
-    {"Range", follow_range, 0b110},       {"OneHot", follow_seen, 0b10},
+    {"hone.Copy", follow_pointwise},      {"Trilu", follow_trilu},
+    {"Expand", follow_expand, 0b10},      {"ConstantOfShape", follow_seen, 0b1},
+    {"Range", follow_range, 0b110},       {"OneHot", follow_one_hot, 0b10},
     {"CumSum", follow_running, 0b10},     {"CumProd", follow_running, 0b10},
     {"GridSample", follow_batch},         {"LRN", follow_batch},
     {"hone.Interleave", follow_batch},    {"hone.Resample", follow_batch},
@@ -125,6 +180,45 @@ constexpr SizeRuleOf kRules[] = {
 };
 
 }  // namespace
+
+bool is_contiguous(const DimParts& parts) {
+  bool slowest = true;
+  for (const SizePart& part : parts) {
+    if (part.most == 1) continue;
+    if (part.form != kNoForm && !slowest) return false;
+    slowest = false;
+  }
+  return true;
+}
+
+Status check_contiguous(const SizeRule& rule, ValueId id, size_t dim) {
+  if (is_contiguous(rule.sizes.parts_of(id)[dim])) return ok_status();
+  return rule.c.unsupported(
+      "dimension {} of '{}' merges others of which one behind the first varies, so elements of a "
+      "run do not lie side by side: give one size for that one (--shape)",
+      dim, rule.sizes.graph().value(id).name);
+}
+
+Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own) {
+  const auto needed = [](const DimParts& parts) {
+    std::vector<std::pair<int, int64_t>> several;
+    for (const SizePart& part : parts) {
+      if (part.most != 1) several.emplace_back(part.form, part.most);
+    }
+    return several;
+  };
+  const bool same =
+      known.empty() || (is_contiguous(known) && is_contiguous(own)) || needed(known) == needed(own);
+  if (!same) {
+    return rule.c.unsupported(
+        "a dimension that its operands share merges varying dimensions in one of them only, or "
+        "others, so their elements lie at other places: give one size for these (--shape)");
+  }
+  const bool varies = std::any_of(own.begin(), own.end(),
+                                  [](const SizePart& part) { return part.form != kNoForm; });
+  if (known.empty() || varies) known = own;
+  return ok_status();
+}
 
 const SizeRuleOf* size_rule_of(const Node& node) {
   for (const auto& list : {std::span<const SizeRuleOf>(kRules), size_rules_of_shapes(),

@@ -85,9 +85,14 @@ Status follow_slice(SizeRule& rule) {
   ShapeParts parts;
   std::vector<std::pair<size_t, SliceStart>> moving;
   for (size_t d = 0; d < from.size(); ++d) {
+    const bool whole = is_whole(rule, d);
+    if (!whole || most.step[d] != 1) HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
     HONE_ASSIGN_OR_RETURN(const SliceStart start, start_of(rule, most, d));
-    if (start.form != kNoForm) moving.emplace_back(d, start);
-    if (is_whole(rule, d)) {
+    if (start.form != kNoForm) {
+      HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
+      moving.emplace_back(d, start);
+    }
+    if (whole) {
       parts.push_back(from[d]);
       continue;
     }
@@ -149,6 +154,7 @@ Status follow_gather(SizeRule& rule) {
   const ValueId data = rule.node.inputs[0];
   const size_t axis = axis_of(rule, 0);
   const ShapeParts from = rule.sizes.parts_of(data);
+  HONE_RETURN_IF_ERROR(check_contiguous(rule, data, axis));
   HONE_RETURN_IF_ERROR(read_indices(rule, 1, from[axis], rule.sizes.varies(data, axis)));
   const ShapeParts indices = rule.sizes.parts_of(rule.node.inputs[1]);
   ShapeParts parts(from.begin(), from.begin() + static_cast<long>(axis));
@@ -161,7 +167,15 @@ Status follow_gather(SizeRule& rule) {
 Status follow_gather_elements(SizeRule& rule) {
   const ValueId data = rule.node.inputs[0];
   const size_t axis = axis_of(rule, 0);
-  const DimParts extent = rule.sizes.parts_of(data)[axis];
+  const ShapeParts from = rule.sizes.parts_of(data);
+  const ShapeParts places = rule.sizes.parts_of(rule.node.inputs[1]);
+  HONE_RETURN_IF_ERROR(check_contiguous(rule, data, axis));
+  for (size_t d = 0; d < from.size(); ++d) {
+    DimParts shared = from[d];
+    if (d != axis && rule.c.shape_of(rule.node.inputs[1])[d] != 1)
+      HONE_RETURN_IF_ERROR(join_parts(rule, shared, places[d]));
+  }
+  const DimParts extent = from[axis];
   HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis)));
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(rule.node.inputs[1]));
   return ok_status();
@@ -176,6 +190,7 @@ Status follow_gather_nd(SizeRule& rule) {
   const Tensor* known = rule.c.constant_of(indices);
   for (size_t d = batch; d < batch + depth; ++d) {
     if (!rule.sizes.varies(data, d)) continue;
+    HONE_RETURN_IF_ERROR(check_contiguous(rule, data, d));
     for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
       if (known->at(i) < 0) known = nullptr;
     }
@@ -187,6 +202,7 @@ Status follow_gather_nd(SizeRule& rule) {
   ShapeParts parts = rule.sizes.parts_of(indices);
   parts.pop_back();
   const ShapeParts from = rule.sizes.parts_of(data);
+  for (size_t d = 0; d < batch; ++d) HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], from[d]));
   parts.insert(parts.end(), from.begin() + static_cast<long>(batch + depth), from.end());
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   return ok_status();
@@ -195,6 +211,7 @@ Status follow_gather_nd(SizeRule& rule) {
 Status follow_top_k(SizeRule& rule) {
   const ValueId x = rule.node.inputs[0];
   const size_t axis = axis_of(rule, -1);
+  HONE_RETURN_IF_ERROR(check_contiguous(rule, x, axis));
   if (rule.sizes.varies(x, axis) && !is_float(rule.c.dtype_of(x)))
     return rule.c.unsupported("integers along a dimension that varies");
   const double worst = std::numeric_limits<double>::infinity() *

@@ -99,15 +99,15 @@ size_t axis_of(const SizeRule& rule, int64_t otherwise) {
 Status follow_concat(SizeRule& rule) {
   const size_t axis = axis_of(rule, 0);
   const ValueId out = rule.node.outputs[0];
-  ShapeParts parts = rule.sizes.parts_of(out);
+  ShapeParts parts(rule.c.shape_of(out).size());
   bool gaps = false;
   for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
     const ValueId in = rule.node.inputs[i];
     for (size_t d = 0; d < parts.size(); ++d) {
-      if (!rule.sizes.varies(in, d)) continue;
-      if (d != axis) parts[d] = rule.sizes.parts_of(in)[d];
-      gaps = gaps || (d == axis && i + 1 < rule.node.inputs.size());
+      if (d != axis) HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], rule.sizes.parts_of(in)[d]));
     }
+    HONE_RETURN_IF_ERROR(check_contiguous(rule, in, axis));
+    gaps = gaps || (rule.sizes.varies(in, axis) && i + 1 < rule.node.inputs.size());
   }
   const auto sum = rule.sizes.seen_part(out, axis);
   if (!sum) return rule.c.unsupported("its extent along axis {} is no sum of sizes", axis);
@@ -140,6 +140,25 @@ Status follow_concat(SizeRule& rule) {
   return ok_status();
 }
 
+// Returns which dimensions get or lose elements at one of their ends.
+Result<std::vector<bool>> padded_dims(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
+  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
+  std::vector<int64_t> axes;
+  for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
+  if (rule.node.has_input(3)) {
+    HONE_ASSIGN_OR_RETURN(const Tensor* given, rule.c.required(3, "the axes"));
+    axes.clear();
+    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(static_cast<int64_t>(given->at(i)));
+  }
+  std::vector<bool> padded(static_cast<size_t>(rank), false);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    padded[static_cast<size_t>(*normalize_axis(axes[i], rank))] =
+        (*pads)[i] != 0 || (*pads)[axes.size() + i] != 0;
+  }
+  return padded;
+}
+
 // Padding begins where a run's elements end: there are the same numbers.
 Status follow_pad(SizeRule& rule) {
   const ValueId out = rule.node.outputs[0];
@@ -154,6 +173,7 @@ Status follow_pad(SizeRule& rule) {
       return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
                                 rule.sizes.graph().value(id).name);
   }
+  HONE_ASSIGN_OR_RETURN(const std::vector<bool> padded, padded_dims(rule));
   std::vector<size_t> all;
   ShapeParts parts = rule.sizes.parts_of(out);
   for (size_t d = 0; d < parts.size(); ++d) {
@@ -161,9 +181,9 @@ Status follow_pad(SizeRule& rule) {
     const auto seen = rule.sizes.seen_part(out, d);
     if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
     // The batch is rarely padded, and rows that are not there need no fill.
-    const bool same = rule.c.shape_of(out)[d] == rule.c.shape_of(rule.node.inputs[0])[d];
-    parts[d] = same ? rule.sizes.parts_of(rule.node.inputs[0])[d] : DimParts{*seen};
-    if (!same) all.push_back(d);
+    if (padded[d]) HONE_RETURN_IF_ERROR(check_contiguous(rule, rule.node.inputs[0], d));
+    parts[d] = padded[d] ? DimParts{*seen} : rule.sizes.parts_of(rule.node.inputs[0])[d];
+    if (padded[d]) all.push_back(d);
   }
   const double fill = value != nullptr && value->size() > 0
                           ? value->at(0)

@@ -30,13 +30,18 @@ Status follow_matmul(SizeRule& rule) {
   for (size_t d = 0; d < batch; ++d) {
     const bool in_a = d + batch_a >= batch && first[d + batch_a - batch] != 1;
     const bool in_b = d + batch_b >= batch && second[d + batch_b - batch] != 1;
-    if (in_a && rule.sizes.varies(a, d + batch_a - batch)) parts[d] = of_a[d + batch_a - batch];
-    if (in_b && rule.sizes.varies(b, d + batch_b - batch)) parts[d] = of_b[d + batch_b - batch];
+    DimParts known;
+    if (in_a) known = of_a[d + batch_a - batch];
+    if (in_b) HONE_RETURN_IF_ERROR(join_parts(rule, known, of_b[d + batch_b - batch]));
+    if (!known.empty()) parts[d] = std::move(known);
   }
+  const size_t term_of_b = second.size() < 2 ? 0 : second.size() - 2;
+  DimParts terms = of_a[first.size() - 1];
+  HONE_RETURN_IF_ERROR(join_parts(rule, terms, of_b[term_of_b]));
   size_t next = batch;
   if (first.size() >= 2) parts[next++] = of_a[first.size() - 2];
   if (second.size() >= 2) parts[next] = of_b[second.size() - 1];
-  fill_terms(rule, first.size() - 1, second.size() < 2 ? 0 : second.size() - 2);
+  fill_terms(rule, first.size() - 1, term_of_b);
   // Scores of keys that are not there are numbers, so that a mask can be added to them.
   if (second.size() >= 2 && rule.c.constant_of(b) == nullptr)
     b = rule.sizes.filled(rule.c, b, {second.size() - 1}, 0);
@@ -66,8 +71,9 @@ Status follow_einsum(SizeRule& rule) {
     for (size_t d = 0; d < labels.size(); ++d) {
       if (rule.sizes.varies(operand, d) && std::count(labels.begin(), labels.end(), labels[d]) > 1)
         return rule.c.unsupported("a diagonal of dimensions that vary from run to run");
-      if (rule.sizes.varies(operand, d) || !extents.contains(labels[d]))
-        extents[labels[d]] = parts[d];
+      DimParts& known = extents[labels[d]];
+      if (known.empty() || rule.c.shape_of(operand)[d] != 1)
+        HONE_RETURN_IF_ERROR(join_parts(rule, known, parts[d]));
       if (result.find(labels[d]) == std::string::npos) summed.push_back(d);
     }
     operand = rule.sizes.filled(rule.c, operand, summed, 0);
@@ -81,8 +87,19 @@ Status follow_einsum(SizeRule& rule) {
 Status follow_gemm(SizeRule& rule) {
   const bool trans_a = rule.node.attributes.integer("transA", 0) != 0;
   const bool trans_b = rule.node.attributes.integer("transB", 0) != 0;
-  const DimParts rows = rule.sizes.parts_of(rule.node.inputs[0])[trans_a ? 1 : 0];
-  const DimParts columns = rule.sizes.parts_of(rule.node.inputs[1])[trans_b ? 0 : 1];
+  const ShapeParts of_a = rule.sizes.parts_of(rule.node.inputs[0]);
+  const ShapeParts of_b = rule.sizes.parts_of(rule.node.inputs[1]);
+  DimParts rows = of_a[trans_a ? 1 : 0], columns = of_b[trans_b ? 0 : 1];
+  DimParts terms = of_a[trans_a ? 0 : 1];
+  HONE_RETURN_IF_ERROR(join_parts(rule, terms, of_b[trans_b ? 1 : 0]));
+  if (rule.node.has_input(2)) {
+    const ShapeParts added = rule.sizes.parts_of(rule.node.inputs[2]);
+    const Shape& shape = rule.c.shape_of(rule.node.inputs[2]);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] != 1)
+        HONE_RETURN_IF_ERROR(join_parts(rule, d + 1 == shape.size() ? columns : rows, added[d]));
+    }
+  }
   fill_terms(rule, trans_a ? 0 : 1, trans_b ? 1 : 0);
   rule.sizes.set_parts(rule.node.outputs[0], {rows, columns});
   return ok_status();
@@ -246,6 +263,7 @@ Status follow_arg(SizeRule& rule) {
   const ValueId x = rule.node.inputs[0];
   std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
   reduced[axis] = true;
+  HONE_RETURN_IF_ERROR(check_contiguous(rule, x, axis));
   const bool last = rule.node.attributes.integer("select_last_index", 0) != 0;
   const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
   if (rule.sizes.varies(x, axis) && (last || !neutral))

@@ -55,6 +55,7 @@ Status set_window_parts(SizeRule& rule) {
     for (size_t d = 0; d < parts.size(); ++d) {
       if (d == 0) parts[d] = rule.sizes.parts_of(x)[d];
       if (d < kFirstSide || !sides_vary(rule)) continue;
+      HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
       const auto seen = rule.sizes.seen_part(out, d);
       if (!seen)
         return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
@@ -155,6 +156,7 @@ Status follow_repeat(SizeRule& rule) {
   ShapeParts parts = rule.sizes.parts_of(x);
   for (size_t d = 0; d < parts.size(); ++d) {
     if (rule.c.shape_of(out)[d] == rule.c.shape_of(x)[d]) continue;
+    HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
     const auto seen = rule.sizes.seen_part(out, d);
     if (!seen) return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
     parts[d] = {*seen};

@@ -1,0 +1,72 @@
+// graph/size_check.h - for tests: compares a model imported for ranges with the model at one size.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/size_probes.h"
+#include "hone/graph/size_testing.h"
+#include "hone/graph/size_values.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+
+using Ranges = std::map<std::string, ShapeRange>;
+using Attrs = AttributeList;
+
+inline Result<Graph> import_at(const TestModel& model, const ImportOptions& options) {
+  const std::string bytes = model.bytes();
+  return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+}
+
+inline Result<Graph> import_ranges(const TestModel& model, const Ranges& ranges) {
+  return import_at(model, {.ranges = ranges, .open_ranges = true});
+}
+
+// Compares the graph of the ranges, whose operands have garbage beyond these sizes, with the model
+// imported for these sizes alone. `numbers` makes the elements of inputs.
+struct SizeCheck {
+  const TestModel& model;
+  const Graph& graph;
+  std::function<double(Rng&)> numbers = [](Rng& rng) { return 2 * rng.uniform() - 1; };
+
+  void at(const std::vector<int64_t>& symbols, bool optimized) const {
+    SCOPED_TRACE(to_text(graph.varying.symbols, symbols));
+    const std::vector<int64_t> sizes = sizes_of(graph.varying, symbols);
+    Rng rng(3);
+    ImportOptions options;
+    std::vector<Tensor> small, large;
+    for (size_t i = 0; i < graph.varying.inputs.size(); ++i) {
+      const Value& input = graph.value(graph.inputs[i]);
+      Tensor tensor(input.dtype, shape_of(graph.varying.inputs[i], input.shape, sizes));
+      for (int64_t k = 0; k < tensor.size(); ++k) tensor.set(k, numbers(rng));
+      options.shapes[input.name] = tensor.shape();
+      large.push_back(enlarged(tensor, input.shape));
+      small.push_back(std::move(tensor));
+    }
+    large.push_back(sizes_at(graph, symbols));
+    const Result<Graph> alone = import_at(model, options);
+    ASSERT_TRUE(alone.ok()) << alone.status().message();
+    const auto expected = run_plainly(*alone, small);
+    const auto actual = optimized ? run_optimized(graph, large) : run_plainly(graph, large);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t o = 0; o < actual.size(); ++o) {
+      ASSERT_EQ(shape_of(graph.varying.outputs[o], actual[o].shape(), sizes), expected[o].shape());
+      double most = 0, difference = 0;
+      visit_box(expected[o].shape(), actual[o].shape(), [&](int64_t from, int64_t to) {
+        most = std::max(most, std::abs(expected[o].at(from)));
+        const double off = std::abs(expected[o].at(from) - actual[o].at(to));
+        difference = std::isnan(off) ? 1e30 : std::max(difference, off);
+      });
+      EXPECT_LE(difference, 1e-5 * std::max(most, 1e-3)) << "output " << o;
+    }
+  }
+};
+
+// Half of the tokens and of the keys are 1, others 0.
+inline double zero_or_one(Rng& rng) { return rng.chance(0.7) ? 1 : 0; }
+
+}  // namespace hone::graph
