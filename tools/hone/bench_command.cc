@@ -32,6 +32,8 @@ struct Kernel {
 struct Bench {
   std::vector<Kernel> kernels;  // medians, in the order of execution
   double seconds = 0;           // median of whole runs, without the profile
+  // What steps say of their arithmetic is that of the largest shapes, and not known at others.
+  bool is_whole = true;
 };
 
 Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t seed) {
@@ -49,10 +51,6 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
     const AllocatesFor purpose(fmt::format("output '{}'", output.name));
     outputs.emplace_back(output.dtype, std::move(shape));
   }
-  // What steps say of their arithmetic is that of the largest shapes.
-  bool is_whole = true;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    is_whole = is_whole && wanted[i].shape == model.inputs()[i].shape;
   for (const Tensor& tensor : inputs) from.push_back(tensor.data());
   for (Tensor& tensor : outputs) to.push_back(tensor.data());
 
@@ -63,6 +61,8 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
     if (input.dtype == DType::kF16 || input.dtype == DType::kBF16) matrix = dtype_name(input.dtype);
   }
   Bench bench;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    bench.is_whole = bench.is_whole && wanted[i].shape == model.inputs()[i].shape;
   for (int i = 0; i < 3; ++i) HONE_RETURN_IF_ERROR(model.run(from, to));
   std::vector<double> whole;
   const std::atomic<bool>& interrupted = listen_for_interrupt();
@@ -84,9 +84,10 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
       const StepTime& step = steps[k];
       const bool first = k == 0 || step.name != steps[k - 1].name;
       if (first && ++tasks > times.size()) {
-        const Limit limit =
-            is_whole && step.bytes > 0 ? limits.of(step.least_flops, step.bytes, matrix) : Limit();
-        bench.kernels.push_back({step.name, 0, is_whole ? step.flops : 0, limit});
+        const Limit limit = bench.is_whole && step.bytes > 0
+                                ? limits.of(step.least_flops, step.bytes, matrix)
+                                : Limit();
+        bench.kernels.push_back({step.name, 0, step.flops, limit});
         times.emplace_back();
       }
       if (first) times[tasks - 1].push_back(0);
@@ -133,9 +134,13 @@ Report report_of(const Bench& bench, const Peak& peak) {
   double all = 0, flops = 0;
   Limit limit;
   for (const Kernel& kernel : bench.kernels) all += kernel.seconds, flops += kernel.flops;
+  const auto known = [&](const auto& value) { return bench.is_whole ? Json(value) : Json(); };
+  const auto cell = [&](double value, std::string_view unit) {
+    return bench.is_whole ? fmt::format("{:.1f}{}", value, unit) : "";
+  };
   Json json = {{"seconds", bench.seconds},
                {"kernel_seconds", all},
-               {"flops", flops},
+               {"flops", known(flops)},
                {"threads", peak.threads},
                {"peak_flops", peak.flops}};
   json["kernels"] = Json::array();
@@ -144,22 +149,21 @@ Report report_of(const Bench& bench, const Peak& peak) {
   for (const Kernel& kernel : bench.kernels) {
     const double speed = rate(kernel.flops, kernel.seconds);
     limit.add(kernel.limit);
-    table.add(limits.row({shorten(kernel.name, 48), format_seconds(kernel.seconds),
-                          fmt::format("{:.1f}", speed * 1e-9),
-                          fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
-                          fmt::format("{:.1f} %", 100 * speed / peak.flops)},
-                         kernel.limit, kernel.seconds));
+    table.add(limits.row(
+        {shorten(kernel.name, 48), format_seconds(kernel.seconds), cell(speed * 1e-9, ""),
+         fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
+         cell(100 * speed / peak.flops, " %")},
+        kernel.limit, kernel.seconds));
     json["kernels"].push_back({{"name", kernel.name},
                                {"seconds", kernel.seconds},
-                               {"flops", kernel.flops},
-                               {"limit_seconds", kernel.limit.seconds},
-                               {"limit", kernel.limit.what}});
+                               {"flops", known(kernel.flops)},
+                               {"limit_seconds", known(kernel.limit.seconds)},
+                               {"limit", known(kernel.limit.what)}});
   }
   const double speed = rate(flops, bench.seconds);
-  table.add(
-      limits.row({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9),
-                  "", fmt::format("{:.1f} %", 100 * speed / peak.flops)},
-                 limit, bench.seconds));
+  table.add(limits.row({"whole model", format_seconds(bench.seconds), cell(speed * 1e-9, ""), "",
+                        cell(100 * speed / peak.flops, " %")},
+                       limit, bench.seconds));
   return {fmt::format("{}peak of {}: {:.1f} GFLOP/s (f32)\n", table.text(), peak.text,
                       peak.flops * 1e-9),
           std::move(json)};
@@ -236,7 +240,8 @@ Command bench_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "bench", "Time every kernel of a model: time, GFLOP/s, share, percent of the peak");
   add_model(*app, *texts);
-  add_model_run_options(*app, *texts, "Number of runs, of which the median time is printed");
+  add_model_run_options(*app, *texts, "Number of runs, of which the median time is printed",
+                        ", or a list of sizes to measure one after the other: batch=1,2,8");
   return {app,
           [texts] { return run_bench(*texts); },
           [texts](FileRoles& files) { add_model_run_files(*texts, files); },

@@ -38,6 +38,15 @@ void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
       ->expected(1)
       ->take_all();
 }
+void add_run_shapes(CLI::App& app, std::vector<std::string>& texts, const std::string& more) {
+  app.add_option("--shape", texts,
+                 "Shape of an input whose extents are open in the model or a range in the library: "
+                 "NAME=4x3x224x224; or a size of the library by its name: batch=2" +
+                     more + "; repeat per input or size. Default: the largest")
+      ->type_name("NAME=DIMS")
+      ->expected(1)
+      ->take_all();
+}
 void add_bind(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option(
          "--bind", texts,
@@ -241,7 +250,8 @@ void add_model(CLI::App& app, ModelRunTexts& texts) {
       ->type_name("MODEL");
 }
 
-void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text) {
+void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text,
+                           const std::string& shape_text) {
   app.add_option("--repeat", texts.repeat, repeat_text)->type_name("N")->capture_default_str();
   add_threads(app, texts.threads);
   app.add_option("--time-limit", texts.time_limit,
@@ -249,7 +259,7 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
       ->type_name("S")
       ->capture_default_str();
   add_seed(app, texts.seed);
-  add_shapes(app, texts.shapes);
+  add_run_shapes(app, texts.shapes, shape_text);
   add_bind(app, texts.bind);
   add_linked_data(app, texts.linked_data);
   add_accuracy(app, texts.accuracy);

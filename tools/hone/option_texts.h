@@ -18,7 +18,10 @@ namespace hone::tool {
 
 void add_threads(CLI::App& app, std::string& text);
 void add_seed(CLI::App& app, std::string& text);
+// --shape of what compiles a model, with ranges, and of what runs one. `more` is put after the
+// numbers that may be given.
 void add_shapes(CLI::App& app, std::vector<std::string>& texts);
+void add_run_shapes(CLI::App& app, std::vector<std::string>& texts, const std::string& more);
 void add_bind(CLI::App& app, std::vector<std::string>& texts);
 void add_linked_data(CLI::App& app, bool& linked_data);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
@@ -82,7 +85,9 @@ struct ModelRun {
   uint64_t seed = 0;  // of random inputs
 };
 void add_model(CLI::App& app, ModelRunTexts& texts);
-void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text);
+// `shape_text` says what else --shape takes, as ", or ..."; it may be empty.
+void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text,
+                           const std::string& shape_text = "");
 [[nodiscard]] Result<ModelRun> parse_model_run(const ModelRunTexts& texts);
 
 [[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,

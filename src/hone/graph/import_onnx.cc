@@ -24,6 +24,12 @@ namespace {
 // An input of more real numbers is data, not a parameter.
 constexpr int64_t kMostBoundNumbers = 16;
 
+// What a failed import tells about smaller ranges.
+struct Failure {
+  bool at_sizes = false;                             // it was inference, at some sizes of ranges
+  bool takes_batch = false, takes_sequence = false;  // OpenShapes
+};
+
 class Importer {
  public:
   Importer(std::string file, std::string folder, const ImportOptions& options)
@@ -38,6 +44,9 @@ class Importer {
     const Status unsupported = unsupported_.all(graph_.file);
     const Status& status = unsupported.ok() ? graph.status() : unsupported;
     return Status(status.code(), printable(status.message()));
+  }
+  [[nodiscard]] Failure failure() const {
+    return {at_sizes_, open_.takes_batch, open_.takes_sequence};
   }
 
  private:
@@ -58,10 +67,12 @@ class Importer {
     const Sources sources = sources_of_values(graph_);
     const Graph raw = open_.symbols.empty() ? Graph() : graph_;
     std::vector<size_t> ends;
+    at_sizes_ = !open_.symbols.empty();
     if (const Status status = infer_shapes(graph_, ends); !status.ok())
       return at_largest(explained(status, sources));
     if (!open_.symbols.empty())
       HONE_RETURN_IF_ERROR(follow_sizes(graph_, raw, ends, open_.symbols, open_.inputs));
+    at_sizes_ = false;
     remove_dead_nodes(graph_);
     HONE_RETURN_IF_ERROR(verify(graph_));
     if (options_.files != nullptr) options_.files->merge(external_.files);
@@ -277,6 +288,7 @@ class Importer {
   std::string folder_;
   ImportOptions options_;
   OpenShapes open_;
+  bool at_sizes_ = false;  // what comes next may be valid at other sizes only
   Graph graph_;
   std::map<std::string, ValueId> ids_;
   ExternalData external_;
@@ -285,25 +297,31 @@ class Importer {
 
 // Imports a model, which `read` reads anew for every graph: the importer frees the weights that it
 // has copied. If the rule gave a dimension a range in which the model is not valid, smaller ranges
-// are tried: half as long sequences, then a batch of 1.
+// are tried: half as long sequences, then a batch of 1, as far as the rule gave such ranges.
 template <typename Read>
 Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
   constexpr int64_t kLeastSequence = 16;
   std::string taken;
   ImportOptions tried = options;
   tried.taken = &taken;
-  Result<Graph> first = read(tried);
+  Failure failure, ignored;
+  Result<Graph> first = read(tried, failure);
   const auto tell = [&] {
     if (options.taken != nullptr) *options.taken = taken;
   };
   tell();
-  if (first.ok() || taken.empty()) return first;
-  for (const int64_t batch : {options.most_batch, int64_t{1}}) {
-    for (int64_t most = options.most_sequence; most >= kLeastSequence; most /= 2) {
+  if (first.ok() || !failure.at_sizes) return first;
+  std::vector<int64_t> batches = {options.most_batch}, lengths = {options.most_sequence};
+  if (failure.takes_batch && options.most_batch > 1) batches.push_back(1);
+  for (int64_t most = options.most_sequence / 2; failure.takes_sequence && most >= kLeastSequence;
+       most /= 2)
+    lengths.push_back(most);
+  for (const int64_t batch : batches) {
+    for (const int64_t most : lengths) {
       if (batch == options.most_batch && most == options.most_sequence) continue;
       tried.most_batch = batch;
       tried.most_sequence = most;
-      Result<Graph> graph = read(tried);
+      Result<Graph> graph = read(tried, ignored);
       if (!graph.ok()) continue;
       tell();
       return graph;
@@ -313,11 +331,14 @@ Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
 }
 
 Result<Graph> import_file(const std::string& path, const ImportOptions& options) {
-  return import_ranges(options, [&](const ImportOptions& tried) -> Result<Graph> {
+  return import_ranges(options, [&](const ImportOptions& tried, Failure& failure) -> Result<Graph> {
     onnx::ModelProto model;
     HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
     if (tried.files != nullptr) tried.files->insert(path);
-    return Importer(path, std::filesystem::path(path).parent_path().string(), tried).run(model);
+    Importer importer(path, std::filesystem::path(path).parent_path().string(), tried);
+    Result<Graph> graph = importer.run(model);
+    failure = importer.failure();
+    return graph;
   });
 }
 
@@ -325,10 +346,13 @@ Result<Graph> import_file(const std::string& path, const ImportOptions& options)
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
                                 const std::string& folder, const ImportOptions& options) {
-  return import_ranges(options, [&](const ImportOptions& tried) -> Result<Graph> {
+  return import_ranges(options, [&](const ImportOptions& tried, Failure& failure) -> Result<Graph> {
     onnx::ModelProto model;
     HONE_RETURN_IF_ERROR(parse_onnx(data, size, file, model));
-    return Importer(file, folder, tried).run(model);
+    Importer importer(file, folder, tried);
+    Result<Graph> graph = importer.run(model);
+    failure = importer.failure();
+    return graph;
   });
 }
 

@@ -37,18 +37,33 @@ bool is_nameless(const std::string& name) {
   return name.empty() || name == "None" || name == "-1";
 }
 
+// The number that a term is, or nullopt if it is a name, or larger than any extent of a model.
+std::optional<int64_t> number_of(const std::string& term) {
+  int32_t number = 0;
+  if (!all_digits(term)) return std::nullopt;
+  const auto [end, wrong] = std::from_chars(term.data(), term.data() + term.size(), number);
+  return wrong == std::errc() ? std::optional<int64_t>(number) : std::nullopt;
+}
+
 // The terms of a name such as "past_sequence_length + 1", separated by signs; a name without a
-// sign is one term.
+// sign, or with what is no term, is one term.
 std::vector<std::string> terms_of(const std::string& name) {
+  if (name.find('+') == std::string::npos) return {name};
   std::vector<std::string> terms = {""};
   for (const char letter : name) {
-    if (letter == '+') terms.emplace_back();
-    if (letter != '+' && letter != ' ') terms.back() += letter;
+    if (letter == '+')
+      terms.emplace_back();
+    else
+      terms.back() += letter;
   }
-  const bool sum = std::none_of(terms.begin(), terms.end(), [](const std::string& term) {
-    return term.empty() || term.find_first_of("*/()-") != std::string::npos;
-  });
-  return sum ? terms : std::vector{name};
+  for (std::string& term : terms) {
+    term.erase(0, term.find_first_not_of(' '));
+    term.erase(term.find_last_not_of(' ') + 1);
+    if (term.empty() || term.find_first_of("*/()-") != std::string::npos ||
+        (all_digits(term) && !number_of(term)))
+      return {name};
+  }
+  return terms;
 }
 
 bool says(const std::string& name, std::initializer_list<std::string_view> words) {
@@ -71,6 +86,9 @@ DimKind kind_of(const std::string& name, size_t place, size_t rank) {
   return rank >= 4 && place >= 2 ? DimKind::kSide : DimKind::kSequence;
 }
 
+// The symbol of dimensions without a name.
+const char* rule_name(DimKind kind) { return kind == DimKind::kBatch ? "batch" : "sequence"; }
+
 class Resolver {
  public:
   Resolver(const onnx::GraphProto& graph, const ImportOptions& options, const std::string& file)
@@ -80,6 +98,7 @@ class Resolver {
     for (const auto& input : graph.input()) {
       if (!initializers.contains(input.name())) read(input);
     }
+    for (const FileInput& input : inputs_) collect_symbols(input);
   }
 
   Result<OpenShapes> run() {
@@ -101,6 +120,7 @@ class Resolver {
       }
     }
     HONE_RETURN_IF_ERROR(open_inputs(open, file_));
+    HONE_RETURN_IF_ERROR(check_told());
     say_taken();
     return std::move(result_);
   }
@@ -114,10 +134,27 @@ class Resolver {
       const bool is_open = !dim.has_dim_value() || dim.dim_value() == -1;
       read.dims.push_back({is_open ? -1 : dim.dim_value(),
                            is_nameless(dim.dim_param()) ? std::string() : dim.dim_param()});
-      if (!is_open || dim.dim_param().empty()) continue;
-      for (const std::string& term : terms_of(dim.dim_param())) file_symbols_.insert(term);
     }
     inputs_.push_back(std::move(read));
+  }
+
+  // Notes the symbols that a dimension of the input has by the file, or else by the rule.
+  void collect_symbols(const FileInput& input) {
+    const bool is_decided =
+        !options_.open_ranges || !input.is_tensor || options_.bind.contains(input.name) ||
+        options_.shapes.contains(input.name) || options_.ranges.contains(input.name);
+    for (size_t d = 0; d < input.dims.size(); ++d) {
+      const FileDim& dim = input.dims[d];
+      if (dim.extent >= 0) continue;
+      if (dim.name.empty()) {
+        const DimKind kind = kind_of("", d, input.dims.size());
+        if (!is_decided && kind != DimKind::kSide) file_symbols_.insert(rule_name(kind));
+        continue;
+      }
+      for (const std::string& term : terms_of(dim.name)) {
+        if (!number_of(term)) file_symbols_.insert(term);
+      }
+    }
   }
 
   [[nodiscard]] bool is_input(const std::string& name) const {
@@ -157,8 +194,9 @@ class Resolver {
 
   [[nodiscard]] Status check(const std::string& name, const DimRange& range) const {
     if (range.min >= 0 && range.min <= range.max) return ok_status();
-    return invalid("{}: '{}' has the range {}..{}, which has no number", file_, name, range.min,
-                   range.max);
+    return invalid(
+        "{}: '{}' has the range {}..{}, expected the smallest size, at least 0, before the largest",
+        file_, name, range.min, range.max);
   }
 
   // Reads what the shapes and ranges of inputs say of symbols.
@@ -225,12 +263,13 @@ class Resolver {
     const DimKind kind = kind_of(name, place, rank);
     if (kind == DimKind::kSide) return std::nullopt;
     const bool batch = kind == DimKind::kBatch;
-    const std::string symbol = !name.empty() ? name : batch ? "batch" : "sequence";
+    const std::string symbol = !name.empty() ? name : rule_name(kind);
     if (const auto at = ranges_.find(symbol); at != ranges_.end())
       return form_of(symbol, at->second);
     const DimRange range = {1, batch ? options_.most_batch : options_.most_sequence, {}};
     ranges_[symbol] = range;
     taken_.push_back(symbol);
+    (batch ? result_.takes_batch : result_.takes_sequence) = true;
     return form_of(symbol, range);
   }
 
@@ -239,10 +278,8 @@ class Resolver {
       return form_of(dim.name, at->second);
     SizeForm sum;
     for (const std::string& term : terms_of(dim.name)) {
-      int64_t number = 0;
-      if (all_digits(term)) {
-        std::from_chars(term.data(), term.data() + term.size(), number);
-        sum.offset += number;
+      if (const std::optional<int64_t> number = number_of(term)) {
+        sum.offset += *number;
         continue;
       }
       const auto form = symbol_form(term, place, rank);
@@ -300,6 +337,45 @@ class Resolver {
     // What the model says needs no option.
     if (!declared || varies) result_.shapes[name] = shape;
     if (varies) result_.inputs[name] = forms;
+    return ok_status();
+  }
+
+  // The symbols of a form that are not known; one that occurs twice is there twice.
+  static std::vector<int> unknown_of(const SizeForm& form, const std::set<int>& known) {
+    std::vector<int> unknown;
+    for (const SizeTerm& term : form.terms) {
+      for (const int symbol : term.symbols) {
+        if (!known.contains(symbol)) unknown.push_back(symbol);
+      }
+    }
+    return unknown;
+  }
+
+  // Checks that the shapes of a run will tell every symbol, one after the other.
+  [[nodiscard]] Status check_told() const {
+    std::set<int> known;
+    for (bool found = true; found;) {
+      found = false;
+      for (const auto& [name, forms] : result_.inputs) {
+        for (const SizeForm& form : forms) {
+          const std::vector<int> unknown = unknown_of(form, known);
+          if (unknown.size() == 1) found = known.insert(unknown[0]).second;
+        }
+      }
+    }
+    for (const auto& [name, forms] : result_.inputs) {
+      for (size_t d = 0; d < forms.size(); ++d) {
+        const std::vector<int> unknown = unknown_of(forms[d], known);
+        if (unknown.empty()) continue;
+        std::vector<std::string> names;
+        for (const int i : std::set(unknown.begin(), unknown.end()))
+          names.push_back(result_.symbols[static_cast<size_t>(i)].name);
+        return invalid(
+            "{}: dimension {} of input '{}' is a sum that does not tell {}, and no other input "
+            "does: give '{}' a number (--shape {}=16)",
+            file_, d, name, some_names(names), names[0], names[0]);
+      }
+    }
     return ok_status();
   }
 

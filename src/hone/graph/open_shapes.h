@@ -22,6 +22,8 @@ struct OpenShapes {
   // The largest shapes of all inputs that the options or the rule decide.
   std::map<std::string, Shape> shapes;
   std::string taken;  // one line about what the rule decided; empty: nothing
+  // The rule gave the range of a batch (ImportOptions::most_batch), or of a sequence.
+  bool takes_batch = false, takes_sequence = false;
 };
 
 // The error names the input, and the symbol or the option that is wrong.

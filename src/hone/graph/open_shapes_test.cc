@@ -59,6 +59,46 @@ TEST(open_shapes, dimensions_without_a_name_are_taken_by_their_place) {
   EXPECT_EQ(open.symbols, "batch 1..8;sequence 1..512;");
 }
 
+TEST(open_shapes, the_advice_for_dimensions_without_a_name_works) {
+  const std::vector<std::vector<std::string>> inputs = {{"?", "?"}, {"unk__3", "4", "?"}};
+  const Opened ruled = opened(inputs, {});
+  EXPECT_EQ(ruled.taken,
+            "m.onnx: open dimensions are batch 1..8, sequence 1..512; another range: --shape "
+            "batch=1..16");
+  const Opened advised =
+      opened(inputs, {.ranges = {{"batch", {{1, 16, ""}}}, {"sequence", {{1, 9, ""}}}}});
+  EXPECT_EQ(advised.shapes, "[16, 9][16, 4, 9]") << advised.error;
+  EXPECT_EQ(advised.taken, "");
+  // Names without a meaning are none, and neither is one of the rule where options decide all.
+  EXPECT_EQ(opened(inputs, {.ranges = {{"unk__3", {{1, 9, ""}}}}}).error,
+            "m.onnx: a shape is given for 'unk__3', which is no input: the inputs are 'x', 'y', "
+            "the symbols 'batch', 'sequence'");
+  EXPECT_EQ(
+      opened({{"?", "?"}}, {.shapes = {{"x", {2, 3}}}, .ranges = {{"batch", {{1, 9, ""}}}}}).error,
+      "m.onnx: a shape is given for 'batch', which is no input: the inputs are 'x'");
+}
+
+TEST(open_shapes, names_with_spaces_and_large_numbers) {
+  const Opened spaces = opened({{"batch", "seq len"}, {"batch", "seq len + 2"}},
+                               {.ranges = {{"seq len", {{1, 6, ""}}}}});
+  EXPECT_EQ(spaces.shapes, "[8, 6][8, 8]") << spaces.error;
+  EXPECT_EQ(spaces.symbols, "batch 1..8;seq len 1..6;");
+  const std::string large = "past + 99999999999999999999";
+  const Opened whole = opened({{"batch", large}}, {.ranges = {{large, {{1, 6, ""}}}}});
+  EXPECT_EQ(whole.shapes, "[8, 6]") << whole.error;
+}
+
+TEST(open_shapes, every_symbol_has_to_be_told_by_an_input) {
+  EXPECT_EQ(opened({{"batch", "past + seq"}}, {}).error,
+            "m.onnx: dimension 1 of input 'x' is a sum that does not tell 'past', 'seq', and no "
+            "other input does: give 'past' a number (--shape past=16)");
+  EXPECT_EQ(opened({{"batch", "seq + seq"}}, {}).error,
+            "m.onnx: dimension 1 of input 'x' is a sum that does not tell 'seq', and no other "
+            "input does: give 'seq' a number (--shape seq=16)");
+  const Opened one = opened({{"batch", "past + seq"}}, {.ranges = {{"past", {{16, 16, ""}}}}});
+  EXPECT_EQ(one.shapes, "[8, 528]") << one.error;
+}
+
 TEST(open_shapes, sums_of_symbols_are_extents) {
   const Opened open = opened({{"batch", "past_len"}, {"batch", "past_len + seq"}},
                              {.ranges = {{"past_len", {{0, 6, ""}}}, {"seq", {{1, 3, ""}}}}});
@@ -95,6 +135,21 @@ TEST(open_shapes, the_rule_ends_where_the_model_does) {
       "m.onnx: open dimensions are batch 1..8, seq 1..64; another range: --shape batch=1..16");
 }
 
+TEST(open_shapes, the_batch_is_one_where_the_model_needs_that) {
+  TestModel model;
+  std::string taken;
+  model.open_input("x", {"batch", "4"})
+      .constant("shape", ints({2, 2}))
+      .node("Reshape", {"x", "shape"}, {"y"})
+      .output("y");
+  const std::string bytes = model.bytes();
+  const auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                                       {.open_ranges = true, .taken = &taken});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->inputs[0]).shape, (Shape{1, 4}));
+  EXPECT_EQ(taken, "m.onnx: open dimensions are batch 1..1; another range: --shape batch=1..2");
+}
+
 TEST(open_shapes, sides_of_images_have_to_be_given) {
   EXPECT_EQ(opened({{"N", "3", "H", "W"}}, {}).error,
             "m.onnx: input 'x' has the open shape [N, 3, H, W]: give its shape "
@@ -110,7 +165,8 @@ TEST(open_shapes, tells_what_is_wrong) {
       {{.ranges = {{"seq", {{1, 9, ""}, {1, 2, ""}}}}},
        "m.onnx: 'seq' is a symbol, found 2 extents, expected one range such as 1..8"},
       {{.ranges = {{"seq", {{9, 1, ""}}}}},
-       "m.onnx: 'seq' has the range 9..1, which has no number"},
+       "m.onnx: 'seq' has the range 9..1, expected the smallest size, at least 0, before the "
+       "largest"},
       {{.ranges = {{"x", {{1, 9, ""}}}}},
        "m.onnx: 1 extents are given for input 'x', which has 2 dimensions"},
       {{.ranges = {{"x", {{1, 2, ""}, {1, 9, ""}}}, {"y", {{1, 2, ""}, {1, 8, ""}}}}},

@@ -148,9 +148,7 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
     say(message, "cannot get %lld bytes of memory", static_cast<long long>(model.memory_bytes));
     return false;
   }
-  if (!sizes_create(
-          model.sizes, plan,
-          plan.sizes < 0 ? nullptr : reinterpret_cast<int64_t*>(model.arena + plan.sizes))) {
+  if (!sizes_create(model.sizes, plan)) {
     say(message, "out of memory");
     return false;
   }
@@ -254,6 +252,8 @@ void copy_out(Model& model, void* const* outputs) {
 
 int run_on_host(Model& model, const void* const* inputs, void* const* outputs) {
   bind_arrays(model, inputs, outputs);
+  if (model.plan->sizes >= 0)
+    memcpy(model.arena + model.plan->sizes, model.sizes.forms, sizeof model.sizes.forms);
   const bool all = model.chosen == nullptr;
   const int result = pool_run(model.pool, all ? model.phases : model.chosen,
                               all ? model.plan->num_steps : model.num_chosen, model.scratch,
@@ -398,9 +398,14 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
     if (steps[i] < 0 || steps[i] >= available) return false;
   }
   if (model.device != nullptr) return model.image.devices->choose(*model.device, steps, count);
-  if (model.chosen == nullptr && !(allocate(model.chosen, model.plan->num_steps) &&
-                                   allocate(model.chosen_steps, model.plan->num_steps)))
-    return false;
+  if (model.chosen == nullptr) {
+    // Runs read `chosen`: it is there only if both are.
+    PhaseCall* chosen = nullptr;
+    if (model.chosen_steps == nullptr && !allocate(model.chosen_steps, model.plan->num_steps))
+      return false;
+    if (!allocate(chosen, model.plan->num_steps)) return false;
+    model.chosen = chosen;
+  }
   for (int32_t i = 0; i < count; ++i) {
     model.chosen_steps[i] = steps[i];
     model.chosen[i] = model.phases[steps[i]];

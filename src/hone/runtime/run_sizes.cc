@@ -255,7 +255,7 @@ void for_rows(const RunSizes& sizes, int tensor, char* wide, char* dense, const 
 
 }  // namespace
 
-bool sizes_create(RunSizes& sizes, const PlanHeader& plan, int64_t* forms) {
+bool sizes_create(RunSizes& sizes, const PlanHeader& plan) {
   const auto tensors = static_cast<uint64_t>(num_tensors(plan));
   if (!allocate(sizes.shapes, tensors * kMaxRank) || !allocate(sizes.least, tensors * kMaxRank) ||
       !allocate(sizes.bytes, tensors) || !allocate(sizes.is_whole, tensors) ||
@@ -263,7 +263,6 @@ bool sizes_create(RunSizes& sizes, const PlanHeader& plan, int64_t* forms) {
       !allocate(sizes.is_given, plan.num_inputs) || !allocate(sizes.conflict, kErrorBytes))
     return false;
   sizes.plan = &plan;
-  sizes.forms = forms;
   for (int i = 0; i < num_tensors(plan); ++i) {
     const PlanTensor& tensor = tensor_at(plan, i);
     sizes.bytes[i] = tensor.bytes;

@@ -11,7 +11,8 @@ namespace hone::runtime {
 
 struct RunSizes {
   const PlanHeader* plan = nullptr;
-  int64_t* forms = nullptr;   // PlanHeader::num_forms values, which kernels read
+  // The values of the plan's forms. Each run copies them to the arena, where kernels read them.
+  int64_t forms[kMaxForms] = {};
   int64_t* shapes = nullptr;  // kMaxRank extents for each tensor
   int64_t* least = nullptr;   // likewise the smallest shapes
   int64_t* bytes = nullptr;   // size of each tensor's dense array
@@ -22,8 +23,8 @@ struct RunSizes {
       nullptr;  // kErrorBytes: why the shapes that were set do not agree; "" if they do
 };
 
-// Sets the largest shapes. `forms` is in the arena. Returns false if there is no memory.
-[[nodiscard]] bool sizes_create(RunSizes& sizes, const PlanHeader& plan, int64_t* forms);
+// Sets the largest shapes. Returns false if there is no memory.
+[[nodiscard]] bool sizes_create(RunSizes& sizes, const PlanHeader& plan);
 void sizes_destroy(RunSizes& sizes);
 // Sets the shape of an input. Returns false if no run can have it, with the reason in `message`
 // (kErrorBytes); nothing is changed then.
