@@ -14,7 +14,8 @@ GROUPS = {"ModelOptions": "compile.model", "TargetOptions": "compile.target", "L
           "RecordOptions": "compile.records", "AdvancedOptions": "compile.advanced", "SearchOptions": "search"}
 TYPES = {"std::string": "str", "int": "int", "int64_t": "int", "uint64_t": "int", "double": "float", "bool": "bool",
          "std::optional<bool>": "bool | None", "std::vector<std::string>": "list[str]",
-         "std::map<std::string, Shape>": "dict[str, tuple[int, ...]]", "std::map<std::string, Tensor>": "dict[str, array]"}
+         "std::map<std::string, Shape>": "dict[str, tuple[int, ...]]", "std::map<std::string, Tensor>": "dict[str, array]",
+         "std::map<std::string, ShapeRange>": "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]"}
 # Fields that are no plain values, or that the Python interface decides by itself.
 LEFT_OUT = {"hooks", "spent_seconds", "sync", "available"}
 

@@ -13,7 +13,9 @@ limit=$((90 << 20))  # bytes of a wheel
 
 fail() { echo "make_wheel: $*" >&2; exit 1; }
 command -v patchelf >/dev/null || fail "no patchelf: run scripts/setup.sh"
-llvm=$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm)
+[[ $(uname -m) == x86_64 ]] || fail "this is $(uname -m), expected x86_64"
+llvm=$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm) ||
+  fail "$build/tools/hone/hone names no folder of LLVM, expected one in its RPATH"
 [[ -x $llvm/../bin/lld ]] || fail "no $llvm/../bin/lld: run scripts/setup.sh"
 
 scratch=$(mktemp -d)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
 
 from support import Case, HONE
 
@@ -58,7 +59,9 @@ class Package(Case):
     def script(self, text, interpreter=sys.executable, **options):
         """Starts a program that has the package, with the folder as its working directory."""
         environment = {**os.environ, "PYTHONPATH": str(self.site), "MODEL": str(MODEL)}
-        return subprocess.Popen([interpreter, "-X", "faulthandler", "-c", textwrap.dedent(text)], cwd=self.folder, env=environment, text=True,
+        # In the background of a shell, programs begin with SIGINT ignored.
+        text = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + textwrap.dedent(text)
+        return subprocess.Popen([interpreter, "-X", "faulthandler", "-c", text], cwd=self.folder, env=environment, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
     def succeed_script(self, text, **options):
@@ -80,7 +83,8 @@ class Running(Package):
         self.assertEqual([(t.name, t.dtype, t.shape) for t in model.outputs], [("scores", "f32", (1, 10))])
         for scores in (model(image), model(image=image), *model.run([image]), *model.run((image,)), *model.run({"image": image})):
             np.testing.assert_allclose(scores, self.expected(image), atol=1e-5)
-        self.assertEqual([task.multiplicity > 0 for task in model.summary.tasks].count(False), 0)
+        self.assertGreater(len(model.summary.tasks), 3)
+        self.assertTrue(all(task.multiplicity > 0 and task.kernel_class for task in model.summary.tasks))
         np.testing.assert_array_equal(hone.load(model.path)(image), model(image))
 
     def test_an_output_is_written_where_it_is_asked_for(self):
@@ -129,6 +133,9 @@ class Running(Package):
         self.refused("found 2 inputs, expected 1", model, image, image)
         self.refused("'image' is of the Python type", model, "picture")
         self.refused("expected a list or tuple", model.run, image)
+        self.refused("an input is named by the Python type int", model.run, {0: image})
+        self.refused("expected a path", hone.load, 3)
+        self.refused("expected numbers", hone.load, model.path, "all")
 
     def test_an_object_is_of_one_thread_and_one_process(self):
         model, image = self.compiled(), self.image()
@@ -180,6 +187,42 @@ class Running(Package):
             thread.join()
         for scores in sum(results, []):
             np.testing.assert_array_equal(scores, expected)
+
+    def test_shapes_vary(self):
+        model = hone.compile(MODEL, self.folder / "any.so", ranges={"image": [(1, 4, "batch"), 1, 32, 32]}, **self.options)
+        info, = model.inputs
+        self.assertEqual((info.shape, info.least, info.dims), ((4, 1, 32, 32), SHAPE, ["batch", "", "", ""]))
+        for batch in (2, 4, 1, 3):
+            images = np.concatenate([self.image(i) for i in range(batch)])
+            expected = np.concatenate([self.expected(self.image(i)) for i in range(batch)])
+            np.testing.assert_allclose(model(images), expected, atol=1e-5)
+            out = np.empty((batch, 10), np.float32)
+            self.assertIs(model.run([images], out=[out])[0], out)
+            np.testing.assert_allclose(out, expected, atol=1e-5)
+        self.refused("1..4", model, np.zeros((5, 1, 32, 32), np.float32))
+        self.refused("expected one of rank 4", model, self.image()[0])
+        self.refused("'ranges' is of the Python type dict", hone.compile, MODEL, ranges={"image": [(1, 2, 3, 4), 1, 32, 32]})
+
+    def test_a_result_whose_shape_depends_on_the_data(self):
+        declared = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])], [helper.make_tensor_value_info("y", TensorProto.INT64, [1, None])]
+        graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "places", *declared)
+        model = hone.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), **self.options)
+        out = np.empty((1, 6), np.int64)
+        for values in ([0, 1, 0, 2, 0, 3], [1, 0, 0, 0, 0, 0], [1] * 6):
+            x = np.array(values, np.float32)
+            np.testing.assert_array_equal(model(x), np.array(np.nonzero(x)))
+            np.testing.assert_array_equal(model.run([x], out=[out])[0], np.array(np.nonzero(x)))
+
+    def test_bfloat16(self):
+        import ml_dtypes
+        declared = [[helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [4])] for name in "xy"]
+        graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "half", *declared)
+        model = hone.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), **self.options)
+        x = np.array([1, -2, 0.5, 3], ml_dtypes.bfloat16)
+        y = model(x)
+        self.assertEqual(y.dtype, x.dtype)
+        np.testing.assert_array_equal(y, -x)
+        np.testing.assert_array_equal(model.run([y], out=[np.empty_like(x)])[0], x)
 
     def test_steps_are_timed(self):
         model = self.compiled()
@@ -260,6 +303,55 @@ class Making(Package):
         again = hone.compile(MODEL, db=self.folder / "hone.db", threads=1)
         self.assertIn("stored", [task.source for task in again.summary.tasks])
 
+    def test_ctrl_c_ends_a_compilation(self):
+        nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
+        weights = [numpy_helper.from_array(np.ones((40 + i, 41 + i), np.float32), f"w{i}") for i in range(60)]
+        declared = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (("x0", [64, 40]), ("x60", [64, 100]))]
+        onnx.save(helper.make_model(helper.make_graph(nodes, "chain", *declared, weights), opset_imports=[helper.make_opsetid("", 17)],
+                                    ir_version=8), self.folder / "chain.onnx")
+        process = self.script("""
+            import hone
+            print("begin", flush=True)
+            try:
+                hone.compile("chain.onnx", "chain.so", use_db=False)
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+            """)
+        self.assertEqual(process.stdout.readline(), "begin\n")
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=200)
+        self.assertEqual((process.returncode, out), (0, "interrupted\n"), err)
+        self.assertFalse((self.folder / "chain.so").exists())
+
+    def test_a_fork_of_a_process_that_tunes_ends(self):
+        self.succeed_script("""
+            import hone, os, threading
+            measured = threading.Event()
+            def show(state):
+                if state.trials > 0: measured.set()
+            def tune():
+                hone.tune(os.environ["MODEL"], use_db=False, budget_seconds=300, threads=1, on_progress=show, progress=False)
+            threading.Thread(target=tune, daemon=True).start()
+            assert measured.wait(200)
+            child = os.fork()
+            if child: assert os.waitpid(child, 0)[1] == 0
+            """)
+
+    def test_an_interpreter_ends_while_models_run(self):
+        self.compiled()
+        self.succeed_script("""
+            import hone, numpy, threading
+            image, ready = numpy.zeros((1, 1, 32, 32), numpy.float32), threading.Event()
+            def work():
+                model = hone.load("small.so", 1)
+                while True:
+                    model(image)
+                    ready.set()
+            for _ in range(3): threading.Thread(target=work, daemon=True).start()
+            assert ready.wait(100)
+            """)
+
     def test_an_interpreter_that_ends_ends_its_tune(self):
         begin = time.monotonic()
         self.succeed_script("""
@@ -286,10 +378,13 @@ class Wheel(Package):
             """).split()
         hone.load(self.folder / "small.so", 1)
         package = Path(hone.__file__).parent
+        worker = call("ldd", *(package / "prefix" / "libexec" / "hone").iterdir())
+        used += re.findall(r"=> (/\S+)", worker)
         named = {"libLLVM", "libprotobuf", "libhwloc", "libsqlite3", "libhone", "libstdc++"}
-        found = {Path(path).name.split(".so")[0].split("-")[0]: path for path in used}
-        self.assertEqual(named - set(found), set())
-        self.assertEqual([found[name] for name in sorted(named) if not found[name].startswith(str(package))], [])
+        self.assertEqual(named - {Path(path).name.split(".so")[0] for path in used}, set())
+        glibc = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl)\.so.*)$")
+        python = (str(package), str(Path(np.__file__).parent.parent), *sys.path[1:], str(Path(os.__file__).parent), "/tmp", "/proc")
+        self.assertEqual(sorted({path for path in used if not glibc.match(Path(path).name) and not path.startswith(tuple(filter(None, python)))}), [])
 
 
 class Documentation(Package):

@@ -28,6 +28,7 @@ __all__ = ["CheckSummary", "CompileSummary", "Error", "FailureSummary", "InputEr
 __version__ = _native.version()
 
 atexit.register(_native.end_all_jobs)
+os.register_at_fork(after_in_child=_native.forget_jobs)
 
 
 def options(tune=True):
@@ -46,10 +47,14 @@ def _file_of(model):
             with open(path, "wb") as file:
                 file.write(model)
             yield path
-    elif isinstance(model, (str, os.PathLike)):
-        yield os.fspath(model)
     else:
-        raise InputError(f"the model is of the Python type {type(model).__name__}, expected a path, bytes or an onnx.ModelProto")
+        yield _path_of(model, "the model", "a path, bytes or an onnx.ModelProto")
+
+
+def _path_of(path, what, expected="a path"):
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{what} is of the Python type {type(path).__name__}, expected {expected}")
+    return os.fspath(path)
 
 
 def _made(job, model, output, keywords):
@@ -60,7 +65,7 @@ def _made(job, model, output, keywords):
         output = os.path.join(folder, "model.so")
     try:
         with _file_of(model) as path:
-            summary = job(path, os.fspath(output))
+            summary = job(path, _path_of(output, "output"))
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -77,7 +82,7 @@ def compile(model, output=None, **options):
         **options: see hone.options(tune=False).
 
     Returns: a Model; its summary is a CompileSummary.
-    Raises: InputError, UnsupportedError, InternalError; then nothing is written.
+    Raises: InputError, UnsupportedError, InternalError, and KeyboardInterrupt after Ctrl-C; then nothing is written.
     """
     return _made(lambda source, target: _native.compile(source, target, options), model, output, options)
 
@@ -114,7 +119,7 @@ def tune(model, output=None, *, on_progress=None, progress=None, **options):
 
 
 def _is_watched():
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 def load(path, threads=0, *, time_limit=0.0):
@@ -125,7 +130,9 @@ def load(path, threads=0, *, time_limit=0.0):
         threads: how many it runs on; 0: all cores that this process may use.
         time_limit: the most seconds of a run on a GPU; 0: any.
     """
-    model = Model(path, threads, time_limit=time_limit)
+    if not isinstance(threads, int) or not isinstance(time_limit, (int, float)):
+        raise InputError(f"threads and time_limit are of the Python types {type(threads).__name__} and {type(time_limit).__name__}, expected numbers")
+    model = Model(_path_of(path, "the library"), threads, time_limit=time_limit)
     model.inputs  # a file that is no library is an error here
     return model
 

@@ -7,6 +7,12 @@ import weakref
 from hone import _native
 
 
+def _remove(folder, process):
+    """Removes a folder, unless this is a fork of the process that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Model:
     """A model that was compiled to a native library.
 
@@ -24,7 +30,7 @@ class Model:
         self._threads = threads
         self._time_limit = time_limit
         if folder is not None:  # of a library that goes away with this object
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            weakref.finalize(self, _remove, folder, os.getpid())
         self._loaded = None
         self._loading = threading.Lock()
 
@@ -53,7 +59,7 @@ class Model:
     def __call__(self, *arrays, **named):
         """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library with DLPack.
 
-        The arrays are read in place. Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an
+        The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others. Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an
         input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
         """
         return (self._loaded or self._model)(*arrays, **named)
@@ -64,7 +70,8 @@ class Model:
         Args:
             inputs: arrays in the order of the inputs, or by name.
             out: None, or for each output an array of its type and shape to write into, or None. Arrays whose memory is aligned
-                to 64 bytes, as that of the results of calls, are written in place.
+                to 64 bytes, as that of the results of calls, are written in place. Where an output's shape depends on the data,
+                its array has the largest shape, and the result is the part of it that there is.
         """
         return (self._loaded or self._model).run(inputs, out)
 

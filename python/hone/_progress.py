@@ -1,4 +1,5 @@
 """The line that hone.tune shows while it works, in terminals and notebooks."""
+import contextlib
 import sys
 
 WIDTH = 24  # characters of the bar
@@ -30,10 +31,13 @@ class ProgressLine:
     def close(self):
         """Ends the line, if there is one."""
         if self._written:
-            self._stream.write("\n")
-            self._stream.flush()
+            with contextlib.suppress(OSError, ValueError):
+                self._stream.write("\n")
+                self._stream.flush()
 
     def _write(self, text):
-        self._stream.write("\r" + text.ljust(self._written))
-        self._stream.flush()
-        self._written = len(text)
+        """A stream that is closed or full ends no search."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write("\r" + text.ljust(self._written))
+            self._stream.flush()
+            self._written = len(text)

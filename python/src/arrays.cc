@@ -73,17 +73,19 @@ std::string name_of(const ModelTensor& tensor, const char* what) {
 }  // namespace
 
 ArrayKind kind_of(nb::handle array) {
-  // No import of PyTorch, which takes a second, is needed to see that an array is not of it.
-  const char* module = Py_TYPE(array.ptr())->tp_name;
-  if (std::strcmp(module, "Tensor") != 0) return ArrayKind::kNumpy;
-  const nb::object of = array.type().attr("__module__");
-  return nb::isinstance<nb::str>(of) && std::strcmp(nb::str(of).c_str(), "torch") == 0
-             ? ArrayKind::kTorch
-             : ArrayKind::kNumpy;
+  // PyTorch is not imported to see that an array is not of it: that would take a second.
+  const nb::str name("torch");
+  const nb::object torch = nb::steal(PyImport_GetModule(name.ptr()));
+  if (!torch.is_valid()) return ArrayKind::kNumpy;
+  const int is_tensor = PyObject_IsInstance(array.ptr(), nb::object(torch.attr("Tensor")).ptr());
+  if (is_tensor < 0) throw nb::python_error();
+  return is_tensor == 1 ? ArrayKind::kTorch : ArrayKind::kNumpy;
 }
 
+Shape BorrowedArray::shape() const { return shape_of(array_); }
+
 BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, const ModelTensor& expected,
-                                   const char* what) {
+                                   const Shape* shape, const char* what) {
   const auto refuse = [&](const std::string& problem) {
     raise_input_error(name_of(expected, what) + " " + problem);
   };
@@ -92,9 +94,12 @@ BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, const ModelTensor&
   if (array.dtype() != dlpack_type(expected.dtype))
     refuse("has the type " + type_name(array.dtype()) + ", expected " +
            std::string(dtype_name(expected.dtype)));
-  const Shape shape = shape_of(array);
-  if (shape != expected.shape)
-    refuse("has the shape " + to_string(shape) + ", expected " + to_string(expected.shape));
+  const Shape found = shape_of(array);
+  if (shape == nullptr && found.size() != expected.shape.size())
+    refuse("has the shape " + to_string(found) + ", expected one of rank " +
+           std::to_string(expected.shape.size()) + ", at most " + to_string(expected.shape));
+  if (shape != nullptr && found != *shape)
+    refuse("has the shape " + to_string(found) + ", expected " + to_string(*shape));
   if (!is_dense(array))
     refuse("is not dense in row-major order, expected an array as numpy.ascontiguousarray returns");
   BorrowedArray made;
@@ -102,28 +107,52 @@ BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, const ModelTensor&
   return made;
 }
 
+namespace {
+
+// The bits of an array of ml_dtypes' bfloat16, a type that the array does not name by DLPack; else
+// the array itself.
+nb::object with_known_type(nb::handle array, DType expected) {
+  if (expected != DType::kBF16 || kind_of(array) == ArrayKind::kTorch ||
+      !nb::hasattr(array, "dtype") || !nb::hasattr(array, "view"))
+    return nb::borrow(array);
+  const nb::str type(array.attr("dtype"));
+  if (std::strcmp(type.c_str(), "bfloat16") != 0) return nb::borrow(array);
+  return array.attr("view")("uint16");
+}
+
+[[noreturn]] void refuse_type(nb::handle array, const ModelTensor& expected, const char* what,
+                              const char* wanted) {
+  raise_input_error(name_of(expected, what) + " is of the Python type " +
+                    nb::type_name(array.type()).c_str() + ", expected " + wanted);
+}
+
+}  // namespace
+
 BorrowedArray BorrowedArray::to_read(nb::handle array, const ModelTensor& expected,
                                      const char* what) {
+  const nb::object known = with_known_type(array, expected.dtype);
   nb::ndarray<nb::ro> found;
-  if (!nb::try_cast(array, found, false))
-    raise_input_error(name_of(expected, what) + " is of the Python type " +
-                      nb::type_name(array.type()).c_str() +
-                      ", expected an array of NumPy, PyTorch or another library with DLPack");
-  return check(std::move(found), expected, what);
+  if (!nb::try_cast(known, found, false))
+    refuse_type(array, expected, what, "an array of NumPy, PyTorch or another library with DLPack");
+  ModelTensor bits = expected;
+  if (known.ptr() != array.ptr()) bits.dtype = DType::kU16;
+  return check(std::move(found), bits, expected.dims.empty() ? &expected.shape : nullptr, what);
 }
 
 BorrowedArray BorrowedArray::to_write(nb::handle array, const ModelTensor& expected,
-                                      const char* what) {
+                                      const Shape& shape, const char* what) {
+  const nb::object known = with_known_type(array, expected.dtype);
   nb::ndarray<> found;
-  if (!nb::try_cast(array, found, false))
-    raise_input_error(name_of(expected, what) + " is of the Python type " +
-                      nb::type_name(array.type()).c_str() +
-                      ", expected an array that may be written");
-  return check(nb::ndarray<nb::ro>(found), expected, what);
+  if (!nb::try_cast(known, found, false))
+    refuse_type(array, expected, what, "an array that may be written");
+  ModelTensor bits = expected;
+  if (known.ptr() != array.ptr()) bits.dtype = DType::kU16;
+  return check(nb::ndarray<nb::ro>(found), bits, &shape, what);
 }
 
-ResultArray::ResultArray(const ModelTensor& tensor) : dtype_(tensor.dtype), name_(tensor.name) {
-  const auto bytes = static_cast<size_t>(num_elements(tensor.shape) * dtype_bytes(dtype_));
+ResultArray::ResultArray(const ModelTensor& tensor, const Shape& shape)
+    : dtype_(tensor.dtype), name_(tensor.name) {
+  const auto bytes = static_cast<size_t>(num_elements(shape) * dtype_bytes(dtype_));
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   data_ = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
   if (data_ == nullptr) throw std::bad_alloc();

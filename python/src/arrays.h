@@ -20,21 +20,25 @@ enum class ArrayKind { kNumpy, kTorch };
 class BorrowedArray {
  public:
   // Raises InputError unless the array has this type and shape, is dense, row-major and in the
-  // host's memory, and, if it is to be written, may be. `what` names it in messages.
+  // host's memory, and, if it is to be written, may be. A shape that varies may be any of that
+  // rank. `what` names the array in messages.
   static BorrowedArray to_read(nb::handle array, const ModelTensor& expected, const char* what);
-  static BorrowedArray to_write(nb::handle array, const ModelTensor& expected, const char* what);
+  static BorrowedArray to_write(nb::handle array, const ModelTensor& expected, const Shape& shape,
+                                const char* what);
   [[nodiscard]] void* data() const { return const_cast<void*>(array_.data()); }
+  [[nodiscard]] Shape shape() const;
 
  private:
+  // Without a shape, any of the rank of the expected one is right.
   static BorrowedArray check(nb::ndarray<nb::ro> array, const ModelTensor& expected,
-                             const char* what);
+                             const Shape* shape, const char* what);
   nb::ndarray<nb::ro> array_;
 };
 
 // Memory for one result, 64-byte aligned, which becomes an array without a copy.
 class ResultArray {
  public:
-  explicit ResultArray(const ModelTensor& tensor);
+  ResultArray(const ModelTensor& tensor, const Shape& shape);
   [[nodiscard]] void* data() const { return data_; }
   // Returns an array of this shape, whose elements lie from the start of the memory. It owns the
   // memory.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "progress.h"
 
@@ -27,9 +28,9 @@ struct Job {
   std::optional<Progress> progress;  // the latest that was not delivered
   std::exception_ptr failure;        // of the work
 
-  // The first time, a tune may write what it has; compile() has nothing to write.
-  void end() {
-    if (stopped.exchange(true)) cancelled = true;
+  void end(AtTheEnd at_the_end) {
+    const bool asked_before = stopped.exchange(true);
+    if (asked_before || at_the_end == AtTheEnd::kWritesNothing) cancelled = true;
   }
   void run(const std::function<void()>& work) {
     try {
@@ -56,11 +57,14 @@ struct Job {
 struct RunningJobs {
   std::mutex mutex;
   std::set<Job*> jobs;
+  std::atomic<int> models = 0;
+  std::atomic<bool> ending = false;
 };
-RunningJobs& running_jobs() {
-  static RunningJobs* const all = new RunningJobs;  // never destroyed: jobs may outlast the module
-  return *all;
+RunningJobs*& all_jobs() {
+  static RunningJobs* all = new RunningJobs;  // never destroyed: jobs may outlast the module
+  return all;
 }
+RunningJobs& running_jobs() { return *all_jobs(); }
 
 class Registered {
  public:
@@ -88,7 +92,15 @@ void look(Job& job, nb::handle on_progress) {
 
 }  // namespace
 
-void run_job(TuneOptions& options, nb::handle on_progress, const std::function<void()>& work) {
+RunningModel::RunningModel() {
+  if (running_jobs().ending) raise_input_error("the interpreter is about to end");
+  ++running_jobs().models;
+}
+RunningModel::~RunningModel() { --running_jobs().models; }
+
+void run_job(TuneOptions& options, AtTheEnd at_the_end, nb::handle on_progress,
+             const std::function<void()>& work) {
+  if (running_jobs().ending) raise_input_error("the interpreter is about to end");
   Job job;
   options.compile.interrupted = &job.cancelled;
   options.interrupted = &job.stopped;
@@ -96,34 +108,38 @@ void run_job(TuneOptions& options, nb::handle on_progress, const std::function<v
     const std::lock_guard lock(job.mutex);
     job.progress.emplace(progress);
   };
-  std::optional<nb::python_error> raised;  // the first exception counts
+  std::exception_ptr raised;  // the first exception counts
   {
     const Registered registered(job);
     std::thread thread([&] { job.run(work); });
     while (!job.wait()) {
       try {
         look(job, raised ? nb::handle(Py_None) : on_progress);
-      } catch (nb::python_error& error) {
-        job.end();
-        if (!raised) raised.emplace(std::move(error));
+      } catch (...) {  // the thread has to be waited for, whatever it is
+        job.end(at_the_end);
+        if (!raised) raised = std::current_exception();
       }
     }
     thread.join();
   }
-  if (raised) throw std::move(*raised);
+  if (raised) std::rethrow_exception(raised);
   if (job.failure) std::rethrow_exception(job.failure);
 }
 
 void end_all_jobs() {
+  running_jobs().ending = true;
   const nb::gil_scoped_release others_may_run;
   for (;;) {
     {
       const std::lock_guard lock(running_jobs().mutex);
-      if (running_jobs().jobs.empty()) return;
+      if (running_jobs().jobs.empty() && running_jobs().models == 0) return;
       for (Job* job : running_jobs().jobs) job->cancelled = job->stopped = true;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLook / 10);
   }
 }
+
+// The old list may be locked by a thread that does not exist here.
+void forget_jobs() { all_jobs() = new RunningJobs; }
 
 }  // namespace hone::python

@@ -12,22 +12,39 @@
 
 namespace hone::python {
 
+// What becomes of a job that is asked to end: it may write the best that it has, or nothing.
+enum class AtTheEnd { kWritesTheBest, kWritesNothing };
+
 // Runs `work` and returns when it has ended. `on_progress`, if it is not None, is called with a
-// TuneProgress a few times a second. If it raises, or a signal does (Ctrl-C), the job ends early:
-// a tune then writes the best library so far. A second signal ends it without a library. The
-// exception is raised when the job has ended.
-void run_job(TuneOptions& options, nanobind::handle on_progress, const std::function<void()>& work);
+// TuneProgress a few times a second. If it raises, or a signal does (Ctrl-C), the job ends early,
+// and writes what `at_the_end` says. A second signal ends it without a library. The exception is
+// raised when the job has ended.
+void run_job(TuneOptions& options, AtTheEnd at_the_end, nanobind::handle on_progress,
+             const std::function<void()>& work);
 
 // The same for work with a result.
 template <typename T>
-T run_job(TuneOptions& options, nanobind::handle on_progress,
+T run_job(TuneOptions& options, AtTheEnd at_the_end, nanobind::handle on_progress,
           const std::function<Result<T>()>& work) {
   std::optional<Result<T>> result;
-  run_job(options, on_progress, [&] { result.emplace(work()); });
+  run_job(options, at_the_end, on_progress, [&] { result.emplace(work()); });
   return value_or_raise(std::move(*result));
 }
 
-// Ends all jobs and waits until they have. It is called before the interpreter goes away.
+// Says that this thread runs a model without the GIL, for as long as it lives. It raises InputError
+// once the interpreter is about to go away: a thread could not come back from there.
+class RunningModel {
+ public:
+  RunningModel();
+  ~RunningModel();
+  RunningModel(const RunningModel&) = delete;
+  RunningModel& operator=(const RunningModel&) = delete;
+};
+
+// Ends all jobs, and waits until they and all runs of models have ended. It is called before the
+// interpreter goes away.
 void end_all_jobs();
+// Forgets the jobs and runs of the process from which this one was forked.
+void forget_jobs();
 
 }  // namespace hone::python

@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "errors.h"
+#include "jobs.h"
 
 namespace hone::python {
 namespace {
@@ -50,7 +51,7 @@ class LoadedModel {
   [[nodiscard]] const std::vector<ModelTensor>& inputs() const { return model_->inputs(); }
   [[nodiscard]] const std::vector<ModelTensor>& outputs() const { return model_->outputs(); }
   // Takes the inputs in their order. `out` has an array or None for each output, or is None.
-  [[nodiscard]] nb::list run(const std::vector<nb::handle>& arrays, nb::handle out);
+  [[nodiscard]] nb::list run(const std::vector<nb::object>& arrays, nb::handle out);
 
  private:
   std::unique_ptr<Model> model_;
@@ -58,7 +59,15 @@ class LoadedModel {
   std::atomic<bool> in_use_ = false;
 };
 
-nb::list LoadedModel::run(const std::vector<nb::handle>& arrays, nb::handle out) {
+// An array that was given for an output, without the elements beyond the actual shape.
+nb::object cut_to(const nb::object& array, const Shape& given, const Shape& actual) {
+  if (given == actual) return array;
+  const nb::object flat = array.attr("reshape")(-1);
+  return flat[nb::slice(static_cast<Py_ssize_t>(num_elements(actual)))].attr("reshape")(
+      nb::tuple(nb::cast(actual)));
+}
+
+nb::list LoadedModel::run(const std::vector<nb::object>& arrays, nb::handle out) {
   const Use model(*this);
   std::vector<BorrowedArray> in, given;
   std::vector<const void*> sources;
@@ -67,55 +76,65 @@ nb::list LoadedModel::run(const std::vector<nb::handle>& arrays, nb::handle out)
     in.push_back(BorrowedArray::to_read(arrays[i], inputs()[i], "input"));
     sources.push_back(in.back().data());
     if (kind_of(arrays[i]) == ArrayKind::kTorch) kind = ArrayKind::kTorch;
+    if (inputs()[i].dims.empty()) continue;
+    const Status set = model->set_input_shape(static_cast<int>(i), in.back().shape());
+    if (!set.ok()) raise_input_error(set.message());
   }
   std::vector<std::optional<ResultArray>> made(outputs().size());
   std::vector<nb::object> results(outputs().size());
+  std::vector<Shape> shapes;
   std::vector<void*> targets;
   if (!out.is_none() && (!nb::isinstance<nb::sequence>(out) || nb::len(out) != results.size()))
     raise_input_error("out: expected a list with an array or None for each of the " +
                       std::to_string(results.size()) + " outputs");
   for (size_t i = 0; i < results.size(); ++i) {
+    const ModelTensor& output = outputs()[i];
+    shapes.push_back(output.dims.empty()
+                         ? output.shape
+                         : value_or_raise(model->output_shape(static_cast<int>(i))));
     if (!out.is_none()) results[i] = nb::borrow(out)[i];
     if (results[i].is_valid() && !results[i].is_none()) {
-      given.push_back(BorrowedArray::to_write(results[i], outputs()[i], "output"));
+      given.push_back(BorrowedArray::to_write(results[i], output, shapes[i], "output"));
       targets.push_back(given.back().data());
     } else {
-      targets.push_back(made[i].emplace(outputs()[i]).data());
+      targets.push_back(made[i].emplace(output, shapes[i]).data());
     }
   }
   Status status;
   {
+    const RunningModel running;
     const nb::gil_scoped_release others_may_run;
     status = model->run(sources, targets);
   }
   if (!status.ok()) raise(status);
   nb::list list;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (made[i])
-      results[i] =
-          made[i]->to_python(value_or_raise(model->output_shape(static_cast<int>(i))), kind);
-    list.append(results[i]);
+    const Shape actual = value_or_raise(model->output_shape(static_cast<int>(i)));
+    list.append(made[i] ? made[i]->to_python(actual, kind) : cut_to(results[i], shapes[i], actual));
   }
   return list;
 }
 
 // The inputs in their order, from those by position and those by name.
-std::vector<nb::handle> in_order(const LoadedModel& model, nb::handle positional,
+std::vector<nb::object> in_order(const LoadedModel& model, nb::handle positional,
                                  const nb::dict& named) {
   const std::vector<ModelTensor>& inputs = model.inputs();
-  std::vector<nb::handle> arrays(inputs.size());
+  std::vector<nb::object> arrays(inputs.size());
   const size_t count = nb::len(positional);
   if (count > inputs.size())
     raise_input_error("found " + std::to_string(count) + " inputs, expected " +
                       std::to_string(inputs.size()));
-  for (size_t i = 0; i < count; ++i) arrays[i] = nb::borrow(positional)[i].ptr();
+  for (size_t i = 0; i < count; ++i) arrays[i] = nb::borrow(positional)[i];
   for (const auto& [key, array] : named) {
-    const auto name = nb::cast<std::string>(key);
+    std::string name;
+    if (!nb::try_cast(key, name))
+      raise_input_error("an input is named by the Python type " +
+                        std::string(nb::type_name(key.type()).c_str()) + ", expected a text");
     size_t at = 0;
     while (at < inputs.size() && inputs[at].name != name) ++at;
     if (at == inputs.size()) raise_input_error("the model has no input '" + name + "'");
     if (arrays[at].is_valid()) raise_input_error("input '" + name + "' is given twice");
-    arrays[at] = array;
+    arrays[at] = nb::borrow(array);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!arrays[i].is_valid()) raise_input_error("input '" + inputs[i].name + "' is missing");
@@ -127,9 +146,9 @@ nb::list run(LoadedModel& model, nb::handle inputs, nb::handle out) {
   const bool by_name = nb::isinstance<nb::dict>(inputs);
   if (!by_name && !nb::isinstance<nb::list>(inputs) && !nb::isinstance<nb::tuple>(inputs))
     raise_input_error("inputs: expected a list or tuple of arrays, or a dict with names");
-  // A list may change while the model runs in another thread, so a tuple keeps the arrays.
-  const nb::object kept = by_name ? nb::object(nb::dict(nb::borrow<nb::dict>(inputs)))
-                                  : nb::steal(PySequence_Tuple(inputs.ptr()));
+  // Another thread may change a list or dict while arrays are looked at, so a copy keeps them.
+  const nb::object kept =
+      nb::steal(by_name ? PyDict_Copy(inputs.ptr()) : PySequence_Tuple(inputs.ptr()));
   return by_name ? model.run(in_order(model, nb::tuple(), nb::cast<nb::dict>(kept)), out)
                  : model.run(in_order(model, kept, nb::dict()), out);
 }
@@ -165,7 +184,14 @@ void bind_model(nb::module_& module) {
           "the element type, as Hone names it: 'f32', 'i64', 'bool', ...")
       .def_prop_ro(
           "shape", [](const ModelTensor& t) { return nb::tuple(nb::cast(t.shape)); },
-          "the extents; the largest, for an output whose shape depends on data")
+          "the extents; the largest, where they vary")
+      .def_ro(
+          "dims", &ModelTensor::dims,
+          "what each extent varies with from run to run, such as 'batch' or 'past + seq', '' for "
+          "a fixed one; empty if none varies with the inputs' shapes")
+      .def_prop_ro(
+          "least", [](const ModelTensor& t) { return nb::tuple(nb::cast(t.least)); },
+          "the smallest extents of an input that varies")
       .def("__repr__", [](const ModelTensor& t) {
         return t.name + ": " + std::string(dtype_name(t.dtype)) + to_string(t.shape);
       });

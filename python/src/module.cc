@@ -2,7 +2,6 @@
 #include <hone/compile.h>
 #include <hone/cost_models.h>
 #include <hone/device.h>
-#include <hone/open_model.h>
 #include <hone/tune.h>
 #include <hone/version.h>
 #include <nanobind/nanobind.h>
@@ -31,14 +30,14 @@ namespace {
 CompileSummary compile_model(const std::string& model, const std::string& output,
                              const nb::dict& keywords) {
   TuneOptions options = options_from(keywords, false);
-  return run_job<CompileSummary>(options, nb::none(),
+  return run_job<CompileSummary>(options, AtTheEnd::kWritesNothing, nb::none(),
                                  [&] { return hone::compile(model, output, options.compile); });
 }
 
 TuneSummary tune_model(const std::string& model, const std::string& output,
                        const nb::dict& keywords, nb::handle on_progress) {
   TuneOptions options = options_from(keywords, true);
-  return run_job<TuneSummary>(options, on_progress,
+  return run_job<TuneSummary>(options, AtTheEnd::kWritesTheBest, on_progress,
                               [&] { return hone::tune(model, output, options); });
 }
 
@@ -71,10 +70,9 @@ NB_MODULE(_native, module) {
   module.def("tune", &tune_model, nb::arg("model"), nb::arg("output"), nb::arg("options"),
              nb::arg("on_progress").none());
   module.def("end_all_jobs", &end_all_jobs);
+  module.def("forget_jobs", &forget_jobs);
   module.def("version", [] { return std::string(hone::version()); });
   module.def("device_names", &hone::device_names);
   module.def("strategy_names", &hone::strategy_names);
   module.def("cost_model_names", &hone::cost_model_names);
-  module.def("input_names",
-             [](const std::string& model) { return value_or_raise(hone::input_names(model)); });
 }

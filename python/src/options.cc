@@ -31,6 +31,30 @@ void assign(std::map<std::string, Tensor>& field, nb::handle value) {
   }
 }
 
+// A dimension: a number, the name of a symbol, (min, max) or (min, max, symbol).
+DimRange dim_range(nb::handle value) {
+  DimRange range;
+  if (nb::isinstance<nb::str>(value)) {
+    range.symbol = nb::cast<std::string>(value);
+  } else if (nb::isinstance<nb::tuple>(value) || nb::isinstance<nb::list>(value)) {
+    const size_t parts = nb::len(value);
+    if (parts != 2 && parts != 3) throw nb::cast_error();
+    range.min = nb::cast<int64_t>(nb::borrow(value)[0]);
+    range.max = nb::cast<int64_t>(nb::borrow(value)[1]);
+    if (parts == 3) range.symbol = nb::cast<std::string>(nb::borrow(value)[2]);
+  } else {
+    range.min = range.max = nb::cast<int64_t>(value);
+  }
+  return range;
+}
+
+void assign(std::map<std::string, ShapeRange>& field, nb::handle value) {
+  for (const auto& [name, dims] : nb::cast<nb::dict>(value)) {
+    ShapeRange& range = field[nb::cast<std::string>(name)];
+    for (const nb::handle dim : nb::cast<nb::list>(nb::list(dims))) range.push_back(dim_range(dim));
+  }
+}
+
 struct Option {
   const char* name;
   bool tunes;  // of hone.tune only
