@@ -115,7 +115,8 @@ nb::object with_known_type(nb::handle array, DType expected) {
   if (expected != DType::kBF16 || kind_of(array) == ArrayKind::kTorch ||
       !nb::hasattr(array, "dtype") || !nb::hasattr(array, "view"))
     return nb::borrow(array);
-  const nb::str type(array.attr("dtype"));
+  const nb::object dtype = array.attr("dtype");
+  const auto type = nb::steal<nb::str>(PyObject_Str(dtype.ptr()));
   if (std::strcmp(type.c_str(), "bfloat16") != 0) return nb::borrow(array);
   return array.attr("view")("uint16");
 }
