@@ -121,6 +121,10 @@ class VaryingInterface(Case):
                     "--input", f"x={self.folder / 'large.npy'}")
         few = ("--repeat", 2)
         self.assertGreater(self.succeed_json("bench", self.library, *few, "--shape", "batch=1", "--shape", "seq=4")["seconds"], 0)
+        # What a kernel computes is known at the largest size only.
+        small = self.succeed_json("bench", self.library, *few, "--shape", "batch=1")
+        self.assertEqual({small["flops"]} | {kernel["flops"] for kernel in small["kernels"]}, {None})
+        self.assertNotIn(None, [kernel["flops"] for kernel in self.succeed_json("bench", self.library, *few)["kernels"]])
         sizes = self.succeed_json("bench", self.library, *few, "--shape", "batch=1,2,4")["sizes"]
         self.assertEqual([size["size"] for size in sizes], ["batch=1", "batch=2", "batch=4"])
         self.refuse("--shape: input 'x': dimension 0 (batch) is 5, expected 1 to 4", "bench", self.library, "--shape", "batch=5")

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "hone/commands/check/output_difference.h"
+#include "hone/commands/check/sized_values.h"
 #include "hone/machine/local.h"
 
 namespace hone {
@@ -67,24 +68,37 @@ Tensor sample(const Tensor& tensor) {
 Result<std::string> first_wrong_node(const ModelCheck& check, const WrongOutput& wrong,
                                      const Snapshot& snapshot, const CompileOptions& options) {
   const std::vector<Tensor>& inputs = check.inputs(wrong.draw);
-  std::map<ValueId, Tensor> expected;
-  const auto keep = [&](ValueId id, const NaiveValue& value) {
-    expected.emplace(id, sample(value.tensor));
+  const graph::Graph& imported = check.graph();
+  // Of a graph that varies, only the elements of the run have a meaning.
+  const auto of_run = [&](ValueId id, const Tensor& whole) {
+    const graph::Value& value = imported.value(id);
+    if (!imported.varying.any() || value.forms.empty() || whole.shape() != value.shape)
+      return sample(whole);
+    return sample(part_of_run(whole, value.forms, inputs.back().as<int64_t>()));
   };
-  HONE_RETURN_IF_ERROR(naive_values(check.naive(), check.graph(), inputs, keep));
+  struct Expected {
+    Tensor tensor;
+    ValueId id;  // of the model as imported
+  };
+  std::map<ValueId, Expected> expected;
+  const auto keep = [&](ValueId id, const NaiveValue& value) {
+    expected.emplace(id, Expected{of_run(id, value.tensor), id});
+  };
+  HONE_RETURN_IF_ERROR(naive_values(check.naive(), imported, inputs, keep));
   for (size_t i = 0; i < snapshot.graph.outputs.size(); ++i) {
-    const auto output = expected.find(check.graph().outputs[i]);
+    const auto output = expected.find(imported.outputs[i]);
     if (output != expected.end()) expected.emplace(snapshot.graph.outputs[i], output->second);
   }
   HONE_ASSIGN_OR_RETURN(NaiveModel model,
                         NaiveModel::create(snapshot.graph, naive_options(options)));
   HONE_RETURN_IF_ERROR(model.compile());
-  const double tolerance = rounding_of(check.graph(), {}).tolerance;
+  const double tolerance = rounding_of(imported, {}).tolerance;
   std::string node;
   const auto look = [&](ValueId id, const NaiveValue& value) {
     const auto known = expected.find(id);
     if (!node.empty() || value.node == nullptr || known == expected.end()) return;
-    if (difference(sample(value.tensor), known->second, tolerance).share > 0)
+    const auto& [tensor, same] = known->second;
+    if (difference(of_run(same, value.tensor), tensor, tolerance).share > 0)
       node = value.node->name;
   };
   HONE_RETURN_IF_ERROR(naive_values(model, snapshot.graph, inputs, look));

@@ -10,6 +10,7 @@
 #include "hone/cost/registry.h"
 #include "hone/dataset.h"
 #include "hone/db/registry.h"
+#include "hone/graph/import_onnx.h"
 #include "hone/machine/local.h"
 #include "hone/measure/counters.h"
 #include "hone/search/sample_tasks.h"
@@ -36,9 +37,14 @@ InputKind kind_of(const graph::Value& value) {
   return InputKind::kOther;
 }
 
+// A data set takes fixed shapes only: it is an error if the model leaves some open.
+Result<graph::Graph> import_fixed(const std::string& path,
+                                  const std::map<std::string, Shape>& shapes, bool linked_data) {
+  return graph::import_onnx(path, {.shapes = shapes, .linked_data = linked_data});
+}
+
 Result<std::vector<Input>> inputs_of(const std::string& path, bool linked_data) {
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph,
-                        import_model(path, {.model = {.linked_data = linked_data}}));
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_fixed(path, {}, linked_data));
   std::vector<Input> inputs;
   for (const graph::ValueId id : graph.inputs) {
     const graph::Value& value = graph.value(id);
@@ -126,7 +132,6 @@ class Collector {
   [[nodiscard]] Status take(const std::string& path, ModelVariant& variant) {
     CompileOptions compile;
     compile.model.shapes = variant.shapes;
-    compile.model.ranges.clear();
     compile.model.linked_data = options_.linked_data;
     compile.records.use_db = false;
     compile.advanced.cost =
@@ -134,7 +139,8 @@ class Collector {
     compile.target.device = options_.devices[0];
     compile.advanced.seed = options_.seed;
     compile.advanced.hooks = options_.hooks;
-    HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));
+    HONE_ASSIGN_OR_RETURN(graph::Graph graph,
+                          import_fixed(path, variant.shapes, options_.linked_data));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
     HONE_ASSIGN_OR_RETURN(const ModelTasks model, make_tasks(*session, std::move(graph), compile));
     if (!model.name.empty()) variant.model = model.name;

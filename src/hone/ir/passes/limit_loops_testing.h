@@ -75,6 +75,23 @@ struct LimitRun {
   LimitedProgram limited;
 };
 
+// The program with as many tiles of each phase as a run of these sizes passes to it.
+inline Program with_needed_tiles(const LimitedProgram& limited, const std::vector<int64_t>& sizes) {
+  Program program = limited.program;
+  for (size_t p = 0; p < program.phases.size(); ++p) {
+    const TileLimit& limit = limited.tiles[p];
+    Phase& phase = program.phases[p];
+    if (limit.form < 0) continue;
+    const int64_t size = sizes[static_cast<size_t>(limit.form)];
+    const int64_t tiles =
+        size <= 0 ? 0 : ((size - 1) / limit.divisor + 1) * limit.multiplier;  // rounded up
+    if (tiles >= phase.num_tiles()) continue;
+    const StmtNode& loop = *phase.body;
+    phase.body = make_for(loop.var, loop.min, constant(tiles), loop.for_kind, loop.body, loop.peel);
+  }
+  return program;
+}
+
 // Runs a program with and without its limits. Elements of inputs that are not needed are NaN in the
 // second run, and all that it stores begins as NaN.
 inline LimitRun run_limited(const Program& program, const LimitCase& given, uint64_t seed,
@@ -109,7 +126,8 @@ inline LimitRun run_limited(const Program& program, const LimitCase& given, uint
     result.difference = "without limits: " + ran.message();
     return result;
   }
-  if (const Status ran = run(limited.program, got, {.operations = &result.after}); !ran.ok()) {
+  const Program needed = with_needed_tiles(limited, given.sizes);
+  if (const Status ran = run(needed, got, {.operations = &result.after}); !ran.ok()) {
     result.difference = ran.message();
     return result;
   }
