@@ -1,7 +1,23 @@
-# What make_bundle.sh and make_wheel.sh share; both source this file. They set `stage`, the folder that is filled, and
-# `scratch`, which goes away, and have lib/ in the former.
+# What make_bundle.sh and make_wheel.sh share: both set `usage` and source this file, which reads their arguments, [--build
+# FOLDER] OUTPUT, and goes to the project's folder. They set `stage`, the folder that is filled, and `scratch`, which goes
+# away, and have lib/ in the former.
+
+fail() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
+here=$(pwd)
+cd "$(dirname "$0")/.."
+build=build/release
+if [[ ${1:-} == --build ]]; then build=$(cd "$here" && realpath "$2"); shift 2; fi
+[[ $# == 1 ]] || { echo "$usage" >&2; exit 2; }
+output=$(cd "$here" && realpath -m "$1")
+command -v patchelf >/dev/null || fail "no patchelf: run scripts/setup.sh"
 
 programs=()  # all that was added
+
+# The folder of the libLLVM.so that the program was linked with, and of LLVM's archives.
+folder_of_llvm() {
+  patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm ||
+    fail "$build/tools/hone/hone names no folder of LLVM, expected one in its RPATH"
+}
 
 # add_program FILE FOLDER: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in lib/.
 add_program() {

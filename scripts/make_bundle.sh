@@ -3,31 +3,23 @@
 # what scripts/device_check.sh needs. It runs on any x86-64 Linux whose glibc is not older than this machine's.
 set -euo pipefail
 usage="usage: scripts/make_bundle.sh [--build FOLDER] OUTPUT.tar.xz|OUTPUT.tar.gz|OUTPUT.tar.zst|FOLDER"
-here=$(pwd)
-cd "$(dirname "$0")/.."
-build=build/release
-if [[ ${1:-} == --build ]]; then build=$(cd "$here" && realpath "$2"); shift 2; fi
-[[ $# == 1 ]] || { echo "$usage" >&2; exit 2; }
-output=$(cd "$here" && realpath -m "$1")
+. "$(dirname "$0")/bundle.sh"
 limit=$((50 << 20))  # bytes of an archive
 device_tests=(runtime/hone_device_test artifact/hone_device_model_test backend/hone_gpu_space_test backend/hone_gpu_code_test measure/hone_measure_device_test)
 test_objects=(artifact/CMakeFiles/hone_artifact_test_kernels.dir/artifact_test_kernels.cc.o
               measure/CMakeFiles/hone_measure_test_kernels.dir/test_kernels.cc.o)
-
-fail() { echo "make_bundle: $*" >&2; exit 1; }
-command -v patchelf >/dev/null || fail "no patchelf: run scripts/setup.sh"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/hone
 mkdir -p "$stage"/{bin,lib,libexec/hone,share/hone,tests,examples,benchmarks,scripts}
 
-. scripts/bundle.sh
 add_program "$build/tools/hone/hone" bin
 add_program "$build/tools/libexec/hone/hone-worker" libexec/hone
 for test in "${device_tests[@]}"; do add_program "$build/src/hone/$test" tests; done
 for object in "${test_objects[@]}"; do cp "$build/src/hone/$object" "$stage/tests/"; done
-make_llvm "$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm)"
+llvm=$(folder_of_llvm)
+make_llvm "$llvm"
 add_libraries
 cp -r data/records "$stage/share/hone/"
 cp -r models LICENSE "$stage/"

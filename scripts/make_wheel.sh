@@ -3,19 +3,10 @@
 # for the Python of build/venv, and from 3.12 on for later ones, too.
 set -euo pipefail
 usage="usage: scripts/make_wheel.sh [--build FOLDER] OUTPUT_FOLDER"
-here=$(pwd)
-cd "$(dirname "$0")/.."
-build=build/release
-if [[ ${1:-} == --build ]]; then build=$(cd "$here" && realpath "$2"); shift 2; fi
-[[ $# == 1 ]] || { echo "$usage" >&2; exit 2; }
-output=$(cd "$here" && realpath -m "$1")
+. "$(dirname "$0")/bundle.sh"
 limit=$((90 << 20))  # bytes of a wheel
-
-fail() { echo "make_wheel: $*" >&2; exit 1; }
-command -v patchelf >/dev/null || fail "no patchelf: run scripts/setup.sh"
 [[ $(uname -m) == x86_64 ]] || fail "this is $(uname -m), expected x86_64"
-llvm=$(patchelf --print-rpath "$build/tools/hone/hone" | tr ':' '\n' | grep llvm) ||
-  fail "$build/tools/hone/hone names no folder of LLVM, expected one in its RPATH"
+llvm=$(folder_of_llvm)
 [[ -x $llvm/../bin/lld ]] || fail "no $llvm/../bin/lld: run scripts/setup.sh"
 
 scratch=$(mktemp -d)
@@ -26,7 +17,6 @@ cmake --install "$build" --prefix "$installed" >/dev/null
 mkdir -p "$stage/lib"
 cp -r "$installed/share" "$stage/"
 
-. scripts/bundle.sh
 library=$(readlink -f "$installed/lib/libhone.so")
 add_program "$library" lib
 mv "$stage/lib/${library##*/}" "$stage/lib/libhone.so"
