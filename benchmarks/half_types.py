@@ -8,14 +8,13 @@ time in the half type over that in float32. `decoder` and `decoder_step` are two
 after 127. The difference is that of the results from float32's, over their largest one.
 """
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import engines
 import interleaved
 import model_files
+import tuning_curves
 
 import decoder
 import in_half
@@ -54,11 +53,7 @@ def build(options, name, folder):
         model, inputs = load(name)
         path, library = folder / f"{name}.{kind}.onnx", folder / f"{name}.{kind}.so"
         onnx.save(model if kind == "float32" else in_half.in_half(model, kind), path)
-        command = [options.hone, "tune" if options.tune else "compile", path, "-o", library, "--threads", str(options.threads)]
-        command += ["--budget", options.tune, "--db", folder / f"{name}.{kind}.db", "--no-shipped"] if options.tune else ["--no-db"]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{name} in {kind}: {done.stderr.strip()}")
+        tuning_curves.build_alone(options, path, library)
         built[kind] = (library, {key: in_type(array, kind) for key, array in inputs.items()})
     return built
 

@@ -7,13 +7,12 @@ Each model is compiled without a database (or tuned with an empty one) and timed
 ONNX Runtime's latency over Hone's: above 1 Hone is faster.
 """
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import engines
 import interleaved
+import tuning_curves
 
 import numpy as np
 import onnx
@@ -66,11 +65,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             path, library = Path(folder) / f"{name}.onnx", Path(folder) / f"{name}.so"
             onnx.save(model, path)
-            command = [options.hone, "tune" if options.tune else "compile", path, "-o", library, "--threads", options.threads]
-            command += ["--budget", options.tune, "--db", Path(folder) / "own.db", "--no-shipped"] if options.tune else ["--no-db"]
-            done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-            if done.returncode != 0:
-                sys.exit(f"{name}: {done.stderr.strip()}")
+            tuning_curves.build_alone(options, path, library)
             running = {"hone": engines.Hone(library, inputs, options.threads), "ort": engines.OnnxRuntime(path, inputs, options.threads)}
             error = engines.relative_error(running["hone"].run(), running["ort"].run())
             seconds = interleaved.measure(running, options.rounds, threads=options.threads)

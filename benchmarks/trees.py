@@ -8,7 +8,6 @@ A tree is complete with --depth, or grown with --leaves: the leaf that is split 
 and data are uniform, so each way is as likely as the other. A ratio is ONNX Runtime's time over Hone's, and above 1 Hone is faster.
 """
 import argparse
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import engines
 import interleaved
 import numpy as np
 import onnx
+import tuning_curves
 from onnx import helper
 
 
@@ -65,7 +65,7 @@ def compare(options, ensemble, rows, folder):
     """Median seconds of both, the ratio, and the largest relative difference."""
     onnx_file, library = folder / f"trees{rows}.onnx", folder / f"trees{rows}.so"
     onnx.save(ensemble.model(rows), onnx_file)
-    subprocess.run([options.hone, "compile", onnx_file, "-o", library, "--no-db", "--threads", str(options.threads)], check=True, stdout=subprocess.DEVNULL)
+    tuning_curves.run_hone(options.hone, "compile", onnx_file, "-o", library, "--no-db", "--threads", options.threads)
     inputs = {"x": ensemble.rng.random((rows, options.features)).astype(np.float32)}
     made = {"hone": engines.Hone(library, inputs, options.threads), "onnxruntime": engines.OnnxRuntime(onnx_file, inputs, options.threads)}
     error = engines.relative_error(made["hone"].run(), made["onnxruntime"].run())

@@ -101,6 +101,12 @@ def run_hone(*arguments):
     return done.stdout
 
 
+def build_alone(options, model, library):
+    """Compiles a model without a database, or tunes it for options.tune with an empty one beside the library."""
+    how = ["tune", "--budget", options.tune, "--db", library.with_suffix(".db"), "--no-shipped"] if options.tune else ["compile", "--no-db"]
+    run_hone(options.hone, how[0], model, "-o", library, "--threads", options.threads, *how[1:])
+
+
 def tune(options, model, contender, seed, folder, budget=None):
     """(what best_so_far() makes of one run with a database of its own in `folder`, the latency that it ends at with all trials counted, the
     library that it wrote)."""

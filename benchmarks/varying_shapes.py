@@ -10,8 +10,6 @@ turns, on the same random inputs, and their outputs are compared. The goal is 1.
 import argparse
 import ctypes
 import json
-import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import numpy as np
 
 import engines
 import interleaved
+import tuning_curves
 
 
 class HoneAt(engines.Hone):
@@ -67,10 +66,8 @@ def random_inputs(path, generator):
 
 
 def compile_library(options, shapes, path):
-    command = [options.hone.resolve(), "compile", options.model, "-o", path, "--no-db", "--threads", str(options.threads)]
-    for shape in shapes.split(","):
-        command += ["--shape", shape]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    tuning_curves.run_hone(options.hone.resolve(), "compile", options.model, "-o", path, "--no-db", "--threads", options.threads,
+                           *(f"--shape={shape}" for shape in shapes.split(",")))
 
 
 def compare(options, ranged, shapes, folder):
@@ -78,16 +75,10 @@ def compare(options, ranged, shapes, folder):
     compile_library(options, shapes, alone)
     inputs = random_inputs(alone, np.random.default_rng(1))
     both = {"range": HoneAt(ranged, inputs, options.threads), "alone": engines.Hone(alone, inputs, options.threads)}
-    difference = 0.0
-    for a, b in zip(both["range"].run(), both["alone"].run()):
-        if a.shape != b.shape:
-            raise RuntimeError(f"{shapes}: an output is {a.shape}, expected {b.shape}")
-        scale = max(float(np.abs(b.astype(np.float64)).max(initial=0)), 1e-6)
-        difference = max(difference, float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)) / scale)
+    difference = engines.relative_error(both["range"].run(), both["alone"].run())
     seconds = interleaved.measure(both, options.rounds, threads=options.threads)
-    ratio = statistics.median(a / b for a, b in zip(seconds["range"], seconds["alone"]))
-    result = {"at": shapes, "range_ms": statistics.median(seconds["range"]) * 1e3,
-              "alone_ms": statistics.median(seconds["alone"]) * 1e3, "ratio": ratio, "difference": difference}
+    result = {"at": shapes, "range_ms": interleaved.median(seconds["range"]) * 1e3, "alone_ms": interleaved.median(seconds["alone"]) * 1e3,
+              "ratio": interleaved.ratio(seconds["range"], seconds["alone"]), "difference": difference}
     for engine in both.values():
         engine.close()
     alone.unlink()
