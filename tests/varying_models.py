@@ -2,9 +2,26 @@
 import numpy as np
 from onnx import TensorProto, helper
 
+import support
 from support import make_model, value
 
 WIDTH, HEADS, WORDS, MOST = 16, 2, 30, 64
+TOLERANCE = 1e-4  # of the largest element
+
+
+class RangeCase(support.Case):
+    """A test of a library for ranges of sizes, which is model.so."""
+
+    def compile(self, model, *shapes):
+        path = self.save(model)
+        self.succeed("compile", path, "-o", self.folder / "model.so", "--no-db", "--threads", 2, *(f"--shape={shape}" for shape in shapes))
+        return path
+
+    def expect_near(self, found, path, inputs):
+        """The outputs, by name, are those of ONNX Runtime."""
+        for name, expected in support.reference(path, inputs).items():
+            self.assertEqual(found[name].shape, expected.shape, name)
+            self.assertLessEqual(support.relative_error(found[name], expected), TOLERANCE, f"{name} at {[x.shape for x in inputs.values()]}")
 
 
 class Builder:
