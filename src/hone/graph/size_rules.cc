@@ -75,17 +75,28 @@ Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
       d, rule.sizes.graph().value(out).name);
 }
 
+// Gives a result the parts of each dimension that `kept` returns, and one part that follows from
+// the probes for those that it returns none for.
+template <typename Kept>
+Status set_parts_seen(SizeRule& rule, ValueId out, const Kept& kept) {
+  ShapeParts parts;
+  for (size_t d = 0; d < rule.c.shape_of(out).size(); ++d) {
+    DimParts dim = kept(d);
+    if (dim.empty()) {
+      HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
+      dim.push_back(part);
+    }
+    parts.push_back(std::move(dim));
+  }
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
 // An operator that makes every element from its place alone.
 Status follow_seen(SizeRule& rule) {
   for (const ValueId out : rule.node.outputs) {
     if (out == kNoValue) continue;
-    const Shape& shape = rule.c.shape_of(out);
-    ShapeParts parts;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
-      parts.push_back({part});
-    }
-    rule.sizes.set_parts(out, std::move(parts));
+    HONE_RETURN_IF_ERROR(set_parts_seen(rule, out, [](size_t) { return DimParts(); }));
   }
   return ok_status();
 }
@@ -96,18 +107,11 @@ Status follow_expand(SizeRule& rule) {
   const ShapeParts from = rule.sizes.parts_of(x);
   const Shape given = rule.c.shape_of(x), shape = rule.c.shape_of(out);
   const size_t missing = shape.size() - given.size();
-  ShapeParts parts;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (d >= missing && given[d - missing] == shape[d] &&
-        (shape[d] != 1 || rule.sizes.varies(x, d - missing))) {
-      parts.push_back(from[d - missing]);
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
-    parts.push_back({part});
-  }
-  rule.sizes.set_parts(out, std::move(parts));
-  return ok_status();
+  return set_parts_seen(rule, out, [&](size_t d) {
+    const bool kept = d >= missing && given[d - missing] == shape[d] &&
+                      (shape[d] != 1 || rule.sizes.varies(x, d - missing));
+    return kept ? from[d - missing] : DimParts();
+  });
 }
 
 // A new dimension of a fixed extent among those of the indices.
