@@ -74,8 +74,8 @@ bool is_same(double found, double expected) {
   return std::abs(found - expected) <= 1e-3 * std::max(1.0, std::abs(expected));
 }
 
-// Where the first extent of inputs may vary, the model for the range gives what the model for one
-// size alone gives: both are run without passes.
+// Compares a model that was imported for a range of the first extent of its inputs with the one
+// that was imported for a single size. Both are run without passes, and have to give the same.
 void check_range(const uint8_t* data, size_t size, const graph::Graph& fixed) {
   graph::ImportOptions range, alone;
   int64_t most = 0;

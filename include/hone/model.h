@@ -22,8 +22,9 @@ struct ModelTensor {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;  // the largest shape, if it varies
-  // What each dimension varies with from run to run, such as "batch" or "past + seq"; "" for one
-  // that is fixed. Empty if none varies with the shapes of the inputs.
+  // For each dimension, the name of what it varies with from run to run, such as "batch" or
+  // "past + seq"; "" for one that is fixed. The list is empty if none varies with the shapes of the
+  // inputs.
   std::vector<std::string> dims;
   Shape least;  // the smallest shape of an input that varies
 };

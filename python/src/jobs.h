@@ -12,7 +12,7 @@
 
 namespace hone::python {
 
-// What becomes of a job that is asked to end: it may write the best that it has, or nothing.
+// Says what a job that is asked to end leaves behind: the best library that it has, or none.
 enum class AtTheEnd { kWritesTheBest, kWritesNothing };
 
 // Runs `work` and returns when it has ended. `on_progress`, if it is not None, is called with a
@@ -22,7 +22,7 @@ enum class AtTheEnd { kWritesTheBest, kWritesNothing };
 void run_job(TuneOptions& options, AtTheEnd at_the_end, nanobind::handle on_progress,
              const std::function<void()>& work);
 
-// The same for work with a result.
+// Runs work that has a result in the same way, and returns the result or raises its error.
 template <typename T>
 T run_job(TuneOptions& options, AtTheEnd at_the_end, nanobind::handle on_progress,
           const std::function<Result<T>()>& work) {

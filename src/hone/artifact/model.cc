@@ -145,7 +145,8 @@ Status check_input(const ModelTensor& expected, const Tensor& found) {
   return ok_status();
 }
 
-// What each dimension of a tensor varies with; nothing if none does, as in an older library.
+// Returns the names of what the dimensions of a tensor vary with. The list is empty if none varies,
+// as in all older libraries.
 template <typename DimOf>
 std::vector<std::string> dims_of(const hone_model* model, int i, int rank, const DimOf& dim_of) {
   std::vector<std::string> dims;

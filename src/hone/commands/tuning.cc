@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-// As far as it is known.
+// Returns the sum over the tasks whose times are known.
 double seconds_of_a_run(const ModelTasks& model) {
   double sum = 0;
   for (const TaskSummary& task : model.summaries) sum += task.multiplicity * task.known_seconds();
@@ -165,7 +165,8 @@ Status Tuning::search_schedules() {
   return ok_status();
 }
 
-// What failed is known better now. A store that fails is asked no more.
+// The store is read again, as others may have written to it meanwhile. After a failure it is not
+// asked any more.
 void Tuning::ask_store_again() {
   Status& store = summary_.store_status;
   store = tuned_.store_status;
@@ -322,7 +323,7 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
   if (session_.store() == nullptr || !summary_.store_status.ok() || plain_.target.max_memory > 0 ||
       !compared)
     return;
-  // Of another partition nobody asks: what is measured now decides against it.
+  // A partition that lost the comparison is not remembered: the measurements decide against it.
   if (partition_ && summary_.kept_untuned && network_key(model) != network_key(*partition_)) return;
   const Status status = remember_choices(model, schedules, *session_.store());
   if (!status.ok())

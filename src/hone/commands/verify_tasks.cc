@@ -45,7 +45,7 @@ Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph&
   HONE_ASSIGN_OR_RETURN(NaiveModel model, NaiveModel::create(graph, options));
   HONE_RETURN_IF_ERROR(model.compile());
   Reference reference;
-  // Of a graph that varies, only the elements of the run have a meaning.
+  // If the graph varies, a value has elements beyond those of the run, which mean nothing.
   const auto cut_to_run = [&](ValueId id, const Tensor& whole) {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       if (graph.outputs[i] == id) return output_of_run(graph, i, whole, inputs);
@@ -148,7 +148,7 @@ class Checker {
     return true;
   }
 
-  // What varies of a value; null if nothing does.
+  // Returns the parts of a value's dimensions, or null if none varies.
   const graph::ShapeParts* parts_of(ValueId id) const {
     if (sizes_.dtype() != DType::kI64) return nullptr;  // before a run
     if (const auto output = outputs_.find(id); output != outputs_.end()) return output->second;

@@ -69,7 +69,7 @@ Result<std::string> first_wrong_node(const ModelCheck& check, const WrongOutput&
                                      const Snapshot& snapshot, const CompileOptions& options) {
   const std::vector<Tensor>& inputs = check.inputs(wrong.draw);
   const graph::Graph& imported = check.graph();
-  // Of a graph that varies, only the elements of the run have a meaning.
+  // If the graph varies, a value has elements beyond those of the run, which mean nothing.
   const auto of_run = [&](ValueId id, const Tensor& whole) {
     const graph::Value& value = imported.value(id);
     if (!imported.varying.any() || value.forms.empty() || whole.shape() != value.shape)

@@ -85,7 +85,7 @@ Result<std::vector<Tensor>> naive_outputs(const NaiveModel& model, const graph::
 
 namespace {
 
-// What one set of inputs is drawn from.
+// A set of inputs is drawn by a kind of numbers and at a choice of sizes.
 struct Drawn {
   Draw draw = Draw::kNormal;
   enum class Sizes : uint8_t { kLargest, kSmallest, kRandom } sizes = Sizes::kLargest;
