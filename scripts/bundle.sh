@@ -19,9 +19,9 @@ folder_of_llvm() {
     fail "$build/tools/hone/hone names no folder of LLVM, expected one in its RPATH"
 }
 
-# add_program FILE FOLDER: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in lib/.
+# add_program FILE FOLDER [NAME]: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in lib/.
 add_program() {
-  local copy=$stage/$2/${1##*/} up
+  local copy=$stage/$2/${3:-${1##*/}} up
   [[ -f $1 ]] || fail "no $1: build it first (cmake --build --preset release)"
   mkdir -p "$stage/$2"
   strip -o "$copy" "$1"

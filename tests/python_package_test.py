@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from support import Case, HONE
+import support
+from support import Case, HONE, make_model, value
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(HONE).resolve().parent.parent.parent
@@ -54,7 +54,7 @@ class Package(Case):
         return np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
 
     def expected(self, image):
-        return onnxruntime.InferenceSession(str(MODEL), providers=["CPUExecutionProvider"]).run(None, {"image": image})[0]
+        return support.reference(MODEL, {"image": image})["scores"]
 
     def script(self, text, interpreter=sys.executable, **options):
         """Starts a program that has the package, with the folder as its working directory."""
@@ -204,9 +204,8 @@ class Running(Package):
         self.refused("'ranges' is of the Python type dict", hone.compile, MODEL, ranges={"image": [(1, 2, 3, 4), 1, 32, 32]})
 
     def test_a_result_whose_shape_depends_on_the_data(self):
-        declared = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])], [helper.make_tensor_value_info("y", TensorProto.INT64, [1, None])]
-        graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "places", *declared)
-        model = hone.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), **self.options)
+        model = hone.compile(make_model([helper.make_node("NonZero", ["x"], ["y"])], [value("x", [6])], [value("y", [1, None], TensorProto.INT64)]),
+                             **self.options)
         out = np.empty((1, 6), np.int64)
         for values in ([0, 1, 0, 2, 0, 3], [1, 0, 0, 0, 0, 0], [1] * 6):
             x = np.array(values, np.float32)
@@ -215,9 +214,8 @@ class Running(Package):
 
     def test_bfloat16(self):
         import ml_dtypes
-        declared = [[helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [4])] for name in "xy"]
-        graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "half", *declared)
-        model = hone.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), **self.options)
+        declared = [[value(name, [4], TensorProto.BFLOAT16)] for name in "xy"]
+        model = hone.compile(make_model([helper.make_node("Neg", ["x"], ["y"])], *declared), **self.options)
         x = np.array([1, -2, 0.5, 3], ml_dtypes.bfloat16)
         y = model(x)
         self.assertEqual(y.dtype, x.dtype)
@@ -305,10 +303,8 @@ class Making(Package):
 
     def test_ctrl_c_ends_a_compilation(self):
         nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
-        weights = [numpy_helper.from_array(np.ones((40 + i, 41 + i), np.float32), f"w{i}") for i in range(60)]
-        declared = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (("x0", [64, 40]), ("x60", [64, 100]))]
-        onnx.save(helper.make_model(helper.make_graph(nodes, "chain", *declared, weights), opset_imports=[helper.make_opsetid("", 17)],
-                                    ir_version=8), self.folder / "chain.onnx")
+        weights = {f"w{i}": np.ones((40 + i, 41 + i), np.float32) for i in range(60)}
+        self.save(make_model(nodes, [value("x0", [64, 40])], [value("x60", [64, 100])], weights), "chain.onnx")
         process = self.script("""
             import hone
             print("begin", flush=True)

@@ -36,25 +36,26 @@ class Model:
 
     @property
     def _model(self):
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = _native.load(self.path, self._threads, self._time_limit)
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = _native.load(self.path, self._threads, self._time_limit)
         return self._loaded
 
     @property
     def inputs(self):
         """The inputs, in their order: objects with name, dtype ('f32') and shape (a tuple)."""
-        return (self._loaded or self._model).inputs
+        return self._model.inputs
 
     @property
     def outputs(self):
         """The outputs, likewise."""
-        return (self._loaded or self._model).outputs
+        return self._model.outputs
 
     @property
     def device(self):
         """The name of the GPU that it runs on; '' for a CPU."""
-        return (self._loaded or self._model).device
+        return self._model.device
 
     def __call__(self, *arrays, **named):
         """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library with DLPack.
@@ -62,7 +63,7 @@ class Model:
         The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others. Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an
         input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
         """
-        return (self._loaded or self._model)(*arrays, **named)
+        return self._model(*arrays, **named)
 
     def run(self, inputs, out=None):
         """Runs the model on a list, tuple or dict of arrays; a list of all outputs.
@@ -73,15 +74,15 @@ class Model:
                 to 64 bytes, as that of the results of calls, are written in place. Where an output's shape depends on the data,
                 its array has the largest shape, and the result is the part of it that there is.
         """
-        return (self._loaded or self._model).run(inputs, out)
+        return self._model.run(inputs, out)
 
     def profile(self, enable=True):
         """While this is enabled, each run records the times of its steps."""
-        (self._loaded or self._model).profile(enable)
+        self._model.profile(enable)
 
     def step_times(self):
         """The times of the steps of the last recorded run, a list of StepTime."""
-        return (self._loaded or self._model).step_times()
+        return self._model.step_times()
 
     def __repr__(self):
         return f"hone.Model({self.path!r})"

@@ -72,26 +72,30 @@ std::string name_of(const ModelTensor& tensor, const char* what) {
 
 }  // namespace
 
-ArrayKind kind_of(nb::handle array) {
-  // PyTorch is not imported to see that an array is not of it: that would take a second.
+TensorType::TensorType() {
   const nb::str name("torch");
   const nb::object torch = nb::steal(PyImport_GetModule(name.ptr()));
-  if (!torch.is_valid()) return ArrayKind::kNumpy;
-  const int is_tensor = PyObject_IsInstance(array.ptr(), nb::object(torch.attr("Tensor")).ptr());
+  if (torch.is_valid()) type_ = torch.attr("Tensor");
+}
+
+bool TensorType::holds(nb::handle array) const {
+  if (!type_.is_valid()) return false;
+  const int is_tensor = PyObject_IsInstance(array.ptr(), type_.ptr());
   if (is_tensor < 0) throw nb::python_error();
-  return is_tensor == 1 ? ArrayKind::kTorch : ArrayKind::kNumpy;
+  return is_tensor == 1;
 }
 
 Shape BorrowedArray::shape() const { return shape_of(array_); }
 
-BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, const ModelTensor& expected,
-                                   const Shape* shape, const char* what) {
+BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, bool is_bits,
+                                   const ModelTensor& expected, const Shape* shape,
+                                   const char* what) {
   const auto refuse = [&](const std::string& problem) {
     raise_input_error(name_of(expected, what) + " " + problem);
   };
   if (array.device_type() != nb::device::cpu::value)
     refuse("is in the memory of a device, expected an array in the host's memory");
-  if (array.dtype() != dlpack_type(expected.dtype))
+  if (array.dtype() != dlpack_type(is_bits ? DType::kU16 : expected.dtype))
     refuse("has the type " + type_name(array.dtype()) + ", expected " +
            std::string(dtype_name(expected.dtype)));
   const Shape found = shape_of(array);
@@ -112,9 +116,7 @@ namespace {
 // The bits of an array of ml_dtypes' bfloat16, a type that the array does not name by DLPack; else
 // the array itself.
 nb::object with_known_type(nb::handle array, DType expected) {
-  if (expected != DType::kBF16 || kind_of(array) == ArrayKind::kTorch ||
-      !nb::hasattr(array, "dtype") || !nb::hasattr(array, "view"))
-    return nb::borrow(array);
+  if (expected != DType::kBF16 || !nb::hasattr(array, "dtype")) return nb::borrow(array);
   const nb::object dtype = array.attr("dtype");
   const auto type = nb::steal<nb::str>(PyObject_Str(dtype.ptr()));
   if (std::strcmp(type.c_str(), "bfloat16") != 0) return nb::borrow(array);
@@ -135,9 +137,8 @@ BorrowedArray BorrowedArray::to_read(nb::handle array, const ModelTensor& expect
   nb::ndarray<nb::ro> found;
   if (!nb::try_cast(known, found, false))
     refuse_type(array, expected, what, "an array of NumPy, PyTorch or another library with DLPack");
-  ModelTensor bits = expected;
-  if (known.ptr() != array.ptr()) bits.dtype = DType::kU16;
-  return check(std::move(found), bits, expected.dims.empty() ? &expected.shape : nullptr, what);
+  return check(std::move(found), known.ptr() != array.ptr(), expected,
+               expected.dims.empty() ? &expected.shape : nullptr, what);
 }
 
 BorrowedArray BorrowedArray::to_write(nb::handle array, const ModelTensor& expected,
@@ -146,14 +147,11 @@ BorrowedArray BorrowedArray::to_write(nb::handle array, const ModelTensor& expec
   nb::ndarray<> found;
   if (!nb::try_cast(known, found, false))
     refuse_type(array, expected, what, "an array that may be written");
-  ModelTensor bits = expected;
-  if (known.ptr() != array.ptr()) bits.dtype = DType::kU16;
-  return check(nb::ndarray<nb::ro>(found), bits, &shape, what);
+  return check(nb::ndarray<nb::ro>(found), known.ptr() != array.ptr(), expected, &shape, what);
 }
 
-ResultArray::ResultArray(const ModelTensor& tensor, const Shape& shape)
-    : dtype_(tensor.dtype), name_(tensor.name) {
-  const auto bytes = static_cast<size_t>(num_elements(shape) * dtype_bytes(dtype_));
+ResultArray::ResultArray(const ModelTensor& tensor, const Shape& shape) : tensor_(tensor) {
+  const auto bytes = static_cast<size_t>(num_elements(shape) * dtype_bytes(tensor.dtype));
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   data_ = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
   if (data_ == nullptr) throw std::bad_alloc();
@@ -164,32 +162,30 @@ nb::object ResultArray::to_python(const Shape& shape, ArrayKind kind) const {
   std::vector<size_t> extents(shape.begin(), shape.end());
   if (kind == ArrayKind::kTorch) {
     return nb::cast(nb::ndarray<nb::pytorch>(data_, extents.size(), extents.data(), owner_, nullptr,
-                                             dlpack_type(dtype_)));
+                                             dlpack_type(tensor_.dtype)));
   }
-  const bool bf16 = dtype_ == DType::kBF16;  // NumPy has no such type; ml_dtypes adds it
+  const bool bf16 = tensor_.dtype == DType::kBF16;  // NumPy has no such type; ml_dtypes adds it
   const nb::object array =
       nb::cast(nb::ndarray<nb::numpy>(data_, extents.size(), extents.data(), owner_, nullptr,
-                                      dlpack_type(bf16 ? DType::kU16 : dtype_)));
+                                      dlpack_type(bf16 ? DType::kU16 : tensor_.dtype)));
   if (!bf16) return array;
   try {
     return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
   } catch (nb::python_error&) {
-    raise_input_error("output '" + name_ +
+    raise_input_error("output '" + tensor_.name +
                       "' has the type bf16, which NumPy lacks: install the "
                       "package ml_dtypes, or give the inputs as tensors of PyTorch");
   }
 }
 
 Tensor copy_of(nb::handle array, const char* what) {
-  const nb::object dense = nb::module_::import_("numpy").attr("ascontiguousarray")(array);
+  const nb::object dense =
+      nb::module_::import_("numpy").attr("asarray")(array, nb::arg("order") = "C");
   nb::ndarray<nb::ro> found;
   const bool is_array = nb::try_cast(dense, found, false);
   const std::optional<DType> dtype = is_array ? type_of(found.dtype()) : std::nullopt;
   if (!dtype) raise_input_error(std::string(what) + ": expected an array of numbers");
-  // numpy.ascontiguousarray makes an array of a number.
-  Shape shape = shape_of(found);
-  if (nb::cast<int>(nb::module_::import_("numpy").attr("ndim")(array)) == 0) shape.clear();
-  Tensor tensor(*dtype, std::move(shape));
+  Tensor tensor(*dtype, shape_of(found));
   std::memcpy(tensor.data(), found.data(), static_cast<size_t>(tensor.bytes()));
   return tensor;
 }

@@ -14,7 +14,17 @@ namespace nb = nanobind;
 
 // The kind of arrays that a call returns: that of the arrays that it was given.
 enum class ArrayKind { kNumpy, kTorch };
-[[nodiscard]] ArrayKind kind_of(nb::handle array);
+
+// Tells tensors of PyTorch from other arrays. PyTorch is not imported for that, which would take a
+// second: without it no array is one.
+class TensorType {
+ public:
+  TensorType();
+  [[nodiscard]] bool holds(nb::handle array) const;
+
+ private:
+  nb::object type_;  // torch.Tensor, or nothing
+};
 
 // An array of Python's whose memory is read, or written, in place. It keeps the array alive.
 class BorrowedArray {
@@ -29,13 +39,15 @@ class BorrowedArray {
   [[nodiscard]] Shape shape() const;
 
  private:
-  // Without a shape, any of the rank of the expected one is right.
-  static BorrowedArray check(nb::ndarray<nb::ro> array, const ModelTensor& expected,
+  // With `is_bits`, the array has the bits of elements as u16. Without a shape, any of the rank of
+  // the expected one is right.
+  static BorrowedArray check(nb::ndarray<nb::ro> array, bool is_bits, const ModelTensor& expected,
                              const Shape* shape, const char* what);
   nb::ndarray<nb::ro> array_;
 };
 
-// Memory for one result, 64-byte aligned, which becomes an array without a copy.
+// Memory for one result, 64-byte aligned, which becomes an array without a copy. The description of
+// the tensor has to outlive it.
 class ResultArray {
  public:
   ResultArray(const ModelTensor& tensor, const Shape& shape);
@@ -45,8 +57,7 @@ class ResultArray {
   [[nodiscard]] nb::object to_python(const Shape& shape, ArrayKind kind) const;
 
  private:
-  DType dtype_;
-  std::string name_;
+  const ModelTensor& tensor_;
   void* data_;
   nb::capsule owner_;
 };

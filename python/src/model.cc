@@ -1,7 +1,6 @@
 #include "model.h"
 
 #include <hone/model.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -72,10 +71,11 @@ nb::list LoadedModel::run(const std::vector<nb::object>& arrays, nb::handle out)
   std::vector<BorrowedArray> in, given;
   std::vector<const void*> sources;
   ArrayKind kind = ArrayKind::kNumpy;
+  const TensorType tensors;
   for (size_t i = 0; i < arrays.size(); ++i) {
     in.push_back(BorrowedArray::to_read(arrays[i], inputs()[i], "input"));
     sources.push_back(in.back().data());
-    if (kind_of(arrays[i]) == ArrayKind::kTorch) kind = ArrayKind::kTorch;
+    if (kind == ArrayKind::kNumpy && tensors.holds(arrays[i])) kind = ArrayKind::kTorch;
     if (inputs()[i].dims.empty()) continue;
     const Status set = model->set_input_shape(static_cast<int>(i), in.back().shape());
     if (!set.ok()) raise_input_error(set.message());

@@ -7,16 +7,6 @@ namespace hone::python {
 
 namespace nb = nanobind;
 
-Progress::Progress(const TuneProgress& progress)
-    : elapsed(progress.elapsed),
-      budget(progress.budget),
-      left(progress.left),
-      trials(progress.trials),
-      trials_per_second(progress.trials_per_second),
-      task(progress.task),
-      stage(progress.stage),
-      tasks(progress.tasks) {}
-
 void bind_progress(nb::module_& module) {
   nb::class_<TaskProgress>(module, "TaskProgress", "How far one task of a tune has come.")
       .def_ro("name", &TaskProgress::name, "name of the task's first node")
@@ -31,15 +21,15 @@ void bind_progress(nb::module_& module) {
               "share of the model's time that ten seconds more on it may save")
       .def_ro("at_limit", &TaskProgress::at_limit, "it gets no more time");
   nb::class_<Progress>(module, "TuneProgress", "How far a tune has come.")
-      .def_ro("elapsed", &Progress::elapsed, "seconds since the start")
-      .def_ro("budget", &Progress::budget, "seconds that it may take")
-      .def_ro("left", &Progress::left, "seconds until the end, as it looks now")
-      .def_ro("trials", &Progress::trials, "measurements so far")
-      .def_ro("trials_per_second", &Progress::trials_per_second)
-      .def_ro("task", &Progress::task, "index of the task that was measured last; -1: none")
-      .def_ro("stage", &Progress::stage,
+      .def_ro("elapsed", &TuneProgress::elapsed, "seconds since the start")
+      .def_ro("budget", &TuneProgress::budget, "seconds that it may take")
+      .def_ro("left", &TuneProgress::left, "seconds until the end, as it looks now")
+      .def_ro("trials", &TuneProgress::trials, "measurements so far")
+      .def_ro("trials_per_second", &TuneProgress::trials_per_second)
+      .def_ro("task", &TuneProgress::task, "index of the task that was measured last; -1: none")
+      .def_ro("stage", &Progress::words,
               "the work before or after the search, in words; empty during the search")
-      .def_ro("tasks", &Progress::tasks, "all tasks of the model");
+      .def_ro("tasks", &TuneProgress::tasks, "all tasks of the model");
 }
 
 }  // namespace hone::python

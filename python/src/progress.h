@@ -5,18 +5,12 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
-#include <vector>
 
 namespace hone::python {
 
-struct Progress {
-  explicit Progress(const TuneProgress& progress);
-  double elapsed, budget, left;  // seconds
-  int trials;
-  double trials_per_second;
-  int task;
-  std::string stage;
-  std::vector<TaskProgress> tasks;
+struct Progress : TuneProgress {
+  explicit Progress(const TuneProgress& progress) : TuneProgress(progress), words(progress.stage) {}
+  std::string words;  // of `stage`, which points to what may go away
 };
 
 void bind_progress(nanobind::module_& module);

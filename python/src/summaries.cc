@@ -1,7 +1,6 @@
 #include "summaries.h"
 
 #include <hone/tune.h>
-#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
