@@ -48,14 +48,19 @@ def check_positions(graph, node, shape, tokens):
         raise ValueError(f"{graph.name} knows {shape[axis]} positions ({node.input[0]}), fewer than {tokens} tokens")
 
 
-def with_sequence(model, tokens):
-    """Changes the model; raises ValueError where that is not possible."""
-    graph = model.graph
+def tokens_of(graph):
+    """The number of tokens that a text model was exported for; ValueError if it is none."""
     sizes = {dim.dim_value for value in graph.input if value.type.tensor_type.elem_type == onnx.TensorProto.INT64
              for dim in value.type.tensor_type.shape.dim[1:2]}
     if len(sizes) != 1 or 0 in sizes:
         raise ValueError(f"{graph.name} has no inputs of a fixed number of tokens")
-    old = sizes.pop()
+    return sizes.pop()
+
+
+def with_sequence(model, tokens):
+    """Changes the model; raises ValueError where that is not possible."""
+    graph = model.graph
+    old = tokens_of(graph)
     arrays = constants(graph)
     inputs = {value.name for value in graph.input}
     for node in graph.node:

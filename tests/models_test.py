@@ -93,7 +93,8 @@ class Models(Case):
     def test_with_sequence(self):
         """A text model of fewer tokens computes what the whole one does where the others are masked; Hone lists its kernels."""
         model, short = model_files.filled("bert_base_s128"), self.folder / "bert_base_s64.onnx"
-        command = [sys.executable, Path(model_files.__file__).parent.parent / "models" / "with_sequence.py", model]
+        scripts = Path(model_files.__file__).parent.parent / "models"
+        command = [sys.executable, scripts / "with_sequence.py", model]
         subprocess.run([*command, "64", short], check=True, timeout=120)
         inputs = model_files.inputs("bert_base_s128")
         inputs["attention_mask"] = (np.arange(128) < 64).astype(np.int64).reshape(1, 128)
@@ -101,6 +102,11 @@ class Models(Case):
         found = support.reference(short, {key: array[:, :64] for key, array in inputs.items()})
         for key, array in expected.items():
             self.assertLessEqual(support.relative_error(found[key], array), TOLERANCE, f"output {key}")
+        any_number = self.folder / "bert_base_open.onnx"
+        subprocess.run([sys.executable, scripts / "open_sequence.py", model, "seq", any_number], check=True, timeout=120)
+        followed = support.reference(any_number, {key: array[:, :64] for key, array in inputs.items()})
+        for key, array in found.items():
+            self.assertLessEqual(support.relative_error(followed[key], array), 1e-6, f"output {key}")
         listed = self.succeed_json("dataset", "make", short, "--list", "--db", self.folder / "none.db")
         self.assertGreater(len(listed["tasks"]), 5)
         refused = subprocess.run([*command, "1000", short], capture_output=True, text=True, timeout=120)

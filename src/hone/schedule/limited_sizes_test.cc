@@ -77,7 +77,9 @@ struct EndsRun {
   int limited = 0;                // inputs of which the keys beyond a place are not needed
 };
 
-EndsRun run_with_ends(const compute::Dag& dag, const Steps& steps, int64_t keys) {
+// `of_outputs` are limits of the output by the number of keys, such as in self-attention.
+EndsRun run_with_ends(const compute::Dag& dag, const Steps& steps, int64_t keys,
+                      const std::vector<ir::SizeLimit>& of_outputs = {}) {
   EndsRun result;
   const ir::BufferPtr sizes = ir::make_sizes(1);
   const ir::Program whole = compute::naive_program(dag);
@@ -89,9 +91,12 @@ EndsRun run_with_ends(const compute::Dag& dag, const Steps& steps, int64_t keys)
     if (whole.params[i].buffer->name != "mask") continue;
     for (int64_t k = keys; k < want[i].size(); ++k) want[i].set(k, -HUGE_VAL);
   }
-  const ir::Program limited = ir::limit_loops(*ends, {}, sizes, ir::testing::kAllLoops).program;
+  const size_t out = output_of(whole);
+  std::vector<ir::ParamLimit> given;
+  for (const ir::SizeLimit& limit : of_outputs) given.push_back({out, limit});
+  const ir::Program limited = ir::limit_loops(*ends, given, sizes, ir::testing::kAllLoops).program;
   std::vector<Tensor> got = ir::random_arguments(limited, 5);
-  const ir::SizeLimits found(*ends, {}, sizes);
+  const ir::SizeLimits found(*ends, given, sizes);
   for (size_t i = 0; i < dag.params.size(); ++i) {
     got[i] = want[i].clone();
     const ir::Param& param = dag.params[i];
@@ -107,7 +112,11 @@ EndsRun run_with_ends(const compute::Dag& dag, const Steps& steps, int64_t keys)
   EXPECT_TRUE(ir::run(whole, want, {.operations = &result.before}).ok());
   const Status ran = ir::run(limited, got, {.operations = &result.after});
   EXPECT_TRUE(ran.ok()) << ran.message();
-  const size_t out = output_of(whole);
+  for (int64_t e = 0; e < want[out].size(); ++e) {
+    if (ir::testing::is_needed(of_outputs, {keys}, want[out].shape(), e)) continue;
+    want[out].set(e, 0);
+    got[out].set(e, 0);
+  }
   expect_close({want[out]}, {got[out]}, 1e-5);
   return result;
 }
@@ -125,6 +134,25 @@ TEST(limited_sizes, keys_of_attention) {
     const Steps steps = random_steps(dag, rng, 25);
     SCOPED_TRACE(to_string(steps));
     limited += run_with_ends(dag, steps, rng.between(1, 64)).limited;
+  }
+  EXPECT_GT(limited, 60);
+}
+
+// The scores end at one size in both dimensions.
+TEST(limited_sizes, queries_and_keys_of_self_attention) {
+  const compute::Dag dag = compute::testing::attention(2, 64, 64, 8);
+  const std::vector<ir::SizeLimit> queries = {{.form = 0}};
+  for (const int64_t size : {1, 16, 33, 64}) {
+    const EndsRun run = run_with_ends(dag, {}, size, queries);
+    EXPECT_LE(run.after, run.before * (size * size + 640) / 4096) << size;
+    EXPECT_EQ(run.limited, 4);  // queries, keys, values and mask
+  }
+  Rng rng(5);
+  int limited = 0;
+  for (int i = 0; i < 30; ++i) {
+    const Steps steps = random_steps(dag, rng, 25);
+    SCOPED_TRACE(to_string(steps));
+    limited += run_with_ends(dag, steps, rng.between(1, 64), queries).limited;
   }
   EXPECT_GT(limited, 60);
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "hone/session/needed_parts.h"
+
 namespace hone {
 namespace {
 
@@ -11,11 +13,6 @@ std::vector<int64_t> strides_of(const Shape& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   return strides;
-}
-
-bool same_place(const OffsetLimit& a, const OffsetLimit& b) {
-  return a.form == b.form && a.stride == b.stride && a.extent == b.extent && a.scale == b.scale &&
-         a.unit == b.unit;
 }
 
 // Whether element i is i / inner % most, as in a constant that masks compare with a size.
@@ -31,37 +28,36 @@ std::optional<ir::SizeOperands::Places> places_in(const Tensor& tensor) {
   return places;
 }
 
-// The memory that an argument is in.
-using Place = std::pair<graph::Argument::Kind, int>;
-Place place_of(const graph::Argument& argument) { return {argument.kind, argument.index}; }
-
-// What later calls need of each tensor: all of it if it has no limit, nothing if it has no entry.
-class NeededParts {
- public:
-  // Adds a reader, which needs what is within one of the limits.
-  void need(const Place& place, const std::vector<OffsetLimit>& limits) {
-    const auto [it, fresh] = known_.try_emplace(place, limits);
-    if (fresh) return;
-    std::vector<OffsetLimit> both;
-    for (OffsetLimit one : it->second) {
-      for (const OffsetLimit& other : limits) {
-        if (!same_place(one, other)) continue;
-        one.beyond = std::max(one.beyond, other.beyond);
-        both.push_back(one);
-        break;
-      }
-    }
-    it->second = std::move(both);
+// The integer that all elements are.
+std::optional<int64_t> same_integer(const Tensor& tensor) {
+  if (is_float(tensor.dtype()) || tensor.size() == 0) return std::nullopt;
+  const double first = tensor.at(0);
+  for (int64_t i = 1; i < tensor.size(); ++i) {
+    if (tensor.at(i) != first) return std::nullopt;
   }
-  // Returns null if nothing is known, as nobody reads the tensor.
-  [[nodiscard]] const std::vector<OffsetLimit>* of(const Place& place) const {
-    const auto it = known_.find(place);
-    return it == known_.end() ? nullptr : &it->second;
-  }
+  return static_cast<int64_t>(first);
+}
 
- private:
-  std::map<Place, std::vector<OffsetLimit>> known_;
-};
+// The program with the values of constants that are one integer, such as the index of a row.
+ir::Program with_integers(ir::Program program, const graph::TaskCall& call,
+                          const graph::TaskList& tasks) {
+  std::map<const ir::Buffer*, int64_t> known;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    if (program.params[i].role != ir::Role::kConstant) continue;
+    const auto index = static_cast<size_t>(call.arguments[i].index);
+    if (const auto value = same_integer(tasks.constants[index]))
+      known[program.params[i].buffer.get()] = *value;
+  }
+  if (known.empty()) return program;
+  for (ir::Phase& phase : program.phases) {
+    if (phase.prepare || !phase.body) continue;
+    phase.body = ir::rewrite_exprs(phase.body, [&](const ir::Expr& e) {
+      const auto it = e->op == ir::Op::kLoad ? known.find(e->buffer.get()) : known.end();
+      return it == known.end() ? e : ir::constant_int(it->second, e->type);
+    });
+  }
+  return program;
+}
 
 std::vector<ir::ParamLimit> limits_of_outputs(const graph::TaskCall& call,
                                               const NeededParts& needed) {
@@ -69,9 +65,7 @@ std::vector<ir::ParamLimit> limits_of_outputs(const graph::TaskCall& call,
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const ir::Param& param = call.dag.params[i];
     if (param.role != ir::Role::kOutput) continue;
-    const std::vector<OffsetLimit>* known = needed.of(place_of(call.arguments[i]));
-    if (known == nullptr) continue;
-    for (const OffsetLimit& one : *known) {
+    for (const OffsetLimit& one : needed.of(place_of(call.arguments[i]))) {
       if (const auto limit = to_dimension(one, param.buffer->shape)) limits.push_back({i, *limit});
     }
   }
@@ -86,7 +80,8 @@ void add_inputs(const graph::TaskCall& call, const ir::SizeLimits& found, Needed
     for (const ir::SizeLimit& one : found.of_param(buffer)) {
       if (const auto limit = to_offsets(one, buffer->shape)) limits.push_back(*limit);
     }
-    needed.need(place_of(call.arguments[i]), limits);
+    needed.add(place_of(call.arguments[i]),
+               {std::move(limits), buffer->shape, found.indices_of_param(buffer)});
   }
 }
 
@@ -254,25 +249,27 @@ compute::Dag with_ends(compute::Dag dag, const KernelLimits& limits, const ir::B
 Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
                                                   const ScheduledCalls& calls) {
   std::vector<KernelLimits> limits(tasks.calls.size());
-  KnownTensors known(tasks);
+  KnownTensors tensors(tasks);
   std::vector<ir::ValuesBeyond> beyond;
   for (size_t c = 0; c < tasks.calls.size(); ++c) {
-    beyond.push_back(known.follow(tasks.calls[c]));
+    beyond.push_back(tensors.follow(tasks.calls[c]));
     limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
   }
-  NeededParts needed;
+  NeededParts needed(tasks.varying);
   for (size_t i = 0; i < tasks.outputs.size(); ++i) {
     const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
-    needed.need({graph::Argument::Kind::kOutput, static_cast<int>(i)},
-                varies ? limits_of_parts(tasks.varying.outputs[i], tasks.outputs[i].shape)
-                       : std::vector<OffsetLimit>{});
+    const Shape& shape = tasks.outputs[i].shape;
+    PartReader user{{}, shape, {}};
+    if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
+    for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
+    needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
   }
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
     if (limits[c].ends.empty() && !calls.mixes(call)) {
-      const ir::Program naive = compute::naive_program(call.dag);
+      const ir::Program naive = with_integers(compute::naive_program(call.dag), call, tasks);
       const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
         return beyond[c].needs_of(e, holds, ranges);
       };
@@ -285,7 +282,8 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
       program = calls.lower(call, call.dag);
     }
     HONE_RETURN_IF_ERROR(program.status());
-    add_inputs(call, ir::SizeLimits(**program, limits[c].outputs, sizes), needed);
+    const ir::Program known = with_integers(**program, call, tasks);
+    add_inputs(call, ir::SizeLimits(known, limits[c].outputs, sizes), needed);
   }
   return limits;
 }

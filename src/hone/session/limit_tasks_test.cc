@@ -4,8 +4,10 @@
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/ir/passes/limit_loops_testing.h"
 #include "hone/schedule/lower.h"
 #include "hone/session/limited_model_testing.h"
+#include "hone/space/space.h"
 
 namespace hone {
 namespace {
@@ -44,22 +46,24 @@ struct Limited {
   graph::TaskList tasks;
   std::vector<KernelLimits> limits;
 };
-Limited limited(const graph::TestModel& model, const std::map<std::string, ShapeRange>& ranges,
-                bool mixes = false) {
+Limited limited(const graph::TestModel& model, const ScheduledCalls& calls) {
   const std::string bytes = model.bytes();
   Result<graph::Graph> graph = graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
-                                                        {.ranges = ranges, .open_ranges = true});
+                                                        {.open_ranges = true});
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_TRUE(graph::optimize(*graph, {}).ok());
   Limited made{*graph::extract_tasks(*graph), {}};
+  made.limits = *limits_of_calls(made.tasks, calls);
+  return made;
+}
+Limited limited(const graph::TestModel& model, bool mixes = false) {
   ScheduledCalls calls;
   calls.mixes = [mixes](const graph::TaskCall&) { return mixes; };
   calls.lower = [](const graph::TaskCall&, const compute::Dag& dag) -> Result<search::ProgramPtr> {
     HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::lower(dag, {}));
     return std::make_shared<const ir::Program>(std::move(program));
   };
-  made.limits = *limits_of_calls(made.tasks, calls);
-  return made;
+  return limited(model, calls);
 }
 
 TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {
@@ -75,7 +79,7 @@ TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {
       .node("MatMul", {"f", "v"}, {"y"})
       .output("y");
   for (const bool mixes : {false, true}) {
-    const Limited made = limited(model, {}, mixes);
+    const Limited made = limited(model, mixes);
     ASSERT_GE(made.limits.size(), 3u);
     for (size_t c = 0; c < made.limits.size(); ++c) {
       EXPECT_EQ(made.limits[c].outputs.size(), 1u) << made.tasks.calls[c].name;
@@ -83,10 +87,81 @@ TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {
   }
 }
 
+// The first of a space's points that are good by default whose algorithm is this one; the naive
+// program where there is none.
+schedule::Steps steps_by(const compute::Dag& dag, std::string_view algorithm,
+                         const target::Target& target) {
+  const Result<space::Space> space = space::Space::create(dag, target);
+  if (!space.ok()) return {};
+  for (const space::Point& point : space->default_points()) {
+    if (space->algorithm(point.sketch) == algorithm) return space->steps(point);
+  }
+  return {};
+}
+
+// Winograd's transforms and products of a batch are in workspaces of a block of tiles.
+TEST(limit_tasks, a_batch_has_its_limit_before_winograds_convolutions) {
+  Rng rng(1);
+  graph::TestModel model;
+  model.open_input("x", {"batch", "8", "9", "10"})
+      .constant("w", graph::random_tensor({8, 8, 3, 3}, rng))
+      .constant("v", graph::random_tensor({16, 8, 3, 3}, rng))
+      .node("Conv", {"x", "w"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"c"}, {"r"})
+      .node("Conv", {"r", "v"}, {"y"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .output("y");
+  const target::Target target = *target::find("x86-64-avx2");
+  for (const char* algorithm : {"winograd_2", "winograd_4"}) {
+    int found = 0;
+    ScheduledCalls calls;
+    calls.mixes = [](const graph::TaskCall&) { return true; };
+    calls.lower = [&](const graph::TaskCall&, const compute::Dag& dag) {
+      const schedule::Steps steps = steps_by(dag, algorithm, target);
+      found += steps.empty() ? 0 : 1;
+      return search::lower_schedule(dag, steps, target);
+    };
+    const Limited made = limited(model, calls);
+    EXPECT_EQ(found, 2) << algorithm;
+    for (size_t c = 0; c < made.limits.size(); ++c) {
+      const graph::TaskCall& call = made.tasks.calls[c];
+      ASSERT_EQ(made.limits[c].outputs.size(), 1u) << algorithm << " " << call.name;
+      const search::ProgramPtr program = *calls.lower(call, call.dag);
+      const ir::testing::LimitRun run =
+          ir::testing::run_limited(*program, {made.limits[c].outputs, {3}}, 1);
+      EXPECT_EQ(run.difference, "") << algorithm << " " << call.name;
+      EXPECT_LE(run.after, run.before * 4 / 10) << algorithm << " " << call.name;
+    }
+  }
+}
+
+// A classifier of texts needs the state of the first token, which every run has.
+TEST(limit_tasks, readers_of_the_first_row_need_no_rows_beyond_the_size) {
+  Rng rng(1);
+  graph::TestModel model = self_attention_nodes("seq", 16, rng);
+  model.constant("zero", graph::ints({0}))
+      .constant("w1", graph::random_tensor({16, 32}, rng))
+      .constant("w2", graph::random_tensor({32, 4}, rng))
+      .node("MatMul", {"y", "w1"}, {"h"})
+      .node("Gather", {"h", "zero"}, {"first"})
+      .node("MatMul", {"first", "w2"}, {"scores"})
+      .output("scores");
+  const Limited made = limited(model);
+  int products = 0;
+  for (size_t c = 0; c < made.limits.size(); ++c) {
+    const graph::TaskCall& call = made.tasks.calls[c];
+    const Shape& shape = call.dag.params.back().buffer->shape;
+    if (!compute::kernel_class(call.dag).starts_with("gemm") || num_elements(shape) < 512) continue;
+    ++products;
+    EXPECT_EQ(made.limits[c].outputs.size(), 1u)
+        << call.name;
+  }
+  EXPECT_GE(products, 4) << graph::describe(made.tasks);
+}
+
 TEST(limit_tasks, attention_ends_at_its_keys) {
   Rng rng(1);
   const graph::TestModel model = self_attention("seq", 16, rng);
-  const Limited made = limited(model, {});
+  const Limited made = limited(model);
   int ends = 0, products = 0;
   for (size_t c = 0; c < made.limits.size(); ++c) {
     const graph::TaskCall& call = made.tasks.calls[c];

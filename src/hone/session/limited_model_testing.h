@@ -7,9 +7,9 @@
 
 namespace hone {
 
-// Returns the model of one head of attention of all rows of the input x[rows, width] to all, with
-// the output y. The extent `rows` is open.
-inline graph::TestModel self_attention(const std::string& rows, int64_t width, Rng& rng) {
+// Returns a model without outputs that computes one head of attention of all rows of the input
+// x[rows, width] to all, as y. The extent `rows` is open.
+inline graph::TestModel self_attention_nodes(const std::string& rows, int64_t width, Rng& rng) {
   graph::TestModel model;
   model.open_input("x", {rows, std::to_string(width)});
   for (const char* w : {"wq", "wk", "wv"})
@@ -21,8 +21,13 @@ inline graph::TestModel self_attention(const std::string& rows, int64_t width, R
       .node("MatMul", {"q", "kt"}, {"s"})
       .node("Softmax", {"s"}, {"p"}, {{"axis", int64_t{-1}}})
       .node("MatMul", {"p", "v"}, {"o"})
-      .node("Relu", {"o"}, {"y"})
-      .output("y");
+      .node("Relu", {"o"}, {"y"});
+  return model;
+}
+// Returns the same model with the output y.
+inline graph::TestModel self_attention(const std::string& rows, int64_t width, Rng& rng) {
+  graph::TestModel model = self_attention_nodes(rows, width, rng);
+  model.output("y");
   return model;
 }
 

@@ -161,7 +161,7 @@ SizeLimits::SizeLimits(const Program& program, const std::vector<ParamLimit>& gi
     for (const auto& entry : limits_) before += entry.second.size();
     for (const int form : forms_) {
       for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-        if (!has_limit(*it, form)) infer(*it, form);
+        infer(*it, form);
       }
     }
     for (const auto& entry : limits_) after += entry.second.size();
@@ -267,7 +267,12 @@ Ranges SizeLimits::scope_of(const Use& use) const {
   return ranges;
 }
 
-Linear SizeLimits::place(const Limit& limit, const Expr& index, const Ranges& ranges) const {
+// Where the limit has the element with these indices.
+Linear SizeLimits::place(const Limit& limit, std::span<const Expr> indices,
+                         const Ranges& ranges) const {
+  const auto d = static_cast<size_t>(limit.dimension);
+  // A single element without an index has a limit of the loops around it only.
+  const Expr index = d < indices.size() ? indices[d] : constant(0);
   return linearize(simplify(substitute(limit.at, {{limit.index, index}}), ranges));
 }
 
@@ -276,8 +281,7 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
   const auto it = limits_.find(store.buffer.get());
   if (it == limits_.end()) return all;
   for (const Limit& limit : it->second) {
-    const Expr& index = store.indices[static_cast<size_t>(limit.dimension)];
-    all.push_back({limit.form, place(limit, index, ranges), limit.unit});
+    all.push_back({limit.form, place(limit, store.indices, ranges), limit.unit});
   }
   return all;
 }
@@ -296,10 +300,12 @@ std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) con
   return all;
 }
 
-bool SizeLimits::has_limit(const Buffer* buffer, int form) const {
+bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const {
   const auto it = limits_.find(buffer);
-  return it != limits_.end() && std::any_of(it->second.begin(), it->second.end(),
-                                            [&](const Limit& l) { return l.form == form; });
+  return it != limits_.end() &&
+         std::any_of(it->second.begin(), it->second.end(), [&](const Limit& l) {
+           return l.form == form && (dimension < 0 || l.dimension == dimension);
+         });
 }
 
 // Each element beyond the limit is read only to compute elements that are beyond theirs.
@@ -308,7 +314,7 @@ bool SizeLimits::is_closed(const Buffer* buffer, const Limit& limit) const {
   if (it == uses_.end()) return true;
   return std::all_of(it->second.begin(), it->second.end(), [&](const Use& use) {
     const Ranges ranges = scope_of(use);
-    const Linear own = place(limit, use.load->args[static_cast<size_t>(limit.dimension)], ranges);
+    const Linear own = place(limit, use.load->args, ranges);
     const std::vector<Need> all = needs_of(use, ranges);
     return std::any_of(all.begin(), all.end(), [&](const Need& need) {
       if (need.form != limit.form) return false;
@@ -332,48 +338,85 @@ void SizeLimits::infer(const Buffer* buffer, int form) {
   const auto it = uses_.find(buffer);
   // All elements of an output are needed, but for those that are given.
   if (it == uses_.end() || pinned_.contains(buffer) || outputs_.contains(buffer)) return;
-  for (size_t i = 0; i < std::min(it->second.size(), kAskedUses); ++i) {
-    if (try_use(buffer, form, it->second[i])) return;
-  }
+  for (size_t i = 0; i < std::min(it->second.size(), kAskedUses); ++i)
+    try_use(buffer, form, it->second[i]);
 }
 
-// Tries the limits that hold for one use of a buffer.
-bool SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
+// Tries the limits that hold for one use of a buffer, one in each dimension: the scores of
+// self-attention end at the same size in both.
+void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
   const Ranges ranges = scope_of(use);
   const auto scope = scopes_.find(buffer);
   const auto is_inner = [&](const Var* var) {
     return scope == scopes_.end() || !scope->second.contains(var);
   };
-  for (const Need& need : needs_of(use, ranges)) {
+  const std::vector<Need> all = needs_of(use, ranges);
+  for (const Need& need : all) {
     if (need.form != form) continue;
     for (size_t d = 0; d < use.load->args.size(); ++d) {
+      const auto dimension = static_cast<int>(d);
+      if (has_limit(buffer, form, dimension)) continue;
       const Linear index = linearize(simplify(use.load->args[d], ranges));
-      Limit limit{form, static_cast<int>(d), make_var("index"), nullptr, need.unit};
-      const Expr x = variable(limit.index);
-      // A sum that has an atom in common with the index.
-      for (const auto& [e, c] : index.terms) {
-        const int64_t k = need.at.coefficient(e);
-        if (k <= 0 || c <= 0) continue;
-        const auto scaled = scale(need.at, c);
-        const auto rest = scaled ? add(*scaled, index, -k) : std::nullopt;
-        const auto least = rest ? bound_of(*rest, is_inner, ranges) : std::nullopt;
-        if (!least) continue;
-        limit.at = x * k + to_expr(*least);
-        limit.unit = need.unit * c;
-        if (try_limit(buffer, limit)) return true;
+      for (Limit& limit : limits_at(need, index, is_inner, ranges)) {
+        limit.dimension = dimension;
+        if (try_limit(buffer, std::move(limit))) break;
       }
-      // A quotient or remainder of the index.
-      if (need.at.terms.size() != 1) continue;
-      const auto& [e, c] = need.at.terms[0];
-      if (!has_positive_divisor(*e)) continue;
-      const auto shift = add(linearize(e->args[0]), index, -1);
-      if (!shift || !shift->is_constant()) continue;
-      limit.unit = need.unit;
-      limit.at = make(e->op, {x + shift->constant, e->args[1]}) * c + need.at.constant;
-      if (try_limit(buffer, limit)) return true;
     }
   }
-  return false;
+  // A buffer inside loops whose iterations are needed or not with all its elements.
+  for (const Need& need : all) {
+    if (need.form != form || has_limit(buffer, form)) continue;
+    const auto least = bound_of(need.at, is_inner, ranges);
+    if (!least || least->is_constant()) continue;
+    (void)try_limit(buffer, {form, 0, make_var("index"), to_expr(*least), need.unit});
+  }
+}
+
+// The limits of a dimension that follow for an element with this index.
+std::vector<SizeLimits::Limit> SizeLimits::limits_at(
+    const Need& need, const Linear& index, const std::function<bool(const Var*)>& is_inner,
+    const Ranges& ranges) {
+  std::vector<Limit> limits;
+  const VarPtr var = make_var("index");
+  const Expr x = variable(var);
+  // A sum that has an atom in common with the index.
+  for (const auto& [e, c] : index.terms) {
+    const int64_t k = need.at.coefficient(e);
+    if (k <= 0 || c <= 0) continue;
+    const auto scaled = scale(need.at, c);
+    const auto rest = scaled ? add(*scaled, index, -k) : std::nullopt;
+    const auto least = rest ? bound_of(*rest, is_inner, ranges) : std::nullopt;
+    if (least) limits.push_back({need.form, 0, var, x * k + to_expr(*least), need.unit * c});
+  }
+  // A quotient or remainder of the index.
+  if (need.at.terms.size() != 1) return limits;
+  const auto& [e, c] = need.at.terms[0];
+  if (!has_positive_divisor(*e)) return limits;
+  const auto shift = add(linearize(e->args[0]), index, -1);
+  if (!shift || !shift->is_constant()) return limits;
+  const Expr at = make(e->op, {x + shift->constant, e->args[1]}) * c + need.at.constant;
+  limits.push_back({need.form, 0, var, at, need.unit});
+  return limits;
+}
+
+std::vector<Interval> SizeLimits::indices_of_param(const BufferPtr& buffer) const {
+  const size_t rank = buffer->shape.size();
+  std::vector<Interval> all(rank, Interval{0, -1});
+  if (pinned_.contains(buffer.get())) {
+    for (size_t d = 0; d < rank; ++d) all[d] = {0, buffer->shape[d] - 1};
+    return all;
+  }
+  const auto it = uses_.find(buffer.get());
+  if (it == uses_.end()) return all;
+  for (const Use& use : it->second) {
+    const Ranges ranges = scope_of(use);
+    for (size_t d = 0; d < rank; ++d) {
+      const Interval whole{0, buffer->shape[d] - 1};
+      const Interval one = intersect(ranges.of(simplify(use.load->args[d], ranges)), whole);
+      if (!one.empty()) all[d] = all[d].empty() ? one : join(all[d], one);
+    }
+  }
+  return all;
 }
 
 std::vector<SizeLimit> SizeLimits::of_param(const BufferPtr& buffer) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -65,11 +66,13 @@ class SizeLimits {
   [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
   // Returns the limits of a param, of its own or as they follow for an input.
   [[nodiscard]] std::vector<SizeLimit> of_param(const BufferPtr& buffer) const;
+  // Returns which indices of an input are read, in each dimension; empty intervals if it is not read.
+  [[nodiscard]] std::vector<Interval> indices_of_param(const BufferPtr& buffer) const;
   [[nodiscard]] const std::vector<int>& forms() const { return forms_; }
 
  private:
   // An element is needed only if `at`, in which `index` stands for its index in the dimension, is
-  // less than unit * size.
+  // less than unit * size. Variables of loops around the buffer may occur there, too.
   struct Limit {
     int form = 0;
     int dimension = 0;
@@ -96,14 +99,19 @@ class SizeLimits {
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
   [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
-  [[nodiscard]] Linear place(const Limit& limit, const Expr& index, const Ranges& ranges) const;
+  [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
+                             const Ranges& ranges) const;
   [[nodiscard]] bool is_closed(const Buffer* buffer, const Limit& limit) const;
   void add_forms();
   void keep_closed();
   void infer(const Buffer* buffer, int form);
   [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
-  [[nodiscard]] bool try_use(const Buffer* buffer, int form, const Use& use);
-  [[nodiscard]] bool has_limit(const Buffer* buffer, int form) const;
+  void try_use(const Buffer* buffer, int form, const Use& use);
+  [[nodiscard]] static std::vector<Limit> limits_at(
+      const Need& need, const Linear& index, const std::function<bool(const Var*)>& is_inner,
+      const Ranges& ranges);
+  // In this dimension, or in any if it is -1.
+  [[nodiscard]] bool has_limit(const Buffer* buffer, int form, int dimension = -1) const;
 
   BufferPtr sizes_;
   ConditionNeeds conditions_;

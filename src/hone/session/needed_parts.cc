@@ -1,0 +1,79 @@
+#include "hone/session/needed_parts.h"
+
+#include <algorithm>
+
+namespace hone {
+namespace {
+
+bool same_place(const OffsetLimit& a, const OffsetLimit& b) {
+  return a.form == b.form && a.stride == b.stride && a.extent == b.extent && a.scale == b.scale &&
+         a.unit == b.unit;
+}
+
+// Returns the largest i % period of the indices i; the period 0 is that of i itself.
+int64_t largest_place(const ir::Interval& indices, int64_t period) {
+  if (period == 0) return indices.hi;
+  const bool is_one_period = indices.lo / period == indices.hi / period;
+  return is_one_period ? indices.hi % period : period - 1;
+}
+
+}  // namespace
+
+NeededParts::NeededParts(const graph::Varying& varying) {
+  std::vector<int64_t> least, most;
+  for (const graph::SizeSymbol& symbol : varying.symbols) {
+    least.push_back(symbol.min);
+    most.push_back(symbol.max);
+  }
+  for (const graph::SizeForm& form : varying.forms)
+    forms_.push_back({graph::value_of(form, least), graph::value_of(form, most)});
+}
+
+// A reader of the first rows only, such as the state of a text's first token, has no limit of its
+// own. As no run has fewer rows, it stays within the limit of any size that has so many at least.
+std::vector<OffsetLimit> NeededParts::suggested_by(const PartReader& reader) const {
+  std::vector<OffsetLimit> limits = reader.limits;
+  for (size_t d = 0; d < reader.indices.size(); ++d) {
+    for (size_t f = 0; f < forms_.size(); ++f) {
+      if (forms_[f].most != reader.shape[d] || reader.indices[d].hi >= forms_[f].least) continue;
+      const ir::SizeLimit rows{.form = static_cast<int>(f), .dimension = static_cast<int>(d)};
+      if (const auto limit = to_offsets(rows, reader.shape)) limits.push_back(*limit);
+      break;
+    }
+  }
+  return limits;
+}
+
+// Widens the limit to what a reader with the same kind of limit needs.
+bool NeededParts::stays_within(const PartReader& reader, OffsetLimit& limit) const {
+  for (const OffsetLimit& own : reader.limits) {
+    if (!same_place(own, limit)) continue;
+    limit.beyond = std::max(limit.beyond, own.beyond);
+    return true;
+  }
+  const std::optional<ir::SizeLimit> seen = to_dimension(limit, reader.shape);
+  if (!seen || static_cast<size_t>(limit.form) >= forms_.size()) return false;
+  const ir::Interval& indices = reader.indices[static_cast<size_t>(seen->dimension)];
+  if (indices.empty()) return true;
+  return largest_place(indices, seen->period) * seen->scale - seen->offset <
+         seen->unit * forms_[static_cast<size_t>(limit.form)].least;
+}
+
+std::vector<OffsetLimit> NeededParts::of(const Place& place) const {
+  std::vector<OffsetLimit> all;
+  const auto found = readers_.find(place);
+  if (found == readers_.end()) return all;
+  for (const PartReader& reader : found->second) {
+    for (OffsetLimit limit : suggested_by(reader)) {
+      const bool is_known = std::any_of(all.begin(), all.end(), [&](const OffsetLimit& known) {
+        return same_place(known, limit);
+      });
+      const auto stays = [&](const PartReader& other) { return stays_within(other, limit); };
+      if (!is_known && std::all_of(found->second.begin(), found->second.end(), stays))
+        all.push_back(limit);
+    }
+  }
+  return all;
+}
+
+}  // namespace hone

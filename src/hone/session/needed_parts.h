@@ -1,0 +1,46 @@
+// session/needed_parts.h - what the readers of each tensor of a model need of it, in runs whose sizes
+// are smaller than the largest.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "hone/session/limit_tasks.h"
+
+namespace hone {
+
+// The memory that an argument is in.
+using Place = std::pair<graph::Argument::Kind, int>;
+[[nodiscard]] inline Place place_of(const graph::Argument& argument) {
+  return {argument.kind, argument.index};
+}
+
+// A reader of a tensor: it needs an element only if the element is within each of the limits and has
+// one of these indices in each dimension.
+struct PartReader {
+  std::vector<OffsetLimit> limits;
+  Shape shape;                        // as the reader sees the tensor
+  std::vector<ir::Interval> indices;  // of each dimension; empty intervals: it reads nothing
+};
+
+class NeededParts {
+ public:
+  explicit NeededParts(const graph::Varying& varying);
+
+  void add(const Place& place, PartReader reader) { readers_[place].push_back(std::move(reader)); }
+  // Returns the limits within which all readers stay: an element beyond one of them is not needed.
+  // There are none if nobody reads the tensor.
+  [[nodiscard]] std::vector<OffsetLimit> of(const Place& place) const;
+
+ private:
+  struct FormRange {
+    int64_t least = 1, most = 1;
+  };
+  [[nodiscard]] std::vector<OffsetLimit> suggested_by(const PartReader& reader) const;
+  [[nodiscard]] bool stays_within(const PartReader& reader, OffsetLimit& limit) const;
+
+  std::vector<FormRange> forms_;  // the values of each form in the ranges of the sizes
+  std::map<Place, std::vector<PartReader>> readers_;
+};
+
+}  // namespace hone
