@@ -72,16 +72,20 @@ std::vector<ir::ParamLimit> limits_of_outputs(const graph::TaskCall& call,
   return limits;
 }
 
-void add_inputs(const graph::TaskCall& call, const ir::SizeLimits& found, NeededParts& needed) {
+// Adds what a call reads. An input element is not needed if one of these says so.
+void add_inputs(const graph::TaskCall& call, std::span<const ir::SizeLimits> found,
+                NeededParts& needed) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     if (call.dag.params[i].role != ir::Role::kInput) continue;
     const ir::BufferPtr& buffer = call.dag.params[i].buffer;
-    std::vector<OffsetLimit> limits;
-    for (const ir::SizeLimit& one : found.of_param(buffer)) {
-      if (const auto limit = to_offsets(one, buffer->shape)) limits.push_back(*limit);
+    PartReader reader{{}, buffer->shape, {}};
+    for (const ir::SizeLimits& limits : found) {
+      for (const ir::SizeLimit& one : limits.of_param(buffer)) {
+        if (const auto limit = to_offsets(one, buffer->shape)) reader.add_limit(*limit);
+      }
+      reader.keep_indices(limits.indices_of_param(buffer));
     }
-    needed.add(place_of(call.arguments[i]),
-               {std::move(limits), buffer->shape, found.indices_of_param(buffer)});
+    needed.add(place_of(call.arguments[i]), std::move(reader));
   }
 }
 
@@ -268,22 +272,27 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
-    if (limits[c].ends.empty() && !calls.mixes(call)) {
-      const ir::Program naive = with_integers(compute::naive_program(call.dag), call, tasks);
+    std::vector<ir::Program> programs;  // outlive what is found in them
+    std::vector<ir::SizeLimits> found;
+    const bool mixes = calls.mixes(call);
+    if (!mixes) {
+      programs.push_back(with_integers(compute::naive_program(call.dag), call, tasks));
       const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
         return beyond[c].needs_of(e, holds, ranges);
       };
-      add_inputs(call, ir::SizeLimits(naive, limits[c].outputs, nullptr, conditions), needed);
-      continue;
+      found.emplace_back(programs.back(), limits[c].outputs, nullptr, conditions);
     }
-    Result<search::ProgramPtr> program = calls.lower(call, with_ends(call.dag, limits[c], sizes));
-    if (!program.ok() && !limits[c].ends.empty()) {  // its schedule has no such ends
-      limits[c].ends.clear();
-      program = calls.lower(call, call.dag);
+    if (mixes || !limits[c].ends.empty()) {
+      Result<search::ProgramPtr> program = calls.lower(call, with_ends(call.dag, limits[c], sizes));
+      if (!program.ok() && !limits[c].ends.empty()) {  // its schedule has no such ends
+        limits[c].ends.clear();
+        program = calls.lower(call, call.dag);
+      }
+      HONE_RETURN_IF_ERROR(program.status());
+      programs.push_back(with_integers(**program, call, tasks));
+      found.emplace_back(programs.back(), limits[c].outputs, sizes);
     }
-    HONE_RETURN_IF_ERROR(program.status());
-    const ir::Program known = with_integers(**program, call, tasks);
-    add_inputs(call, ir::SizeLimits(known, limits[c].outputs, sizes), needed);
+    add_inputs(call, found, needed);
   }
   return limits;
 }

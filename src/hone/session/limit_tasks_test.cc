@@ -48,8 +48,8 @@ struct Limited {
 };
 Limited limited(const graph::TestModel& model, const ScheduledCalls& calls) {
   const std::string bytes = model.bytes();
-  Result<graph::Graph> graph = graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
-                                                        {.open_ranges = true});
+  Result<graph::Graph> graph =
+      graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", {.open_ranges = true});
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_TRUE(graph::optimize(*graph, {}).ok());
   Limited made{*graph::extract_tasks(*graph), {}};
@@ -152,8 +152,7 @@ TEST(limit_tasks, readers_of_the_first_row_need_no_rows_beyond_the_size) {
     const Shape& shape = call.dag.params.back().buffer->shape;
     if (!compute::kernel_class(call.dag).starts_with("gemm") || num_elements(shape) < 512) continue;
     ++products;
-    EXPECT_EQ(made.limits[c].outputs.size(), 1u)
-        << call.name;
+    EXPECT_EQ(made.limits[c].outputs.size(), 1u) << call.name;
   }
   EXPECT_GE(products, 4) << graph::describe(made.tasks);
 }

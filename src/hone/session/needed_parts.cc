@@ -19,6 +19,23 @@ int64_t largest_place(const ir::Interval& indices, int64_t period) {
 
 }  // namespace
 
+void PartReader::add_limit(const OffsetLimit& limit) {
+  for (OffsetLimit& own : limits) {
+    if (!same_place(own, limit)) continue;
+    own.beyond = std::min(own.beyond, limit.beyond);
+    return;
+  }
+  limits.push_back(limit);
+}
+
+void PartReader::keep_indices(const std::vector<ir::Interval>& known) {
+  if (indices.empty()) {
+    indices = known;
+    return;
+  }
+  for (size_t d = 0; d < indices.size(); ++d) indices[d] = ir::intersect(indices[d], known[d]);
+}
+
 NeededParts::NeededParts(const graph::Varying& varying) {
   std::vector<int64_t> least, most;
   for (const graph::SizeSymbol& symbol : varying.symbols) {

@@ -1,5 +1,5 @@
-// session/needed_parts.h - what the readers of each tensor of a model need of it, in runs whose sizes
-// are smaller than the largest.
+// session/needed_parts.h - which elements of each tensor of a model its readers need in runs whose
+// sizes are smaller than the largest.
 #pragma once
 
 #include <map>
@@ -15,12 +15,15 @@ using Place = std::pair<graph::Argument::Kind, int>;
   return {argument.kind, argument.index};
 }
 
-// A reader of a tensor: it needs an element only if the element is within each of the limits and has
-// one of these indices in each dimension.
+// A reader of a tensor: it needs an element only if the element is within each of the limits and
+// has one of these indices in each dimension.
 struct PartReader {
   std::vector<OffsetLimit> limits;
   Shape shape;                        // as the reader sees the tensor
   std::vector<ir::Interval> indices;  // of each dimension; empty intervals: it reads nothing
+
+  void add_limit(const OffsetLimit& limit);  // of two of a kind the narrower one stays
+  void keep_indices(const std::vector<ir::Interval>& known);
 };
 
 class NeededParts {
@@ -39,7 +42,7 @@ class NeededParts {
   [[nodiscard]] std::vector<OffsetLimit> suggested_by(const PartReader& reader) const;
   [[nodiscard]] bool stays_within(const PartReader& reader, OffsetLimit& limit) const;
 
-  std::vector<FormRange> forms_;  // the values of each form in the ranges of the sizes
+  std::vector<FormRange> forms_;  // by form, as the sizes differ within their ranges
   std::map<Place, std::vector<PartReader>> readers_;
 };
 

@@ -286,16 +286,19 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
   return all;
 }
 
-// When a load is needed: only if all of these hold.
+// When a load is needed: only if all of these hold. What selects choose comes first, as it has the
+// size itself, and tiles of a reader may need more.
 std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
   const Site& site = sites_[use.site];
-  std::vector<Need> all = needs(*site.store, ranges);
+  std::vector<Need> all;
+  if (conditions_) {
+    for (const auto& [condition, holds] : use.facts) {
+      for (Need& need : conditions_(condition, holds, ranges)) all.push_back(std::move(need));
+    }
+  }
+  for (Need& need : needs(*site.store, ranges)) all.push_back(std::move(need));
   for (const StmtNode* s : site.around) {
     if (const auto need = need_of_loop(*s, sizes_.get())) all.push_back(*need);
-  }
-  if (!conditions_) return all;
-  for (const auto& [condition, holds] : use.facts) {
-    for (Need& need : conditions_(condition, holds, ranges)) all.push_back(std::move(need));
   }
   return all;
 }

@@ -66,7 +66,8 @@ class SizeLimits {
   [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
   // Returns the limits of a param, of its own or as they follow for an input.
   [[nodiscard]] std::vector<SizeLimit> of_param(const BufferPtr& buffer) const;
-  // Returns which indices of an input are read, in each dimension; empty intervals if it is not read.
+  // Returns which indices of an input are read, in each dimension; empty intervals if it is not
+  // read.
   [[nodiscard]] std::vector<Interval> indices_of_param(const BufferPtr& buffer) const;
   [[nodiscard]] const std::vector<int>& forms() const { return forms_; }
 
@@ -107,9 +108,9 @@ class SizeLimits {
   void infer(const Buffer* buffer, int form);
   [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
   void try_use(const Buffer* buffer, int form, const Use& use);
-  [[nodiscard]] static std::vector<Limit> limits_at(
-      const Need& need, const Linear& index, const std::function<bool(const Var*)>& is_inner,
-      const Ranges& ranges);
+  [[nodiscard]] static std::vector<Limit> limits_at(const Need& need, const Linear& index,
+                                                    const std::function<bool(const Var*)>& is_inner,
+                                                    const Ranges& ranges);
   // In this dimension, or in any if it is -1.
   [[nodiscard]] bool has_limit(const Buffer* buffer, int form, int dimension = -1) const;
 
