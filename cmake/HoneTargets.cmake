@@ -1,5 +1,6 @@
 # hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources include only
 # what they name.
+# hone_test_library(NAME SOURCES a_testing.cc ... DEPS hone_base ...): what several programs of tests share.
 # hone_test(NAME SOURCES a_test.cc ... [SLOW topic.behaviour ...] DEPS ...): one GoogleTest program, label "unit" unless
 # LABEL says otherwise. SLOW: those of its tests that take more than a second, as patterns of GoogleTest's filter; they
 # run as NAME_slow, label "slow", and the others as NAME.
@@ -67,6 +68,27 @@ function(hone_reuse_headers name from)
   endif()
 endfunction()
 
+# Translates several sources of a test in one run of the compiler: most of its time for tests is headers and templates. Which
+# ones, scripts/unity_groups.py says. A source still stands alone: the presets dev, asan, tsan and tidy build each by itself.
+# Where a release build finds a name twice, configure it again: the groups are made anew.
+option(HONE_UNITY "translate several sources of tests at once" OFF)
+if(HONE_UNITY)
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  hone_require(Python3_FOUND python3)
+endif()
+function(hone_translate_together name)
+  if(NOT HONE_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${name} SOURCES)
+  execute_process(COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/unity_groups.py" ${sources}
+                  WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  foreach(source group IN ZIP_LISTS sources groups)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${name}_${group}")
+  endforeach()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(hone_library name)
   cmake_parse_arguments(arg "PLAIN" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
@@ -77,6 +99,11 @@ function(hone_library name)
     target_compile_options(${name} PRIVATE -fstack-protector-strong)
   endif()
   target_link_libraries(${name} PUBLIC hone_options hone_sanitizers ${arg_DEPS})
+endfunction()
+
+function(hone_test_library name)
+  hone_library(${name} ${ARGN})
+  hone_compile_fast(${name})
 endfunction()
 
 function(hone_test name)
@@ -94,6 +121,7 @@ function(hone_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE hone_options hone_sanitizers ${arg_DEPS} GTest::gtest_main)
   hone_reuse_headers(${name} hone_test_headers)
+  hone_translate_together(${name})
   hone_compile_fast(${name})
   if(NOT arg_SLOW)
     add_test(NAME ${name} COMMAND ${name})

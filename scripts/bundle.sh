@@ -1,14 +1,17 @@
 # What make_bundle.sh and make_wheel.sh share: both set `usage` and source this file, which reads their arguments, [--build
-# FOLDER] OUTPUT, and goes to the project's folder. They set `stage`, the folder that is filled, and `scratch`, which goes
-# away, and have lib/ in the former.
+# FOLDER] [OUTPUT], and goes to the project's folder. Without OUTPUT it is $default_output, where that is set. They set
+# `stage`, the folder that is filled, and `scratch`, which goes away, and have lib/ in the former.
 
 fail() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
 here=$(pwd)
 cd "$(dirname "$0")/.."
 build=build/release
 if [[ ${1:-} == --build ]]; then build=$(cd "$here" && realpath "$2"); shift 2; fi
-[[ $# == 1 ]] || { echo "$usage" >&2; exit 2; }
+version=$(sed -n 's/^project(hone VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
+[[ $# == 0 && -n ${default_output:-} ]] && set -- "${default_output/VERSION/$version}"
+[[ $# == 1 && $1 != -* ]] || { echo "$usage" >&2; exit 2; }
 output=$(cd "$here" && realpath -m "$1")
+[[ $(uname -m) == x86_64 ]] || fail "this is $(uname -m), expected x86_64"
 command -v patchelf >/dev/null || fail "no patchelf: run scripts/setup.sh"
 
 programs=()  # all that was added
@@ -28,6 +31,18 @@ add_program() {
   up=$(realpath --relative-to="$stage/$2" "$stage/lib")
   patchelf --force-rpath --set-rpath "\$ORIGIN/$up" "$copy"
   programs+=("$copy")
+}
+
+# add_linker FOLDER: LLVM's linker beside the worker, where Hone looks for one if the machine has none.
+add_linker() {
+  [[ -x $1/../bin/lld ]] || fail "no $1/../bin/lld: run scripts/setup.sh"
+  add_program "$1/../bin/lld" libexec/hone ld.lld
+}
+
+# needed_glibc: the newest version of glibc that something in the stage asks for, as 36 for 2.36.
+needed_glibc() {
+  { find "$stage" -type f \( -name '*.so*' -o -perm -100 \) -exec objdump -T {} + 2>/dev/null || true; } |  # scripts, too
+    sed -n 's/.*GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -1
 }
 
 # make_llvm FOLDER: a libLLVM.so with what the programs call of LLVM's archives in the folder. That is a third of the

@@ -10,6 +10,7 @@ import check_file_sizes
 import check_functions
 import check_types
 import check_words
+import unity_groups
 
 P = pathlib.PurePosixPath
 
@@ -229,6 +230,52 @@ class Words(unittest.TestCase):
     def test_folders(self):
         self.assertEqual(check_words.folder_of(P("src/hone/commands/check/compare.h")), "commands")
         self.assertEqual(check_words.folder_of(P("src/hone/cost/net/net.h")), "cost")
+
+
+class Unity(unittest.TestCase):
+    """Sources that are translated together mean what they mean apart."""
+
+    def groups(self, *texts):
+        return unity_groups.group([unity_groups.Source(text) for text in texts])
+
+    def own(self, body, before=""):
+        return f"{before}namespace a {{\nnamespace {{\n{body}\n}}  // namespace\nint visible() {{\n  return 1;\n}}\n}}  // namespace a\n"
+
+    def test_own_names_are_found(self):
+        source = unity_groups.Source(self.own("""
+constexpr int kMost = 3;
+struct Point final : Base {
+  int inner;
+};
+using Names = std::vector<std::string>;
+std::vector<int> sums(int count,
+                      int first) {
+  return {};
+}
+template <typename T>
+const T* found(T x) {
+  return "word";  // another
+}
+enum class Kind : uint8_t { kA };
+const char* const texts[] = {"a"};"""))
+        self.assertEqual(source.own, {"kMost", "Point", "Names", "sums", "found", "Kind", "texts"})
+        self.assertNotIn("another", source.words)
+        self.assertNotIn("word", source.words)
+        self.assertIn("visible", source.words)
+
+    def test_a_name_of_one_keeps_apart_who_speaks_of_it(self):
+        helper = self.own("int helper(int x) {\n  return x;\n}")
+        self.assertEqual(self.groups(helper, self.own("int other() {\n  return 1;\n}"), helper), [0, 0, 1])
+        self.assertEqual(self.groups(helper, self.own("", "int user() { return helper(1); }\n")), [0, 1])
+        self.assertEqual(self.groups(helper, self.own("", "int user() { return 1; }  // no helper\n")), [0, 0])
+        self.assertEqual(self.groups("static int only() {\n", "int y = only;\n"), [0, 1])
+        self.assertEqual(self.groups("#define LIMIT 3\n", "int LIMIT2 = 1;\n", "int y = LIMIT;\n"), [0, 0, 1])
+
+    def test_directives_are_the_same_and_groups_are_small(self):
+        self.assertEqual(self.groups("using namespace x;\n", "int y;\n", "using namespace x;\n"), [0, 1, 0])
+        self.assertEqual(self.groups("using x::f;\n", "using x::f;\n", "int f();\n"), [0, 0, 1])
+        self.assertEqual(self.groups(*["int y();\n"] * (unity_groups.MOST_FILES + 1)), [0] * unity_groups.MOST_FILES + [1])
+        self.assertEqual(self.groups("x" * unity_groups.MOST_BYTES, "y"), [0, 1])
 
 
 if __name__ == "__main__":

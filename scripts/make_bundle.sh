@@ -1,32 +1,44 @@
 #!/usr/bin/env bash
-# Makes the portable archive: the program with all libraries but glibc's, the graphs of models/, tests of devices and
-# what scripts/device_check.sh needs. It runs on any x86-64 Linux whose glibc is not older than this machine's.
+# Makes the portable archive: an installation with all libraries but glibc's and with a linker, the graphs of models/, tests
+# of devices and what scripts/device_check.sh needs. It runs on any x86-64 Linux whose glibc is not older than Debian 12's.
 set -euo pipefail
-usage="usage: scripts/make_bundle.sh [--build FOLDER] OUTPUT.tar.xz|OUTPUT.tar.gz|OUTPUT.tar.zst|FOLDER"
+usage="usage: scripts/make_bundle.sh [--build FOLDER] [OUTPUT.tar.xz|OUTPUT.tar.gz|OUTPUT.tar.zst|FOLDER]"
+default_output=hone-VERSION-x86_64.tar.xz
 . "$(dirname "$0")/bundle.sh"
 limit=$((50 << 20))  # bytes of an archive
+oldest_glibc=36      # of Debian 12, after "2."
 device_tests=(runtime/hone_device_test artifact/hone_device_model_test backend/hone_gpu_space_test backend/hone_gpu_code_test measure/hone_measure_device_test)
 test_objects=(artifact/CMakeFiles/hone_artifact_test_kernels.dir/artifact_test_kernels.cc.o
               measure/CMakeFiles/hone_measure_test_kernels.dir/test_kernels.cc.o)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-stage=$scratch/hone
-mkdir -p "$stage"/{bin,lib,libexec/hone,share/hone,tests,examples,benchmarks,scripts}
+installed=$scratch/installed
+name=hone-$version-x86_64
+stage=$scratch/$name
+cmake --install "$build" --prefix "$installed" >/dev/null
+mkdir -p "$stage"/{bin,lib,libexec/hone,tests,examples,benchmarks,scripts}
 
-add_program "$build/tools/hone/hone" bin
-add_program "$build/tools/libexec/hone/hone-worker" libexec/hone
+# Programs and libraries get another path to libraries; the rest is as it is installed.
+add_program "$installed/bin/hone" bin
+add_program "$installed/libexec/hone/hone-worker" libexec/hone
+add_program "$(realpath "$installed/lib/libhone.so")" lib
+for link in "$installed"/lib/libhone.so*; do [[ ! -L $link ]] || cp -P "$link" "$stage/lib/"; done
+cp -r "$installed"/lib/{cmake,pkgconfig} "$stage/lib/"
+cp -r "$installed"/{include,share} "$stage/"
 for test in "${device_tests[@]}"; do add_program "$build/src/hone/$test" tests; done
 for object in "${test_objects[@]}"; do cp "$build/src/hone/$object" "$stage/tests/"; done
 llvm=$(folder_of_llvm)
+add_linker "$llvm"
 make_llvm "$llvm"
 add_libraries
-cp -r data/records "$stage/share/hone/"
-cp -r models LICENSE "$stage/"
+cp -r models LICENSE CHANGELOG.md "$stage/"
 cp -r benchmarks/gpu benchmarks/engines.py benchmarks/model_files.py "$stage/benchmarks/"
 cp examples/small.onnx "$stage/examples/"
 cp scripts/device_check.sh "$stage/scripts/"
 find "$stage" -name __pycache__ -prune -exec rm -r {} +
+glibc=$(needed_glibc)
+((glibc <= oldest_glibc)) || fail "it needs glibc 2.$glibc, expected 2.$oldest_glibc at most: make it on Debian 12"
 
 case $output in
   *.tar.xz) export XZ_OPT=-T0 ;;
@@ -35,7 +47,7 @@ case $output in
   *.tar*) fail "$output: an archive ends in .tar.xz, .tar.gz or .tar.zst" ;;
   *) mkdir -p "$output"; cp -r "$stage/." "$output/"; exit ;;
 esac
-tar --create --auto-compress --file "$output" --owner 0 --group 0 --directory "$scratch" hone
+tar --create --auto-compress --file "$output" --owner 0 --group 0 --directory "$scratch" "$name"
 size=$(stat -c %s "$output")
-echo "$output: $(((size + (1 << 20) - 1) >> 20)) MiB"
+echo "$output: $(((size + (1 << 20) - 1) >> 20)) MiB, for glibc 2.$glibc or newer"
 ((size <= limit)) || fail "more than $((limit >> 20)) MiB"

@@ -5,9 +5,7 @@ set -euo pipefail
 usage="usage: scripts/make_wheel.sh [--build FOLDER] OUTPUT_FOLDER"
 . "$(dirname "$0")/bundle.sh"
 limit=$((90 << 20))  # bytes of a wheel
-[[ $(uname -m) == x86_64 ]] || fail "this is $(uname -m), expected x86_64"
 llvm=$(folder_of_llvm)
-[[ -x $llvm/../bin/lld ]] || fail "no $llvm/../bin/lld: run scripts/setup.sh"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -19,14 +17,13 @@ cp -r "$installed/share" "$stage/"
 
 add_program "$installed/lib/libhone.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
-add_program "$llvm/../bin/lld" libexec/hone ld.lld
+add_linker "$llvm"
 make_llvm "$llvm"
 add_libraries
 
 HONE_PREFIX=$installed HONE_BUNDLE=$stage build/venv/bin/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$scratch/wheel" ./python
 # The tag says what glibc it needs, for which pip then looks.
-glibc=$(objdump -T "$stage"/lib/*.so* "$stage"/libexec/hone/* | sed -n 's/.*GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -1)
-name=$(build/venv/bin/python -m wheel tags --remove --platform-tag "manylinux_2_${glibc}_x86_64" "$scratch"/wheel/*.whl)
+name=$(build/venv/bin/python -m wheel tags --remove --platform-tag "manylinux_2_$(needed_glibc)_x86_64" "$scratch"/wheel/*.whl)
 size=$(stat -c %s "$scratch/wheel/$name")
 ((size <= limit)) || fail "$name has more than $((limit >> 20)) MiB"
 mkdir -p "$output"

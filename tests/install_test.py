@@ -89,6 +89,12 @@ class Installation(Case):
         library = self.prefix / "lib" / "libhone.so"
         self.call(sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library)
 
+    def test_manual_pages_and_completion_come_along(self):
+        share = self.prefix / "share"
+        self.assertIn("hone tune", (share / "man" / "man1" / "hone-tune.1").read_text())
+        for script in ("bash-completion/completions/hone", "zsh/site-functions/_hone", "fish/vendor_completions.d/hone.fish"):
+            self.assertIn("tune", (share / script).read_text())
+
     def test_shipped_records_come_along(self):
         records = list((self.prefix / "share" / "hone" / "records").glob("*.jsonl"))
         self.assertEqual({path.name for path in records}, {path.name for path in (ROOT / "data" / "records").glob("*.jsonl")})

@@ -55,6 +55,9 @@ struct Command {
 [[nodiscard]] Command eval_command(CLI::App& root);
 [[nodiscard]] Command ops_command(CLI::App& root);
 [[nodiscard]] Command devices_command(CLI::App& root);
+[[nodiscard]] Command doctor_command(CLI::App& root);
+[[nodiscard]] Command completion_command(CLI::App& root);
+[[nodiscard]] Command manual_command(CLI::App& root);
 [[nodiscard]] Command version_command(CLI::App& root);
 
 [[nodiscard]] int exit_code(Code code);

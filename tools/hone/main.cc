@@ -112,6 +112,9 @@ int run_tool(int argc, char** argv) {
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));
   commands.push_back(devices_command(app));
+  commands.push_back(doctor_command(app));
+  commands.push_back(completion_command(app));
+  commands.push_back(manual_command(app));
   commands.push_back(version_command(app));
 
   try {

@@ -6,6 +6,7 @@
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/analysis/features.h"
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/space.h"

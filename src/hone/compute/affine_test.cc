@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "hone/compute/dag_testing.h"
 
 namespace hone::compute {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/interpreter.h"
 

@@ -1,6 +1,8 @@
 // compute/window_testing.h - for tests: reductions of windows in one to three dimensions.
 #pragma once
 
+#include <cmath>
+
 #include "hone/compute/dag_testing.h"
 
 namespace hone::compute::testing {

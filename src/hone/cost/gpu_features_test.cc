@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/boosting.h"
 #include "hone/cost/registry.h"

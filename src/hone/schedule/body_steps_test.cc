@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/ir/printer.h"
 #include "hone/ir/visit.h"
 #include "hone/schedule/schedule_testing.h"
 

@@ -1,4 +1,5 @@
 // Products with the zeros around an input are left out where a loop of the sum runs past them.
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/random_schedule_testing.h"
 #include "hone/schedule/schedule_testing.h"

@@ -2,8 +2,12 @@
 // nothing.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/passes/limit_loops_testing.h"
+#include "hone/ir/printer.h"
 #include "hone/schedule/random_schedule_testing.h"
 #include "hone/schedule/schedule_testing.h"
 

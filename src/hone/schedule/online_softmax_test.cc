@@ -1,6 +1,9 @@
 // Attention in tiles of keys: the step online_softmax.
 #include "hone/schedule/online_softmax.h"
 
+#include <array>
+#include <cmath>
+
 #include "hone/compute/half_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"

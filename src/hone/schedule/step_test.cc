@@ -1,5 +1,6 @@
 #include "hone/schedule/step.h"
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/random_schedule_testing.h"
 #include "hone/schedule/schedule_testing.h"

@@ -1,6 +1,8 @@
 // Trip counts are limited where keys are hidden from a block of queries by a causal mask.
 #include "hone/schedule/trip_limits.h"
 
+#include <cmath>
+
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"

@@ -1,5 +1,6 @@
 #include "hone/schedule/winograd.h"
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 

@@ -1,8 +1,10 @@
 #include "hone/space/space.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/program_hash.h"

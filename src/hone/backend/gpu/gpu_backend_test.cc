@@ -69,7 +69,8 @@ TEST(gpu_backend, phases_run_on_a_device_and_constants_are_packed_by_the_host) {
   ASSERT_TRUE(ir::run(program, expected).ok());
   std::vector<void*> args;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (testing::is_written(program.params[i])) testing::fill_with_garbage(found[i]);
+    if (backend::testing::is_written(program.params[i]))
+      backend::testing::fill_with_garbage(found[i]);
     args.push_back(found[i].data());
   }
   std::vector<char> scratch(static_cast<size_t>(made->scratch_bytes) + 64);
@@ -80,7 +81,7 @@ TEST(gpu_backend, phases_run_on_a_device_and_constants_are_packed_by_the_host) {
       ASSERT_TRUE(ran.ok()) << ran.message();
     }
   }
-  EXPECT_EQ(testing::difference(program, expected, found, 1e-5), "");
+  EXPECT_EQ(backend::testing::difference(program, expected, found, 1e-5), "");
 }
 
 TEST(gpu_backend, equal_programs_are_the_same_content) {
@@ -151,7 +152,7 @@ std::string difference_of(const Executable& made) {
     const Status ran = (*loaded)->run(entry, args.data(), scratch.data(), 0, entry.num_tiles, 0);
     if (!ran.ok()) return ran.message();
   }
-  return testing::difference(program, expected, found, 1e-5);
+  return backend::testing::difference(program, expected, found, 1e-5);
 }
 
 TEST(gpu_backend, a_device_of_this_machine_gets_a_binary_beside_the_source) {

@@ -1,6 +1,7 @@
 // Blocks of columns and of the sum, and panels of an operand that is no constant.
 #include <algorithm>
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/program_hash.h"
 #include "hone/schedule/schedule_testing.h"

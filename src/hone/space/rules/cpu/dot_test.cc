@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/space.h"

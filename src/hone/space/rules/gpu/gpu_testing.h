@@ -1,6 +1,7 @@
 // space/rules/gpu/gpu_testing.h - for tests: runs points of a GPU's space in the interpreter.
 #pragma once
 
+#include "hone/base/rng.h"
 #include "hone/ir/passes/pipeline.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"
