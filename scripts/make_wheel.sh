@@ -18,6 +18,7 @@ mkdir -p "$stage/lib"
 cp -r "$installed/share" "$stage/"
 
 add_program "$installed/lib/libhone.so" lib
+add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
 add_program "$llvm/../bin/lld" libexec/hone ld.lld
 make_llvm "$llvm"
