@@ -6,6 +6,7 @@
 Each model is compiled once, into an EPContext model. Its library, which the provider runs, is also run by itself, through its C interface: what
 the provider takes longer is the cost of a run through ONNX Runtime. Inputs and outputs are arrays of ONNX Runtime, which are bound. The time of
 loading is that of a session on the EPContext model, from its start to its end, in a process that has ONNX Runtime and the provider loaded.
+With --cpu-time a run's time is that of the processor for the calling thread, which a machine that others use, too, disturbs less.
 """
 import argparse
 import statistics
@@ -75,7 +76,8 @@ def row(name, devices, options, folder):
     compared = {"provider": Bound(session_of(made, devices, options.threads), inputs), "cpu": Bound(session_of(path, [], options.threads), inputs)}
     if types == ["EPContext"]:  # the whole model is one library
         compared["library"] = engines.Hone(folder / f"{name}_hone_0.so", inputs, options.threads)
-    seconds = interleaved.measure(compared, options.rounds, threads=options.threads)
+    clock = time.thread_time if options.cpu_time else time.perf_counter
+    seconds = interleaved.measure(compared, options.rounds, lambda run: statistics.median(interleaved.samples(run, clock=clock)), options.threads)
     milliseconds = {engine: interleaved.median(times) * 1e3 for engine, times in seconds.items()}
     own = f"{interleaved.ratio(seconds['provider'], seconds['library']):.3f}" if "library" in seconds else f"- ({types.count('EPContext')} parts)"
     return (f"| {name} | {milliseconds['provider']:.3f} | {own} | {interleaved.ratio(seconds['cpu'], seconds['provider']):.2f} | {compiling:.1f} "
@@ -88,7 +90,10 @@ def main():
     parser.add_argument("--models", nargs="+", default=["squeezenet1_1", "mobilenet_v2", "resnet50"])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--cpu-time", action="store_true", help="measure the processor's time; needs --threads 1")
     options = parser.parse_args()
+    if options.cpu_time and options.threads != 1:
+        parser.error("--cpu-time needs --threads 1: the time of other threads is not measured")
     onnxruntime.register_execution_provider_library("hone", str(options.library.resolve()))
     devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == NAME]
     print("| model | provider ms | over the library's own | ONNX Runtime's CPU provider takes | compiled in s | loaded in ms |\n" + "| --- " * 6 + "|")

@@ -115,6 +115,29 @@ class Sessions(Provider):
         self.compare(self.session(path, shape="batch=4"), path, {"x": random((4, 32))})
         self.refused("option shape: the model has no input 'bathc'", path, shape="bathc=1..4")
 
+    def test_sizes_between_parts(self):
+        # How many rows are left, the data decide: what reads them behind another provider's node may get any number.
+        nodes = [node("MatMul", "x w", "m"), helper.make_node("Compress", ["m", "chosen"], ["rows"], axis=0),
+                 helper.make_node("Trilu", ["rows"], ["lower"], domain="com.microsoft", upper=0), node("MatMul", "lower w", "p"), node("Relu", "p", "y")]
+        model = make_model(nodes, [value("x", (40, 16)), value("chosen", (40,), TensorProto.BOOL)], [value("y", (None, 16))], {"w": random((16, 16))})
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        path = self.save(model)
+        session = self.session(path)
+        self.assertEqual(self.parts(session), [["Compress", "MatMul"]])
+        for count in (30, 3):
+            self.compare(session, path, {"x": random((40, 16)), "chosen": np.arange(40) < count})
+
+        # A length stands in front between the parts; it has the range of lengths there, too.
+        nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), node("MatMul", "t w", "m"),
+                 helper.make_node("Trilu", ["m"], ["lower"], domain="com.microsoft", upper=0), node("MatMul", "lower w", "p"), node("Relu", "p", "y")]
+        model = make_model(nodes, [value("x", (16, "length"))], [value("y", ("length", 16))], {"w": random((16, 16))})
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        path = self.save(model, "length.onnx")
+        session = self.session(path)
+        self.assertEqual(len(self.parts(session)), 2)
+        for length in (100, 2):
+            self.compare(session, path, {"x": random((16, length))})
+
     def test_subgraphs_and_shapes_that_the_data_decide(self):
         branches = {name: helper.make_graph([node(op, "m", f"{name}_out")], name, [], [value(f"{name}_out", (4, 8))])
                     for name, op in (("then", "Exp"), ("else", "Neg"))}

@@ -1,7 +1,6 @@
 #include "groups.h"
 
 #include <algorithm>
-#include <set>
 
 #include "hone/dtype.h"
 
@@ -108,6 +107,66 @@ bool Support::may_compile(const Graph& graph, const GraphNode& node) const {
 bool Support::has_work(const GraphNode& node) const {
   const OperatorInfo* info = find(node);
   return info != nullptr && info->becomes != "view" && info->becomes != "folded";
+}
+
+TiedSizes::TiedSizes(const Graph& graph, const ModelOptions& given) : graph_(graph), given_(given) {
+  for (const std::string& name : graph.inputs) {
+    const std::vector<GraphDim>& dims = graph.values.at(name).dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].symbol.empty()) continue;
+      symbols_.insert(dims[d].symbol);
+      if (d == 0) batches_.insert(dims[d].symbol);
+    }
+  }
+  for (const auto& [name, range] : given.ranges) {
+    for (const DimRange& dim : range) symbols_.insert(dim.symbol);
+  }
+}
+
+bool TiedSizes::has(const std::string& value) const {
+  const auto& inputs = graph_.inputs;
+  if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) return true;
+  if (given_.shapes.contains(value) || given_.ranges.contains(value)) return true;
+  const std::vector<GraphDim>& dims = graph_.values.at(value).dims;
+  return std::all_of(dims.begin(), dims.end(), [&](const GraphDim& dim) {
+    return dim.extent >= 0 || (!dim.symbol.empty() && symbols_.contains(dim.symbol));
+  });
+}
+
+bool TiedSizes::leave_out_others(const Group& group, std::vector<bool>& usable) const {
+  std::set<std::string> others;
+  for (const std::string& name : group.inputs) {
+    if (!has(name)) others.insert(name);
+  }
+  if (others.empty()) return false;
+  for (const size_t i : group.nodes) {
+    const GraphNode& node = graph_.nodes[i];
+    if (std::none_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const std::string& name) { return others.contains(name); }))
+      continue;
+    usable[i] = false;
+    for (const std::string& name : node.outputs) {
+      if (!name.empty() && !has(name)) others.insert(name);
+    }
+  }
+  return true;
+}
+
+std::map<std::string, ShapeRange> TiedSizes::ranges_between_parts(const Group& group) const {
+  constexpr int64_t kMostBatch = 8, kMostLength = 512;  // as docs/user/shapes.md has them
+  std::map<std::string, ShapeRange> ranges;
+  for (const std::string& name : group.inputs) {
+    if (std::find(graph_.inputs.begin(), graph_.inputs.end(), name) != graph_.inputs.end() ||
+        given_.shapes.contains(name) || given_.ranges.contains(name))
+      continue;
+    for (const GraphDim& dim : graph_.values.at(name).dims) {
+      const std::string& symbol = dim.symbol;
+      if (dim.extent >= 0 || given_.shapes.contains(symbol) || given_.ranges.contains(symbol))
+        continue;
+      ranges[symbol] = {{1, batches_.contains(symbol) ? kMostBatch : kMostLength, ""}};
+    }
+  }
+  return ranges;
 }
 
 std::vector<Group> group_nodes(const Graph& graph, const std::vector<bool>& usable) {

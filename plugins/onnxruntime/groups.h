@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "hone/operators.h"
+#include "hone/options.h"
 
 #include "ort_graph.h"
 
@@ -33,6 +35,25 @@ struct Group {
   std::vector<size_t> nodes;  // their places in the graph, in order
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> constants;  // initializers that they read
+};
+
+// The values whose open dimensions are known to be sizes of the model's inputs, or have a range
+// that the user gave: their symbols are those of inputs. Others may have any size in a run.
+class TiedSizes {
+ public:
+  TiedSizes(const Graph& graph, const ModelOptions& given);
+  [[nodiscard]] bool has(const std::string& value) const;
+  // Marks the nodes of the group as not usable that read values of other sizes from outside of it,
+  // or would read them once the nodes before are left out. Returns whether there are any.
+  [[nodiscard]] bool leave_out_others(const Group& group, std::vector<bool>& usable) const;
+  // Returns ranges for the symbols of the inputs that other parts of the model compute. For those
+  // of the model's own inputs Hone has rules, which go by the place of a dimension.
+  [[nodiscard]] std::map<std::string, ShapeRange> ranges_between_parts(const Group& group) const;
+
+ private:
+  const Graph& graph_;
+  const ModelOptions& given_;
+  std::set<std::string> symbols_, batches_;  // of inputs; those that are the first dimension of one
 };
 
 // Divides the nodes that are usable into the fewest groups that need only one level of others

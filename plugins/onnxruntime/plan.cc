@@ -49,8 +49,14 @@ Status check_shape_names(const Graph& graph, const ModelOptions& given) {
 
 }  // namespace
 
-std::vector<Group> Planner::groups_of(const Graph& graph, const std::vector<bool>& usable) {
-  std::vector<Group> groups = group_nodes(graph, usable);
+std::vector<Group> Planner::groups_of(const Graph& graph, std::vector<bool>& usable) {
+  const TiedSizes sizes(graph, settings_.model);
+  std::vector<Group> groups;
+  for (bool again = true; again;) {
+    groups = group_nodes(graph, usable);
+    again = false;
+    for (const Group& group : groups) again |= sizes.leave_out_others(group, usable);
+  }
   std::erase_if(groups, [&](const Group& group) {
     return std::none_of(group.nodes.begin(), group.nodes.end(),
                         [&](size_t i) { return support_.has_work(graph.nodes[i]); });
@@ -76,6 +82,7 @@ Status Planner::compile_into(const Graph& graph, const Group& group, double budg
   HONE_RETURN_IF_ERROR(write_file_atomic(onnx, model.bytes));
   CompileOptions options;
   options.model = options_of_group(graph, group, settings_.model);
+  options.model.ranges.merge(TiedSizes(graph, settings_.model).ranges_between_parts(group));
   options.model.bind = std::move(model.bound);
   options.target.threads = settings_.threads;
   options.target.accuracy = settings_.accuracy;

@@ -43,7 +43,7 @@ class Planner {
     Status failure;
     std::vector<std::string> names;  // of the nodes in messages
   };
-  [[nodiscard]] std::vector<Group> groups_of(const Graph& graph, const std::vector<bool>& usable);
+  [[nodiscard]] std::vector<Group> groups_of(const Graph& graph, std::vector<bool>& usable);
   [[nodiscard]] Attempt compile(const Graph& graph, const Group& group, double budget);
   [[nodiscard]] Status compile_into(const Graph& graph, const Group& group, double budget,
                                     Attempt& attempt);
