@@ -103,6 +103,9 @@ class Sessions(Provider):
         self.assertEqual(self.parts(session), [["MatMul", "MatMul", "Relu", "Relu"], ["MatMul", "Neg", "Relu"]])
         for batch in (2, 5):
             self.compare(session, path, {"x": random((batch, 32))})
+        # What is said of an input holds for what follows from it.
+        for shape in ("x=16x32", "x=10..20x32", "x=b,32 b=1..16"):
+            self.compare(self.session(path, shape=shape), path, {"x": random((16, 32))})
 
     def test_sizes_of_a_batch(self):
         path = self.save(layers())
@@ -114,6 +117,7 @@ class Sessions(Provider):
         self.compare(session, path, {"x": random((4, 32))})
         self.compare(self.session(path, shape="batch=4"), path, {"x": random((4, 32))})
         self.refused("option shape: the model has no input 'bathc'", path, shape="bathc=1..4")
+        self.refused("batch", path, shape="x=batchx32 batch=batch", on_failure="error")
 
     def test_sizes_between_parts(self):
         # How many rows are left, the data decide: what reads them behind another provider's node may get any number.

@@ -1,6 +1,7 @@
 #include "groups.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "hone/dtype.h"
 
@@ -54,6 +55,27 @@ std::vector<int> levels_of(const Graph& graph, const std::vector<bool>& usable) 
     }
   }
   return levels;
+}
+
+constexpr int64_t kMostBatch = 8, kMostLength = 512;  // as docs/user/shapes.md has them
+
+// Returns what the user gave for dimension `d` of a name, which may be that of a symbol.
+std::optional<DimRange> given_dim(const ModelOptions& given, const std::string& name, size_t d) {
+  if (const auto shape = given.shapes.find(name);
+      shape != given.shapes.end() && d < shape->second.size())
+    return DimRange{shape->second[d], shape->second[d], ""};
+  const auto range = given.ranges.find(name);
+  if (range == given.ranges.end() || d >= range->second.size()) return std::nullopt;
+  return range->second[d];
+}
+
+// Returns the range that the user gave for a dimension of an input of the model, by itself or by
+// its symbol.
+std::optional<DimRange> given_range(const ModelOptions& given, const std::string& input, size_t d) {
+  std::optional<DimRange> dim = given_dim(given, input, d);
+  if (dim && dim->max == 0) dim = given_dim(given, dim->symbol, 0);
+  if (!dim || dim->max == 0) return std::nullopt;
+  return DimRange{dim->min, dim->max, ""};
 }
 
 // Fills in what the group reads and what others read of it.
@@ -113,9 +135,11 @@ TiedSizes::TiedSizes(const Graph& graph, const ModelOptions& given) : graph_(gra
   for (const std::string& name : graph.inputs) {
     const std::vector<GraphDim>& dims = graph.values.at(name).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].symbol.empty()) continue;
+      if (dims[d].extent >= 0 || dims[d].symbol.empty()) continue;
       symbols_.insert(dims[d].symbol);
-      if (d == 0) batches_.insert(dims[d].symbol);
+      const DimRange rule{1, d == 0 ? kMostBatch : kMostLength, ""};
+      const auto [range, fresh] = ranges_.emplace(dims[d].symbol, rule);
+      if (const std::optional<DimRange> told = given_range(given, name, d)) range->second = *told;
     }
   }
   for (const auto& [name, range] : given.ranges) {
@@ -153,17 +177,17 @@ bool TiedSizes::leave_out_others(const Group& group, std::vector<bool>& usable) 
 }
 
 std::map<std::string, ShapeRange> TiedSizes::ranges_between_parts(const Group& group) const {
-  constexpr int64_t kMostBatch = 8, kMostLength = 512;  // as docs/user/shapes.md has them
   std::map<std::string, ShapeRange> ranges;
   for (const std::string& name : group.inputs) {
     if (std::find(graph_.inputs.begin(), graph_.inputs.end(), name) != graph_.inputs.end() ||
         given_.shapes.contains(name) || given_.ranges.contains(name))
       continue;
     for (const GraphDim& dim : graph_.values.at(name).dims) {
-      const std::string& symbol = dim.symbol;
-      if (dim.extent >= 0 || given_.shapes.contains(symbol) || given_.ranges.contains(symbol))
+      const auto range = ranges_.find(dim.symbol);
+      if (dim.extent >= 0 || given_.shapes.contains(dim.symbol) ||
+          given_.ranges.contains(dim.symbol) || range == ranges_.end())
         continue;
-      ranges[symbol] = {{1, batches_.contains(symbol) ? kMostBatch : kMostLength, ""}};
+      ranges[dim.symbol] = {range->second};
     }
   }
   return ranges;

@@ -53,7 +53,8 @@ class TiedSizes {
  private:
   const Graph& graph_;
   const ModelOptions& given_;
-  std::set<std::string> symbols_, batches_;  // of inputs; those that are the first dimension of one
+  std::set<std::string> symbols_;           // of the model's inputs
+  std::map<std::string, DimRange> ranges_;  // of these symbols
 };
 
 // Divides the nodes that are usable into the fewest groups that need only one level of others
