@@ -93,7 +93,7 @@ def visit(text):
 
 def main():
     long, wide = [], []
-    for path in sources.files(*sources.CPP, under=("include", "src", "tools")):
+    for path in sources.files(*sources.CPP, under=("include", "src", "tools", "plugins")):
         if FOR_TESTS.search(str(path)):
             continue
         for kind, name, value in visit((sources.ROOT / path).read_text(encoding="utf-8")):

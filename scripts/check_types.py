@@ -50,7 +50,7 @@ def same_names(texts):
 
 
 def main():
-    texts = {path: "\n".join(sources.lines(path)) for path in sources.files(*sources.CPP, under=("include", "src", "tools", "fuzz"))}
+    texts = {path: "\n".join(sources.lines(path)) for path in sources.files(*sources.CPP, under=("include", "src", "tools", "plugins", "fuzz"))}
     doubled = same_names(texts)
     for name, files in sorted(doubled.items()):
         print(f"{name} is defined in {' and in '.join(files)}: two types of a namespace need two names")

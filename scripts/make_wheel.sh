@@ -16,6 +16,7 @@ mkdir -p "$stage/lib"
 cp -r "$installed/share" "$stage/"
 
 add_program "$installed/lib/libhone.so" lib
+add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
 add_linker "$llvm"
 make_llvm "$llvm"

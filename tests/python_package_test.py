@@ -382,6 +382,23 @@ class Wheel(Package):
         self.assertEqual([path for path in ours if not path.startswith(str(package)) and "libstdc++" not in path], [])
 
 
+class OnnxRuntime(Package):
+    def test_it_runs_models_by_the_provider_of_the_package(self):
+        np.save(self.folder / "image.npy", self.image())
+        self.succeed_script("""
+            import os, numpy, onnxruntime, onnxruntime_ep_hone
+            onnxruntime.register_execution_provider_library("hone", onnxruntime_ep_hone.get_library_path())
+            devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == onnxruntime_ep_hone.get_ep_name()]
+            options = onnxruntime.SessionOptions()
+            options.add_provider_for_devices(devices, {"threads": "1", "db": "none"})
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+            session = onnxruntime.InferenceSession(os.environ["MODEL"], options)
+            scores, = session.run(None, {"image": numpy.load("image.npy")})
+            numpy.save("scores.npy", scores)
+            """)
+        np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+
+
 class Documentation(Package):
     def test_all_that_is_public_is_documented(self):
         def members(thing):

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "hone/base/options.h"
+#include "hone/base/shape_texts.h"
 #include "hone/cost_models.h"
 #include "hone/database.h"
 #include "hone/device.h"
@@ -14,7 +15,6 @@
 #include "hone/train.h"
 
 #include "interrupt.h"
-#include "shape_texts.h"
 
 namespace hone::tool {
 

@@ -1,8 +1,8 @@
-#include "shape_texts.h"
+#include "hone/base/shape_texts.h"
 
 #include <gtest/gtest.h>
 
-namespace hone::tool {
+namespace hone {
 namespace {
 
 std::string text_of(const ShapeRange& range) {
@@ -49,4 +49,4 @@ TEST(shape_texts, a_range_that_is_none_is_named) {
 }
 
 }  // namespace
-}  // namespace hone::tool
+}  // namespace hone

@@ -1,10 +1,8 @@
-#include "shape_texts.h"
+#include "hone/base/shape_texts.h"
 
 #include "hone/base/options.h"
 
-#include "option_texts.h"
-
-namespace hone::tool {
+namespace hone {
 namespace {
 
 constexpr int64_t kMostExtent = int64_t{1} << 40;
@@ -59,21 +57,22 @@ Result<ShapeRange> parse_extents(const std::string& text) {
 
 }  // namespace
 
-Status parse_shape_ranges(const std::vector<std::string>& texts, ModelOptions& options) {
+Status parse_shape_ranges(const std::vector<std::string>& texts, ModelOptions& options,
+                          const std::string& option) {
   for (const std::string& text : texts) {
-    HONE_ASSIGN_OR_RETURN(const auto pair, of_option("--shape", parse_key_value(text)));
+    HONE_ASSIGN_OR_RETURN(const auto pair, of_option(option, parse_key_value(text)));
     const auto& [name, extents] = pair;
     if (options.shapes.contains(name) || options.ranges.contains(name))
-      return invalid("--shape: input '{}' is given twice", name);
+      return invalid("{}: input '{}' is given twice", option, name);
     if (extents.find_first_not_of("0123456789x,") == std::string::npos) {
       HONE_ASSIGN_OR_RETURN(options.shapes[name],
-                            of_option("--shape " + name, parse_shape(extents)));
+                            of_option(option + " " + name, parse_shape(extents)));
     } else {
       HONE_ASSIGN_OR_RETURN(options.ranges[name],
-                            of_option("--shape " + name, parse_extents(extents)));
+                            of_option(option + " " + name, parse_extents(extents)));
     }
   }
   return ok_status();
 }
 
-}  // namespace hone::tool
+}  // namespace hone
