@@ -1,5 +1,7 @@
 #include "number_arrays.h"
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
