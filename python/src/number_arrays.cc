@@ -29,7 +29,7 @@ nb::object as_array(nb::handle object, const char* what, std::string_view kinds,
   if (nb::cast<size_t>(array.attr("size")) == 0) return array;
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   if (kinds.find(kind) == std::string_view::npos)
-    refuse(what, "elements of the type " + nb::cast<std::string>(nb::str(array.attr("dtype"))),
+    refuse(what, "elements of the type " + nb::cast<std::string>(array.attr("dtype").attr("name")),
            expected);
   if (const long found = nb::cast<long>(array.attr("ndim")); found != dimensions)
     refuse(what, "an array of " + std::to_string(found) + " dimensions", expected);
