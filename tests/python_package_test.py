@@ -4,10 +4,8 @@ import importlib.metadata
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
 import unittest
@@ -18,62 +16,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import support
-from support import Case, HONE, make_model, value
-
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = Path(HONE).resolve().parent.parent.parent
-MODEL = ROOT / "examples" / "small.onnx"
-SHAPE = (1, 1, 32, 32)
-
-
-def call(*words, timeout=600, **options):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=timeout, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def install(folder):
-    """Makes a wheel of this build, and installs it into folder/site."""
-    call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
-    call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
-    return folder / "site"
-
-
-class Package(Case):
-    site = None  # where the package is
-
-    def setUp(self):
-        super().setUp()
-        self.options = {"use_db": False, "threads": 1}
-
-    def compiled(self):
-        return hone.compile(MODEL, self.folder / "small.so", **self.options)
-
-    def image(self, seed=1):
-        return np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
-
-    def expected(self, image):
-        return support.reference(MODEL, {"image": image})["scores"]
-
-    def script(self, text, interpreter=sys.executable, **options):
-        """Starts a program that has the package, with the folder as its working directory."""
-        environment = {**os.environ, "PYTHONPATH": str(self.site), "MODEL": str(MODEL)}
-        # In the background of a shell, programs begin with SIGINT ignored.
-        text = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + textwrap.dedent(text)
-        return subprocess.Popen([interpreter, "-X", "faulthandler", "-c", text], cwd=self.folder, env=environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-
-    def succeed_script(self, text, **options):
-        process = self.script(text, **options)
-        out, err = process.communicate(timeout=200)
-        self.assertEqual(process.returncode, 0, err)
-        return out
-
-    def refused(self, message, function, *arguments, kind=None, **options):
-        with self.assertRaises(kind or hone.InputError) as caught:
-            function(*arguments, **options)
-        self.assertIn(message, str(caught.exception))
+from python_package import MODEL, ROOT, SHAPE, Package, call, install
+from support import make_model, value
 
 
 class Running(Package):
@@ -221,6 +165,13 @@ class Running(Package):
         self.assertEqual(y.dtype, x.dtype)
         np.testing.assert_array_equal(y, -x)
         np.testing.assert_array_equal(model.run([y], out=[np.empty_like(x)])[0], x)
+
+    def test_a_closed_model_says_so(self):
+        with self.compiled() as model:
+            self.assertEqual(model(self.image()).shape, (1, 10))
+        self.refused("is closed: load it again", model, self.image())
+        self.refused("is closed", lambda: model.inputs)
+        self.assertEqual(hone.load(model.path)(self.image()).shape, (1, 10))
 
     def test_steps_are_timed(self):
         model = self.compiled()
@@ -405,8 +356,11 @@ class Documentation(Package):
             return [(name, member) for name, member in vars(thing).items() if not name.startswith("_") or name == "__call__"]
 
         self.assertEqual([name for name in hone.__all__ if not getattr(hone, name).__doc__], [])
-        for thing in (hone.Model, hone.Session):
-            self.assertEqual([name for name, member in members(thing) if not member.__doc__], [], thing)
+        self.assertEqual(sorted(hone.__all__), sorted(set(hone.__all__)))
+        for thing in (getattr(hone, name) for name in hone.__all__):
+            if isinstance(thing, type):
+                undocumented = [name for name, member in members(thing) if not getattr(member, "__doc__", None)]
+                self.assertEqual([name for name in undocumented if f"{name}:" not in thing.__doc__], [], thing)
         self.assertIn("float = 60: The time", hone.options()["budget_seconds"])
         self.assertNotIn("budget_seconds", hone.options(tune=False))
         self.assertEqual([name for name, text in hone.options().items() if len(text) < 20], [])
@@ -448,4 +402,5 @@ if __name__ == "__main__":
         Package.site = install(Path(temporary))
         sys.path.insert(0, str(Package.site))
         import hone
+        from python_search_cases import *  # noqa: F403
         unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

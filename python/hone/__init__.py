@@ -16,15 +16,19 @@ import tempfile
 
 from hone import _native
 from hone._model import Model
-from hone._native import (CheckSummary, CompileSummary, FailureSummary, StepTime, TaskProgress, TaskSummary, TensorInfo, TuneProgress,
-                          TuneSeconds, TuneSummary)
+from hone._native import (CheckSummary, CompileSummary, Decision, Evaluation, FailureSummary, Score, Sketch, Space, StepTime, Task,
+                          TaskProgress, TaskSummary, TensorInfo, TuneProgress, TuneSeconds, TuneSummary)
 from hone._option_docs import OPTIONS as _OPTIONS
 from hone._progress import ProgressLine
+from hone._records import Table, dataset, records
+from hone._search import Batch, CostModel, Measurements, SearchStrategy, checked_model, checked_strategy
 from hone.errors import Error, InputError, InternalError, UnsupportedError
 
-__all__ = ["CheckSummary", "CompileSummary", "Error", "FailureSummary", "InputError", "InternalError", "Model", "ProgressLine", "Session",
-           "StepTime", "TaskProgress", "TaskSummary", "TensorInfo", "TuneProgress", "TuneSeconds", "TuneSummary", "UnsupportedError",
-           "compile", "cost_models", "devices", "load", "options", "strategies", "tune"]
+__all__ = ["Batch", "CheckSummary", "CompileSummary", "CostModel", "Decision", "Error", "Evaluation", "FailureSummary", "InputError",
+           "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "Sketch", "Space", "StepTime",
+           "Table", "Task", "TaskProgress", "TaskSummary", "TensorInfo", "TuneProgress", "TuneSeconds", "TuneSummary",
+           "UnsupportedError", "compile", "cost_models", "dataset", "devices", "evaluate", "feature_names", "feature_sets", "load",
+           "options", "records", "strategies", "tasks", "tune"]
 __version__ = _native.version()
 
 atexit.register(_native.end_all_jobs)
@@ -87,7 +91,7 @@ def compile(model, output=None, **options):
     return _made(lambda source, target: _native.compile(source, target, options), model, output, options)
 
 
-def tune(model, output=None, *, on_progress=None, progress=None, **options):
+def tune(model, output=None, *, on_progress=None, progress=None, search=None, cost_model=None, **options):
     """Compiles an ONNX model with schedules that are searched for by measuring on this machine.
 
     Args:
@@ -95,6 +99,8 @@ def tune(model, output=None, *, on_progress=None, progress=None, **options):
         on_progress: called with a TuneProgress a few times a second. If it raises, the search ends, the library is written with
             the best schedules so far, and the exception goes on.
         progress: show a line with how far it is; default: if standard error is a terminal or a notebook.
+        search: a search strategy in Python, as SearchStrategy describes it, in the place of the option strategy.
+        cost_model: a cost model in Python that guides the search, as CostModel describes it, in the place of the option guide.
         **options: see hone.options(); budget_seconds is the time that it may take.
 
     Returns: a Model; its summary is a TuneSummary.
@@ -103,6 +109,8 @@ def tune(model, output=None, *, on_progress=None, progress=None, **options):
     """
     if on_progress is not None and not callable(on_progress):
         raise InputError(f"on_progress is of the Python type {type(on_progress).__name__}, expected a function")
+    checked_strategy(search)
+    checked_model(cost_model)
     line = ProgressLine() if (_is_watched() if progress is None else progress) else None
 
     def show(state):
@@ -112,7 +120,7 @@ def tune(model, output=None, *, on_progress=None, progress=None, **options):
             on_progress(state)
 
     try:
-        return _made(lambda source, target: _native.tune(source, target, options, show), model, output, options)
+        return _made(lambda source, target: _native.tune(source, target, options, show, search, cost_model), model, output, options)
     finally:
         if line is not None:
             line.close()
@@ -160,9 +168,58 @@ class Session:
         """hone.tune, likewise."""
         return tune(model, output, **{**self.options, **options})
 
+    def tasks(self, model, **options):
+        """hone.tasks, as compile."""
+        shared = {name: value for name, value in self.options.items() if not _OPTIONS[name][0]}
+        return tasks(model, **{**shared, **options})
+
     def load(self, path):
         """hone.load with the session's number of threads."""
         return load(path, self.options.get("threads", 0), time_limit=self.options.get("time_limit", 0.0))
+
+
+def tasks(model, **options):
+    """The distinct tasks of a model, each with the space of its schedules. Nothing is compiled or stored.
+
+    Args:
+        model: as for compile.
+        **options: see hone.options(tune=False); threads, device, accuracy and seed matter here.
+
+    Returns: a list of Task, in the order of their first nodes.
+    Raises: InputError, UnsupportedError, InternalError; KeyboardInterrupt after Ctrl-C.
+    """
+    with _file_of(model) as path:
+        return _native.tasks(path, options)
+
+
+def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", except_tasks=()):
+    """Judges a cost model on the measured schedules of a database, by tasks with 8 schedules or more.
+
+    Args:
+        db: as for records.
+        cost: a name of cost_models() or a file; "": "analytic".
+        cost_model: a cost model in Python, as CostModel describes it, in the place of `cost`. It is judged as it is.
+        device: a device's name or key, and then "/THREADS" or nothing.
+        split: how models that learn are trained anew: "none", "by-model", "by-task" or "within", as `hone eval --split`.
+        except_tasks: keys of tasks that are not judged, such as those that the model was trained on.
+
+    Returns: an Evaluation, with the figures of `hone eval`.
+    Raises: InputError, also if no task can be judged, and what cost_model raises; KeyboardInterrupt after Ctrl-C.
+    """
+    return _native.evaluate(os.fspath(db), os.fspath(cost), checked_model(cost_model), device, split, {int(key) for key in except_tasks})
+
+
+def feature_sets():
+    """The names of the sets of features that Space.features computes and cost models read."""
+    return _native.feature_sets()
+
+
+def feature_names(set="combined"):
+    """The name of each number of a row of this set, a list; InputError if there is no such set."""
+    names = _native.feature_names(set)
+    if not names:
+        raise InputError(f"there are no features '{set}', expected one of {', '.join(feature_sets())}")
+    return names
 
 
 def devices():

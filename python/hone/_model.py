@@ -5,6 +5,7 @@ import threading
 import weakref
 
 from hone import _native
+from hone.errors import InputError
 
 
 def _remove(folder, process):
@@ -32,15 +33,29 @@ class Model:
         if folder is not None:  # of a library that goes away with this object
             weakref.finalize(self, _remove, folder, os.getpid())
         self._loaded = None
+        self._closed = False
         self._loading = threading.Lock()
 
     @property
     def _model(self):
         if self._loaded is None:
             with self._loading:
+                if self._closed:
+                    raise InputError(f"the model {self.path} is closed: load it again")
                 if self._loaded is None:
                     self._loaded = _native.load(self.path, self._threads, self._time_limit)
         return self._loaded
+
+    def close(self):
+        """Gives back memory and threads, at the end of a call that still runs. Calls that come later raise InputError."""
+        with self._loading:
+            self._closed, self._loaded = True, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     @property
     def inputs(self):

@@ -13,10 +13,12 @@ class ProgressLine:
         self._written = 0
 
     def __call__(self, progress):
+        """Shows a TuneProgress."""
         self._write(self.text(progress))
 
     @staticmethod
     def text(progress):
+        """What the line shows for a TuneProgress."""
         done = min(1.0, progress.elapsed / progress.budget) if progress.budget > 0 else 0.0
         full = round(WIDTH * done)
         bar = "#" * full + "." * (WIDTH - full)

@@ -25,6 +25,7 @@ struct Job {
   std::mutex mutex;
   std::condition_variable changed;
   bool done = false;
+  bool asked = false;                // there are calls to serve
   std::optional<Progress> progress;  // the latest that was not delivered
   std::exception_ptr failure;        // of the work
 
@@ -42,11 +43,19 @@ struct Job {
     done = true;
     changed.notify_all();
   }
-  // Waits without the GIL until the job has ended or it is time to look; whether it has ended.
-  bool wait() {
+  // Waits without the GIL until the job has ended, it is time to look or there are calls to serve;
+  // whether it has ended.
+  bool wait(std::chrono::steady_clock::time_point look) {
     const nb::gil_scoped_release others_may_run;
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, kLook, [&] { return done; });
+    changed.wait_until(lock, look, [&] { return done || asked; });
+    asked = false;
+    return done;
+  }
+  void ask() {
+    const std::lock_guard lock(mutex);
+    asked = true;
+    changed.notify_all();
   }
   std::optional<Progress> take_progress() {
     const std::lock_guard lock(mutex);
@@ -99,7 +108,7 @@ RunningModel::RunningModel() {
 RunningModel::~RunningModel() { --running_jobs().models; }
 
 void run_job(TuneOptions& options, AtTheEnd at_the_end, nb::handle on_progress,
-             const std::function<void()>& work) {
+             const std::function<void()>& work, PythonCalls* calls) {
   if (running_jobs().ending) raise_input_error("the interpreter is about to end");
   Job job;
   options.compile.interrupted = &job.cancelled;
@@ -108,17 +117,31 @@ void run_job(TuneOptions& options, AtTheEnd at_the_end, nb::handle on_progress,
     const std::lock_guard lock(job.mutex);
     job.progress.emplace(progress);
   };
+  if (calls != nullptr) calls->open([&job] { job.ask(); });
   std::exception_ptr raised;  // the first exception counts
+  const auto end = [&](const std::exception_ptr& exception) {
+    job.end(at_the_end);
+    if (calls != nullptr) calls->refuse();
+    if (!raised) raised = exception;
+  };
+  const auto serve = [&] {
+    if (calls == nullptr) return;
+    calls->serve();
+    if (const std::exception_ptr exception = calls->take_exception()) end(exception);
+  };
   {
     const Registered registered(job);
     std::thread thread([&] { job.run(work); });
-    while (!job.wait()) {
+    auto next_look = std::chrono::steady_clock::now() + kLook;
+    while (!job.wait(next_look)) {
+      serve();
+      if (std::chrono::steady_clock::now() < next_look) continue;
       try {
         look(job, raised ? nb::handle(Py_None) : on_progress);
       } catch (...) {  // the thread has to be waited for, whatever it is
-        job.end(at_the_end);
-        if (!raised) raised = std::current_exception();
+        end(std::current_exception());
       }
+      next_look = std::chrono::steady_clock::now() + kLook;
     }
     thread.join();
   }

@@ -178,7 +178,7 @@ nb::list step_times(LoadedModel& model) {
 
 void bind_model(nb::module_& module) {
   nb::class_<ModelTensor>(module, "TensorInfo", "An input or output of a model.")
-      .def_ro("name", &ModelTensor::name)
+      .def_ro("name", &ModelTensor::name, "as in the ONNX file")
       .def_prop_ro(
           "dtype", [](const ModelTensor& t) { return std::string(dtype_name(t.dtype)); },
           "the element type, as Hone names it: 'f32', 'i64', 'bool', ...")
@@ -199,8 +199,8 @@ void bind_model(nb::module_& module) {
       .def_ro("name", &StepTime::name, "name of the task's first node")
       .def_ro("kernel_class", &StepTime::kernel_class, "such as 'conv2d+bias+relu'")
       .def_ro("kernel", &StepTime::kernel, "steps with equal numbers run the same code")
-      .def_ro("seconds", &StepTime::seconds)
-      .def_ro("flops", &StepTime::flops)
+      .def_ro("seconds", &StepTime::seconds, "of the run that was recorded last")
+      .def_ro("flops", &StepTime::flops, "FLOPs, as the operators are written")
       .def_ro("least_flops", &StepTime::least_flops,
               "FLOPs of the algorithm that needs the fewest; 0 in older libraries")
       .def_ro("bytes", &StepTime::bytes, "bytes read and written, each once; 0 in older libraries");

@@ -8,12 +8,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+
 #include "errors.h"
 #include "jobs.h"
 #include "model.h"
 #include "options.h"
+#include "own_parts.h"
 #include "progress.h"
+#include "records.h"
 #include "summaries.h"
+#include "tasks.h"
 
 namespace hone::python {
 
@@ -35,10 +40,20 @@ CompileSummary compile_model(const std::string& model, const std::string& output
 }
 
 TuneSummary tune_model(const std::string& model, const std::string& output,
-                       const nb::dict& keywords, nb::handle on_progress) {
+                       const nb::dict& keywords, nb::handle on_progress, nb::handle search,
+                       nb::handle cost_model) {
   TuneOptions options = options_from(keywords, true);
-  return run_job<TuneSummary>(options, AtTheEnd::kWritesTheBest, on_progress,
-                              [&] { return hone::tune(model, output, options); });
+  PythonCalls calls;
+  std::optional<PythonStrategy> own_strategy;
+  std::optional<PythonCostModel> own_cost_model;
+  OwnParts parts;
+  if (!search.is_none()) parts.strategy = &own_strategy.emplace(search, calls);
+  if (!cost_model.is_none()) parts.cost_model = &own_cost_model.emplace(cost_model, calls);
+  TuneSummary summary = run_job<TuneSummary>(
+      options, AtTheEnd::kWritesTheBest, on_progress,
+      [&] { return hone::tune(model, output, options, parts); }, &calls);
+  if (!parts.failure.ok()) raise(parts.failure);
+  return summary;
 }
 
 }  // namespace
@@ -66,9 +81,11 @@ NB_MODULE(_native, module) {
   bind_model(module);
   bind_progress(module);
   bind_summaries(module);
+  bind_tasks(module);
+  bind_records(module);
   module.def("compile", &compile_model, nb::arg("model"), nb::arg("output"), nb::arg("options"));
   module.def("tune", &tune_model, nb::arg("model"), nb::arg("output"), nb::arg("options"),
-             nb::arg("on_progress").none());
+             nb::arg("on_progress").none(), nb::arg("search").none(), nb::arg("cost_model").none());
   module.def("end_all_jobs", &end_all_jobs);
   module.def("forget_jobs", &forget_jobs);
   module.def("version", [] { return std::string(hone::version()); });

@@ -25,7 +25,8 @@ void bind_progress(nb::module_& module) {
       .def_ro("budget", &TuneProgress::budget, "seconds that it may take")
       .def_ro("left", &TuneProgress::left, "seconds until the end, as it looks now")
       .def_ro("trials", &TuneProgress::trials, "measurements so far")
-      .def_ro("trials_per_second", &TuneProgress::trials_per_second)
+      .def_ro("trials_per_second", &TuneProgress::trials_per_second,
+              "measurements a second since the search began")
       .def_ro("task", &TuneProgress::task, "index of the task that was measured last; -1: none")
       .def_ro("stage", &Progress::words,
               "the work before or after the search, in words; empty during the search")

@@ -29,7 +29,8 @@ void bind_parts(nb::module_& module) {
       .def_ro("seconds", &TaskSummary::seconds, "measured or stored; 0 if unknown")
       .def_ro("untuned_seconds", &TaskSummary::untuned_seconds,
               "measured before tuning; 0 if unknown")
-      .def_ro("predicted_seconds", &TaskSummary::predicted_seconds)
+      .def_ro("predicted_seconds", &TaskSummary::predicted_seconds,
+              "seconds that the cost model predicts for the schedule")
       .def_ro("trials", &TaskSummary::trials, "number of measurements")
       .def_ro("steps", &TaskSummary::steps, "text of the schedule")
       .def("__repr__", [](const TaskSummary& t) {
@@ -37,29 +38,33 @@ void bind_parts(nb::module_& module) {
       });
   nb::class_<CheckSummary>(module, "CheckSummary",
                            "The comparison of the library with the model as imported.")
-      .def_ro("checked", &CheckSummary::checked)
+      .def_ro("checked", &CheckSummary::checked, "whether it took place")
       .def_ro("skipped", &CheckSummary::skipped, "why there was none; empty if there was one")
-      .def_ro("seconds", &CheckSummary::seconds)
-      .def_ro("tolerance", &CheckSummary::tolerance)
-      .def_ro("worst_error", &CheckSummary::worst_error)
+      .def_ro("seconds", &CheckSummary::seconds,
+              "for checking, and for finding and leaving out faults")
+      .def_ro("tolerance", &CheckSummary::tolerance,
+              "largest error that passes, relative to an output's largest magnitude")
+      .def_ro("worst_error", &CheckSummary::worst_error, "largest error that was found, likewise")
       .def_ro("left_out", &CheckSummary::left_out,
               "outputs that were not compared element by element, and why");
   nb::class_<TuneSeconds>(module, "TuneSeconds",
                           "The seconds that a tune spent on each kind of work.")
-      .def_ro("measuring", &TuneSeconds::measuring)
-      .def_ro("compiling", &TuneSeconds::compiling)
-      .def_ro("choosing", &TuneSeconds::choosing)
-      .def_ro("packing", &TuneSeconds::packing)
-      .def_ro("checking", &TuneSeconds::checking)
-      .def_ro("waiting", &TuneSeconds::waiting)
-      .def_ro("other", &TuneSeconds::other)
+      .def_ro("measuring", &TuneSeconds::measuring, "running candidates and models")
+      .def_ro("compiling", &TuneSeconds::compiling, "making machine code, or waiting for it")
+      .def_ro("choosing", &TuneSeconds::choosing,
+              "predicting, proposing and lowering schedules; teaching cost models")
+      .def_ro("packing", &TuneSeconds::packing, "packing weights, linking and writing libraries")
+      .def_ro("checking", &TuneSeconds::checking,
+              "comparing the library with the model as imported")
+      .def_ro("waiting", &TuneSeconds::waiting, "waiting until each thread had a core of its own")
+      .def_ro("other", &TuneSeconds::other, "import, passes over the graph, the database")
       .def_ro("overlapped", &TuneSeconds::overlapped,
               "the part of choosing and compiling while candidates were measured");
   nb::class_<FailureSummary>(module, "FailureSummary",
                              "Schedules that could not be measured for one kind of reason.")
       .def_ro("outcome", &FailureSummary::outcome,
               "'compile', 'load', 'crash', 'timeout' or 'wrong answer'")
-      .def_ro("count", &FailureSummary::count)
+      .def_ro("count", &FailureSummary::count, "number of these schedules")
       .def_ro("first", &FailureSummary::first, "why the first one failed");
 }
 
@@ -68,7 +73,7 @@ void bind_parts(nb::module_& module) {
 void bind_summaries(nb::module_& module) {
   bind_parts(module);
   nb::class_<CompileSummary>(module, "CompileSummary", "What hone.compile did.")
-      .def_ro("tasks", &CompileSummary::tasks)
+      .def_ro("tasks", &CompileSummary::tasks, "a list of TaskSummary, the distinct tasks")
       .def_ro("seconds", &CompileSummary::seconds, "until the library was on the disk")
       .def_ro("bytes", &CompileSummary::bytes, "size of the library")
       .def_ro("arena_bytes", &CompileSummary::arena_bytes,
@@ -76,18 +81,18 @@ void bind_summaries(nb::module_& module) {
       .def_ro("memory_bytes", &CompileSummary::memory_bytes,
               "bytes of arena, weights, code and scratch memory")
       .def_ro("calls", &CompileSummary::calls, "number of kernels that a run calls")
-      .def_ro("check", &CompileSummary::check)
+      .def_ro("check", &CompileSummary::check, "the CheckSummary")
       .def("__repr__", [](const CompileSummary& s) {
         return "CompileSummary(" + std::to_string(s.tasks.size()) + " tasks, " +
                std::to_string(s.seconds) + " s)";
       });
   nb::class_<TuneSummary>(module, "TuneSummary", "What hone.tune did.")
-      .def_ro("compile", &TuneSummary::compile)
+      .def_ro("compile", &TuneSummary::compile, "the CompileSummary of the library")
       .def_ro("trials", &TuneSummary::trials, "number of measurements")
-      .def_ro("search_seconds", &TuneSummary::search_seconds)
-      .def_ro("spent", &TuneSummary::spent)
-      .def_ro("failures", &TuneSummary::failures)
-      .def_ro("interrupted", &TuneSummary::interrupted)
+      .def_ro("search_seconds", &TuneSummary::search_seconds, "seconds of the search alone")
+      .def_ro("spent", &TuneSummary::spent, "the TuneSeconds")
+      .def_ro("failures", &TuneSummary::failures, "a list of FailureSummary")
+      .def_ro("interrupted", &TuneSummary::interrupted, "whether the search ended early")
       .def_ro("model_seconds", &TuneSummary::model_seconds,
               "seconds of a run of the whole model; 0 if not measured")
       .def_ro("untuned_model_seconds", &TuneSummary::untuned_model_seconds,

@@ -34,7 +34,7 @@ CheckPolicy check_policy(const TuneOptions& options) {
 
 Tuning::Tuning(Session& session, graph::Graph graph, const std::string& output,
                const TuneOptions& options, double start, std::unique_ptr<search::Policy> policy,
-               PhaseClock& phases)
+               cost::CostModel& guide, PhaseClock& phases)
     : session_(session),
       graph_(std::move(graph)),
       output_(output),
@@ -42,6 +42,7 @@ Tuning::Tuning(Session& session, graph::Graph graph, const std::string& output,
       start_(start),
       end_(start + options.search.budget_seconds),
       policy_(std::move(policy)),
+      guide_(guide),
       phases_(phases),
       is_static_(is_static_library(output, options.compile)),
       compile_(options.compile),
@@ -119,7 +120,7 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
 search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   search::TuneLoopOptions loop;
   loop.context = task_context(untuned_.model, compile_.advanced.seed, packed_bytes);
-  loop.context.model = session_.guide().get();
+  loop.context.model = &guide_;
   loop.context.policy = policy_.get();
   loop.context.nearest = untuned_.sources.nearest;
   loop.context.phases = &phases_;

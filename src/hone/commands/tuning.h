@@ -22,7 +22,7 @@ class Tuning {
  public:
   Tuning(Session& session, graph::Graph graph, const std::string& output,
          const TuneOptions& options, double start, std::unique_ptr<search::Policy> policy,
-         PhaseClock& phases);
+         cost::CostModel& guide, PhaseClock& phases);
   Result<TuneSummary> run();
 
  private:
@@ -56,6 +56,7 @@ class Tuning {
   Clock& clock_ = real_clock();
   const double start_, end_;
   std::unique_ptr<search::Policy> policy_;
+  cost::CostModel& guide_;
   std::unique_ptr<search::CodeFilter> filter_;  // null: all candidates are measured
   PhaseClock& phases_;
   std::optional<measure::CoreWatch> watch_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hone/cost/bound_scores.h"
+#include "hone/cost/row_model.h"
 #include "hone/search/guide.h"
 #include "hone/search/in_parts.h"
 #include "hone/trial/accuracy.h"
@@ -60,8 +61,35 @@ void keep_usual_hints(const SearchTask& task, space::Point& point) {
   }
 }
 
+// The same, with one call of a model that reads rows.
+void predict_rows(const SearchTask& task, const cost::RowModel& model,
+                  std::span<const space::Point> points, std::span<double> logs) {
+  std::vector<std::optional<cost::CandidateFeatures>> made(points.size());
+  in_parts(task.pool, points.size(), [&](size_t begin, size_t size) {
+    for (size_t i = begin; i < begin + size; ++i) {
+      if (task.threads <= 1 && task.space->is_for_threads(points[i].sketch)) continue;
+      const Result<space::Candidate> candidate = task.space->instantiate(points[i]);
+      if (candidate.ok()) made[i] = model.row({&*candidate, task.target, task.threads, task.key});
+    }
+  });
+  std::vector<cost::CandidateFeatures> rows;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!made[i]) continue;
+    rows.push_back(*std::move(made[i]));
+    places.push_back(i);
+  }
+  const Result<std::vector<double>> seconds = model.predict_rows(task.key, task.threads, rows);
+  for (size_t i = 0; i < places.size(); ++i)
+    logs[places[i]] = seconds.ok() ? std::log(std::max((*seconds)[i], 1e-12)) : 0.0;
+}
+
 std::vector<double> predict_once(const SearchTask& task, std::span<const space::Point> points) {
   std::vector<double> logs(points.size(), INFINITY);
+  if (const cost::RowModel* model = cost::as_row_model(*task.model)) {
+    predict_rows(task, *model, points, logs);
+    return logs;
+  }
   std::atomic<bool> known = true;
   in_parts(task.pool, points.size(), [&](size_t begin, size_t size) {
     if (!predict_part(task, points.subspan(begin, size), std::span(logs).subspan(begin, size)))

@@ -5,6 +5,7 @@
 #include "hone/commands/inspect.h"
 #include "hone/commands/training/training_data.h"
 #include "hone/cost/gbdt_model.h"
+#include "hone/cost/own_model.h"
 #include "hone/learn/adapted_scores.h"
 #include "hone/learn/evaluate.h"
 #include "hone/learn/replay.h"
@@ -31,6 +32,18 @@ Status check_booster(const EvaluateOptions& options, const std::string& name, bo
   if (trees) found += " without --split or --split-file";
   if (!options.replay.empty()) found = "--replay trains nothing";
   return invalid("--booster: for fitting trees, but {}", found);
+}
+
+// The caller's own model is judged as it is.
+Result<Judged> own_model(const EvaluateOptions& options, learn::Split split, OwnCostModel& own,
+                         FirstFailure& failure) {
+  if (!options.cost.empty() || !options.replay.empty() || split != learn::Split::kNone)
+    return invalid(
+        "a cost model of the caller's own is judged as it is, expected no cost, replay or split");
+  HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
+  Judged judged{.name = "own", .boosting = {}};
+  HONE_ASSIGN_OR_RETURN(judged.known.model, cost::make_own_model(own, target.kind(), failure));
+  return judged;
 }
 
 Result<Judged> choose_model(const EvaluateOptions& options, learn::Split split) {
@@ -160,14 +173,14 @@ Result<std::vector<AdaptedScore>> evaluate_adapted(const EvaluateOptions& option
   return scores;
 }
 
-}  // namespace
-
-Result<Evaluation> evaluate(const EvaluateOptions& options) {
+Result<Evaluation> evaluate_with(const EvaluateOptions& options, OwnCostModel* own) {
   HONE_ASSIGN_OR_RETURN(const learn::Split split, learn::parse_split(options.split));
   for (const int count : options.schedules) {
     if (count < 2) return invalid("--schedules: {}, expected 2 or more", count);
   }
-  HONE_ASSIGN_OR_RETURN(Judged judged, choose_model(options, split));
+  FirstFailure failure;
+  HONE_ASSIGN_OR_RETURN(Judged judged, own != nullptr ? own_model(options, split, *own, failure)
+                                                      : choose_model(options, split));
   HONE_RETURN_IF_ERROR(check_adapting(options, judged));
   MeasuredStore store(options.db);
   HONE_ASSIGN_OR_RETURN(MeasuredData data, store.load(options.device));
@@ -192,11 +205,22 @@ Result<Evaluation> evaluate(const EvaluateOptions& options) {
       options.replay.empty()
           ? evaluate_model(options, data, split, judging, judged)
           : evaluate_replay(options, store, data, judging, judged.known.model.get());
+  HONE_RETURN_IF_ERROR(failure.status());
   if (!evaluation.ok()) return evaluation;
   if (options.replay.empty()) evaluation->card = judged.known.card;
   evaluation->files = std::move(files);
   HONE_ASSIGN_OR_RETURN(evaluation->adapted, evaluate_adapted(options, data, judged));
   return evaluation;
+}
+
+}  // namespace
+
+Result<Evaluation> evaluate(const EvaluateOptions& options) {
+  return evaluate_with(options, nullptr);
+}
+
+Result<Evaluation> evaluate(const EvaluateOptions& options, OwnCostModel& model) {
+  return evaluate_with(options, &model);
 }
 
 }  // namespace hone

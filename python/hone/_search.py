@@ -1,0 +1,119 @@
+"""Search strategies and cost models in Python: what hone.tune calls, and what it gives them."""
+from typing import Any, NamedTuple
+
+from hone.errors import InputError
+
+
+class Batch(NamedTuple):
+    """Candidates of one task, which a cost model predicts or learns from.
+
+    Attributes:
+        features: float32 [n, f], the features that the model reads (hone.feature_names).
+        estimates: float64 [n], seconds by the analytic model.
+        task: int, the key of the task.
+        threads: threads that its kernels run on.
+    """
+
+    features: Any
+    estimates: Any
+    task: int
+    threads: int
+
+
+class Measurements(NamedTuple):
+    """What Space.measure returns for n points.
+
+    Attributes:
+        seconds: float64 [n], the robust centre of a point's times; inf if it failed.
+        low, high: float64 [n], the interval of the centre with 95 % confidence.
+        outcomes: a list of n texts: "ok", "compile", "load", "crash", "timeout" or "wrong answer".
+        messages: a list of n texts: why a point failed.
+    """
+
+    seconds: Any
+    low: Any
+    high: Any
+    outcomes: list
+    messages: list
+
+
+class SearchStrategy:
+    """What a search strategy has; any object with these functions is one, too.
+
+        class Random(hone.SearchStrategy):
+            def propose(self, task, n):
+                return task.space().sample(n)
+
+        hone.tune("model.onnx", "model.so", search=Random())
+
+    The thread that called hone.tune calls them, a batch at a time. An exception ends the search as one of on_progress does.
+    """
+
+    def propose(self, task, n):
+        """The points to measure next.
+
+        Args:
+            task: a hone.Task, the same object whenever it is about the same task.
+            n: the most points that are wanted.
+
+        Returns: whole numbers [m, task.space().width], m <= n, the most promising first; no points, or None, if there is nothing
+            left to try. Illegal points are observed as failures at once, and those that were proposed before are left out. A row
+            that is no point of the space, or more than n rows, is an InputError of hone.tune.
+        """
+        raise NotImplementedError
+
+    def observe(self, task, points, seconds):
+        """Told what was measured: also in earlier runs, and points of other origin, such as the default one.
+
+        Args:
+            task: as in propose.
+            points: int32 [m, task.space().width].
+            seconds: float64 [m]; inf for those that failed.
+        """
+
+
+class CostModel:
+    """What a cost model has; any object with predict is one, too. Without update, it does not learn.
+
+        class Analytic(hone.CostModel):
+            def predict(self, batch):
+                return batch.estimates
+
+        hone.tune("model.onnx", "model.so", cost_model=Analytic())
+
+    The thread that called hone.tune or hone.evaluate calls the functions. An exception ends the search as one of on_progress does.
+
+    Attributes:
+        features: a name of hone.feature_sets(); None: "combined" for CPUs, "gpu" for GPUs.
+    """
+
+    features = None
+
+    def predict(self, batch):
+        """The seconds of candidates.
+
+        Args:
+            batch: a Batch of n candidates.
+
+        Returns: n numbers above 0. Only their ratios within a task matter. Another number of them, NaN, or one that is not above
+            0 is an InputError of hone.tune.
+        """
+        raise NotImplementedError
+
+
+def checked_strategy(search):
+    """The strategy, or the InputError that it is none."""
+    return _with_functions(search, "search", ("propose", "observe"))
+
+
+def checked_model(model):
+    """The cost model, or the InputError that it is none."""
+    return _with_functions(model, "cost_model", ("predict",))
+
+
+def _with_functions(thing, what, names):
+    missing = [name for name in names if not callable(getattr(thing, name, None))]
+    if thing is not None and (missing or isinstance(thing, type)):
+        found = f"the class {thing.__name__}" if isinstance(thing, type) else f"the Python type {type(thing).__name__}"
+        raise InputError(f"{what} is {found}, expected an object with the functions {' and '.join(names)}")
+    return thing
