@@ -1,0 +1,317 @@
+"""Parts of PyTorch's graphs as libraries of Hone."""
+import logging
+import os
+import re
+import tempfile
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import sympy
+import torch
+from torch import fx
+
+import hone
+from hone.errors import InputError, InternalError, UnsupportedError
+from hone.torch._convert import convert, is_size, results_of, value_of
+from hone.torch._graph import Sizes
+from hone.torch._symbols import Symbols
+
+log = logging.getLogger("hone.torch")
+
+# A part that has so many libraries, for different sizes or parameters, leaves further ones to PyTorch.
+MOST_LIBRARIES = 16
+# So often a part is compiled anew because parameters have changed.
+MOST_CHANGES = 8
+
+_parts = weakref.WeakSet()
+
+
+def _forget_models():
+    for part in _parts:
+        part.after_fork()
+
+
+os.register_at_fork(after_in_child=_forget_models)
+
+
+class Refused(Exception):
+    """Hone does not compile a part, because of the node `origin` if that is known."""
+
+    def __init__(self, message, origin=None):
+        super().__init__(message)
+        self.origin = origin
+
+
+class Static:
+    """The tensors that PyTorch takes from a module, parameters and buffers, and that no graph changes."""
+
+    def __init__(self, tensors):
+        self._references = {id(tensor): weakref.ref(tensor) for tensor in tensors}
+
+    def holds(self, tensor):
+        reference = self._references.get(id(tensor))
+        return reference is not None and reference() is tensor
+
+    def remove(self, tensor):
+        self._references.pop(id(tensor), None)
+
+
+def _version(tensor):
+    return -1 if tensor.is_inference() else tensor._version
+
+
+class Library:
+    """A part that was compiled with certain constants and for certain sizes."""
+
+    def __init__(self, model, converted, constants, bounds):
+        self.model = model
+        self.bounds = bounds  # (least, most) of each symbol
+        self._inputs = [(place, order, order == sorted(order)) for place, order in converted.inputs]
+        self._orders = [None if order == sorted(order) else [order.index(axis) for axis in range(len(order))] for _, order in converted.outputs]
+        self.places = list(constants)
+        self._ids = [id(tensor) for tensor in constants.values()]
+        self._addresses = [tensor.data_ptr() for tensor in constants.values()]
+        self._versions = [_version(tensor) for tensor in constants.values()]
+        self._tracked = not any(tensor.is_inference() for tensor in constants.values())
+        self._alive = True
+        self._watch = [weakref.ref(tensor, self._end) for tensor in constants.values()]
+        self._loaded = [model]
+
+    def _end(self, _):
+        self._alive = False
+
+    @property
+    def alive(self):
+        return self._alive
+
+    def is_of(self, arguments):
+        """Whether the constants are these objects, which may have changed."""
+        return self._alive and [id(arguments[place]) for place in self.places] == self._ids
+
+    def changed(self, arguments):
+        """The places whose tensors have other elements than when the library was made, as far as PyTorch counts changes."""
+        now = [(arguments[place].data_ptr(), _version(arguments[place])) for place in self.places]
+        return [place for place, found, *before in zip(self.places, now, self._addresses, self._versions) if found != tuple(before)]
+
+    def fits(self, arguments, sizes):
+        """Whether the constants are these and have not changed, and the sizes are in range."""
+        if not self._alive:
+            return False
+        tensors = [arguments[place] for place in self.places]
+        if list(map(id, tensors)) != self._ids or list(map(torch.Tensor.data_ptr, tensors)) != self._addresses:
+            return False
+        if self._tracked and [tensor._version for tensor in tensors] != self._versions:
+            return False
+        return all(least <= size <= most for (least, most), size in zip(self.bounds, sizes))
+
+    def run(self, arguments):
+        """The tensors of the results."""
+        inputs = []
+        for place, order, plain in self._inputs:
+            tensor = arguments[place]
+            if tensor.requires_grad:
+                tensor = tensor.detach()
+            inputs.append((tensor if plain else tensor.permute(order)).contiguous())
+        # One loaded model is for one thread at a time; those of one library share the weights.
+        try:
+            model = self._loaded.pop()
+        except IndexError:
+            model = self._load()
+        try:
+            results = model.run(inputs)
+        finally:
+            self._loaded.append(model)
+        return [result if order is None else result.permute(order) for result, order in zip(results, self._orders)]
+
+    def _load(self):
+        return hone.Model(self.model.path, self.model._threads, time_limit=self.model._time_limit)
+
+    def after_fork(self):
+        self._loaded = []
+
+
+class Part:
+    """A graph of operators that Hone knows, called with the arguments of its placeholders.
+
+    Attributes:
+        module: the torch.fx.GraphModule, which PyTorch runs where Hone does not.
+        operators: the number of its operators.
+        libraries: those that were made.
+        seconds: the time that this took.
+        reason: why PyTorch runs it, if it does.
+    """
+
+    def __init__(self, module, settings, static, split):
+        self.module, self.reason, self.seconds = module, None, 0.0
+        self._settings, self._static, self._split = settings, static, split
+        self.operators = sum(node.op == "call_function" and not is_size(node) for node in module.graph.nodes)
+        self.libraries = []
+        self._instead = None  # what is called in place of libraries
+        self._changes = 0
+        self._places = None  # of parameters and buffers that become constants
+        self._one_size = settings.ranges is False
+        self._lock = threading.Lock()
+        self._last = None
+        self._symbols = Symbols(module)
+        output = next(node for node in module.graph.nodes if node.op == "output")
+        self._single = not isinstance(output.args[0], (list, tuple))
+        self._results = [self._result(result) for result in results_of(output)]
+        _parts.add(self)
+
+    def _result(self, result):
+        """A function of the sizes for a result that is no tensor, else None."""
+        if not isinstance(result, fx.Node):
+            return lambda sizes: result
+        return self._symbols.function(value_of(result)) if is_size(result) else None
+
+    def after_fork(self):
+        self._lock = threading.Lock()
+        for library in self.libraries:
+            library.after_fork()
+
+    def __call__(self, *arguments):
+        sizes = self._symbols.values(arguments)
+        library = self._last
+        if library is None or not library.fits(arguments, sizes):
+            library = self._find(arguments, sizes)
+        if library is None:
+            return (self._instead or self.module.forward)(*arguments)
+        tensors = library.run(arguments)
+        if self._single:
+            return tensors[0]
+        remaining = iter(tensors)
+        return tuple(next(remaining) if result is None else result(sizes) for result in self._results)
+
+    def _find(self, arguments, sizes):
+        """A library for these arguments, which is made if there is none; None if PyTorch is to run them."""
+        with self._lock:
+            if self._instead is not None or self.reason is not None:
+                return None
+            self.libraries = [library for library in self.libraries if library.alive]
+            found = next((library for library in self.libraries if library.fits(arguments, sizes)), None)
+            if found is None:
+                self._note_changes(arguments)
+                found = self._make_or_leave(arguments, sizes)
+            self._last = found
+            return found
+
+    def _leave(self, reason):
+        """From now on, PyTorch runs this part."""
+        if self._settings.strict:
+            raise UnsupportedError(reason)
+        self.reason = reason
+        log.warning("PyTorch runs a part of %d operators: %s", self.operators, reason)
+
+    def _note_changes(self, arguments):
+        """Buffers that have changed since a library was made become inputs; parameters are taken anew."""
+        if self._places is None:
+            placeholders = [node for node in self.module.graph.nodes if node.op == "placeholder"]
+            self._places = [place for place, node in enumerate(placeholders)
+                            if isinstance(value_of(node), torch.Tensor) and self._static.holds(arguments[place])]
+        for library in list(self.libraries):
+            changed = library.changed(arguments) if library.is_of(arguments) else []
+            if changed:
+                self.libraries.remove(library)
+                self._changes += 1
+                self._places = [place for place in self._places if place not in changed or isinstance(arguments[place], torch.nn.Parameter)]
+
+    def _make_or_leave(self, arguments, sizes):
+        if self._changes > MOST_CHANGES:
+            self._leave(f"its parameters have changed {self._changes} times")
+            return None
+        if len(self.libraries) >= MOST_LIBRARIES:
+            log.warning("PyTorch runs a part of %d operators where its sizes or parameters are new: there are %d libraries of it",
+                        self.operators, len(self.libraries))
+            return None
+        while True:
+            bounds = self._bounds(sizes)
+            try:
+                made = self._make(arguments, sizes, bounds)
+            except Refused as error:
+                if any(least != most for least, most in bounds):
+                    log.info("a library for each size: %s", error)
+                    self._one_size = True
+                    continue
+                self._give_up(error)
+                return None
+            self.libraries.append(made)
+            return made
+
+    def _give_up(self, error):
+        if self._settings.strict:
+            raise UnsupportedError(str(error)) from error
+        instead = None if error.origin is None else self._split(self.module, {error.origin: str(error)})
+        if instead is None:
+            self._leave(str(error))
+        else:
+            log.warning("PyTorch runs the operator of node '%s': %s", error.origin, error)
+            self._instead = instead
+
+    def _bounds(self, sizes):
+        """The range of each symbol: that of torch._dynamo.mark_dynamic, or one with room around the size at hand."""
+        bounds = []
+        for symbol, size in zip(self._symbols.names, sizes):
+            least, most = self._symbols.bounds(symbol)
+            if self._one_size or (most is None and self._settings.ranges is None and self._has_convolutions()):
+                bounds.append((size, size))
+                continue
+            bounds.append((min(max(least or 1, 1), size), max(size, 8, 1 << (2 * size - 1).bit_length()) if most is None else most))
+        return bounds
+
+    def _has_convolutions(self):
+        return any(node.target is torch.ops.aten.convolution.default for node in self.module.graph.nodes)
+
+    def _make(self, arguments, sizes, bounds):
+        start = time.monotonic()
+        constants = {place: arguments[place] for place in self._places}
+        fixed = {symbol: sympy.Integer(least) for symbol, (least, most) in zip(self._symbols.names, bounds) if least == most}
+        try:
+            converted = convert(self.module, constants, Sizes(fixed))
+        except UnsupportedError as error:
+            raise Refused(str(error)) from error
+        if not converted.inputs or not converted.outputs:
+            raise Refused("it has no tensors that it reads or makes")
+        options = dict(self._settings.options)
+        varying = {str(symbol): (least, most) for symbol, (least, most) in zip(self._symbols.names, bounds) if least != most}
+        if varying:
+            options["ranges"] = _ranges(converted, varying)
+        model = _build(converted, self._settings.job, options)
+        self.seconds += time.monotonic() - start
+        log.info("compiled %d operators in %.1f s", self.operators, time.monotonic() - start)
+        return Library(model, converted, constants, bounds)
+
+
+def _ranges(converted, varying):
+    """The option `ranges` of hone.compile: {input: [extents]}, and the range of each symbol."""
+    ranges = {}
+    for proto in converted.graph.inputs:
+        dims = [(*varying[dim.dim_param], dim.dim_param) if dim.dim_param in varying else dim.dim_param or dim.dim_value
+                for dim in proto.type.tensor_type.shape.dim]
+        if any(not isinstance(dim, int) for dim in dims):
+            ranges[proto.name] = dims
+    return ranges
+
+
+def _build(converted, job, options):
+    """The compiled hone.Model. What Hone cannot compile is Refused."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="hone-torch-") as folder:
+            return job(converted.graph.write([value for value, _ in converted.outputs], Path(folder)), **options)
+    except UnsupportedError as error:
+        raise Refused(str(error), _origin(converted, error)) from error
+    except InputError as error:
+        if _origin(converted, error) is None and "ranges" not in options:
+            raise  # an option
+        raise Refused(str(error), _origin(converted, error)) from error
+    except (InternalError, MemoryError) as error:
+        raise Refused(str(error)) from error
+
+
+def _origin(converted, error):
+    """The operator of PyTorch that an error of Hone is about: such a message has node 'NAME'."""
+    for name in re.findall(r"node '([^'#]+)", str(error)):
+        if name in converted.graph.origins:
+            return converted.graph.origins[name]
+    return None
