@@ -289,6 +289,18 @@ class Semantics(Backend):
         with self.assertRaisesRegex(Exception, "the operator aten.i0.default"):
             self.compiled(partly)(x)
 
+    def test_what_hone_refuses_stays_pytorchs(self):
+        def far(x):  # more results between two elements of the data than docs/user/limits.md allows
+            return torch.tanh(F.conv_transpose2d(torch.relu(x) + 1, torch.ones(1, 1, 1, 1), stride=70)) * 2
+
+        x = torch.randn(1, 1, 2, 3)
+        function = self.compiled(far, strict=False)
+        for _ in range(2):
+            self.assert_same(function(x), far(x))
+        report = self.last_report()
+        self.assertEqual([operator for operator, _ in report.left.values()], ["aten.convolution.default"])
+        self.assertEqual(report.libraries, 2)
+
     def test_gradients_are_pytorchs(self):
         module, x = Small().eval(), torch.randn(2, 3, 8, 8)
         with self.assertLogs("hone.torch", logging.WARNING) as logged:

@@ -12,7 +12,7 @@ from torch._guards import TracingContext
 import hone
 from hone.errors import InputError, UnsupportedError
 from hone.torch._aliases import Results
-from hone.torch._part import Static
+from hone.torch._library import Static
 from hone.torch._partition import Division
 from hone.torch._rewrite import take_apart, restore_products
 

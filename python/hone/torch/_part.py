@@ -1,21 +1,18 @@
 """Parts of PyTorch's graphs as libraries of Hone."""
 import logging
 import os
-import re
-import tempfile
 import threading
 import time
 import weakref
-from pathlib import Path
 
 import sympy
 import torch
 from torch import fx
 
-import hone
-from hone.errors import InputError, InternalError, UnsupportedError
+from hone.errors import UnsupportedError
 from hone.torch._convert import convert, is_size, results_of, value_of
 from hone.torch._graph import Sizes
+from hone.torch._library import Constants, Library, Refused, build, ranges_of
 from hone.torch._symbols import Symbols
 
 log = logging.getLogger("hone.torch")
@@ -36,102 +33,6 @@ def _forget_models():
 os.register_at_fork(after_in_child=_forget_models)
 
 
-class Refused(Exception):
-    """Hone does not compile a part, because of the node `origin` if that is known."""
-
-    def __init__(self, message, origin=None):
-        super().__init__(message)
-        self.origin = origin
-
-
-class Static:
-    """The tensors that PyTorch takes from a module, parameters and buffers, and that no graph changes."""
-
-    def __init__(self, tensors):
-        self._references = {id(tensor): weakref.ref(tensor) for tensor in tensors}
-
-    def holds(self, tensor):
-        reference = self._references.get(id(tensor))
-        return reference is not None and reference() is tensor
-
-    def remove(self, tensor):
-        self._references.pop(id(tensor), None)
-
-
-def _version(tensor):
-    return -1 if tensor.is_inference() else tensor._version
-
-
-class Library:
-    """A part that was compiled with certain constants and for certain sizes."""
-
-    def __init__(self, model, converted, constants, bounds):
-        self.model = model
-        self.bounds = bounds  # (least, most) of each symbol
-        self._inputs = [(place, order, order == sorted(order)) for place, order in converted.inputs]
-        self._orders = [None if order == sorted(order) else [order.index(axis) for axis in range(len(order))] for _, order in converted.outputs]
-        self.places = list(constants)
-        self._ids = [id(tensor) for tensor in constants.values()]
-        self._addresses = [tensor.data_ptr() for tensor in constants.values()]
-        self._versions = [_version(tensor) for tensor in constants.values()]
-        self._tracked = not any(tensor.is_inference() for tensor in constants.values())
-        self._alive = True
-        self._watch = [weakref.ref(tensor, self._end) for tensor in constants.values()]
-        self._loaded = [model]
-
-    def _end(self, _):
-        self._alive = False
-
-    @property
-    def alive(self):
-        return self._alive
-
-    def is_of(self, arguments):
-        """Whether the constants are these objects, which may have changed."""
-        return self._alive and [id(arguments[place]) for place in self.places] == self._ids
-
-    def changed(self, arguments):
-        """The places whose tensors have other elements than when the library was made, as far as PyTorch counts changes."""
-        now = [(arguments[place].data_ptr(), _version(arguments[place])) for place in self.places]
-        return [place for place, found, *before in zip(self.places, now, self._addresses, self._versions) if found != tuple(before)]
-
-    def fits(self, arguments, sizes):
-        """Whether the constants are these and have not changed, and the sizes are in range."""
-        if not self._alive:
-            return False
-        tensors = [arguments[place] for place in self.places]
-        if list(map(id, tensors)) != self._ids or list(map(torch.Tensor.data_ptr, tensors)) != self._addresses:
-            return False
-        if self._tracked and [tensor._version for tensor in tensors] != self._versions:
-            return False
-        return all(least <= size <= most for (least, most), size in zip(self.bounds, sizes))
-
-    def run(self, arguments):
-        """The tensors of the results."""
-        inputs = []
-        for place, order, plain in self._inputs:
-            tensor = arguments[place]
-            if tensor.requires_grad:
-                tensor = tensor.detach()
-            inputs.append((tensor if plain else tensor.permute(order)).contiguous())
-        # One loaded model is for one thread at a time; those of one library share the weights.
-        try:
-            model = self._loaded.pop()
-        except IndexError:
-            model = self._load()
-        try:
-            results = model.run(inputs)
-        finally:
-            self._loaded.append(model)
-        return [result if order is None else result.permute(order) for result, order in zip(results, self._orders)]
-
-    def _load(self):
-        return hone.Model(self.model.path, self.model._threads, time_limit=self.model._time_limit)
-
-    def after_fork(self):
-        self._loaded = []
-
-
 class Part:
     """A graph of operators that Hone knows, called with the arguments of its placeholders.
 
@@ -150,6 +51,7 @@ class Part:
         self.libraries = []
         self._instead = None  # what is called in place of libraries
         self._changes = 0
+        self._full = False  # whether it has as many libraries as it may
         self._places = None  # of parameters and buffers that become constants
         self._one_size = settings.ranges is False
         self._lock = threading.Lock()
@@ -189,7 +91,7 @@ class Part:
         with self._lock:
             if self._instead is not None or self.reason is not None:
                 return None
-            self.libraries = [library for library in self.libraries if library.alive]
+            self.libraries = [library for library in self.libraries if library.constants.alive]
             found = next((library for library in self.libraries if library.fits(arguments, sizes)), None)
             if found is None:
                 self._note_changes(arguments)
@@ -207,11 +109,12 @@ class Part:
     def _note_changes(self, arguments):
         """Buffers that have changed since a library was made become inputs; parameters are taken anew."""
         if self._places is None:
-            placeholders = [node for node in self.module.graph.nodes if node.op == "placeholder"]
-            self._places = [place for place, node in enumerate(placeholders)
-                            if isinstance(value_of(node), torch.Tensor) and self._static.holds(arguments[place])]
+            tensors = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
+            self._places = [place for place in tensors if self._static.holds(arguments[place])]
+            if len(self._places) == len(tensors):  # a library has to read something
+                self._places = []
         for library in list(self.libraries):
-            changed = library.changed(arguments) if library.is_of(arguments) else []
+            changed = library.constants.changed(arguments) if library.constants.are(arguments) else ()
             if changed:
                 self.libraries.remove(library)
                 self._changes += 1
@@ -222,8 +125,10 @@ class Part:
             self._leave(f"its parameters have changed {self._changes} times")
             return None
         if len(self.libraries) >= MOST_LIBRARIES:
-            log.warning("PyTorch runs a part of %d operators where its sizes or parameters are new: there are %d libraries of it",
-                        self.operators, len(self.libraries))
+            if not self._full:
+                log.warning("PyTorch runs a part of %d operators where its sizes or parameters are new: there are %d libraries of it",
+                            self.operators, len(self.libraries))
+            self._full = True
             return None
         while True:
             bounds = self._bounds(sizes)
@@ -265,10 +170,10 @@ class Part:
 
     def _make(self, arguments, sizes, bounds):
         start = time.monotonic()
-        constants = {place: arguments[place] for place in self._places}
+        constants = Constants({place: arguments[place] for place in self._places})
         fixed = {symbol: sympy.Integer(least) for symbol, (least, most) in zip(self._symbols.names, bounds) if least == most}
         try:
-            converted = convert(self.module, constants, Sizes(fixed))
+            converted = convert(self.module, constants.tensors, Sizes(fixed))
         except UnsupportedError as error:
             raise Refused(str(error)) from error
         if not converted.inputs or not converted.outputs:
@@ -276,42 +181,9 @@ class Part:
         options = dict(self._settings.options)
         varying = {str(symbol): (least, most) for symbol, (least, most) in zip(self._symbols.names, bounds) if least != most}
         if varying:
-            options["ranges"] = _ranges(converted, varying)
-        model = _build(converted, self._settings.job, options)
+            options["ranges"] = ranges_of(converted, varying)
+        model = build(converted, self._settings.job, options)
+        constants.forget()
         self.seconds += time.monotonic() - start
         log.info("compiled %d operators in %.1f s", self.operators, time.monotonic() - start)
         return Library(model, converted, constants, bounds)
-
-
-def _ranges(converted, varying):
-    """The option `ranges` of hone.compile: {input: [extents]}, and the range of each symbol."""
-    ranges = {}
-    for proto in converted.graph.inputs:
-        dims = [(*varying[dim.dim_param], dim.dim_param) if dim.dim_param in varying else dim.dim_param or dim.dim_value
-                for dim in proto.type.tensor_type.shape.dim]
-        if any(not isinstance(dim, int) for dim in dims):
-            ranges[proto.name] = dims
-    return ranges
-
-
-def _build(converted, job, options):
-    """The compiled hone.Model. What Hone cannot compile is Refused."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="hone-torch-") as folder:
-            return job(converted.graph.write([value for value, _ in converted.outputs], Path(folder)), **options)
-    except UnsupportedError as error:
-        raise Refused(str(error), _origin(converted, error)) from error
-    except InputError as error:
-        if _origin(converted, error) is None and "ranges" not in options:
-            raise  # an option
-        raise Refused(str(error), _origin(converted, error)) from error
-    except (InternalError, MemoryError) as error:
-        raise Refused(str(error)) from error
-
-
-def _origin(converted, error):
-    """The operator of PyTorch that an error of Hone is about: such a message has node 'NAME'."""
-    for name in re.findall(r"node '([^'#]+)", str(error)):
-        if name in converted.graph.origins:
-            return converted.graph.origins[name]
-    return None
