@@ -176,6 +176,8 @@ class Part:
             converted = convert(self.module, constants.tensors, Sizes(fixed))
         except UnsupportedError as error:
             raise Refused(str(error)) from error
+        except (TypeError, KeyError, IndexError, ValueError) as error:  # as in why_unsupported
+            raise Refused(f"{type(error).__name__}: {error}") from error
         if not converted.inputs or not converted.outputs:
             raise Refused("it has no tensors that it reads or makes")
         options = dict(self._settings.options)
