@@ -67,3 +67,10 @@ class Backend(unittest.TestCase):
     def last_report(self):
         import hone.torch
         return hone.torch.reports()[-1]
+
+    def part_of(self, call):
+        """The part of a graph that call() compiles."""
+        import hone.torch
+        before = set(hone.torch._part._parts)
+        call()
+        return next(part for part in hone.torch._part._parts if part.libraries and part not in before)
