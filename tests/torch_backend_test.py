@@ -1,5 +1,6 @@
 """torch.compile(backend="hone") of the installed package, against PyTorch itself. Needs torch >= 2.4 (scripts/setup.sh --with-torch)."""
 import faulthandler
+import functools
 import gc
 import importlib.util
 import logging
@@ -203,12 +204,11 @@ class Parameters(Backend):
                     self.assert_same(function(x), layer(x))
 
     def test_a_module_that_is_gone_takes_its_library_along(self):
-        module = Small().eval()
         with torch.no_grad():
-            part = self.part_of(lambda: self.compiled(module)(torch.randn(2, 3, 8, 8)))
+            part = self.part_of(functools.partial(self.compiled(Small().eval()), torch.randn(2, 3, 8, 8)))
         path = Path(part.libraries[0].model.path)
         self.assertTrue(path.exists())
-        del module, part
+        del part
         torch._dynamo.reset()
         gc.collect()
         self.assertFalse(path.exists())
