@@ -29,7 +29,8 @@ for argument in "$@"; do
   case "$argument" in
     --with-openvino) requirements+=(scripts/requirements-openvino.txt) ;;
     --with-nvrtc) requirements+=(scripts/requirements-nvrtc.txt) ;;
-    *) echo "usage: scripts/setup.sh [--with-openvino] [--with-nvrtc]" >&2; exit 2 ;;
+    --with-torch) requirements+=(scripts/requirements-torch.txt) ;;
+    *) echo "usage: scripts/setup.sh [--with-openvino] [--with-nvrtc] [--with-torch]" >&2; exit 2 ;;
   esac
 done
 
@@ -92,7 +93,7 @@ install_python() {
   local stamp wanted
   stamp="$venv/.installed"
   wanted=$(cat "${requirements[@]}")
-  # What is there and asked for no longer (--with-openvino, --with-nvrtc) stays.
+  # What is there and asked for no longer (--with-openvino, --with-nvrtc, --with-torch) stays.
   if [[ -f $stamp && $(<"$stamp") == "$wanted"* ]] && "$venv/bin/python" -c '' 2>/dev/null; then
     return
   fi
