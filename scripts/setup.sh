@@ -19,6 +19,8 @@ packages=(
   patchelf zstd lld-22
   # tensors for tests of the Python package
   python3-torch
+  # to look at the pages of reports
+  chromium-headless-shell
   # to check the sources
   clang-format
 )

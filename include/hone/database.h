@@ -44,6 +44,10 @@ struct TrialInfo {
   bool verified = false;  // its output was compared with the reference
   int64_t unix_time = 0;  // in seconds
   std::optional<CodeFigures> code = {};  // of a GPU, if its binary says
+  // The decisions that made the schedule, with their values (docs/formats/db_format.md); may be
+  // empty.
+  std::string decisions = {};
+  std::string message = {};  // why the outcome is not "ok"
 };
 
 // Which trials; a field that is not set allows any.

@@ -42,6 +42,14 @@ struct StepTime {
   double least_flops = 0, bytes = 0;
 };
 
+// When a thread worked on a step of the last run.
+struct ThreadWork {
+  int step = 0;    // index in Model::step_times()
+  int thread = 0;  // 0 is the thread that called run()
+  // Seconds since the start of the run. What the thread waited between its tiles counts, too.
+  double begin = 0, end = 0;
+};
+
 struct LoadOptions {
   int num_threads = 0;  // 0: all cores that this process may use
   // For a library for a GPU: the most seconds that a run may take; 0: any. A run that takes longer
@@ -88,6 +96,12 @@ class HONE_API Model {
   // such run. It costs two readings of the clock a step.
   void profile(bool enable);
   [[nodiscard]] std::vector<StepTime> step_times() const;
+  // While this is enabled, each run is profiled and records when each thread works on each step of
+  // the CPU. It costs two more readings of the clock for each part of a step that a thread takes.
+  // It is an error for a library of an older version of Hone.
+  [[nodiscard]] Status trace(bool enable);
+  // Returns what the last run recorded, in the order of the steps; nothing without trace().
+  [[nodiscard]] std::vector<ThreadWork> thread_work() const;
 
  private:
   struct State;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "hone/database.h"
 #include "hone/progress.h"
 #include "hone/shape_range.h"
 #include "hone/tensor.h"
@@ -182,6 +183,10 @@ struct TuneOptions {
   const std::atomic<bool>* interrupted = nullptr;
   // Called by the thread that called tune(), a few times a second. It should return at once.
   std::function<void(const TuneProgress&)> on_progress;
+  // Called by that thread, too, for each measurement, before the call of on_progress that counts
+  // it. It should return at once.
+  std::function<void(const TrialInfo&)> on_trial;
+  bool programs = false;  // also make TuneSummary::programs
 };
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 // progress.h - how far a tuning run has come, for whoever watches it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ struct TaskProgress {
   double share = 0;          // share of the model's time
   double expected_gain = 0;  // share of the model's time that kGainSeconds more on it may save
   bool at_limit = false;     // it gets no more time
+  uint64_t key = 0;          // TaskSummary::key
+  std::string kernel_class;  // such as "conv2d+bias+relu"
 };
 inline constexpr double kGainSeconds = 10;
 

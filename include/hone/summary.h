@@ -37,6 +37,13 @@ struct TaskSummary {
   [[nodiscard]] double known_seconds() const { return seconds > 0 ? seconds : predicted_seconds; }
 };
 
+// The loop programs of a task (docs/formats/ir.md), with its schedule and with the one before it
+// was tuned. A text is empty if it is not known.
+struct TaskPrograms {
+  std::string program;
+  std::string untuned_steps, untuned_program;
+};
+
 // A fault that made the finished library wrong, and that was left out.
 struct HealedFault {
   // The name of a pass as in CompileOptions::skip_passes; empty for a schedule.

@@ -76,6 +76,8 @@ struct TuneSummary {
   // The first failure of the database. It ended the search. Measurements after it are not stored,
   // but the library uses all of them.
   Status store_status;
+  // The programs of the tasks of `compile`, in their order, if TuneOptions::programs asks for them.
+  std::vector<TaskPrograms> programs;
   Status policy_status;  // why SearchOptions::policy_state was not written, or ok
 };
 

@@ -39,6 +39,7 @@ struct Command {
 [[nodiscard]] Command verify_command(CLI::App& root);
 [[nodiscard]] Command transfer_command(CLI::App& root);
 [[nodiscard]] Command sensitivity_command(CLI::App& root);
+[[nodiscard]] Command report_command(CLI::App& root);
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);
 [[nodiscard]] Command db_ship_command(CLI::App& db);

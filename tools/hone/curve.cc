@@ -6,25 +6,14 @@
 #include <array>
 #include <cmath>
 
+#include "html_text.h"
+
 namespace hone::tool {
 namespace {
 
 constexpr double kWidth = 720, kHeight = 300, kLeft = 70, kRight = 150, kTop = 30, kBottom = 40;
 constexpr std::array<const char*, 6> kColours = {"#1b6ca8", "#d1495b", "#3c896d",
                                                  "#b8860b", "#6a4c93", "#444444"};
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
-  }
-  return result;
-}
 
 struct Range {
   double low = INFINITY, high = -INFINITY;
@@ -48,7 +37,7 @@ std::string to_svg(const Figure& figure) {
   const auto at_x = [&](double x) { return kLeft + width * xs.place(x); };
   const auto at_y = [&](double y) { return kTop + height * (1 - ys.place(y)); };
   std::string svg = fmt::format("<svg viewBox='0 0 {} {}' width='{}'>\n", kWidth, kHeight, kWidth);
-  svg += text(kLeft, kTop - 12, "start", escaped(figure.title));
+  svg += text(kLeft, kTop - 12, "start", escape_html(figure.title));
   svg += fmt::format("<rect x='{}' y='{}' width='{}' height='{}' fill='none' stroke='#999'/>\n",
                      kLeft, kTop, width, height);
   if (xs.low <= xs.high) {
@@ -59,7 +48,7 @@ std::string to_svg(const Figure& figure) {
     svg += text(kLeft, kHeight - 22, "middle", fmt::format("{:.4g}", xs.low));
     svg += text(kLeft + width, kHeight - 22, "middle", fmt::format("{:.4g}", xs.high));
   }
-  svg += text(kLeft + width / 2, kHeight - 8, "middle", escaped(figure.x + ": " + figure.y));
+  svg += text(kLeft + width / 2, kHeight - 8, "middle", escape_html(figure.x + ": " + figure.y));
   size_t number = 0;
   for (const Line& line : figure.lines) {
     if (line.points.empty()) continue;
@@ -69,8 +58,9 @@ std::string to_svg(const Figure& figure) {
       points += fmt::format("{:.1f},{:.1f} ", at_x(x), at_y(y));
     svg += fmt::format("<polyline points='{}' fill='none' stroke='{}' stroke-width='1.5'/>\n",
                        points, colour);
-    svg += fmt::format("<text x='{:.0f}' y='{:.0f}' fill='{}'>{}</text>\n", kWidth - kRight + 8,
-                       kTop + 14 + 18 * static_cast<double>(number), colour, escaped(line.name));
+    svg +=
+        fmt::format("<text x='{:.0f}' y='{:.0f}' fill='{}'>{}</text>\n", kWidth - kRight + 8,
+                    kTop + 14 + 18 * static_cast<double>(number), colour, escape_html(line.name));
     ++number;
   }
   return svg + "</svg>\n";
@@ -83,7 +73,7 @@ std::string to_html(const std::string& title, const std::vector<Figure>& figures
       "<!DOCTYPE html>\n<meta charset='utf-8'>\n<title>{0}</title>\n"
       "<style>body {{font: 14px sans-serif}} text {{font: 12px "
       "sans-serif}}</style>\n<h1>{0}</h1>\n",
-      escaped(title));
+      escape_html(title));
   for (const Figure& figure : figures) html += to_svg(figure);
   return html;
 }

@@ -37,6 +37,7 @@ class Limits {
   [[nodiscard]] static Result<Limits> load(const CompileOptions& options);
 
   [[nodiscard]] bool known() const { return roofline_.has_value(); }
+  [[nodiscard]] const std::optional<Roofline>& roofline() const { return roofline_; }
   // Of a kernel with its data in the closest cache that holds them.
   // `matrix` is as in least_time().
   [[nodiscard]] Limit of(double least_flops, double bytes, std::string_view matrix = {}) const;

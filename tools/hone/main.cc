@@ -83,9 +83,9 @@ int run_tool(int argc, char** argv) {
       "Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted (143 by SIGTERM).");
 
   std::vector<Command> commands = {
-      tune_command(app),   compile_command(app),  run_command(app),
-      bench_command(app),  show_command(app),     explain_command(app),
-      verify_command(app), transfer_command(app), sensitivity_command(app)};
+      tune_command(app),        compile_command(app), run_command(app),    bench_command(app),
+      show_command(app),        explain_command(app), verify_command(app), transfer_command(app),
+      sensitivity_command(app), report_command(app)};
   CLI::App* db = app.add_subcommand(
       "db",
       "Work with the database of measurements: show, best, stat, import, export, merge, verify, "

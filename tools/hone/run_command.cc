@@ -6,6 +6,7 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
+#include "hone/base/file.h"
 #include "hone/npy.h"
 #include "hone/open_model.h"
 
@@ -19,15 +20,19 @@
 #include "output_files.h"
 #include "profile.h"
 #include "table.h"
+#include "trace.h"
 
 namespace hone::tool {
 namespace {
+
+constexpr int kMostTraced = 100;  // runs; more are hard to look at
 
 struct RunTexts {
   ModelRunTexts model;
   std::vector<std::string> inputs;  // NAME=FILE.npy
   std::string output_dir;
   bool profile = false;
+  std::string trace;  // the file to write; empty: none
 };
 
 std::vector<std::string> files_of(const std::vector<ModelTensor>& outputs) {
@@ -63,6 +68,7 @@ Status check_files(const RunTexts& texts, const OpenedModel& file,
   for (const std::string& name : file.files) files.read("the model", name);
   for (const std::string& name : outputs)
     files.written("--output-dir", (std::filesystem::path(texts.output_dir) / name).string());
+  if (!texts.trace.empty()) files.written("--trace", texts.trace);
   return files.check();
 }
 
@@ -158,10 +164,8 @@ Status run_model(const RunTexts& texts) {
                         inputs_of(wanted, std::move(given), options.seed));
 
   std::vector<std::string> files;  // below the folder, one for each output
-  if (!texts.output_dir.empty()) {
-    files = files_of(file.model.outputs());
-    HONE_RETURN_IF_ERROR(check_files(texts, file, files));
-  }
+  if (!texts.output_dir.empty()) files = files_of(file.model.outputs());
+  HONE_RETURN_IF_ERROR(check_files(texts, file, files));
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
@@ -172,14 +176,21 @@ Status run_model(const RunTexts& texts) {
   }
   Profile profile(std::move(limits));
   file.model.profile(texts.profile);
+  Trace trace(std::filesystem::path(texts.model.model).filename().string());
+  if (!texts.trace.empty()) HONE_RETURN_IF_ERROR(by_option("--trace", file.model.trace(true)));
   const std::atomic<bool>& interrupted = listen_for_interrupt();
+  const double first = real_clock().now_seconds();
   for (int i = 0; i < options.repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
     times.push_back(real_clock().now_seconds() - start);
     if (texts.profile) profile.add_run(file.model.step_times());
+    if (!texts.trace.empty() && i < kMostTraced)
+      trace.add_run(start - first, file.model.step_times(), file.model.thread_work());
   }
+  if (!texts.trace.empty())
+    HONE_RETURN_IF_ERROR(write_file_atomic(texts.trace, json_text(trace.json())));
   if (!texts.output_dir.empty())
     HONE_RETURN_IF_ERROR(write_outputs(texts.output_dir, files, outputs));
   return print(file.model, outputs, files, std::move(times), profile, texts.model.json);
@@ -197,10 +208,19 @@ Command run_command(CLI::App& root) {
       ->type_name("DIR");
   app->add_flag("--profile", texts->profile,
                 "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
+  app->add_option(
+         "--trace", texts->trace,
+         "Write when each thread worked on each kernel, in the first 100 runs, as JSON for "
+         "ui.perfetto.dev or\nchrome://tracing. Kernels that could run together run one by "
+         "one")
+      ->type_name("FILE");
   add_model_run_options(*app, texts->model, "Number of runs, of which the median time is printed");
   return {app,
           [texts] { return run_model(*texts); },
-          [texts](FileRoles& files) { add_files(*texts, files); },
+          [texts](FileRoles& files) {
+            add_files(*texts, files);
+            if (!texts->trace.empty()) files.written("--trace", texts->trace);
+          },
           {texts, &texts->model.max_memory}};
 }
 

@@ -14,6 +14,7 @@
 #include "output.h"
 #include "progress.h"
 #include "table.h"
+#include "tune_report.h"
 
 namespace hone::tool {
 namespace {
@@ -25,6 +26,8 @@ struct Options {
   std::string search = SearchOptions().strategy;
   std::string movable = "all", tiles = "all";
   std::string policy_state;
+  std::string report;  // the file of the run; empty: none
+  std::string live;    // a port; empty: no page is served
   std::string guide = SearchOptions().guide;
   std::string adapt = SearchOptions().adapt;
   std::string filter = SearchOptions().filter;
@@ -40,14 +43,6 @@ std::string output_of(const Options& options) {
   if (!options.output.empty()) return options.output;
   const char* extension = options.build.static_library ? ".a" : ".so";
   return std::filesystem::path(options.model).filename().replace_extension(extension).string();
-}
-
-// Pairs of what the seconds went to and how many, in the order in which they are told.
-std::vector<std::pair<const char*, double>> parts_of(const TuneSeconds& spent) {
-  return {{"measuring", spent.measuring}, {"compiling", spent.compiling},
-          {"choosing", spent.choosing},   {"packing", spent.packing},
-          {"checking", spent.checking},   {"waiting", spent.waiting},
-          {"other", spent.other}};
 }
 
 Json to_json(const TuneSeconds& spent) {
@@ -207,6 +202,8 @@ Result<double> parse_budget(const Options& options) {
   if (efficient && options.overlap != "auto") return contradicts("--overlap");
   if (efficient && options.adapt != "none") return contradicts("--adapt");
   if (efficient && !options.filter.empty()) return contradicts("--filter");
+  if (efficient && !options.report.empty()) return contradicts("--report");
+  if (efficient && !options.live.empty()) return contradicts("--live");
   if (!options.budget.empty()) return of_option("--budget", parse_duration(options.budget));
   return options.mode == "quality" ? kQualityBudget : SearchOptions().budget_seconds;
 }
@@ -225,9 +222,13 @@ Status run(const Options& options) {
   parsed.search.filter = options.filter;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
-  parsed.on_progress = [&display](const TuneProgress& progress) {
+  HONE_ASSIGN_OR_RETURN(TuneReport report, TuneReport::start(options.model, options.report,
+                                                             options.live, parsed.compile, start));
+  report.listen(parsed);
+  parsed.on_progress = [&](const TuneProgress& progress) {
     if (progress.trials > 0) finish_when_interrupted();  // there is something to write
     display.show(progress);
+    report.add(progress);
   };
   const std::string output = output_of(options);
   parsed.search.spent_seconds = real_clock().now_seconds() - start;
@@ -235,9 +236,11 @@ Status run(const Options& options) {
   display.finish();
   if (!summary.ok()) return summary.status();
   // The library is written: a database that cannot be read any more costs no more than a column.
-  const Result<Limits> limits = Limits::load(parsed.compile);
-  if (!limits.ok()) log_warning("no limits are shown: {}", limits.status().message());
-  print(*summary, output, limits.ok() ? *limits : Limits(), options.json);
+  const Result<Limits> found = Limits::load(parsed.compile);
+  if (!found.ok()) log_warning("no limits are shown: {}", found.status().message());
+  const Limits limits = found.ok() ? *found : Limits();
+  print(*summary, output, limits, options.json);
+  HONE_RETURN_IF_ERROR(report.finish(*summary, limits));
   if (!summary->store_status.ok()) return summary->store_status;
   if (!summary->policy_status.ok()) return summary->policy_status;
   if (!summary->interrupted) return ok_status();
@@ -327,6 +330,14 @@ Command tune_command(CLI::App& root) {
          "auto: yes if --threads leaves a core for it")
       ->type_name("WHEN")
       ->capture_default_str();
+  app->add_option("--report", options->report,
+                  "Also write what was measured to this file, for 'hone report'")
+      ->type_name("FILE");
+  app->add_option(
+         "--live", options->live,
+         "Serve that report as a page on this machine while it tunes; 0: any free port. The "
+         "address is printed")
+      ->type_name("PORT");
   add_build_options(*app, options->build);
   add_json(*app, options->json);
   app->footer(
@@ -343,6 +354,7 @@ Command tune_command(CLI::App& root) {
               files.updated("--policy-state", options->policy_state);
             add_build_files(options->build, DatabaseUse::kWrite, files);
             add_outputs(output_of(*options), options->build.header, files);
+            if (!options->report.empty()) files.written("--report", options->report);
           }};
 }
 

@@ -7,6 +7,7 @@
 #include "hone/db/line_check.h"
 #include "hone/db/registry.h"
 #include "hone/db/store_address.h"
+#include "hone/db/trial_info.h"
 #include "hone/session/shipped_records.h"
 
 namespace hone {
@@ -20,23 +21,6 @@ db::Filter filter_of(const TrialFilter& filter) {
   wanted.model = filter.model;
   wanted.threads = filter.threads;
   return wanted;
-}
-
-TrialInfo info_of(trial::Record&& record) {
-  return {.task = record.task,
-          .kernel_class = std::move(record.kernel_class),
-          .device = std::move(record.device),
-          .threads = record.threads,
-          .model = std::move(record.model),
-          .version = std::move(record.version),
-          .algorithm = std::move(record.algorithm),
-          .accuracy = std::string(trial::accuracy_name(record.accuracy)),
-          .steps = std::move(record.steps),
-          .outcome = std::string(trial::outcome_name(record.outcome)),
-          .seconds = record.centre,
-          .verified = record.verified,
-          .unix_time = record.unix_time,
-          .code = record.code};
 }
 
 }  // namespace
@@ -74,7 +58,7 @@ Result<Database> Database::open(const std::string& db, Access access) {
 Status Database::for_each(const TrialFilter& filter,
                           const std::function<Status(TrialInfo&&)>& visit) {
   return db::for_each_record(*state_->store, filter_of(filter), [&](trial::Record&& record) {
-    return visit(info_of(std::move(record)));
+    return visit(db::info_of(std::move(record)));
   });
 }
 

@@ -56,6 +56,9 @@ struct Interface {
   decltype(&hone_model_input_least_shape) input_least_shape;
   decltype(&hone_model_input_dim) input_dim;
   decltype(&hone_model_output_dim) output_dim;
+  decltype(&hone_model_num_threads) num_threads;
+  decltype(&hone_model_trace) trace;
+  decltype(&hone_model_step_thread) step_thread;
 };
 
 bool bind(void* library, const std::string& prefix, Interface& api) {
@@ -93,6 +96,9 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   find("_input_least_shape", api.input_least_shape);
   find("_input_dim", api.input_dim);
   find("_output_dim", api.output_dim);
+  find("_num_threads", api.num_threads);
+  find("_trace", api.trace);
+  find("_step_thread", api.step_thread);
   return usable;
 }
 
@@ -340,6 +346,35 @@ int64_t Model::device_bytes() const {
 }
 
 void Model::profile(bool enable) { state_->api.profile(state_->model, enable ? 1 : 0); }
+
+Status Model::trace(bool enable) {
+  const Interface& api = state_->api;
+  if (api.trace == nullptr || api.num_threads == nullptr) {
+    if (!enable) return ok_status();
+    return error(Code::kUnsupported,
+                 "the library is of an older version of hone, which records no traces: compile it "
+                 "again");
+  }
+  if (api.trace(state_->model, enable ? 1 : 0) != 0)
+    return invalid("{}", api.last_error(state_->model));
+  return ok_status();
+}
+
+std::vector<ThreadWork> Model::thread_work() const {
+  std::vector<ThreadWork> work;
+  const Interface& api = state_->api;
+  if (api.step_thread == nullptr || api.num_threads == nullptr) return work;
+  const int steps = api.num_steps(state_->model), threads = api.num_threads(state_->model);
+  for (int step = 0; step < steps; ++step) {
+    for (int thread = 0; thread < threads; ++thread) {
+      int64_t begin = 0, end = 0;
+      if (api.step_thread(state_->model, step, thread, &begin, &end) == 0)
+        work.push_back(
+            {step, thread, 1e-9 * static_cast<double>(begin), 1e-9 * static_cast<double>(end)});
+    }
+  }
+  return work;
+}
 
 std::vector<StepTime> Model::step_times() const {
   std::vector<StepTime> times;

@@ -60,6 +60,37 @@ TEST(loaded_model, refuses_a_time_limit_that_is_no_number) {
     EXPECT_TRUE(Model::load(artifact.path(), {.num_threads = 1, .time_limit = any}).ok()) << any;
 }
 
+TEST(loaded_model, a_trace_says_when_each_thread_worked) {
+  const Artifact artifact;
+  Result<Model> model = Model::load(artifact.path(), 2);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Tensor x(DType::kF32, {1, kLength});
+  std::ranges::fill(x.as<float>(), 2.0F);
+  EXPECT_TRUE(model->thread_work().empty());
+  ASSERT_TRUE(model->trace(true).ok());
+  EXPECT_TRUE(model->thread_work().empty()) << "nothing ran yet";
+  ASSERT_TRUE(model->run({&x, 1}).ok());
+  const std::vector<StepTime> steps = model->step_times();
+  const std::vector<ThreadWork> work = model->thread_work();
+  double begin = 0;
+  for (int step = 0; step < std::ssize(steps); ++step) {
+    const double end = begin + steps[static_cast<size_t>(step)].seconds;
+    int threads = 0;
+    for (const ThreadWork& part : work) {
+      if (part.step != step) continue;
+      ++threads;
+      EXPECT_TRUE(part.thread == 0 || part.thread == 1) << part.thread;
+      EXPECT_LE(begin, part.begin + 1e-9);
+      EXPECT_LE(part.begin, part.end);
+      EXPECT_LE(part.end, end + 1e-4);  // what comes before the first step is no step's
+    }
+    EXPECT_GE(threads, 1) << "step " << step;
+    begin = end;
+  }
+  ASSERT_TRUE(model->trace(false).ok());
+  EXPECT_TRUE(model->thread_work().empty());
+}
+
 TEST(loaded_model, refuses_every_truncated_artifact) {
   const Artifact artifact;
   const std::string bytes = artifact.bytes();

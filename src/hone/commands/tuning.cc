@@ -6,6 +6,8 @@
 #include "hone/base/log.h"
 #include "hone/commands/find_limits.h"
 #include "hone/commands/in_model.h"
+#include "hone/commands/task_programs.h"
+#include "hone/db/trial_info.h"
 #include "hone/search/policy_state.h"
 #include "hone/session/static_model.h"
 #include "hone/session/write_model.h"
@@ -143,6 +145,11 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
     progress_ = progress;
     if (options_.on_progress) options_.on_progress(progress);
   };
+  if (options_.on_trial) {
+    loop.on_records = [this](std::span<const trial::Record> records) {
+      for (trial::Record record : records) options_.on_trial(db::info_of(std::move(record)));
+    };
+  }
   return loop;
 }
 
@@ -357,6 +364,9 @@ Result<TuneSummary> Tuning::run() {
   remember(model, summary_.kept_untuned ? untuned_.schedules : schedules_);
   writer_.warn();
   model.refined = untuned_.model.refined;
+  if (options_.programs)
+    summary_.programs =
+        programs_of(model, summary_.kept_untuned ? untuned_.schedules : schedules_, tuned_by_key_);
   summary_.compile = summary_of(model, written, start_);
   summary_.compile.check = writer_.summary();
   summary_.spent = tune_seconds(phases_, tuned_.overlapped_seconds);

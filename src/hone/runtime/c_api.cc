@@ -259,6 +259,19 @@ double hone_model_step_seconds(const hone_model* model, int i) {
   return step_of(model, i) == nullptr ? 0 : hone::runtime::model_step_seconds(*unwrap(model), i);
 }
 
+int hone_model_trace(hone_model* model, int enable) {
+  if (model == nullptr) return 1;
+  if (hone::runtime::model_trace(*unwrap(model), enable != 0)) return 0;
+  return fail(model, "out of memory");
+}
+
+int hone_model_step_thread(const hone_model* model, int i, int thread, int64_t* begin_ns,
+                           int64_t* end_ns) {
+  if (step_of(model, i) == nullptr || thread < 0 || thread >= hone_model_num_threads(model))
+    return 1;
+  return hone::runtime::model_step_span(*unwrap(model), i, thread, begin_ns, end_ns) ? 0 : 1;
+}
+
 int hone_abi_version(void) { return HONE_ABI_VERSION; }
 
 }  // extern "C"

@@ -255,9 +255,11 @@ int run_on_host(Model& model, const void* const* inputs, void* const* outputs) {
   if (model.plan->sizes >= 0)
     memcpy(model.arena + model.plan->sizes, model.sizes.forms, sizeof model.sizes.forms);
   const bool all = model.chosen == nullptr;
+  if (model.trace) model.start_ns = clock_ns();
   const int result = pool_run(model.pool, all ? model.phases : model.chosen,
                               all ? model.plan->num_steps : model.num_chosen, model.scratch,
-                              model.scratch_stride, model.profile ? model.step_ns : nullptr);
+                              model.scratch_stride, model.profile ? model.step_ns : nullptr,
+                              model.trace && model.profile && all ? model.spans : nullptr);
   if (result != 0) {
     say(model.error, "a kernel failed with code %d", result);
     return 1;
@@ -320,6 +322,7 @@ void model_destroy(Model* model) {
   sizes_destroy(model->sizes);
   free(model->arguments);
   free(model->step_ns);
+  free(model->spans);
   free(model);
 }
 
@@ -469,6 +472,25 @@ int model_fail(Model& model, const char* message) {
 void model_profile(Model& model, bool enable) {
   model.profile = enable;
   if (enable) memset(model.step_ns, 0, model.plan->num_steps * sizeof(int64_t));
+}
+
+bool model_trace(Model& model, bool enable) {
+  const uint64_t count =
+      uint64_t{model.plan->num_steps} * static_cast<uint64_t>(pool_num_threads(model.pool));
+  if (enable && model.spans == nullptr && !allocate(model.spans, count)) return false;
+  if (enable) memset(model.spans, 0, count * sizeof(ThreadSpan));
+  model.trace = enable;
+  if (enable) model_profile(model, true);
+  return true;
+}
+
+bool model_step_span(const Model& model, int step, int thread, int64_t* begin_ns, int64_t* end_ns) {
+  if (!model.trace) return false;
+  const ThreadSpan& span = model.spans[int64_t{step} * pool_num_threads(model.pool) + thread];
+  if (span.end_ns == 0) return false;
+  *begin_ns = span.begin_ns - model.start_ns;
+  *end_ns = span.end_ns - model.start_ns;
+  return true;
 }
 
 double model_step_seconds(const Model& model, int step) {

@@ -71,5 +71,12 @@ int model_set_input_shape(Model& model, int input, int rank, const int64_t* dims
 int model_fail(Model& model, const char* message);  // stores the message and returns 1
 void model_profile(Model& model, bool enable);
 [[nodiscard]] double model_step_seconds(const Model& model, int step);  // 0 if not measured
+// While it is enabled, runs record when each thread works on each step of the host, and profiles.
+// Returns false if there is no memory.
+[[nodiscard]] bool model_trace(Model& model, bool enable);
+// Sets the nanoseconds since the start of the last run. Returns false if the thread had no work of
+// this step.
+[[nodiscard]] bool model_step_span(const Model& model, int step, int thread, int64_t* begin_ns,
+                                   int64_t* end_ns);
 
 }  // namespace hone::runtime

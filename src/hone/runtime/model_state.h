@@ -35,6 +35,9 @@ class Model {
   void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;
   bool profile = false;
+  ThreadSpan* spans = nullptr;  // one for each step and thread; null before the first trace
+  bool trace = false;
+  int64_t start_ns = 0;              // when the last traced run began
   bool is_in_use = false;            // by a device that hangs, and copies perhaps to or from memory
   DeviceModel* device = nullptr;     // null if all steps run on the host
   std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is

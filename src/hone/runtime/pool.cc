@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ struct Group {
   int64_t length = 0;  // for joined phases: units of each share
   char* scratch = nullptr;
   int64_t scratch_stride = 0;
+  ThreadSpan* spans = nullptr;  // one per thread; null: nobody asks
 };
 
 // Returns the units of a phase that runs alone: its number of tiles, but no more than fit the
@@ -145,13 +147,22 @@ Range take_back(Worker& victim) {
   }
 }
 
+// Each thread notes its own work.
+void note_work(ThreadSpan& span, int64_t begin_ns) {
+  if (span.end_ns == 0) span.begin_ns = begin_ns;
+  span.end_ns = clock_ns();
+}
+
 // Runs the tiles that start in these of a phase's units.
 void run_tiles(Pool& pool, const PhaseCall& call, Range units, int64_t all_units, int thread) {
   const int64_t first = first_tile(units.first, call.num_tiles, all_units);
   const int64_t last = first_tile(units.last, call.num_tiles, all_units);
   if (first >= last) return;
   void* scratch = pool.group.scratch + thread * pool.group.scratch_stride;
+  ThreadSpan* const spans = pool.group.spans;
+  const int64_t begin_ns = spans == nullptr ? 0 : clock_ns();
   const int result = call.kernel(call.args, scratch, first, last, thread);
+  if (spans != nullptr) note_work(spans[thread], begin_ns);
   if (result != 0) {
     int none = 0;
     pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
@@ -301,26 +312,29 @@ int64_t shares_of(const Pool& pool, const PhaseCall* phases, int64_t count) {
   return tiles < shares ? tiles : shares;
 }
 
-int run_serially(const PhaseCall* phases, int64_t count, void* scratch) {
+int run_serially(const PhaseCall* phases, int64_t count, void* scratch, ThreadSpan* spans) {
   int result = 0;
   for (int64_t i = 0; i < count && result == 0; ++i) {
     const PhaseCall& call = phases[i];
-    if (call.num_tiles > 0) result = call.kernel(call.args, scratch, 0, call.num_tiles, 0);
+    if (call.num_tiles == 0) continue;
+    const int64_t begin_ns = spans == nullptr ? 0 : clock_ns();
+    result = call.kernel(call.args, scratch, 0, call.num_tiles, 0);
+    if (spans != nullptr) note_work(spans[0], begin_ns);
   }
   return result;
 }
 
 // `mode`: of the calling thread.
 int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
-              int64_t scratch_stride, bool alone, FloatMode& mode) {
+              int64_t scratch_stride, bool alone, FloatMode& mode, ThreadSpan* spans) {
   const int64_t shares = alone ? 1 : shares_of(pool, phases, count);
-  if (shares <= 1) return run_serially(phases, count, scratch);
+  if (shares <= 1) return run_serially(phases, count, scratch, spans);
   int64_t units = units_of(*phases), length = 0;
   if (count > 1) {
     for (int64_t i = 0; i < count; ++i) length += phases[i].units;
     units = shares * length;
   }
-  pool.group = {phases, count, shares, length, scratch, scratch_stride};
+  pool.group = {phases, count, shares, length, scratch, scratch_stride, spans};
   pool.pending.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
   for (int64_t i = shares - 1; i >= 0; --i) {
     const Range range = {static_cast<uint32_t>(units * i / shares),
@@ -416,19 +430,22 @@ void pool_destroy(Pool* pool) {
 int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
-             int64_t scratch_stride, int64_t* phase_ns) {
+             int64_t scratch_stride, int64_t* phase_ns, ThreadSpan* spans) {
   // In a forked child there is no other thread, the owner's pool has none either, and the shares
   // may be what was left of a run that was on.
   const bool alone = pool->process != getpid();
   if (pool->placement.is_outdated()) place_workers(*pool);
   FloatMode mode;
+  if (spans != nullptr)
+    memset(spans, 0, static_cast<size_t>(num_phases * pool->num_threads) * sizeof(ThreadSpan));
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
   int64_t end = 0;
   for (int64_t i = 0; i < num_phases; i = end) {
     end = i + 1;
     while (phase_ns == nullptr && end < num_phases && phases[end].joins) ++end;
+    ThreadSpan* const own = spans == nullptr ? nullptr : spans + i * pool->num_threads;
     const int result = run_group(*pool, phases + i, end - i, static_cast<char*>(scratch),
-                                 scratch_stride, alone, mode);
+                                 scratch_stride, alone, mode, own);
     if (phase_ns != nullptr) {
       const int64_t now = clock_ns();
       phase_ns[i] = now - start;

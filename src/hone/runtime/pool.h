@@ -45,6 +45,12 @@ struct PhaseCall {
 };
 inline constexpr int64_t kMaxJoinedUnits = 1 << 20;
 
+// When a thread worked on a phase: from the start of its first tiles to the end of its last ones,
+// by clock_ns(). Both are 0 if it had none.
+struct ThreadSpan {
+  int64_t begin_ns, end_ns;
+};
+
 class Pool;  // opaque type
 // Returns null if there is no memory or no thread.
 [[nodiscard]] Pool* pool_create(const PoolOptions& options);
@@ -53,9 +59,10 @@ void pool_destroy(Pool* pool);  // accepts null
 // Runs the phases one after the other with a barrier between them, except those that join. Thread i
 // gets the scratch memory at scratch + i * scratch_stride. Returns 0, or the first result of a
 // kernel that was not 0; the phases behind the next barrier then do not run. If `phase_ns` is not
-// null, it receives each phase's time, and no phases join.
+// null, it receives each phase's time, and no phases join. If `spans` is not null either, it
+// receives that of thread t in phase i at i * pool_num_threads() + t.
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
-             int64_t scratch_stride, int64_t* phase_ns = nullptr);
+             int64_t scratch_stride, int64_t* phase_ns = nullptr, ThreadSpan* spans = nullptr);
 [[nodiscard]] int64_t clock_ns();  // monotonic clock
 
 }  // namespace hone::runtime

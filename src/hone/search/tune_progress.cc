@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "hone/compute/dag.h"
+
 namespace hone::search {
 
 std::vector<TaskProgress> progress_of(std::span<const std::unique_ptr<TaskTuner>> tasks,
@@ -18,6 +20,8 @@ std::vector<TaskProgress> progress_of(std::span<const std::unique_ptr<TaskTuner>
     line.share = whole > 0 ? line.multiplicity * scheduler.best(i) / whole : 0;
     line.expected_gain = whole > 0 ? scheduler.gain_in(i, kGainSeconds) / whole : 0;
     line.at_limit = scheduler.at_limit(i);
+    line.key = task->task().key;
+    line.kernel_class = compute::kernel_class(*task->task().dag);
     lines.push_back(std::move(line));
   }
   return lines;

@@ -92,6 +92,7 @@ class Loop {
   [[nodiscard]] double share(int task) const;
   [[nodiscard]] std::vector<int> by_share() const;
   [[nodiscard]] Status compare_finalists();
+  void keep(const Findings& findings);
   void warn_of_failures(int task, std::span<const trial::Record> records);
   void suggest_to_similar(int task);
   void report_progress(int task, std::string_view stage = "") const;
@@ -192,7 +193,7 @@ Status Loop::submit(TaskBatch& batch) {
   const InPhase measuring(phases_, Phase::kMeasuring);
   HONE_ASSIGN_OR_RETURN(const Findings findings,
                         tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
-  keeper_.keep(findings);
+  keep(findings);
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
     if (candidate.runs()) jobs.push_back(candidate.job);
@@ -239,7 +240,7 @@ Status Loop::finish(const TaskBatch& batch) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
-  keeper_.keep(findings);
+  keep(findings);
   if (convergence_.add(static_cast<size_t>(batch.task), static_cast<int>(findings.records.size()),
                        task.undisturbed_seconds()))
     scheduler_->finish(batch.task);
@@ -249,6 +250,11 @@ Status Loop::finish(const TaskBatch& batch) {
   suggest_to_similar(batch.task);
   report_progress(batch.task);
   return ok_status();
+}
+
+void Loop::keep(const Findings& findings) {
+  keeper_.keep(findings);
+  if (options_.on_records && !findings.records.empty()) options_.on_records(findings.records);
 }
 
 void Loop::suggest_to_similar(int from) {
@@ -291,7 +297,7 @@ Status Loop::compare_finalists() {
     if (tuner(i).finalists().size() < 2) continue;
     if (interrupted() || clock_.now_seconds() >= options_.deadline) break;
     HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).compare_finalists(*options_.runner));
-    keeper_.keep(findings);
+    keep(findings);
   }
   return ok_status();
 }

@@ -39,6 +39,8 @@ struct TuneLoopOptions {
   double final_share = 0.06;
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const TuneProgress&)> on_progress;
+  // Called with what each batch adds to the store, or would add if there were one.
+  std::function<void(std::span<const trial::Record>)> on_records;
 };
 
 // The candidates whose code was not measured, by reason.

@@ -1,0 +1,174 @@
+// The table of the kernels, which sorts and filters, and the window with all that is known of one.
+
+const PAGE_ROWS = 50;
+
+// What the tables of one run show of a kernel; of two runs, `other` is the same kernel in the second one.
+function kernelRows(runs) {
+  const whole = sum(runs[0].kernels, (kernel) => kernel.times * kernel.seconds);
+  const others = new Map(runs.length > 1 ? runs[1].kernels.map((kernel) => [kernel.key, kernel]) : []);
+  const rows = runs[0].kernels.map((kernel) => ({kernel, other: others.get(kernel.key), share: kernel.times * kernel.seconds / whole}));
+  const known = new Set(runs[0].kernels.map((kernel) => kernel.key));
+  for (const kernel of others.values()) {
+    if (!known.has(kernel.key)) rows.push({kernel, other: kernel, onlySecond: true, share: 0});
+  }
+  return rows;
+}
+
+function sum(list, value) {
+  let total = 0;
+  for (const item of list) total += value(item) || 0;
+  return total;
+}
+
+const nameOf = (kernel) => kernel.name || kernel.kernel;
+const limitShare = (kernel) => kernel.limit_seconds > 0 && kernel.measured && kernel.seconds > 0 ? kernel.limit_seconds / kernel.seconds : NaN;
+const rate = (kernel) => kernel.flops > 0 && kernel.seconds > 0 ? kernel.flops / kernel.seconds : NaN;
+const firstTime = (row) => row.onlySecond ? NaN : row.kernel.seconds;
+
+function shareCell(share) {
+  const bar = make("span", {class: "bar", style: `width: ${(100 * Math.min(1, Math.max(0, share || 0))).toFixed(1)}%`, "aria-hidden": "true"});
+  return make("span", {}, percent(share), bar);
+}
+
+// Columns: value() sorts, show() is what stands there.
+function kernelColumns(runs) {
+  const one = [
+    {title: "Kernel", text: true, value: (row) => nameOf(row.kernel), show: (row) => make("span", {},
+      make("button", {type: "button", class: "plain", onclick: () => openKernel(row, runs)}, nameOf(row.kernel)),
+      make("span", {class: "quiet"}, row.kernel.name ? ` ${row.kernel.kernel}` : "", row.kernel.times === 0 ? " (not in the model)" : ""))}];
+  const numbers = (title, value, format) => ({title, value, show: (row) => format(value(row))});
+  if (runs.length > 1) {
+    return [...one,
+      numbers("Calls", (row) => row.kernel.times, count),
+      numbers("A", firstTime, seconds),
+      numbers("B", (row) => row.other ? row.other.seconds : NaN, seconds),
+      numbers("A / B", (row) => row.other ? firstTime(row) / row.other.seconds : NaN, ratio),
+      numbers("Difference in the model", (row) => row.other && !row.onlySecond ? row.kernel.times * (row.kernel.seconds - row.other.seconds) : NaN,
+        (value) => Number.isFinite(value) && value !== 0 ? `${value > 0 ? "-" : "+"}${seconds(Math.abs(value))}` : "-"),
+      numbers("Trials A", (row) => row.onlySecond ? NaN : row.kernel.trials, count),
+      numbers("Trials B", (row) => row.other ? row.other.trials : NaN, count)];
+  }
+  const ofModel = !runs[0].of_database;
+  return [...one,
+    ...(ofModel ? [numbers("Calls", (row) => row.kernel.times, count)] : []),
+    {title: "Time", value: (row) => row.kernel.seconds, show: (row) => `${row.kernel.measured ? "" : "~"}${seconds(row.kernel.seconds)}`},
+    numbers(ofModel ? "Before" : "First", (row) => row.kernel.before_seconds, seconds),
+    numbers("Gain", (row) => row.kernel.before_seconds / row.kernel.seconds, ratio),
+    {title: ofModel ? "Share of the model" : "Share of all", value: (row) => row.share, show: (row) => shareCell(row.share)},
+    {title: "Of limit", value: (row) => limitShare(row.kernel), show: (row) => Number.isFinite(limitShare(row.kernel))
+      ? `${percent(limitShare(row.kernel))}${row.kernel.limit ? ` of ${row.kernel.limit}` : ""}` : "-"},
+    {title: "FLOP/s", value: (row) => rate(row.kernel), show: (row) => Number.isFinite(rate(row.kernel)) ? count(rate(row.kernel)) : "-"},
+    numbers("Trials", (row) => row.kernel.trials, count),
+    {title: "Schedule", text: true, value: (row) => row.kernel.source || row.kernel.algorithm, show: (row) => row.kernel.source || row.kernel.algorithm || "-"}];
+}
+
+// Kept while a live page is drawn again.
+const kernelView = {sort: null, descending: true, filter: "", shown: PAGE_ROWS};
+
+function makeKernels(runs) {
+  const rows = kernelRows(runs), columns = kernelColumns(runs);
+  const usual = runs.length > 1 ? "Difference in the model" : columns.find((column) => column.title.startsWith("Share")).title;
+  const body = make("tbody"), state = make("p", {role: "status", class: "quiet"});
+  const more = make("button", {type: "button", onclick: () => {
+    kernelView.shown += PAGE_ROWS;
+    fill();
+  }}, `Show ${PAGE_ROWS} more`);
+  const heads = columns.map((column) => make("th", {scope: "col", class: column.text ? "text" : ""}, make("button", {type: "button", onclick: () => {
+    kernelView.descending = kernelView.sort === column.title ? !kernelView.descending : !column.text;
+    kernelView.sort = column.title;
+    fill();
+  }}, column.title)));
+  const order = () => {
+    const column = columns.find((one) => one.title === (kernelView.sort ?? usual)) ?? columns[0];
+    const wanted = kernelView.filter.toLowerCase();
+    const found = rows.filter((row) => `${row.kernel.name} ${row.kernel.kernel} ${row.kernel.key}`.toLowerCase().includes(wanted));
+    const key = (row) => {
+      const value = column.value(row);
+      return typeof value === "number" ? (Number.isFinite(value) ? (column.title === "Difference in the model" ? Math.abs(value) : value) : -Infinity) : value;
+    };
+    const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+    found.sort((a, b) => (kernelView.descending ? -1 : 1) * compare(key(a), key(b)));
+    heads.forEach((head, i) => head.setAttribute("aria-sort", columns[i] === column ? (kernelView.descending ? "descending" : "ascending") : "none"));
+    return found;
+  };
+  const fill = () => {
+    const found = order(), visible = found.slice(0, kernelView.shown);
+    body.replaceChildren(...visible.map((row) => make("tr", {}, ...columns.map((column, i) => i === 0
+      ? make("th", {scope: "row", class: "text"}, column.show(row))
+      : make("td", {class: column.text ? "text" : "", "data-label": column.title}, column.show(row))))));
+    state.textContent = `${visible.length} of ${found.length} kernels${found.length < rows.length ? `, which match '${kernelView.filter}'` : ""}`;
+    more.hidden = visible.length === found.length;
+  };
+  const search = make("input", {type: "search", id: "kernel-filter", value: kernelView.filter, oninput: (event) => {
+    kernelView.filter = event.target.value;
+    kernelView.shown = PAGE_ROWS;
+    fill();
+  }});
+  fill();
+  return [make("p", {}, make("label", {for: "kernel-filter"}, "Filter by name, class or key "), search), state,
+    make("div", {class: "wide"}, make("table", {class: "cards"}, make("caption", {}, "A name opens all that is known of the kernel; a heading sorts."),
+      make("thead", {}, make("tr", {}, ...heads)), body)), more];
+}
+
+function openKernel(row, runs) {
+  const dialog = document.getElementById("details"), pair = runs.length > 1 && row.other && !row.onlySecond;
+  const kernel = row.kernel;
+  const fact = (name, value) => [make("dt", {}, name), make("dd", {}, value)];
+  const close = make("button", {type: "button", onclick: () => dialog.close()}, "Close");
+  dialog.replaceChildren(
+    make("div", {class: "top"}, make("h2", {id: "details-title"}, nameOf(kernel)), close),
+    make("p", {class: "quiet"}, `${kernel.kernel}, task ${kernel.key}${kernel.from ? `, schedule from ${kernel.from}` : ""}`),
+    make("dl", {class: "tiles"}, ...[["Time", seconds(kernel.seconds)], [runs[0].of_database ? "First" : "Before", seconds(kernel.before_seconds)],
+      ["Limit", kernel.limit_seconds > 0 ? `${seconds(kernel.limit_seconds)}${kernel.limit ? ` by ${kernel.limit}` : ""}` : "-"],
+      ["FLOPs", count(kernel.flops)], ["Bytes", count(kernel.bytes)], ["Trials", `${count(kernel.trials)}, ${count(kernel.failed)} failed`]]
+      .map(([name, value]) => make("div", {}, ...fact(name, value)))),
+    ...kernelTrials(pair ? [["A", kernel], ["B", row.other]] : [["", kernel]]),
+    ...(kernel.decisions.length ? [lazyDetails("Decisions of its schedules", () => decisionTable(kernel.decisions.map((one) => ({...one, role: one.name})), true))] : []),
+    ...kernelTexts(kernel, pair ? row.other : null, runs[0].running));
+  dialog.showModal();
+  close.focus();
+}
+
+function kernelTrials(parts) {
+  const marks = parts.flatMap(([name, kernel], part) => kernel.points.at.map((at, i) => ({
+    x: kernel.points.trial[i], y: kernel.points.seconds[i], colour: COLOURS[part], run: name,
+    text: `${name ? `${name}: ` : ""}trial ${kernel.points.trial[i]}, after ${seconds(at)}: ${seconds(kernel.points.seconds[i])}`}))).filter((mark) => mark.y > 0);
+  if (!marks.length) return [make("p", {class: "quiet"}, "No measurement of it was recorded.")];
+  const lines = parts.map(([name, kernel], part) => {
+    const points = [];
+    kernel.points.trial.forEach((trial, i) => {
+      const time = kernel.points.seconds[i];
+      if (time > 0 && (!points.length || time < points[points.length - 1][1])) points.push([trial, time]);
+    });
+    points.push([Math.max(...kernel.points.trial), points[points.length - 1]?.[1]]);
+    return {name: name && `best of ${name}`, points: points.filter((point) => point[1] > 0), colour: COLOURS[part], steps: true};
+  });
+  marks.sort((a, b) => a.x - b.x);
+  const two = parts.length > 1 ? [{title: "Run"}] : [];
+  const table = () => makeTable("Measured schedules", [{title: "Trial"}, {title: "Time"}, ...two], marks.slice(0, 200)
+    .map((mark) => [String(mark.x), seconds(mark.y), ...(two.length ? [mark.run] : [])]));
+  return [make("h3", {}, "Measurements"), makePlot({label: "Times of the measured schedules", byX: true, x: {title: "trial of the run", format: count},
+    y: {log: true, format: seconds}, lines, marks}), lazyDetails(marks.length > 200 ? `Table of the first 200 of ${marks.length} points` : "Table of the points", table)];
+}
+
+function textBlock(text, label) {
+  return make("pre", {tabindex: "0", role: "group", "aria-label": label}, text);
+}
+
+function kernelTexts(kernel, other, running) {
+  const parts = [lazyDetails("Schedule", () => textBlock(kernel.steps || "no step", "Schedule"), true)];
+  const missing = running ? "Loop programs come when the run is finished." : `The loop program is not in this file; 'hone explain --task ${kernel.key}' prints it.`;
+  parts.push(lazyDetails("Loop program", () => kernel.program ? textBlock(kernel.program, "Loop program") : make("p", {class: "quiet"}, missing)));
+  const changes = (title, before, after) => {
+    if (!before || !after) return;
+    parts.push(lazyDetails(title, () => before === after ? make("p", {}, "They are the same.") : makeDiff(before, after)));
+  };
+  if (other) {
+    changes("Schedule: changes from A to B", kernel.steps, other.steps);
+    changes("Loop program: changes from A to B", kernel.program, other.program);
+  } else {
+    changes("Schedule: changes from the untuned one", kernel.untuned_steps, kernel.steps);
+    changes("Loop program: changes from the untuned one", kernel.untuned_program, kernel.program);
+  }
+  return parts;
+}

@@ -1,0 +1,190 @@
+#include "run_file.h"
+
+#include <span>
+
+#include "tuning_run.h"
+
+namespace hone::tool {
+namespace {
+
+enum class Kind { kText, kNumber, kFlag, kList, kObject, kObjectOrNull };
+struct Field {
+  const char* name;
+  Kind kind;
+};
+
+constexpr Field kRun[] = {{"of_database", Kind::kFlag},
+                          {"name", Kind::kText},
+                          {"model", Kind::kText},
+                          {"device", Kind::kText},
+                          {"threads", Kind::kNumber},
+                          {"began", Kind::kNumber},
+                          {"seconds", Kind::kNumber},
+                          {"budget", Kind::kNumber},
+                          {"trials", Kind::kNumber},
+                          {"running", Kind::kFlag},
+                          {"interrupted", Kind::kFlag},
+                          {"model_seconds", Kind::kNumber},
+                          {"untuned_model_seconds", Kind::kNumber},
+                          {"kept_untuned", Kind::kFlag},
+                          {"not_compared", Kind::kText},
+                          {"spent", Kind::kObjectOrNull},
+                          {"failures", Kind::kList},
+                          {"roofline", Kind::kObjectOrNull},
+                          {"notes", Kind::kList},
+                          {"curve", Kind::kObject},
+                          {"roles", Kind::kList},
+                          {"kernels", Kind::kList}};
+constexpr Field kKernel[] = {{"key", Kind::kText},
+                             {"name", Kind::kText},
+                             {"kernel", Kind::kText},
+                             {"times", Kind::kNumber},
+                             {"flops", Kind::kNumber},
+                             {"bytes", Kind::kNumber},
+                             {"limit_seconds", Kind::kNumber},
+                             {"limit", Kind::kText},
+                             {"source", Kind::kText},
+                             {"from", Kind::kText},
+                             {"seconds", Kind::kNumber},
+                             {"measured", Kind::kFlag},
+                             {"before_seconds", Kind::kNumber},
+                             {"algorithm", Kind::kText},
+                             {"trials", Kind::kNumber},
+                             {"failed", Kind::kNumber},
+                             {"points", Kind::kObject},
+                             {"decisions", Kind::kList},
+                             {"steps", Kind::kText},
+                             {"program", Kind::kText},
+                             {"untuned_steps", Kind::kText},
+                             {"untuned_program", Kind::kText}};
+constexpr Field kDecision[] = {{"name", Kind::kText},
+                               {"values", Kind::kNumber},
+                               {"best", Kind::kText},
+                               {"explained", Kind::kNumber},
+                               {"other", Kind::kNumber}};
+constexpr Field kRole[] = {{"role", Kind::kText},
+                           {"explained", Kind::kNumber},
+                           {"other", Kind::kNumber},
+                           {"kernels", Kind::kNumber}};
+constexpr Field kFailure[] = {
+    {"outcome", Kind::kText}, {"count", Kind::kNumber}, {"first", Kind::kText}};
+constexpr Field kRoofline[] = {
+    {"flops", Kind::kNumber}, {"levels", Kind::kList}, {"matrix", Kind::kList}};
+constexpr Field kLevel[] = {{"name", Kind::kText}, {"bandwidth", Kind::kNumber}};
+constexpr Field kMatrix[] = {{"type", Kind::kText}, {"flops", Kind::kNumber}};
+constexpr Field kPoints[] = {{"at", Kind::kList}, {"trial", Kind::kList}, {"seconds", Kind::kList}};
+
+bool is(const Json& value, Kind kind) {
+  switch (kind) {
+    case Kind::kText: return value.is_string();
+    case Kind::kNumber: return value.is_number();
+    case Kind::kFlag: return value.is_boolean();
+    case Kind::kList: return value.is_array();
+    case Kind::kObject: return value.is_object();
+    case Kind::kObjectOrNull: return value.is_object() || value.is_null();
+  }
+  return false;
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kText: return "a text";
+    case Kind::kNumber: return "a number";
+    case Kind::kFlag: return "true or false";
+    case Kind::kList: return "a list";
+    case Kind::kObject: return "an object";
+    case Kind::kObjectOrNull: return "an object or null";
+  }
+  return "";
+}
+
+// `where` is the place of the object in the file, such as "kernels[3]."; empty for the whole.
+Status check_fields(const Json& json, const std::string& where, std::span<const Field> fields) {
+  if (!json.is_object())
+    return invalid("{} is no object",
+                   where.empty() ? "the file" : where.substr(0, where.size() - 1));
+  for (const Field& field : fields) {
+    const auto found = json.find(field.name);
+    if (found == json.end()) return invalid("it has no {}{}", where, field.name);
+    if (!is(*found, field.kind)) {
+      return invalid("its {}{} is a value of type {}, expected {}", where, field.name,
+                     found->type_name(), name_of(field.kind));
+    }
+  }
+  return ok_status();
+}
+
+Status check_list(const Json& list, const std::string& name, std::span<const Field> fields) {
+  for (size_t i = 0; i < list.size(); ++i)
+    HONE_RETURN_IF_ERROR(check_fields(list[i], fmt::format("{}[{}].", name, i), fields));
+  return ok_status();
+}
+
+Status check_points(const Json& points, const std::string& where) {
+  HONE_RETURN_IF_ERROR(check_fields(points, where, kPoints));
+  for (const Field& field : kPoints) {
+    const Json& list = points[field.name];
+    if (list.size() != points["at"].size())
+      return invalid("its {}{} has {} numbers, expected {}", where, field.name, list.size(),
+                     points["at"].size());
+    for (const Json& value : list) {
+      if (!value.is_number()) return invalid("its {}{} has more than numbers", where, field.name);
+    }
+  }
+  return ok_status();
+}
+
+Status check_kernels(const Json& kernels) {
+  HONE_RETURN_IF_ERROR(check_list(kernels, "kernels", kKernel));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::string where = fmt::format("kernels[{}].", i);
+    HONE_RETURN_IF_ERROR(check_points(kernels[i]["points"], where + "points."));
+    HONE_RETURN_IF_ERROR(check_list(kernels[i]["decisions"], where + "decisions", kDecision));
+  }
+  return ok_status();
+}
+
+Status check_run(const Json& run) {
+  if (!run.is_object() || !run.contains("format") || run["format"] != kRunFormat)
+    return invalid("it is no run file, expected one that 'hone tune --report' wrote");
+  if (!run.contains("version") || run["version"] != kRunVersion)
+    return invalid("it has another version than {}: write it again with this version of hone",
+                   kRunVersion);
+  HONE_RETURN_IF_ERROR(check_fields(run, "", kRun));
+  HONE_RETURN_IF_ERROR(check_list(run["failures"], "failures", kFailure));
+  HONE_RETURN_IF_ERROR(check_list(run["roles"], "roles", kRole));
+  HONE_RETURN_IF_ERROR(check_points(run["curve"], "curve."));
+  for (const Json& note : run["notes"]) {
+    if (!note.is_string()) return invalid("its notes are not only texts");
+  }
+  if (!run["spent"].is_null()) {
+    for (const auto& [part, seconds] : run["spent"].items()) {
+      if (!seconds.is_number()) return invalid("its spent.{} is no number", part);
+    }
+  }
+  if (const Json& roofline = run["roofline"]; !roofline.is_null()) {
+    HONE_RETURN_IF_ERROR(check_fields(roofline, "roofline.", kRoofline));
+    HONE_RETURN_IF_ERROR(check_list(roofline["levels"], "roofline.levels", kLevel));
+    HONE_RETURN_IF_ERROR(check_list(roofline["matrix"], "roofline.matrix", kMatrix));
+  }
+  return check_kernels(run["kernels"]);
+}
+
+}  // namespace
+
+Result<Json> parse_run(const std::string& path, const std::string& text) {
+  Json run;
+  try {
+    run = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    return invalid(
+        "{}: byte {} is no JSON any more: the file was cut off or changed, expected one "
+        "that 'hone tune --report' wrote",
+        path, e.byte);
+  }
+  const Status status = check_run(run);
+  if (!status.ok()) return invalid("{}: {}", path, status.message());
+  return run;
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,90 @@
+#include "run_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tuning_run.h"
+
+namespace hone::tool {
+namespace {
+
+Json sample() {
+  TuningRun run;
+  run.spent = TuneSeconds{.measuring = 1};
+  run.failures = {{"timeout", 2, "not done"}};
+  run.notes = {"A note."};
+  run.roofline =
+      Roofline{.flops = {1, 1}, .levels = {{0, 0, 1, {1, 1}, {1, 1}}}, .matrix = {{"f16", 2}}};
+  run.kernels.resize(1);
+  for (int i = 0; i < 4; ++i) {
+    TrialInfo trial{.outcome = "ok", .seconds = 1e-3 * (1 + i % 2), .verified = true};
+    trial.decisions = i % 2 == 0 ? "direct a:lanes=1" : "direct a:lanes=2";
+    run.kernels[0].history.add(trial, i, i + 1);
+  }
+  return to_json(run, {});
+}
+
+std::string message(const std::string& text) {
+  const Result<Json> run = parse_run("run.json", text);
+  return run.ok() ? "" : run.status().message();
+}
+
+TEST(run_file, what_was_written_is_read) {
+  const Json written = sample();
+  EXPECT_EQ(message(written.dump()), "");
+  EXPECT_EQ(*parse_run("run.json", written.dump()), written);
+}
+
+TEST(run_file, a_file_that_was_cut_anywhere_is_one_error) {
+  const std::string text = sample().dump();
+  for (size_t length = 0; length < text.size(); length += 7) {
+    const std::string found = message(text.substr(0, length));
+    EXPECT_TRUE(found.starts_with("run.json: byte ")) << length << ": " << found;
+    EXPECT_NE(found.find("cut off"), std::string::npos) << found;
+  }
+}
+
+TEST(run_file, every_field_is_asked_for) {
+  const Json good = sample();
+  const auto without = [&](const Json::json_pointer& object, const std::string& name) {
+    Json bad = good;
+    bad[object].erase(name);
+    return message(bad.dump());
+  };
+  for (const auto& [name, value] : good.items()) {
+    const std::string found = without(Json::json_pointer(""), name);
+    EXPECT_TRUE(found.starts_with("run.json: it ")) << name << ": " << found;
+  }
+  for (const auto& [name, value] : good["kernels"][0].items())
+    EXPECT_EQ(without(Json::json_pointer("/kernels/0"), name),
+              "run.json: it has no kernels[0]." + name);
+}
+
+TEST(run_file, a_wrong_value_is_named) {
+  const auto with = [](const char* place, const Json& value) {
+    Json bad = sample();
+    bad[Json::json_pointer(place)] = value;
+    return message(bad.dump());
+  };
+  EXPECT_EQ(with("/kernels/0/seconds", "x"),
+            "run.json: its kernels[0].seconds is a value of type string, expected a number");
+  EXPECT_EQ(with("/kernels/0/points/at", Json::array({1})),
+            "run.json: its kernels[0].points.trial has 4 numbers, expected 1");
+  EXPECT_EQ(with("/curve/at/0", nullptr), "run.json: its curve.at has more than numbers");
+  EXPECT_EQ(
+      with("/kernels/0/decisions/0/best", 1),
+      "run.json: its kernels[0].decisions[0].best is a value of type number, expected a text");
+  EXPECT_EQ(with("/kernels/0", 1), "run.json: kernels[0] is no object");
+  EXPECT_EQ(with("/spent/measuring", "1"), "run.json: its spent.measuring is no number");
+  EXPECT_EQ(with("/notes/0", 1), "run.json: its notes are not only texts");
+  EXPECT_EQ(with("/roofline/levels/0/bandwidth", false),
+            "run.json: its roofline.levels[0].bandwidth is a value of type boolean, expected a "
+            "number");
+  EXPECT_EQ(with("/version", 2),
+            "run.json: it has another version than 1: write it again with this version of hone");
+  EXPECT_EQ(with("/format", "other"),
+            "run.json: it is no run file, expected one that 'hone tune --report' wrote");
+  EXPECT_EQ(message("[]"), message("{}"));
+}
+
+}  // namespace
+}  // namespace hone::tool
