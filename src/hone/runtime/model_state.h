@@ -34,6 +34,7 @@ class Model {
   int64_t num_chosen = 0;
   void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;
+  int64_t* turn_ns = nullptr;  // times of a turn of a loop; null if there are no loops
   bool profile = false;
   bool is_in_use = false;            // by a device that hangs, and copies perhaps to or from memory
   DeviceModel* device = nullptr;     // null if all steps run on the host
