@@ -41,7 +41,8 @@ struct ModelOptions {
   // default, as a model from elsewhere could make any file part of the library.
   bool linked_data = false;
   // The most turns of a loop whose number of turns is known at run time only, where the model does
-  // not bound it. A run that wants more of them fails. What such a loop stacks takes memory for all.
+  // not bound it. A run that wants more of them fails. What such a loop stacks takes memory for
+  // all.
   int64_t max_turns = 10'000;
 };
 

@@ -47,7 +47,8 @@ uint64_t hash_of(const Attributes& attributes) {
 // a loop writes over the result.
 bool differs_each_time(const std::string& type) {
   return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" ||
-         type == "Dropout" || type == "hone.Compact" || type == "hone.Hold" || type == "hone.Blank" || type == "hone.Loop";
+         type == "Dropout" || type == "hone.Compact" || type == "hone.Hold" ||
+         type == "hone.Blank" || type == "hone.Loop";
 }
 
 class Merger {

@@ -80,11 +80,12 @@ void move_constants_into(Graph& graph, const Uses& uses, Node& node, LoopBody& l
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId operand = node.inputs[i];
     const ValueId inner = i == 0 ? kNoValue : loop.graph.inputs[i];
-    const int producer = operand == kNoValue ? -1 : uses.producer[static_cast<size_t>(operand)];
-    const ValueId held =
-        producer < 0 ? kNoValue : graph.nodes[static_cast<size_t>(producer)].inputs[0];
-    if (i > loop.carried && held != kNoValue && graph.value(held).constant) {
-      loop.graph.value(inner).constant = graph.value(held).constant;
+    const Node* hold =
+        i > loop.carried
+            ? &graph.nodes[static_cast<size_t>(uses.producer[static_cast<size_t>(operand)])]
+            : nullptr;
+    if (hold != nullptr && graph.value(hold->inputs[0]).constant) {
+      loop.graph.value(inner).constant = graph.value(hold->inputs[0]).constant;
       ++graph.rules["constant"];
       continue;
     }

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMaxFoldedElements = 1 << 22;
 
 bool is_identity(const Graph& graph, const Node& node) {
-  if (node.outputs[0] == kNoValue || node.inputs.empty()) return false;
+  if (node.outputs[0] == kNoValue || !node.has_input(0)) return false;
   const Value& from = graph.value(node.inputs[0]);
   const Value& to = graph.value(node.outputs[0]);
   if (from.shape != to.shape || from.dtype != to.dtype) return false;
