@@ -51,7 +51,7 @@ class ManyNodes(Case):
                                  [value("go", (), TensorProto.BOOL), value("r", (4,))])
         model = make_model([helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], [value("x", (4,))], [value("y", (4,))],
                            {"n": np.int64(10_000)})
-        self.assertEqual(self.show(model)["nodes"], 10_000)
+        self.assertLess(self.show(model)["nodes"], 20)
 
     def test_many_results_that_are_one_value(self):
         nodes = [helper.make_node("Relu", ["x"], ["r"])]

@@ -41,6 +41,10 @@ struct ModelOptions {
   // Follow symbolic links from the model's external data to files outside its folder. Off by
   // default, as a model from elsewhere could make any file part of the library.
   bool linked_data = false;
+  // The most turns of a loop whose number of turns is known at run time only, where the model does
+  // not bound it. A run that wants more of them fails. What such a loop stacks takes memory for
+  // all.
+  int64_t max_turns = 10'000;
 };
 
 // The machine that the library is to run on, and how.

@@ -62,6 +62,13 @@ void add_linked_data(CLI::App& app, bool& linked_data) {
       "Follow symbolic links from the model's external data to files outside its folder, as in a "
       "cache of Hugging Face");
 }
+void add_max_turns(CLI::App& app, std::string& text) {
+  app.add_option("--max-turns", text,
+                 "The most turns of a loop of which only the run knows the number; what it stacks "
+                 "takes memory for so many")
+      ->type_name("N")
+      ->capture_default_str();
+}
 void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option("--input", texts,
                  "Values of an input; inputs without values are random; repeat per input")
@@ -150,6 +157,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
   add_linked_data(app, texts.linked_data);
+  add_max_turns(app, texts.max_turns);
   add_device(app, texts.device);
   add_db(app, texts.db);
   app.add_flag("--no-db", texts.no_db, "Use no database: neither read nor store records")
@@ -216,6 +224,10 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
                "Do not compare the finished library with the model as imported, on random inputs");
 }
 
+static Result<int64_t> parse_max_turns(std::string_view text) {
+  return of_option("--max-turns", parse_int(text, 1, 1'000'000'000));
+}
+
 Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   CompileOptions options;
   HONE_ASSIGN_OR_RETURN(options.target.threads, parse_threads(texts.threads));
@@ -228,6 +240,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.records.db = texts.db;
   options.records.use_db = !texts.no_db;
   options.model.linked_data = texts.linked_data;
+  HONE_ASSIGN_OR_RETURN(options.model.max_turns, parse_max_turns(texts.max_turns));
   options.target.device = texts.device;
   options.records.transfer = texts.transfer;
   options.records.nearest = texts.nearest;
@@ -262,6 +275,7 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
   add_run_shapes(app, texts.shapes, shape_text);
   add_bind(app, texts.bind);
   add_linked_data(app, texts.linked_data);
+  add_max_turns(app, texts.max_turns);
   add_accuracy(app, texts.accuracy);
   add_db(app, texts.db);
   add_own_memory(app, texts.max_memory,
@@ -274,6 +288,7 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   run.compile.interrupted = &listen_for_interrupt();
   run.compile.records.db = texts.db;
   run.compile.model.linked_data = texts.linked_data;
+  HONE_ASSIGN_OR_RETURN(run.compile.model.max_turns, parse_max_turns(texts.max_turns));
   run.compile.target.accuracy = texts.accuracy;
   HONE_ASSIGN_OR_RETURN(run.compile.target.max_memory, parse_max_memory(texts.max_memory));
   HONE_ASSIGN_OR_RETURN(run.compile.target.threads, parse_threads(texts.threads));

@@ -24,6 +24,7 @@ void add_shapes(CLI::App& app, std::vector<std::string>& texts);
 void add_run_shapes(CLI::App& app, std::vector<std::string>& texts, const std::string& more);
 void add_bind(CLI::App& app, std::vector<std::string>& texts);
 void add_linked_data(CLI::App& app, bool& linked_data);
+void add_max_turns(CLI::App& app, std::string& text);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
@@ -52,6 +53,7 @@ struct BuildOptionTexts {
   std::vector<std::string> exclude_models;
   bool no_shipped = false;
   bool linked_data = false;
+  std::string max_turns = std::to_string(ModelOptions().max_turns);
   std::string cost = AdvancedOptions().cost;
   std::string refine = AdvancedOptions().refine;
   std::string accuracy = TargetOptions().accuracy;
@@ -75,6 +77,7 @@ struct ModelRunTexts {
   std::vector<std::string> shapes, bind;
   std::string db;
   bool linked_data = false;
+  std::string max_turns = std::to_string(ModelOptions().max_turns);
   std::string accuracy = TargetOptions().accuracy;
   std::string max_memory;
   bool json = false;

@@ -83,6 +83,14 @@ struct ArtifactStep {
   ArtifactTileLimit limit;
 };
 
+// Steps that are repeated, as PlanLoop says; what this has no field for is in `plan`, but for its
+// strings and `may_want_more`.
+struct ArtifactLoop {
+  std::string name;
+  std::string beyond;  // empty: the loop ends after `most` turns
+  runtime::PlanLoop plan = {};
+};
+
 struct ArtifactWeight {
   const void* data = nullptr;  // must be valid until the file is written
   int64_t bytes = 0;
@@ -111,6 +119,8 @@ struct ArtifactSpec {
   std::vector<ArtifactSymbol> symbols;
   std::vector<ArtifactForm> forms;
   int64_t sizes = -1;  // arena offset of i64[runtime::kMaxForms], the forms' values; -1 without any
+  std::vector<ArtifactLoop> loops;        // each before those inside
+  std::vector<runtime::PlanCopy> copies;  // what the loops copy
 };
 
 struct ArtifactOptions {
@@ -142,6 +152,8 @@ struct KernelPlace {
 // Returns the place of each of spec.kernel_symbols: on the device if the code of a GPU has it.
 [[nodiscard]] std::vector<KernelPlace> kernel_places(const ArtifactSpec& spec);
 
+// Returns the loops as the runtime reads them, without their strings.
+[[nodiscard]] std::vector<runtime::PlanLoop> plan_loops(const ArtifactSpec& spec);
 // Returns the block of runtime/plan.h. Together with kernels, and with weights at
 // weight_offsets(spec), it makes a runtime::ModelImage.
 [[nodiscard]] Result<std::string> encode_plan(const ArtifactSpec& spec);

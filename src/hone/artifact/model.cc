@@ -263,8 +263,10 @@ Status Model::run(std::span<const void* const> inputs, std::span<void* const> ou
                    outputs.size(), state_->inputs.size(), state_->outputs.size());
   const int result = state_->api.run(state_->model, inputs.data(), outputs.data());
   if (result == 0) return ok_status();
-  return error(result == HONE_TIME_IS_OVER ? Code::kTimeout : Code::kInternal, "cannot run {}: {}",
-               state_->path, state_->api.last_error(state_->model));
+  const Code code = result == HONE_TIME_IS_OVER         ? Code::kTimeout
+                    : result == HONE_INPUTS_ARE_REFUSED ? Code::kInvalid
+                                                        : Code::kInternal;
+  return error(code, "cannot run {}: {}", state_->path, state_->api.last_error(state_->model));
 }
 
 Result<std::vector<Tensor>> Model::run(std::span<const Tensor> inputs) {

@@ -16,6 +16,7 @@ using runtime::PlanDim;
 using runtime::PlanForm;
 using runtime::PlanHeader;
 using runtime::PlanKernel;
+using runtime::PlanLoop;
 using runtime::PlanModule;
 using runtime::PlanPart;
 using runtime::PlanRegion;
@@ -114,6 +115,18 @@ void put_sizes(const ArtifactSpec& spec, const SizePart& sizes, Block& block, Pl
   header.num_factors = static_cast<uint32_t>(sizes.factors.size());
   header.num_parts = static_cast<uint32_t>(sizes.parts.size());
   header.sizes = spec.sizes;
+}
+
+void put_loops(const ArtifactSpec& spec, Block& block, PlanHeader& header) {
+  std::vector<PlanLoop> loops = plan_loops(spec);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    loops[i].name = block.add(spec.loops[i].name);
+    loops[i].beyond = block.add(spec.loops[i].beyond);
+  }
+  header.loops = block.add(loops);
+  header.copies = block.add(spec.copies);
+  header.num_loops = static_cast<uint32_t>(loops.size());
+  header.num_copies = static_cast<uint32_t>(spec.copies.size());
 }
 
 // Says in words what plan_check() would refuse with few.
@@ -260,6 +273,15 @@ std::vector<KernelPlace> kernel_places(const ArtifactSpec& spec) {
   return places;
 }
 
+std::vector<PlanLoop> plan_loops(const ArtifactSpec& spec) {
+  std::vector<PlanLoop> loops;
+  for (const ArtifactLoop& loop : spec.loops) {
+    loops.push_back(loop.plan);
+    loops.back().may_want_more = loop.beyond.empty() ? 0 : 1;
+  }
+  return loops;
+}
+
 std::vector<int64_t> weight_offsets(const ArtifactSpec& spec) {
   std::vector<int64_t> offsets;
   int64_t next = 0;
@@ -318,6 +340,7 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   header.modules = block.add(device.modules);
   header.num_modules = static_cast<uint32_t>(device.modules.size());
   put_sizes(spec, sizes, block, header);
+  put_loops(spec, block, header);
   header.device = spec.device;
   header.device_name = block.add(spec.device_name);
   header.total_bytes = block.size();

@@ -150,10 +150,65 @@ TEST(plan, steps_that_run_together_share_the_work) {
   EXPECT_STREQ(check(bytes), "the steps of the plan that run together do not fit together");
 }
 
+// A loop of all three steps with one of the second inside, and a copy in the arena.
+std::string plan_with_loops() {
+  artifact::ArtifactSpec spec = artifact::testing::filter_spec("");
+  PlanLoop outer = {.most = 5, .condition = 8, .limit = 0, .turn = 16, .turns = 24};
+  outer.end_step = 3;
+  outer.num_copies = 1;
+  outer.num_nested = 1;
+  PlanLoop inner = {.most = 2, .condition = -1, .limit = -1, .turn = -1, .turns = -1};
+  inner.first_step = 1;
+  inner.end_step = 2;
+  spec.loops = {{"outer", "too many", outer}, {"inner", "", inner}};
+  spec.copies = {{0, 64, 8, 8}};
+  Result<std::string> plan = artifact::encode_plan(spec);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return plan.ok() ? plan.value() : "";
+}
+
+TEST(plan, holds_loops) {
+  const std::string bytes = plan_with_loops();
+  const PlanHeader& plan = header_of(bytes);
+  ASSERT_EQ(plan.num_loops, 2U);
+  const PlanLoop* loops = plan_table<PlanLoop>(plan, plan.loops);
+  EXPECT_STREQ(plan_string(plan, loops[0].name), "outer");
+  EXPECT_STREQ(plan_string(plan, loops[0].beyond), "too many");
+  EXPECT_EQ(loops[0].may_want_more, 1U);
+  EXPECT_EQ(loops[1].may_want_more, 0U);
+}
+
+TEST(plan, loops_out_of_range_are_refused) {
+  const auto expect_refused = [](auto change, const char* expected) {
+    std::string bytes = plan_with_loops();
+    auto& plan = *reinterpret_cast<PlanHeader*>(bytes.data());
+    change(const_cast<PlanLoop*>(plan_table<PlanLoop>(plan, plan.loops)),
+           const_cast<PlanCopy&>(*plan_table<PlanCopy>(plan, plan.copies)));
+    ASSERT_NE(check(bytes), nullptr) << expected;
+    EXPECT_STREQ(check(bytes), expected);
+  };
+  const char* range = "a loop of the plan is out of range";
+  const char* nest = "the loops of the plan do not fit together";
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].condition = 1 << 20; }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].turns = -2; }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].end_step = 4; }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].most = -1; }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].most = INT64_MAX; }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].num_copies = 2; }, range);
+  expect_refused([](PlanLoop*, PlanCopy& c) { c.bytes = 1 << 20; }, range);
+  expect_refused([](PlanLoop*, PlanCopy& c) { c.stride = 1 << 12; }, range);
+  expect_refused([](PlanLoop*, PlanCopy& c) { c.stride = -(1 << 12); }, range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].num_nested = 2; }, nest);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].num_nested = 0; }, nest);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].first_step = 2; }, nest);
+}
+
 // Whatever the bytes are, the check neither crashes nor reads behind the block.
 TEST(plan, check_survives_random_damage) {
   constexpr uint64_t kSeed = 7;
   EXPECT_GT(artifact::testing::count_refused_damages(good_plan(), kSeed, plan_check), 10'000)
+      << "seed " << kSeed;
+  EXPECT_GT(artifact::testing::count_refused_damages(plan_with_loops(), kSeed, plan_check), 10'000)
       << "seed " << kSeed;
 }
 

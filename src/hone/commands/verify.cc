@@ -168,6 +168,7 @@ Result<VerifyReport> verify(const std::string& model, const VerifyOptions& optio
     one_size.model.bind = options.compile.model.bind;
     one_size.model.available = options.compile.model.available;
     one_size.model.linked_data = options.compile.model.linked_data;
+    one_size.model.max_turns = options.compile.model.max_turns;
     return import_model(model, one_size);
   });
 }

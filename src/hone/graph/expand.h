@@ -41,6 +41,7 @@ class ExpandContext : public InferContext {
     return value.constant ? &*value.constant : value.upper ? &*value.upper : nullptr;
   }
   using InferContext::dtype;
+  using InferContext::graph;
   using InferContext::integers;
   using InferContext::shape;
 
@@ -89,6 +90,7 @@ class ExpandContext : public InferContext {
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
+  friend class LoopBuilder;  // adds nodes with bodies, and nodes that were built apart
   std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
   void fail_expansion(Status status) {

@@ -56,7 +56,8 @@ struct Value {
   Storage storage;              // buffer < 0 until storage is assigned
 };
 
-struct Op;  // defined in graph/op.h
+struct Op;        // defined in graph/op.h
+struct LoopBody;  // defined in graph/loop_body.h
 
 struct Node {
   std::string name;  // unique; derived from the output's name if the model gives none
@@ -64,8 +65,9 @@ struct Node {
   const Op* op = nullptr;
   int opset = 0;  // opset of the operator's definition; 0: the graph's
   Attributes attributes;
-  std::vector<ValueId> inputs;   // kNoValue for an optional one that is missing
-  std::vector<ValueId> outputs;  // kNoValue for results that are not wanted
+  std::vector<ValueId> inputs;           // kNoValue for an optional one that is missing
+  std::vector<ValueId> outputs;          // kNoValue for results that are not wanted
+  std::shared_ptr<const LoopBody> loop;  // what a hone.Loop repeats; null for other nodes
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }
@@ -92,6 +94,10 @@ struct Rebatch {
   int64_t from = 1, to = 1;
 };
 
+// The most turns of a loop whose number is known at run time only, unless --max-turns gives another
+// one.
+inline constexpr int64_t kMaxTurns = 10'000;
+
 // The number of times that each rule of a pass changed the graph, by the rule's name.
 using RuleCounts = std::map<std::string, int>;
 
@@ -100,7 +106,8 @@ struct Graph {
   std::string file;  // for messages
   int opset = 0;
   std::optional<Rebatch> rebatch;
-  std::deque<Value> values;  // references stay valid when one is added
+  int64_t max_turns = kMaxTurns;  // the most of a loop whose number only the run knows
+  std::deque<Value> values;       // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // names in the model; passes may replace the values

@@ -35,6 +35,7 @@ class Importer {
   Importer(std::string file, std::string folder, const ImportOptions& options)
       : folder_(std::move(folder)), options_(options) {
     graph_.file = std::move(file);
+    graph_.max_turns = options_.max_turns;
   }
 
   Result<Graph> run(onnx::ModelProto& model) {

@@ -32,6 +32,7 @@ struct ImportOptions {
   // of Hugging Face; the file that the link leads to is trusted. A path that leaves the folder is
   // refused.
   bool linked_data = false;
+  int64_t max_turns = kMaxTurns;  // Graph::max_turns
   // If not null, receives the files that are read: the model and its external data.
   std::set<std::string>* files = nullptr;
 };

@@ -208,9 +208,9 @@ namespace {
 // Returns whether an operator only moves elements, or converts them, so that it takes any type.
 bool takes_small_types(const Node& node) {
   constexpr std::string_view kTypes[] = {
-      "BitCast",        "Cast",     "Compress", "ConstantOfShape", "EyeLike", "Expand", "Gather",
-      "GatherElements", "GatherND", "Pad",      "ReverseSequence", "Shape",   "Size",   "Slice",
-      "Tile",           "Where",    "hone.Copy"};
+      "BitCast",        "Cast",     "Compress",  "ConstantOfShape", "EyeLike",  "Expand", "Gather",
+      "GatherElements", "GatherND", "Pad",       "ReverseSequence", "Shape",    "Size",   "Slice",
+      "Tile",           "Where",    "hone.Copy", "hone.Hold",       "hone.Loop"};
   return node.op->kind == Kind::kView || node.op->expand != nullptr ||
          std::find(std::begin(kTypes), std::end(kTypes), node.type) != std::end(kTypes);
 }

@@ -56,12 +56,48 @@ class InPlaceTable {
   std::set<std::pair<int, int>> pairs_;
 };
 
+// Gives the begins and ends of loops time steps of their own, between those of the calls around
+// them, and returns them.
+std::vector<int> add_boundary_steps(const TaskList& tasks, std::vector<int>& time_steps) {
+  std::vector<int> steps;
+  size_t call = 0;
+  int before = 0;  // the number of time steps of calls before the boundary
+  for (const int boundary : tasks.boundaries) {
+    for (; call < static_cast<size_t>(boundary); ++call)
+      before = std::max(before, time_steps[call] + 1);
+    steps.push_back(before + static_cast<int>(steps.size()));
+  }
+  for (size_t c = 0; c < time_steps.size(); ++c)
+    time_steps[c] += tasks.boundaries_before(static_cast<int>(c));
+  return steps;
+}
+
+// What a loop keeps lives from its begin to its end, and what its turns copy to its end.
+void keep_through_loops(const TaskList& tasks, std::span<const int> boundary_steps,
+                        MemoryPlan& plan) {
+  const auto keep = [&](int buffer, int from, int to) {
+    if (buffer < 0) return;
+    auto& [first, last] = plan.lives[static_cast<size_t>(buffer)];
+    if (first < 0 || from < first) first = from;
+    last = std::max(last, to);
+  };
+  for (const TaskLoop& loop : tasks.loops) {
+    const int begin = boundary_steps[static_cast<size_t>(loop.begin)];
+    const int end = boundary_steps[static_cast<size_t>(loop.end)];
+    for (const int buffer : loop.kept) keep(buffer, begin, end);
+    for (const LoopCopy& copy : loop.copies) keep(copy.from, end, end);
+    keep(loop.turns, end, end);
+  }
+}
+
 // Lives of all buffers; nothing is placed.
 MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> time_steps) {
   MemoryPlan plan;
   plan.time_steps.assign(time_steps.begin(), time_steps.end());
   plan.time_steps.resize(tasks.calls.size());
   if (time_steps.empty()) std::iota(plan.time_steps.begin(), plan.time_steps.end(), 0);
+  const std::vector<int> boundary_steps = add_boundary_steps(tasks, plan.time_steps);
+  const int after = static_cast<int>(tasks.calls.size() + tasks.boundaries.size());
   plan.offsets.assign(tasks.buffers.size(), -1);
   plan.lives.assign(tasks.buffers.size(), {-1, -1});
   for (size_t i = 0; i < tasks.calls.size(); ++i) {
@@ -74,12 +110,11 @@ MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> time_steps) {
     }
   }
   // Written before a run, and kept for the runs behind it.
-  if (tasks.sizes >= 0)
-    plan.lives[static_cast<size_t>(tasks.sizes)] = {0, static_cast<int>(tasks.calls.size())};
+  if (tasks.sizes >= 0) plan.lives[static_cast<size_t>(tasks.sizes)] = {0, after};
   for (const TensorInfo& output : tasks.outputs) {  // read after the last call
-    if (output.extents >= 0)
-      plan.lives[static_cast<size_t>(output.extents)].second = static_cast<int>(tasks.calls.size());
+    if (output.extents >= 0) plan.lives[static_cast<size_t>(output.extents)].second = after;
   }
+  keep_through_loops(tasks, boundary_steps, plan);
   return plan;
 }
 

@@ -3,7 +3,8 @@
 // that run together have one time step, in which all their buffers are live. A buffer with a border
 // is zeroed once, when a model is created, and its border is never written, so it shares memory
 // only with buffers of the same shape and border, element for element. `hone.sizes` keeps its
-// memory from run to run.
+// memory from run to run. What a loop reads from outside and carries from turn to turn lives
+// through all of it; its begin and end are time steps of their own.
 #pragma once
 
 #include <span>
@@ -21,7 +22,7 @@ struct InPlace {
 struct MemoryPlan {
   static constexpr int64_t kAlignment = 64;  // a cache line, which is an AVX-512 vector
   std::vector<int64_t> offsets;              // per TaskList::buffers; -1 for those not in the arena
-  std::vector<int> time_steps;               // per call
+  std::vector<int> time_steps;               // per call, with those of the ends of loops between
   // First and last time step of a buffer's use; -1 if there is none.
   std::vector<std::pair<int, int>> lives;
   int64_t arena_bytes = 0;

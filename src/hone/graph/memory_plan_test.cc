@@ -52,6 +52,43 @@ TEST(memory_plan, unused_buffers_take_no_room) {
   EXPECT_EQ(plan.arena_bytes, 64 * 4);
 }
 
+// A loop of the calls 1 and 2: it reads buffer 0 from outside, carries 1, and copies 3 to it.
+TaskList list_with_loop() {
+  TaskList tasks = task_list({buffer(64), buffer(64), buffer(64), buffer(64), buffer(64)},
+                             {{0, 1}, {0, 1, 2}, {2, 3}, {1, 4}});
+  TaskLoop loop{.name = "loop", .first_call = 1, .end_call = 3, .begin = 0, .end = 1, .most = 4};
+  loop.kept = {0, 1};
+  loop.copies = {{3, 1, 256}};
+  tasks.loops = {loop};
+  tasks.boundaries = {1, 3};
+  return tasks;
+}
+
+TEST(memory_plan, what_a_loop_keeps_lives_to_its_end) {
+  const TaskList tasks = list_with_loop();
+  const MemoryPlan plan = plan_memory(tasks);
+  ASSERT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+  // Steps: call 0, the begin, calls 1 and 2, the end, call 3.
+  EXPECT_EQ(plan.time_steps, (std::vector<int>{0, 2, 3, 5}));
+  using Life = std::pair<int, int>;
+  EXPECT_EQ(plan.lives[0], Life(0, 4));
+  EXPECT_EQ(plan.lives[1], Life(0, 5));
+  EXPECT_EQ(plan.lives[2], Life(2, 3));
+  EXPECT_EQ(plan.lives[3], Life(3, 4));
+  EXPECT_EQ(plan.lives[4], Life(5, 5));
+  EXPECT_NE(plan.offsets[0], plan.offsets[3]);
+}
+
+TEST(memory_plan, a_body_does_not_work_in_the_place_of_what_it_reads_again) {
+  const TaskList tasks = list_with_loop();
+  // Buffer 0 is read last by call 1, but in each turn; buffer 2 is made anew in each turn.
+  const std::vector<InPlace> pairs = {{1, 0, 2}, {2, 2, 3}};
+  const MemoryPlan plan = plan_memory(tasks, pairs);
+  ASSERT_TRUE(verify(plan, tasks, pairs).ok()) << verify(plan, tasks, pairs).message();
+  EXPECT_NE(plan.offsets[0], plan.offsets[2]);
+  EXPECT_EQ(plan.offsets[2], plan.offsets[3]);
+}
+
 TEST(memory_plan, verify_finds_each_kind_of_overlap) {
   const TaskList tasks = task_list({buffer(64), buffer(62, 1), buffer(64)}, {{0}, {0, 1}, {1, 2}});
   const MemoryPlan good = plan_memory(tasks);

@@ -29,7 +29,7 @@ class Runner {
   }
 
   Result<std::vector<Tensor>> run() {
-    for (const TaskCall& call : tasks_.calls) HONE_RETURN_IF_ERROR(run_call(call));
+    HONE_RETURN_IF_ERROR(run_calls(0, std::ssize(tasks_.calls), 0, tasks_.loops.size()));
     for (size_t i = 0; i < outputs_.size(); ++i) cut_to_extents(i);
     return std::move(outputs_);
   }
@@ -48,6 +48,49 @@ class Runner {
       case Argument::Kind::kArena: return at(plan_.offsets[index]);
     }
     HONE_ASSERT(false, "an argument is of one of four kinds");
+  }
+
+  char* buffer(int index) { return at(plan_.offsets[static_cast<size_t>(index)]); }
+  int64_t integer(int index) {
+    int64_t value = 0;
+    std::memcpy(&value, buffer(index), sizeof value);
+    return value;
+  }
+  void put(int index, int64_t value) {
+    if (index >= 0 && plan_.offsets[static_cast<size_t>(index)] >= 0)
+      std::memcpy(buffer(index), &value, sizeof value);
+  }
+
+  // These calls, with these loops among them.
+  Status run_calls(int64_t first, int64_t end, size_t loop, size_t end_loop) {
+    for (; loop < end_loop; loop += 1 + static_cast<size_t>(tasks_.loops[loop].nested)) {
+      for (; first < tasks_.loops[loop].first_call; ++first)
+        HONE_RETURN_IF_ERROR(run_call(tasks_.calls[static_cast<size_t>(first)]));
+      HONE_RETURN_IF_ERROR(repeat(loop));
+      first = tasks_.loops[loop].end_call;
+    }
+    for (; first < end; ++first)
+      HONE_RETURN_IF_ERROR(run_call(tasks_.calls[static_cast<size_t>(first)]));
+    return ok_status();
+  }
+
+  Status repeat(size_t index) {
+    const TaskLoop& loop = tasks_.loops[index];
+    int64_t turn = 0;
+    for (;; ++turn) {
+      if (loop.condition >= 0 && *buffer(loop.condition) == 0) break;
+      if (loop.limit >= 0 && turn >= integer(loop.limit)) break;
+      if (turn >= loop.most && !loop.beyond.empty()) return invalid("{}", loop.beyond);
+      if (turn >= loop.most) break;
+      put(loop.turn, turn);
+      HONE_RETURN_IF_ERROR(run_calls(loop.first_call, loop.end_call, index + 1,
+                                     index + 1 + static_cast<size_t>(loop.nested)));
+      for (const LoopCopy& copy : loop.copies)
+        std::memcpy(buffer(copy.to) + copy.start + turn * copy.stride, buffer(copy.from),
+                    static_cast<size_t>(copy.bytes));
+    }
+    put(loop.turns, turn);
+    return ok_status();
   }
 
   // Such an output is dense from its start.

@@ -43,7 +43,10 @@ bool conflict(const compute::Touched& a, const compute::Touched& b) {
 class Planner {
  public:
   Planner(const TaskList& tasks, std::span<const CallCost> costs, const RunOrderOptions& options)
-      : costs_(costs), options_(options), before_(dependences(tasks)), group_(costs.size(), -1) {}
+      : costs_(costs), options_(options), before_(dependences(tasks)), group_(costs.size(), -1) {
+    for (int call = 0; call < std::ssize(costs); ++call)
+      segment_.push_back(tasks.boundaries_before(call));
+  }
 
   RunOrder run() {
     RunOrder order;
@@ -70,6 +73,8 @@ class Planner {
     int looked_at = 0;
     for (int call = group[0] + 1; call < std::ssize(costs_); ++call) {
       if (group_[index(call)] >= 0) continue;
+      // Calls of a loop run with others of its turn only, and none is moved into it or out of it.
+      if (segment_[index(call)] != segment_[index(group[0])]) return;
       if (++looked_at > options_.window || group.size() == kMostTogether) return;
       const CallCost& cost = costs_[index(call)];
       if (cost.alone || !can_run(call, number)) continue;
@@ -97,7 +102,8 @@ class Planner {
   const std::span<const CallCost> costs_;
   const RunOrderOptions& options_;
   const std::vector<std::vector<int>> before_;
-  std::vector<int> group_;  // per call; -1: not yet
+  std::vector<int> group_;    // per call; -1: not yet
+  std::vector<int> segment_;  // per call: the number of begins and ends of loops before it
 };
 
 }  // namespace
@@ -154,6 +160,13 @@ Status verify(const RunOrder& order, const TaskList& tasks) {
   const std::vector<int> step = time_steps(order, tasks.calls.size());
   if (count != tasks.calls.size() || std::count(step.begin(), step.end(), -1) > 0)
     return error(Code::kInternal, "{} calls run, expected each of {} once", count, step.size());
+  int segment = 0;
+  for (const int call : in_order(order)) {
+    const int own = tasks.boundaries_before(call);
+    if (own < segment)
+      return error(Code::kInternal, "call {} runs in another loop than its own", call);
+    segment = own;
+  }
   const std::vector<std::vector<int>> before = dependences(tasks);
   for (size_t c = 0; c < before.size(); ++c) {
     for (const int other : before[c]) {

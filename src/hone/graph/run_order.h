@@ -2,7 +2,7 @@
 // share the tiles of such calls as if they were of one kernel. A fork and join, and threads that
 // wait for the last tile of a kernel, cost time, which kernels that run together spend only once.
 // Kernels that keep all threads evenly busy for long run alone: nothing is gained, and each has the
-// caches for itself.
+// caches for itself. Calls stay on their side of the begins and ends of loops.
 #pragma once
 
 #include <span>

@@ -235,5 +235,19 @@ TEST(run_order, random_models_run_in_an_order_that_verifies) {
   }
 }
 
+TEST(run_order, calls_stay_on_their_side_of_a_loop) {
+  // Six calls that need nothing of each other; the middle two are a loop.
+  TaskList tasks = task_list(6, {{-1, 0}, {-1, 1}, {-1, 2}, {-1, 3}, {-1, 4}, {-1, 5}});
+  const std::vector<CallCost> costs(6, CallCost{1e-4, 1});
+  const RunOrderOptions options{.threads = 8, .fork_join_seconds = 1e-6};
+  EXPECT_EQ(plan_run_order(tasks, costs, options).size(), 1U);
+  tasks.loops = {{.name = "loop", .first_call = 2, .end_call = 4, .begin = 0, .end = 1}};
+  tasks.boundaries = {2, 4};
+  const RunOrder order = plan_run_order(tasks, costs, options);
+  EXPECT_EQ(order, (Groups{{0, 1}, {2, 3}, {4, 5}}));
+  EXPECT_TRUE(verify(order, tasks).ok());
+  EXPECT_FALSE(verify({{0, 1}, {3}, {4, 5}, {2}}, tasks).ok());
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -1,6 +1,6 @@
 // graph/tasks.h - a graph as the list of its tasks, each a Dag with the places of its operands.
 // This is what the tuner, the compiler and the runtime need of a model. Names in a Dag are roles,
-// never the model's.
+// never the model's. The calls of a loop stand in one list with all others.
 #pragma once
 
 #include "hone/compute/dag.h"
@@ -23,12 +23,40 @@ struct TaskCall {
   std::vector<int> nodes;
   std::string name;  // name of the first node, for reports
   int group = 0;     // index into TaskList::groups
+  // The innermost loop that repeats it, an index into TaskList::loops; -1 if none does. `nodes` is
+  // then the outermost loop's node.
+  int loop = -1;
+  double runs = 1;  // the expected number of its runs in a run of the model
 };
 
 // Calls with one key, which share a schedule. Those with equal constants share packed weights, too.
 struct TaskGroup {
   uint64_t key = 0;
   std::vector<int> calls;
+};
+
+// A copy of `bytes` bytes at the end of each turn, from one buffer to `start` + turn * `stride`
+// bytes behind the begin of another one.
+struct LoopCopy {
+  int from = -1, to = -1;  // indices of TaskList::buffers
+  int64_t bytes = 0, start = 0, stride = 0;
+};
+
+// Calls that are repeated (graph/loop_body.h). Buffers are indices of TaskList::buffers, all of the
+// arena, or -1.
+struct TaskLoop {
+  std::string name;                  // the name of its node
+  int first_call = 0, end_call = 0;  // its calls, with those of the loops inside
+  int begin = 0, end = 0;            // its begin and end among TaskList::boundaries
+  int nested = 0;                    // the number of loops inside, which follow it in the list
+  int64_t most = 0;                  // as in LoopBody
+  std::string beyond;
+  int condition = -1;     // bool: a turn begins if it is true
+  int limit = -1;         // i64: the number of turns
+  int turn = -1;          // i64: the number of the turn, which the runtime writes
+  int turns = -1;         // i64: how many there were, which it writes at the end
+  std::vector<int> kept;  // buffers with contents of other turns, or from before
+  std::vector<LoopCopy> copies;
 };
 
 struct TensorInfo {
@@ -49,6 +77,11 @@ struct TaskList {
   std::vector<uint64_t> constant_hashes;
   std::vector<TaskCall> calls;    // in the order in which they run
   std::vector<TaskGroup> groups;  // in the order of their first call
+  std::vector<TaskLoop> loops;    // in the order of their begin
+  // The begins and ends of loops in order: each is before the call of this index. Calls stay
+  // between the boundaries around them.
+  std::vector<int> boundaries;
+  [[nodiscard]] int boundaries_before(int call) const;
 };
 
 struct TaskOptions {

@@ -9,6 +9,9 @@
 
 #define HONE_ABI_VERSION 6
 #define HONE_TIME_IS_OVER 2 /* of a run; see time_limit_ms */
+/* Of a run whose inputs ask for more turns of a loop than the model was compiled for, or for a
+ * branch that was left out. Since version 6. */
+#define HONE_INPUTS_ARE_REFUSED 3
 
 #ifdef __cplusplus
 extern "C" {

@@ -34,6 +34,7 @@ class Model {
   int64_t num_chosen = 0;
   void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;
+  int64_t* turn_ns = nullptr;  // times of a turn of a loop; null if there are no loops
   bool profile = false;
   ThreadSpan* spans = nullptr;  // one for each step and thread; null before the first trace
   bool trace = false;

@@ -12,7 +12,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 6;
+inline constexpr uint32_t kPlanVersion = 7;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -59,6 +59,11 @@ struct PlanHeader {
   uint32_t reserved;
   // Arena offset of int64_t[kMaxForms], the value of each form in a run, or -1 if there are none.
   int64_t sizes;
+  uint64_t
+      loops;  // PlanLoop[num_loops]: in the order of their first steps, each before those inside
+  uint64_t copies;  // PlanCopy[num_copies]
+  uint32_t num_loops;
+  uint32_t num_copies;
 };
 
 struct PlanTensor {
@@ -136,6 +141,33 @@ struct PlanStep {
   // For concurrent steps this is the step's share of their work (PhaseCall::units), else 0.
   int32_t units;
   TileLimit limit;
+};
+
+// Steps that are repeated, perhaps not once. Places are offsets in the arena, or -1 where there is
+// none. Before each turn the loop looks at them: it goes on while the condition is true, `limit` is
+// above the number of turns so far, and there were fewer than `most`.
+struct PlanLoop {
+  uint64_t name;    // offset of a string: the node
+  uint64_t beyond;  // offset of a string: the error of a run that wants more than `most` turns
+  int64_t most;
+  int64_t condition;  // one byte
+  int64_t limit;      // int64_t
+  int64_t turn;       // int64_t, written before each turn: its number, from 0 on
+  int64_t turns;      // int64_t, written at the end: how many there were
+  uint32_t first_step;
+  uint32_t end_step;
+  uint32_t first_copy;  // index into `copies`: what is copied at the end of each turn
+  uint32_t num_copies;
+  uint32_t num_nested;     // the number of loops inside, which follow in the table
+  uint32_t may_want_more;  // 1 if more than `most` turns are an error; 0 if the loop then ends
+};
+
+// A copy of `bytes` bytes from one place of the arena to `to` + turn * `stride`.
+struct PlanCopy {
+  int64_t from;
+  int64_t to;
+  int64_t bytes;
+  int64_t stride;
 };
 
 struct PlanKernel {

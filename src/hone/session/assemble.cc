@@ -388,6 +388,38 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
   }
 }
 
+// The loops, when all steps are there.
+void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Assembly& assembly) {
+  const auto place = [&](int buffer) {
+    return buffer < 0 ? -1 : plan.offsets[static_cast<size_t>(buffer)];
+  };
+  // The number of steps before a begin or end.
+  const auto steps_before = [&](int boundary) {
+    return static_cast<uint32_t>(
+        std::count_if(assembly.calls.begin(), assembly.calls.end(),
+                      [&](int call) { return tasks.boundaries_before(call) <= boundary; }));
+  };
+  artifact::ArtifactSpec& spec = assembly.spec;
+  for (const graph::TaskLoop& loop : tasks.loops) {
+    artifact::ArtifactLoop& made = spec.loops.emplace_back();
+    made.name = loop.name;
+    made.beyond = loop.beyond;
+    made.plan = {.most = loop.most,
+                 .condition = place(loop.condition),
+                 .limit = place(loop.limit),
+                 .turn = place(loop.turn),
+                 .turns = place(loop.turns),
+                 .first_step = steps_before(loop.begin),
+                 .end_step = steps_before(loop.end),
+                 .first_copy = static_cast<uint32_t>(spec.copies.size()),
+                 .num_copies = static_cast<uint32_t>(loop.copies.size()),
+                 .num_nested = static_cast<uint32_t>(loop.nested)};
+    for (const graph::LoopCopy& copy : loop.copies)
+      spec.copies.push_back(
+          {place(copy.from), place(copy.to) + copy.start, copy.bytes, copy.stride});
+  }
+}
+
 }  // namespace
 
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
@@ -395,6 +427,12 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
                           HostKernels host, std::span<const KernelLimits> limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
+  if (!tasks.loops.empty() && session.target().kind() != target::Kind::kCpu)
+    return error(
+        Code::kUnsupported,
+        "node '{}' is a loop that a run repeats, which CPUs alone do: expected a number of "
+        "turns that is known and small, or a CPU (--device)",
+        tasks.loops[0].name);
   HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
                         compile_kernels(session, tasks, schedules, interrupted, host, limits));
   const InPhase packing(session.phases(), Phase::kPacking);
@@ -445,6 +483,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
     add_steps(c, call, *kernels[group], first_symbol[group], std::move(arguments), assembly);
   }
   join_steps(run.order, costs, together, assembly);
+  add_loops(tasks, run.memory, assembly);
   assembly.turns = static_cast<int>(run.order.size());
   return assembly;
 }

@@ -1,6 +1,7 @@
 #include "hone/session/model_tasks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
@@ -22,6 +23,14 @@ constexpr int kBestTried = 8;
 constexpr double kFastTolerance = 1e-2;  // of the largest output: constants of 16 bits, tf32
 constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
 
+// How often a run of the model runs the kernel, as far as that is known.
+int runs_of(const graph::TaskList& tasks, const graph::TaskGroup& group) {
+  constexpr double kMost = 1e9;
+  double runs = 0;
+  for (const int call : group.calls) runs += tasks.calls[static_cast<size_t>(call)].runs;
+  return static_cast<int>(std::lround(std::min(runs, kMost)));
+}
+
 // Finds the distinct tasks of the model's groups.
 void find_distinct(ModelTasks& model) {
   for (const graph::TaskGroup& group : model.tasks.groups) {
@@ -31,7 +40,7 @@ void find_distinct(ModelTasks& model) {
     summary.key = group.key;
     summary.name = call.name;
     summary.kernel_class = task->kernel_class();
-    summary.multiplicity = static_cast<int>(group.calls.size());
+    summary.multiplicity = runs_of(model.tasks, group);
     summary.flops = task->flops();
     summary.least_flops = task->least_flops(model.accuracy());
     summary.bytes = task->bytes();
@@ -53,6 +62,7 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                                            .taken = &taken,
                                                            .bind = options.model.bind,
                                                            .linked_data = options.model.linked_data,
+                                                           .max_turns = options.model.max_turns,
                                                            .files = files},
                                                           options.model.available);
   if (graph.ok() && !taken.empty()) log_warning("{}", taken);

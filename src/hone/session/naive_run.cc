@@ -1,6 +1,7 @@
 #include "hone/session/naive_run.h"
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
+#include "hone/graph/loop_body.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/ir/interpreter.h"
@@ -92,6 +94,7 @@ struct NaiveModel::State {
   std::vector<graph::Emitted> emitted;  // per node; empty for one that moves elements
   std::vector<int> kernel_of;           // per node; -1: interpreted
   std::vector<std::optional<LoadedKernel>> kernels;
+  std::map<size_t, NaiveModel> bodies;  // of loops, by node
 
   std::vector<int> first;  // per kernel: a node that it is of
   double flops = 0;
@@ -103,6 +106,11 @@ struct NaiveModel::State {
       alone.push_back(graph::isolate(graph, graph.nodes[i]));
       emitted.emplace_back();
       kernel_of.push_back(-1);
+      if (const auto& loop = graph.nodes[i].loop) {
+        HONE_ASSIGN_OR_RETURN(NaiveModel body, NaiveModel::create(loop->graph, options));
+        flops += body.flops() * loop->expected_turns;
+        bodies.emplace(i, std::move(body));
+      }
       if (graph.nodes[i].op->emit == nullptr) continue;
       const graph::Graph& lone = alone.back().graph;
       const std::vector<bool> unknown(lone.values.size(), false);
@@ -121,6 +129,7 @@ struct NaiveModel::State {
   }
 
   Status compile() {
+    for (auto& [node, body] : bodies) HONE_RETURN_IF_ERROR(body.compile());
     kernels.resize(first.size());
     std::vector<Status> statuses(first.size());
     ThreadPool pool(options.threads);
@@ -166,7 +175,9 @@ class Runner {
       const graph::Node& node = graph_.nodes[i];
       const AllocatesFor purpose(graph::name_and_type(node));
       const bool made = node.op->emit != nullptr;
-      const Status status = made ? run_kernel(i) : move(i);
+      const Status status = node.loop != nullptr ? repeat(i, on_value)
+                            : made               ? run_kernel(i)
+                                                 : move(i);
       if (!status.ok()) return error(status.code(), "{}: {}", node.name, status.message());
       for (const graph::ValueId out : node.outputs) {
         if (out != graph::kNoValue) on_value(node, out, at(out), made);
@@ -187,6 +198,11 @@ class Runner {
 
   // Views and what else only moves elements.
   Status move(size_t index) {
+    if (graph_.nodes[index].type == "hone.Blank") {
+      const graph::ValueId out = graph_.nodes[index].outputs[0];
+      at(out) = Tensor(graph_.value(out).dtype, graph_.value(out).shape);
+      return ok_status();
+    }
     graph::LoneNode alone = model_.alone[index];
     const graph::Node& node = alone.graph.nodes[0];
     if (node.op->fold == nullptr)
@@ -208,6 +224,74 @@ class Runner {
       at(alone.originals[static_cast<size_t>(node.outputs[1])]) = all;
     }
     return ok_status();
+  }
+
+  // The values that a loop ends with.
+  Status repeat(size_t index, const NaiveModel::OnValue& on_value) {
+    const graph::Node& node = graph_.nodes[index];
+    const graph::LoopBody& loop = *node.loop;
+    const NaiveModel& body = model_.bodies.at(index);
+    std::vector<Tensor> values(1);  // the number of the turn, what is carried, what is captured
+    for (size_t i = 1; i < node.inputs.size(); ++i) values.push_back(operand(node.inputs[i]));
+    std::vector<Tensor> stacked;
+    for (size_t i = 0; i < loop.rows(); ++i) {
+      const graph::Value& row = loop.graph.value(loop.graph.outputs[loop.carried + i]);
+      stacked.emplace_back(row.dtype, loop.stacked_shape(i));
+    }
+    int64_t turn = 0;
+    for (;; ++turn) {
+      if (loop.conditional && values[1].at(0) == 0) break;
+      if (node.has_input(0) && turn >= operand(node.inputs[0]).as<int64_t>()[0]) break;
+      if (turn >= loop.most && !loop.beyond.empty()) return invalid("{}", loop.beyond);
+      if (turn >= loop.most) break;
+      values[0] = Tensor(DType::kI64, {});
+      values[0].as<int64_t>()[0] = turn;
+      HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                            one_turn(body, loop, values, on_value));
+      for (size_t i = 0; i < loop.carried; ++i) values[1 + i] = results[i];
+      for (size_t i = 0; i < stacked.size(); ++i)
+        set_row(stacked[i], loop.reversed[i] ? loop.most - 1 - turn : turn,
+                results[loop.carried + i]);
+    }
+    const auto declare = [&](size_t i, Tensor value) {
+      if (i < node.outputs.size() && node.outputs[i] != graph::kNoValue)
+        at(node.outputs[i]) = std::move(value);
+    };
+    for (size_t i = 0; i < loop.carried; ++i) declare(i, values[1 + i]);
+    for (size_t i = 0; i < stacked.size(); ++i) declare(loop.carried + i, stacked[i]);
+    Tensor turns(DType::kI64, {1});
+    turns.as<int64_t>()[0] = turn;
+    declare(loop.graph.outputs.size(), turns);
+    return ok_status();
+  }
+
+  static void set_row(Tensor& stacked, int64_t row, const Tensor& value) {
+    std::memcpy(static_cast<char*>(stacked.data()) + row * value.bytes(), value.data(),
+                static_cast<size_t>(value.bytes()));
+  }
+
+  // Returns the outputs of a body.
+  static Result<std::vector<Tensor>> one_turn(const NaiveModel& body, const graph::LoopBody& loop,
+                                              const std::vector<Tensor>& inputs,
+                                              const NaiveModel::OnValue& on_value) {
+    std::map<graph::ValueId, Tensor> wanted;
+    for (const graph::ValueId out : loop.graph.outputs) {
+      const graph::Value& value = loop.graph.value(out);
+      wanted[out] = value.constant ? *value.constant : Tensor();
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (const auto it = wanted.find(loop.graph.inputs[i]); it != wanted.end())
+        it->second = inputs[i];
+    }
+    HONE_RETURN_IF_ERROR(body.run(
+        inputs, [&](const graph::Node& node, graph::ValueId id, Tensor& tensor, bool made) {
+          on_value(node, graph::kNoValue, tensor, made);
+          if (const auto it = wanted.find(id); id != graph::kNoValue && it != wanted.end())
+            it->second = tensor;
+        }));
+    std::vector<Tensor> outputs;
+    for (const graph::ValueId out : loop.graph.outputs) outputs.push_back(wanted.at(out));
+    return outputs;
   }
 
   Status run_kernel(size_t index) {
@@ -275,7 +359,10 @@ Status NaiveModel::run(const std::vector<Tensor>& inputs, const OnValue& on_valu
   return Runner(*state_).run(inputs, on_value);
 }
 
-void NaiveModel::set_deadline(double deadline) { state_->options.deadline = deadline; }
+void NaiveModel::set_deadline(double deadline) {
+  state_->options.deadline = deadline;
+  for (auto& [node, body] : state_->bodies) body.set_deadline(deadline);
+}
 
 Status naive_run(
     const graph::Graph& graph, const std::vector<Tensor>& inputs, const NaiveOptions& options,
@@ -283,7 +370,7 @@ Status naive_run(
   HONE_ASSIGN_OR_RETURN(NaiveModel model, NaiveModel::create(graph, options));
   HONE_RETURN_IF_ERROR(model.compile());
   return model.run(inputs, [&](const graph::Node& node, graph::ValueId id, Tensor& tensor, bool) {
-    on_value(node, id, tensor);
+    if (id != graph::kNoValue) on_value(node, id, tensor);
   });
 }
 

@@ -41,7 +41,8 @@ class NaiveModel {
 
   // Called for each result of each node, in order. If `made`, the tensor has memory of its own and
   // is no view of another value, so that the callback may change it. A tensor that the callback
-  // does not keep is freed after its last reader has run.
+  // does not keep is freed after its last reader has run. For values of a loop's body, in each of
+  // its turns, the id is kNoValue: they are none of this graph.
   using OnValue =
       std::function<void(const graph::Node&, graph::ValueId, Tensor& tensor, bool made)>;
   [[nodiscard]] Status run(const std::vector<Tensor>& inputs, const OnValue& on_value) const;

@@ -5,6 +5,7 @@
 
 #include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
+#include "hone/runtime/loops.h"
 
 namespace hone {
 
@@ -35,7 +36,7 @@ const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
 }
 
 // The tiles that a step runs at these sizes.
-static int64_t tiles_of(const artifact::ArtifactStep& step, std::span<const Tensor> inputs) {
+static int64_t tiles_of(const artifact::ArtifactStep& step, const std::vector<Tensor>& inputs) {
   const artifact::ArtifactTileLimit& limit = step.limit;
   if (limit.form < 0) return step.num_tiles;
   const int64_t size = inputs.back().as<int64_t>()[static_cast<size_t>(limit.form)];
@@ -61,38 +62,55 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
     Tensor& tensor = outputs_.emplace_back(output.dtype, output.shape);
     if (tensor.bytes() > 0) std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
   }
-  for (size_t s = 0; s < spec.steps.size(); ++s) {
-    const artifact::ArtifactStep& step = spec.steps[s];
-    const artifact::KernelPlace& place = places_[static_cast<size_t>(step.kernel)];
-    std::vector<void*> args;
-    for (const artifact::ArtifactArgument& argument : step.arguments) {
-      const auto i = static_cast<size_t>(argument.index);
-      const void* base = arena_.data();
-      if (argument.kind == artifact::ArgumentKind::kInput) base = inputs_[i].data();
-      if (argument.kind == artifact::ArgumentKind::kOutput) base = outputs_[i].data();
-      if (argument.kind == artifact::ArgumentKind::kWeight) base = spec.weights[i].data;
-      args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
-      // A device gets copies. Constants that only prepared others have no memory in a run.
-      const bool is_there = argument.kind != artifact::ArgumentKind::kArena ||
-                            argument.offset + argument.bytes <= spec.arena_bytes;
-      if (place.entry != nullptr && !is_there) args.back() = nullptr;
-    }
-    const hone_kernel kernel = kernels_.functions[static_cast<size_t>(step.kernel)];
-    const auto run_kernel = [&](void* scratch, int64_t first, int64_t end, int thread) -> Status {
-      if (place.entry != nullptr)
-        return programs_[static_cast<size_t>(place.executable)]->run(*place.entry, args.data(),
-                                                                     scratch, first, end, thread);
-      const int code = kernel(args.data(), scratch, first, end, thread);
-      return code == 0
-                 ? ok_status()
-                 : error(Code::kInternal, "{}: its kernel failed with code {}", step.name, code);
-    };
-    HONE_RETURN_IF_ERROR(
-        run_tiles(run_kernel, tiles_of(step, inputs), spec.scratch_bytes, threads_));
-    const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
-    if (last) HONE_RETURN_IF_ERROR(on_call(assembly_->calls[s]));
+  // Steps and loops return 0 or 1 and leave the reason here.
+  Status status;
+  const auto run_range = [&](uint32_t first, uint32_t end) {
+    for (uint32_t s = first; s < end && status.ok(); ++s) status = run_step(s, on_call);
+    return status.ok() ? 0 : 1;
+  };
+  const std::vector<runtime::PlanLoop> loops = artifact::plan_loops(spec);
+  const auto fail = [&](const runtime::PlanLoop& loop) {
+    status = invalid("{}", spec.loops[static_cast<size_t>(&loop - loops.data())].beyond);
+    return 1;
+  };
+  const runtime::LoopRunner<decltype(run_range), decltype(fail)> runner(
+      loops.data(), spec.copies.data(), static_cast<char*>(arena_.data()), run_range, fail);
+  (void)runner.run(0, static_cast<uint32_t>(spec.steps.size()), 0,
+                   static_cast<uint32_t>(loops.size()));
+  return status;
+}
+
+Status StepRun::run_step(size_t s, const std::function<Status(int)>& on_call) {
+  const artifact::ArtifactSpec& spec = assembly_->spec;
+  const artifact::ArtifactStep& step = spec.steps[s];
+  const artifact::KernelPlace& place = places_[static_cast<size_t>(step.kernel)];
+  std::vector<void*> args;
+  for (const artifact::ArtifactArgument& argument : step.arguments) {
+    const auto i = static_cast<size_t>(argument.index);
+    const void* base = arena_.data();
+    if (argument.kind == artifact::ArgumentKind::kInput) base = inputs_[i].data();
+    if (argument.kind == artifact::ArgumentKind::kOutput) base = outputs_[i].data();
+    if (argument.kind == artifact::ArgumentKind::kWeight) base = spec.weights[i].data;
+    args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
+    // A device gets copies. Constants that only prepared others have no memory in a run.
+    const bool is_there = argument.kind != artifact::ArgumentKind::kArena ||
+                          argument.offset + argument.bytes <= spec.arena_bytes;
+    if (place.entry != nullptr && !is_there) args.back() = nullptr;
   }
-  return ok_status();
+  const hone_kernel kernel = kernels_.functions[static_cast<size_t>(step.kernel)];
+  const auto run_kernel = [&](void* scratch, int64_t first, int64_t end, int thread) -> Status {
+    if (place.entry != nullptr)
+      return programs_[static_cast<size_t>(place.executable)]->run(*place.entry, args.data(),
+                                                                   scratch, first, end, thread);
+    const int code = kernel(args.data(), scratch, first, end, thread);
+    return code == 0
+               ? ok_status()
+               : error(Code::kInternal, "{}: its kernel failed with code {}", step.name, code);
+  };
+  HONE_RETURN_IF_ERROR(
+      run_tiles(run_kernel, tiles_of(step, inputs_), spec.scratch_bytes, threads_));
+  const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
+  return last ? on_call(assembly_->calls[s]) : ok_status();
 }
 
 }  // namespace hone

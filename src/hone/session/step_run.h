@@ -15,7 +15,8 @@ class StepRun {
  public:
   // It is an error if this machine cannot run the kernels.
   [[nodiscard]] static Result<StepRun> create(const Assembly& assembly, int threads);
-  // Runs the model, and calls `on_call` with its index after each of TaskList::calls that has code.
+  // Runs the model, and calls `on_call` with its index after each of TaskList::calls that has code,
+  // which those of a loop do in each turn.
   // Memory that no task has written holds NaN or -1. If the shapes of its inputs vary, these are
   // the largest, and behind them is what `hone.sizes` holds; kernels run as many tiles as that
   // needs.
@@ -26,6 +27,7 @@ class StepRun {
   [[nodiscard]] const void* memory(const graph::Buffer& buffer, int index) const;
 
  private:
+  [[nodiscard]] Status run_step(size_t step, const std::function<Status(int call)>& on_call);
   StepRun(const Assembly& assembly, int threads) : assembly_(&assembly), threads_(threads) {}
   const Assembly* assembly_;  // must outlive this
   int threads_;

@@ -79,6 +79,7 @@ Status naive_values(const NaiveModel& model, const graph::Graph& graph,
   NaiveValue dense;  // which waits for its shape, the second result
   return model.run(inputs, [&](const graph::Node& node, ValueId id, Tensor& tensor, bool made) {
     if (made && change) change(node, tensor);
+    if (id == kNoValue) return;  // in a loop
     if (const auto shape = shapes.find(id); shape != shapes.end()) shape->second = tensor;
     if (is_dense(&node) && id == node.outputs[0]) {
       dense = {.tensor = tensor, .part = true, .node = &node};

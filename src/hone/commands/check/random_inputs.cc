@@ -19,12 +19,18 @@ using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
+// The most turns of a loop whose number of turns is an input: several, so that the last one differs
+// from the first.
+constexpr int64_t kMostTurns = 4;
+
 // Results hold elements of their operands, none changed.
 bool only_moves(const Node& node) {
   static const std::set<std::string_view> types = {
-      "Identity", "Reshape",  "Squeeze",   "Unsqueeze",       "Flatten",      "Transpose",
-      "Slice",    "Split",    "Concat",    "Expand",          "Tile",         "Cast",
-      "CastLike", "Compress", "hone.Copy", "hone.Interleave", "hone.Compact", "Dropout"};
+      "Identity",        "Reshape",      "Squeeze",   "Unsqueeze",
+      "Flatten",         "Transpose",    "Slice",     "Split",
+      "Concat",          "Expand",       "Tile",      "Cast",
+      "CastLike",        "Compress",     "hone.Copy", "hone.Hold",
+      "hone.Interleave", "hone.Compact", "Dropout"};
   return types.contains(node.type);
 }
 
@@ -49,6 +55,7 @@ std::optional<int64_t> index_limit(const graph::Graph& graph, const Node& node, 
       least = std::min(least, extent_of(graph, node.inputs[0], d));
     return shape.empty() ? 1 : least;
   }
+  if (k == 0 && node.loop != nullptr) return kMostTurns + 1;
   if (k == 0 && node.type == "OneHot") {
     const auto& depth = graph.value(node.inputs[1]).constant;
     return depth && depth->size() > 0 ? static_cast<int64_t>(depth->at(0)) : 1;

@@ -70,6 +70,7 @@ bool is_exact(const graph::Node& node) {
                                                    "Where",
                                                    "hone.Append",
                                                    "hone.Copy",
+                                                   "hone.Hold",
                                                    "hone.Repeat",
                                                    "hone.SelectBoxes"};
   return types.contains(node.type);

@@ -1,16 +1,30 @@
-// If, Loop and Scan. Operators have no side effects, so both branches of an If may be computed and
-// one chosen, and a loop whose number of turns is known is unrolled; a loop that may end early goes
-// on with the values that it ended with.
+// If, Loop and Scan. Operators have no side effects, so both branches of an If are computed and one
+// chosen where that is cheap, and a loop of few turns is unrolled; one of them that may end early
+// goes on with the values that it ended with. Of other branches a run takes one
+// (ops/taken_branch.h), and other loops it repeats (ops/repeated_loops.h).
 #include <algorithm>
+#include <limits>
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/repeated_loops.h"
+#include "hone/graph/ops/taken_branch.h"
 
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxTurns = 10'000;
+// How far a loop is unrolled.
+struct Unrolling {
+  int64_t turns = 0;
+  int64_t uncertain = 0;  // turns of a loop that may end early: all of them are computed
+  size_t nodes = 0;       // of all turns
+};
+// Beyond it a run repeats the loop, if it can be repeated.
+constexpr Unrolling kUnrolled = {64, 8, 20'000};
+// Beyond it a loop that cannot be repeated is refused.
+constexpr Unrolling kMostUnrolled = {10'000, 10'000, size_t{1} << 40};
 
 const SubgraphBody& body_of(const ExpandContext& c, const char* name) {
   return *c.attributes().find<Subgraph>(name)->body;
@@ -33,15 +47,6 @@ Status check_condition(const ExpandContext& c, ValueId condition) {
     return c.fail("a condition {} {}", dtype_name(c.dtype_of(condition)),
                   to_string(c.shape_of(condition)));
   return ok_status();
-}
-
-// x with zeros behind it, up to `shape`.
-ValueId grown(ExpandContext& c, ValueId x, const Shape& shape) {
-  if (c.shape_of(x) == shape) return without_extents(c, x);
-  if (num_elements(c.shape_of(x)) == 0) return c.constant(Tensor(c.dtype_of(x), shape));
-  std::vector<int64_t> pads(2 * shape.size(), 0);
-  for (size_t d = 0; d < shape.size(); ++d) pads[shape.size() + d] = shape[d] - c.shape_of(x)[d];
-  return c.add("Pad", {without_extents(c, x), c.integers(pads)});
 }
 
 // Returns what a loop without iterations stacks along a dimension, for rows like this one.
@@ -103,13 +108,56 @@ Status undecided(const ExpandContext& c, const Status& status) {
 }
 
 // Both branches of a condition that is known at run time only.
-Status expand_both(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody& else_body) {
+Result<std::vector<ValueId>> build_both(ExpandContext& c, const SubgraphBody& then_body,
+                                        const SubgraphBody& else_body) {
   const std::vector<ValueId> a = c.inline_body(then_body, {}), b = c.inline_body(else_body, {});
   HONE_RETURN_IF_ERROR(c.status());
+  std::vector<ValueId> chosen;
   for (size_t i = 0; i < c.num_outputs(); ++i) {
     HONE_ASSIGN_OR_RETURN(const ValueId value, choose(c, c.input(0), a[i], b[i]));
-    c.result(i, value);
+    chosen.push_back(value);
   }
+  HONE_RETURN_IF_ERROR(c.status());
+  return chosen;
+}
+
+// Computing both branches takes less time than keeping them apart, which copies what they read and
+// what they make, and keeps their kernels from being fused with others.
+bool is_cheap(const ExpandContext& c, const std::vector<Node>& nodes,
+              const std::vector<ValueId>& results) {
+  constexpr double kOperations = 1 << 18;  // some ten microseconds
+  constexpr double kPerElement = 16;
+  double elements = 0;
+  for (const ValueId result : results)
+    elements += static_cast<double>(num_elements(c.shape_of(result)));
+  return operations_of(c.graph(), nodes) <= std::max(kOperations, kPerElement * elements);
+}
+
+// How deep the If is inside others whose branches are being built. Each may be built twice, so that
+// from some depth on only one way is tried.
+thread_local int nested_branches = 0;
+constexpr int kMostNestedBranches = 4;
+struct InBranches {
+  InBranches() { ++nested_branches; }
+  ~InBranches() { --nested_branches; }
+  InBranches(const InBranches&) = delete;
+  InBranches& operator=(const InBranches&) = delete;
+};
+
+Status expand_unknown(ExpandContext& c, const SubgraphBody& then_body,
+                      const SubgraphBody& else_body) {
+  const bool tries_both = nested_branches < kMostNestedBranches;
+  const InBranches inside;
+  std::vector<Node> nodes;
+  ExpandContext apart(c.graph(), c.node(), nodes);
+  const Result<std::vector<ValueId>> both = build_both(apart, then_body, else_body);
+  if (tries_both && (!both.ok() || !is_cheap(c, nodes, *both))) {
+    const Status taken = expand_taken_branch(c, then_body, else_body, !both.ok());
+    if (taken.ok()) return taken;
+  }
+  if (!both.ok()) return undecided(c, both.status());
+  LoopBuilder::add_nodes(c, std::move(nodes));
+  for (size_t i = 0; i < both->size(); ++i) c.result(i, (*both)[i]);
   return c.status();
 }
 
@@ -127,16 +175,17 @@ Status expand_if(ExpandContext& c) {
     for (size_t i = 0; i < results; ++i) c.result(i, chosen[i]);
     return ok_status();
   }
-  const Status both = expand_both(c, then_body, else_body);
-  return both.ok() ? both : undecided(c, both);
+  return expand_unknown(c, then_body, else_body);
 }
 
 // The turns of a loop, and what became of its values.
-class Loop {
+class UnrolledLoop {
  public:
-  explicit Loop(ExpandContext& c) : c_(c), body_(body_of(c, "body")) {}
+  UnrolledLoop(ExpandContext& c, const Unrolling& limit)
+      : c_(c), limit_(limit), body_(body_of(c, "body")) {}
 
-  Status run() {
+  // Returns false, without results, if the loop has more turns than the limit.
+  Result<bool> run() {
     if (body_.inputs.size() < 2 || body_.outputs.size() + 1 < body_.inputs.size())
       return c_.fail("a body with {} inputs and {} results", body_.inputs.size(),
                      body_.outputs.size());
@@ -148,27 +197,14 @@ class Loop {
     }
     HONE_ASSIGN_OR_RETURN(const int64_t turns, count_turns());
     for (int64_t turn = 0; turn < turns && known(c_, active_) != false; ++turn) {
+      if (is_beyond(turn, turns)) return false;
       HONE_RETURN_IF_ERROR(one_turn(turn));
     }
     for (size_t i = 0; i < carried; ++i) c_.result(i, values_[i]);
     for (size_t i = 0; i < scans_.size(); ++i) {
-      if (!c_.wants(carried + i)) continue;
-      if (scans_[i].empty()) {
-        HONE_ASSIGN_OR_RETURN(const ValueId row, row_of_no_turn(i));
-        c_.result(carried + i, no_rows(c_, row, 0));
-        continue;
-      }
-      ValueId stacked = c_.add("Concat", scans_[i], {{"axis", int64_t{0}}});
-      if (turns_done_ != kNoValue) {
-        Shape rest = c_.shape_of(stacked);
-        rest.erase(rest.begin());
-        stacked = with_extents(
-            c_, stacked,
-            c_.add("Concat", {turns_done_, c_.integers(rest)}, {{"axis", int64_t{0}}}));
-      }
-      c_.result(carried + i, stacked);
+      if (c_.wants(carried + i)) HONE_RETURN_IF_ERROR(stack(i, carried + i));
     }
-    return ok_status();
+    return true;
   }
 
  private:
@@ -176,16 +212,39 @@ class Loop {
     active_ = c_.has(1) ? c_.input(1) : c_.scalar(DType::kBool, 1);
     HONE_RETURN_IF_ERROR(check_condition(c_, active_));
     if (known(c_, active_) == false) return 0;
-    if (!c_.has(0)) return kMaxTurns + 1;  // until the condition is known to be false
+    if (!c_.has(0)) return std::numeric_limits<int64_t>::max();  // until the condition is false
     HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> trip, c_.integers(0, "the number of turns"));
     if (trip.size() != 1) return c_.fail("a number of turns of {} elements", trip.size());
     return std::max<int64_t>(trip[0], 0);
   }
 
+  // Returns whether the loop, which has a turn of this number, has more than the limit.
+  [[nodiscard]] bool is_beyond(int64_t turn, int64_t turns) const {
+    const bool certain = known(c_, active_).has_value();
+    // A condition that is computed from constants may end the loop at any turn; with one that is
+    // not known, all turns up to the last possible one are computed.
+    const int64_t needed = certain && !keeps_condition() ? turn + 1 : turns;
+    const auto nodes = static_cast<int64_t>(std::max<size_t>(body_.nodes.size(), 1));
+    return needed > limit_.turns || (!certain && needed > limit_.uncertain) ||
+           needed > static_cast<int64_t>(limit_.nodes) / nodes;
+  }
+
+  // Returns whether the body hands its condition on, or has a constant in its place.
+  [[nodiscard]] bool keeps_condition() const {
+    int local = body_.outputs[0];
+    for (size_t i = body_.nodes.size(); i-- > 0;) {
+      const Node& node = body_.nodes[i];
+      if (node.outputs[0] != local) continue;
+      if (node.type != "Identity") return node.type == "Constant";
+      local = node.inputs[0];
+    }
+    return local == body_.inputs[1] ||
+           std::any_of(body_.constants.begin(), body_.constants.end(),
+                       [&](const auto& constant) { return constant.first == local; });
+  }
+
   Status one_turn(int64_t turn) {
     const bool certain = known(c_, active_).has_value();
-    if (turn >= kMaxTurns || (!certain && !c_.has(0)))
-      return c_.unsupported("a loop whose number of turns is not known, or above {}", kMaxTurns);
     const std::vector<ValueId> results = c_.inline_body(body_, arguments(turn));
     HONE_RETURN_IF_ERROR(c_.status());
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -213,10 +272,23 @@ class Loop {
     return list;
   }
 
-  // Returns what the first iteration would have stacked.
-  Result<ValueId> row_of_no_turn(size_t i) {
-    HONE_ASSIGN_OR_RETURN(const auto outputs, c_.outputs_of(body_, arguments(0)));
-    return outputs[1 + values_.size() + i];
+  // Declares result `at`: the rows of all turns.
+  Status stack(size_t i, size_t at) {
+    if (scans_[i].empty()) {
+      // What the first iteration would have stacked.
+      HONE_ASSIGN_OR_RETURN(const auto outputs, c_.outputs_of(body_, arguments(0)));
+      c_.result(at, no_rows(c_, outputs[1 + values_.size() + i], 0));
+      return ok_status();
+    }
+    ValueId stacked = c_.add("Concat", scans_[i], {{"axis", int64_t{0}}});
+    if (turns_done_ != kNoValue) {
+      Shape rest = c_.shape_of(stacked);
+      rest.erase(rest.begin());
+      stacked = with_extents(
+          c_, stacked, c_.add("Concat", {turns_done_, c_.integers(rest)}, {{"axis", int64_t{0}}}));
+    }
+    c_.result(at, stacked);
+    return ok_status();
   }
 
   // From the first turn that may not take place on.
@@ -226,6 +298,7 @@ class Loop {
   }
 
   ExpandContext& c_;
+  const Unrolling& limit_;
   const SubgraphBody& body_;
   std::vector<ValueId> values_;              // carried from turn to turn
   std::vector<std::vector<ValueId>> scans_;  // per result that is stacked, its rows
@@ -233,26 +306,35 @@ class Loop {
   ValueId turns_done_ = kNoValue;            // [1], if that is known at run time only
 };
 
+// Returns whether the number of turns is known, or there is none.
+bool turns_known(const ExpandContext& c) {
+  return !c.has(0) || c.constant_of(c.input(0)) != nullptr;
+}
+
 Status expand_loop(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_body(c, "body"));
-  return Loop(c).run();
+  if (turns_known(c)) {
+    HONE_ASSIGN_OR_RETURN(const bool unrolled, UnrolledLoop(c, kUnrolled).run());
+    if (unrolled) return ok_status();
+  }
+  const Status repeated = repeat_loop(c);
+  if (repeated.code() != Code::kUnsupported) return repeated;
+  // So that the import can say which inputs would have to be bound.
+  if (!turns_known(c) && !c.required(0, "the number of turns").ok()) return repeated;
+  HONE_ASSIGN_OR_RETURN(const bool unrolled, UnrolledLoop(c, kMostUnrolled).run());
+  return unrolled ? ok_status() : repeated;
 }
 
-// Per scanned operand or result, an attribute's entry.
-Result<int64_t> entry(const ExpandContext& c, const char* name, size_t i) {
-  const std::vector<int64_t> list = c.attributes().integers(name);
-  if (!list.empty() && i >= list.size())
-    return c.fail("attribute '{}' has {} entries", name, list.size());
-  return list.empty() ? 0 : list[i];
-}
-
-class ScanNode {
+class UnrolledScan {
  public:
-  explicit ScanNode(ExpandContext& c) : c_(c), body_(body_of(c, "body")) {}
+  UnrolledScan(ExpandContext& c, ScanOperands operands)
+      : c_(c),
+        body_(body_of(c, "body")),
+        values_(std::move(operands.states)),
+        operands_(std::move(operands.scanned)),
+        turns_(operands.turns) {}
 
   Status run() {
-    HONE_RETURN_IF_ERROR(read_operands());
-    if (turns_ > kMaxTurns) return c_.unsupported("more than {} steps", kMaxTurns);
     rows_.resize(body_.outputs.size() - values_.size());
     for (int64_t turn = 0; turn < turns_; ++turn) HONE_RETURN_IF_ERROR(take_turn(turn));
     std::vector<ValueId> unmade;  // the results of a step where there is none
@@ -268,47 +350,9 @@ class ScanNode {
   }
 
  private:
-  // An operand that the steps go through, along an axis.
-  struct Operand {
-    ValueId value;
-    int64_t axis, direction;
-  };
-
-  Status read_operands() {
-    const int64_t scanned = c_.attributes().integer("num_scan_inputs", 0);
-    const auto inputs = static_cast<int64_t>(body_.inputs.size());
-    const int64_t states = inputs - scanned;
-    if (scanned < 1 || states < 0 || std::ssize(body_.outputs) < states)
-      return c_.fail("{} scanned operands, and a body with {} inputs and {} results", scanned,
-                     inputs, body_.outputs.size());
-    for (int64_t i = 0; i < inputs; ++i) {
-      if (!c_.has(static_cast<size_t>(i))) return c_.fail("operand {} is missing", i);
-      const ValueId value = c_.input(static_cast<size_t>(i));
-      if (i < states) {
-        values_.push_back(value);
-      } else {
-        HONE_RETURN_IF_ERROR(add_operand(value, static_cast<size_t>(i - states)));
-      }
-    }
-    return ok_status();
-  }
-
-  Status add_operand(ValueId value, size_t k) {
-    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c_, "scan_input_axes", k));
-    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c_, "scan_input_directions", k));
-    const auto axis = normalize_axis(given, c_.rank_of(value));
-    if (!axis) return c_.fail("scan_input_axes has {}", given);
-    const int64_t length = c_.shape_of(value)[static_cast<size_t>(*axis)];
-    if (turns_ >= 0 && length != turns_)
-      return c_.fail("scanned operands of {} and {} steps", turns_, length);
-    turns_ = length;
-    operands_.push_back({value, *axis, direction});
-    return ok_status();
-  }
-
   Status take_turn(int64_t turn) {
     std::vector<ValueId> arguments = values_;
-    for (const Operand& operand : operands_) {
+    for (const ScanOperand& operand : operands_) {
       const int64_t at = operand.direction != 0 ? turns_ - 1 - turn : turn;
       const ValueId row = c_.slice(operand.value, operand.axis, at, at + 1);
       arguments.push_back(c_.add("Squeeze", {row, c_.integers({operand.axis})}));
@@ -322,7 +366,7 @@ class ScanNode {
 
   std::vector<ValueId> arguments_of_none() {
     std::vector<ValueId> arguments = values_;
-    for (const Operand& operand : operands_) {
+    for (const ScanOperand& operand : operands_) {
       Shape shape = c_.shape_of(operand.value);
       shape.erase(shape.begin() + operand.axis);
       arguments.push_back(c_.stand_in(c_.dtype_of(operand.value), shape));
@@ -332,8 +376,8 @@ class ScanNode {
 
   // Joins the rows of a result, each of which is like `one`.
   Status set_rows(size_t i, ValueId one) {
-    HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c_, "scan_output_axes", i));
-    HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c_, "scan_output_directions", i));
+    HONE_ASSIGN_OR_RETURN(const int64_t given, scan_entry(c_, "scan_output_axes", i));
+    HONE_ASSIGN_OR_RETURN(const int64_t direction, scan_entry(c_, "scan_output_directions", i));
     const auto axis = normalize_axis(given, c_.rank_of(one) + 1);
     if (!axis) return c_.fail("scan_output_axes has {}", given);
     const size_t at = values_.size() + i;
@@ -350,14 +394,23 @@ class ScanNode {
   ExpandContext& c_;
   const SubgraphBody& body_;
   std::vector<ValueId> values_;  // what a step hands to the next one
-  std::vector<Operand> operands_;
+  std::vector<ScanOperand> operands_;
   std::vector<std::vector<ValueId>> rows_;  // results of all steps
-  int64_t turns_ = -1;
+  int64_t turns_;
 };
 
 Status expand_scan(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_body(c, "body"));
-  return ScanNode(c).run();
+  const SubgraphBody& body = body_of(c, "body");
+  HONE_ASSIGN_OR_RETURN(ScanOperands operands, scan_operands(c, body));
+  const auto nodes = static_cast<int64_t>(std::max<size_t>(body.nodes.size(), 1));
+  if (operands.turns > kUnrolled.turns ||
+      operands.turns > static_cast<int64_t>(kUnrolled.nodes) / nodes) {
+    const Status repeated = repeat_scan(c);
+    if (repeated.code() != Code::kUnsupported || operands.turns > kMostUnrolled.turns)
+      return repeated;
+  }
+  return UnrolledScan(c, std::move(operands)).run();
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// Operators that only passes create: the copy of a value into another memory order or place, and
-// the window on a value, which copies nothing.
+// Operators that no file has. Passes create the copy of a value into another memory order or place,
+// and the window on a value, which copies nothing; the import creates loops that are repeated at
+// run time, and the copies of what they keep.
 #include "hone/graph/emit.h"
+#include "hone/graph/loop_body.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -16,11 +18,44 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
   return known[static_cast<size_t>(node.inputs[0])];
 }
 
+Status infer_blank(InferContext& c) {
+  return c.set(0, static_cast<DType>(c.attributes().integer("dtype", 0)),
+               c.attributes().integers("shape"));
+}
+
+Status infer_loop(InferContext& c) {
+  const LoopBody& loop = *c.node().loop;
+  const auto output = [&](size_t i) -> const Value& {
+    return loop.graph.value(loop.graph.outputs[i]);
+  };
+  for (size_t i = 0; i < loop.carried; ++i)
+    HONE_RETURN_IF_ERROR(c.set(i, output(i).dtype, output(i).shape));
+  for (size_t i = 0; i < loop.rows(); ++i) {
+    const size_t at = loop.carried + i;
+    HONE_RETURN_IF_ERROR(c.set(at, output(at).dtype, loop.stacked_shape(i)));
+  }
+  return c.set(loop.graph.outputs.size(), DType::kI64, {1});
+}
+
 }  // namespace
 
 std::span<const Op> internal_ops() {
+  constexpr int kAny = 100'000;
   static const Op ops[] = {
       {.name = "hone.Copy", .infer = infer_copy, .emit = emit_copy, .non_negative = like_operand},
+      // A copy that stays one: of a constant, too, and beside another one of the same value.
+      {.name = "hone.Hold", .infer = infer_copy, .emit = emit_copy, .non_negative = like_operand},
+      // Memory for what loops write: its elements are anything.
+      {.name = "hone.Blank",
+       .min_inputs = 0,
+       .max_inputs = 0,
+       .attributes = "shape:is dtype:i",
+       .infer = infer_blank},
+      {.name = "hone.Loop",
+       .min_inputs = 0,
+       .max_inputs = kAny,
+       .max_outputs = kAny,
+       .infer = infer_loop},
       {.name = "hone.Window",
        .kind = Kind::kView,
        .attributes = "starts:is",

@@ -43,10 +43,12 @@ uint64_t hash_of(const Attributes& attributes) {
   return hash;
 }
 
-// Each run, or each node, gives another result; or the result's shape is known to the run only.
+// Each run, or each node, gives another result; or the result's shape is known to the run only; or
+// a loop writes over the result.
 bool differs_each_time(const std::string& type) {
   return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" ||
-         type == "Dropout" || type == "hone.Compact";
+         type == "Dropout" || type == "hone.Compact" || type == "hone.Hold" ||
+         type == "hone.Blank" || type == "hone.Loop";
 }
 
 class Merger {

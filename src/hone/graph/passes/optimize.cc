@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "hone/graph/loop_body.h"
 #include "hone/graph/passes/pass.h"
 
 namespace hone::graph {
@@ -14,6 +15,8 @@ struct Pass {
   Status (*run_with)(Graph&, const PassOptions&, HalfWeights&) = nullptr;  // instead of both
 };
 using When = Pass::When;
+
+Status optimize_loops(Graph& graph, const PassOptions& options);
 
 constexpr Pass kPasses[] = {
     {"remove_identities", remove_identities},
@@ -37,6 +40,8 @@ constexpr Pass kPasses[] = {
     {"narrow_weights", nullptr, When::kUnlessSkipped, nullptr,
      narrow_weights},  // after all that changes weights
     {"spread_trees", nullptr, When::kAlways, spread_trees},
+    {"optimize_loops", nullptr, When::kAlways,
+     optimize_loops},  // after fold_constants: constants move into the bodies
     {"assign_layouts", nullptr, When::kAlways, assign_layouts},
     {"assign_storage", assign_storage, When::kAlways},  // last: what lies where is final
 };
@@ -65,6 +70,43 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options, Half
   if (options.on_change) {
     std::string after = describe(graph);
     if (after != before) options.on_change(pass.name, after, graph.rules);
+  }
+  return ok_status();
+}
+
+// Makes constants of what a loop captures and is one: it is then no operand any more.
+void move_constants_into(Graph& graph, const Uses& uses, Node& node, LoopBody& loop) {
+  std::vector<ValueId> operands, inputs = {loop.graph.inputs[0]};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId operand = node.inputs[i];
+    const ValueId inner = i == 0 ? kNoValue : loop.graph.inputs[i];
+    const Node* hold =
+        i > loop.carried
+            ? &graph.nodes[static_cast<size_t>(uses.producer[static_cast<size_t>(operand)])]
+            : nullptr;
+    if (hold != nullptr && graph.value(hold->inputs[0]).constant) {
+      loop.graph.value(inner).constant = graph.value(hold->inputs[0]).constant;
+      ++graph.rules["constant"];
+      continue;
+    }
+    operands.push_back(operand);
+    if (i > 0) inputs.push_back(inner);
+  }
+  node.inputs = std::move(operands);
+  loop.graph.inputs = std::move(inputs);
+}
+
+Status optimize_loops(Graph& graph, const PassOptions& options) {
+  const Uses uses(graph);
+  for (Node& node : graph.nodes) {
+    if (node.loop == nullptr) continue;
+    auto loop = std::make_shared<LoopBody>(*node.loop);
+    move_constants_into(graph, uses, node, *loop);
+    PassOptions inside = options;
+    inside.on_change = nullptr;
+    inside.after_pass = nullptr;
+    HONE_RETURN_IF_ERROR(optimize(loop->graph, inside));
+    node.loop = std::move(loop);
   }
   return ok_status();
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMaxFoldedElements = 1 << 22;
 
 bool is_identity(const Graph& graph, const Node& node) {
-  if (node.outputs[0] == kNoValue || node.inputs.empty()) return false;
+  if (node.outputs[0] == kNoValue || !node.has_input(0)) return false;
   const Value& from = graph.value(node.inputs[0]);
   const Value& to = graph.value(node.outputs[0]);
   if (from.shape != to.shape || from.dtype != to.dtype) return false;
@@ -71,8 +71,10 @@ Status fold_constants(Graph& graph) {
   std::vector<Node> kept;
   for (Node& node : graph.nodes) {
     const bool moves = node.op->fold != nullptr && node.op->fold != evaluate_node;
-    // hone.Compact's result has a shape that only the runtime knows.
-    bool foldable = (moves || node.op->emit != nullptr) && node.type != "hone.Compact";
+    // hone.Compact's result has a shape that only the runtime knows, and a loop writes over that of
+    // hone.Hold.
+    bool foldable = (moves || node.op->emit != nullptr) && node.type != "hone.Compact" &&
+                    node.type != "hone.Hold";
     for (const ValueId in : node.inputs) {
       foldable = foldable && (in == kNoValue ||
                               (graph.value(in).constant.has_value() &&

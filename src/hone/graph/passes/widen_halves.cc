@@ -95,7 +95,8 @@ class Widening {
   // is made without operands of such a type, and what moves elements that nobody has in float32, or
   // that are a result of the graph.
   bool stays_half(const Node& node) const {
-    if (node.type == "BitCast" || !any_half(node.inputs)) return true;
+    const bool of_loop = node.loop != nullptr || node.type == "hone.Hold";
+    if (node.type == "BitCast" || of_loop || !any_half(node.inputs)) return true;
     for (const auto& [name, value] : node.attributes.all()) {
       if (std::holds_alternative<Subgraph>(value)) return true;
     }

@@ -1,0 +1,204 @@
+#include "hone/graph/ops/loop_builder.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "hone/graph/aggregates.h"
+#include "hone/graph/extents.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+// What a graph and that of a loop inside it may do together.
+void share_budget(const Graph& from, Graph& to) {
+  to.made_bytes = from.made_bytes;
+  to.weight_bytes = from.weight_bytes;
+  to.folded_bytes = from.folded_bytes;
+  to.folded_operations = from.folded_operations;
+}
+
+}  // namespace
+
+LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
+    : around_(around),
+      loop_(std::make_shared<LoopBody>()),
+      node_(around.node()),
+      inner_(loop_->graph, node_, nodes_) {
+  const Graph& outer = around.graph();
+  Graph& graph = loop_->graph;
+  graph.name = node_.name;
+  graph.file = outer.file;
+  graph.opset = outer.opset;
+  graph.rebatch = outer.rebatch;
+  graph.max_turns = outer.max_turns;
+  share_budget(outer, graph);
+  loop_->most = most;
+  turn_ = graph.add_value(node_.name + ".turn", DType::kI64, {});
+  Tensor last(DType::kI64, {});
+  last.as<int64_t>()[0] = std::max<int64_t>(most - 1, 0);
+  graph.value(turn_).upper = std::move(last);
+  std::fill(node_.inputs.begin(), node_.inputs.end(), kNoValue);
+}
+
+// A value of the body like one of the enclosing graph. Constants are the same in both.
+ValueId LoopBuilder::inner_value(ValueId outer) {
+  const Value& value = around_.graph().value(outer);
+  Graph& graph = loop_->graph;
+  if (value.constant) return graph.add_constant(value.name, *value.constant);
+  const ValueId inner = graph.add_value(value.name, value.dtype, value.shape);
+  graph.value(inner).upper = value.upper;
+  return inner;
+}
+
+ValueId LoopBuilder::carry(ValueId initial) {
+  const Value& value = around_.graph().value(initial);
+  HONE_ASSERT(num_elements(value.shape) > 0, "a value without elements is a constant");
+  const ValueId inner = loop_->graph.add_value(value.name, value.dtype, value.shape);
+  carried_.push_back({initial, inner});
+  return inner;
+}
+
+void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
+  std::move(nodes.begin(), nodes.end(), std::back_inserter(c.nodes_));
+}
+
+ValueId LoopBuilder::take(ValueId initial) {
+  const ValueId inner = carry(initial);
+  carried_.back().taken = true;
+  return inner;
+}
+
+ValueId LoopBuilder::capture(ValueId outer) {
+  const auto known = std::find_if(captured_.begin(), captured_.end(),
+                                  [&](const Pair& pair) { return pair.outer == outer; });
+  if (known != captured_.end()) return known->inner;
+  const ValueId extents = around_.extents_of(outer);
+  const ValueId inner = inner_value(outer);
+  captured_.push_back({outer, inner});
+  if (extents != kNoValue) {
+    const ValueId inner_extents = capture(extents);
+    inner_.set_extents(inner, inner_extents);
+  }
+  return inner;
+}
+
+Result<std::vector<ValueId>> LoopBuilder::inline_body(const SubgraphBody& body,
+                                                      const std::vector<ValueId>& arguments) {
+  const auto refused = [&] {
+    return around_.unsupported("a loop that is not unrolled, with sequences or optional values");
+  };
+  for (const auto& [local, operand] : body.captures) {
+    const ValueId outer = around_.input(operand);
+    if (outer == kNoValue) continue;
+    if (aggregate_of(outer) != nullptr) return refused();
+    node_.inputs[operand] = capture(outer);
+  }
+  const AggregateScope apart;  // its values have numbers of their own
+  std::vector<ValueId> outputs = inner_.inline_body(body, arguments);
+  HONE_RETURN_IF_ERROR(inner_.status());
+  if (std::any_of(outputs.begin(), outputs.end(),
+                  [](ValueId id) { return aggregate_of(id) != nullptr; }))
+    return refused();
+  return outputs;
+}
+
+Status LoopBuilder::check_carried(const std::vector<ValueId>& next) const {
+  HONE_ASSERT(next.size() == carried_.size(), "each carried value is one in the next turn, too");
+  for (size_t i = 0; i < next.size(); ++i) {
+    const Value& from = loop_->graph.value(carried_[i].inner);
+    const Value& to = loop_->graph.value(next[i]);
+    if (from.dtype == to.dtype && from.shape == to.shape && to.extents == kNoValue) continue;
+    return around_.unsupported(
+        "a loop that is not unrolled and whose carried value '{}' changes from {} {} to {} {}{}: "
+        "expected one type and shape in all turns",
+        from.name, dtype_name(from.dtype), to_string(from.shape), dtype_name(to.dtype),
+        to_string(to.shape), to.extents != kNoValue ? ", of which data decides" : "");
+  }
+  return ok_status();
+}
+
+Status LoopBuilder::check_rows(const std::vector<LoopRow>& rows) const {
+  for (const LoopRow& row : rows) {
+    const Value& value = loop_->graph.value(row.value);
+    if (value.extents == kNoValue && num_elements(value.shape) > 0) continue;
+    return around_.unsupported(
+        "a loop that is not unrolled and stacks '{}' {}, whose shape {}: expected one shape with "
+        "elements in all turns",
+        value.name, to_string(value.shape),
+        value.extents != kNoValue ? "depends on data" : "has no elements");
+  }
+  return ok_status();
+}
+
+void LoopBuilder::set_graph(std::vector<ValueId> outputs) {
+  Graph& graph = loop_->graph;
+  graph.inputs = {turn_};
+  for (const Pair& pair : carried_) graph.inputs.push_back(pair.inner);
+  std::erase_if(captured_,
+                [&](const Pair& pair) { return graph.value(pair.inner).constant.has_value(); });
+  for (const Pair& pair : captured_) graph.inputs.push_back(pair.inner);
+  graph.outputs = std::move(outputs);
+  for (const ValueId out : graph.outputs) graph.output_names.push_back(graph.value(out).name);
+  NodeNames names;
+  for (Node& node : nodes_) node.name = names.take(node.name, NodeNames::Suffix::kSigns);
+  graph.nodes = std::move(nodes_);
+  remove_dead_nodes(graph);
+}
+
+std::vector<ValueId> LoopBuilder::add_loop(std::vector<ValueId> operands) {
+  const size_t results = loop_->graph.outputs.size() + 1;
+  Node made;
+  made.name = around_.node().name;
+  made.type = "hone.Loop";
+  made.op = find_op(made.type, kMaxOpset);
+  made.opset = kMaxOpset;
+  made.loop = loop_;
+  return around_.append(std::move(made), std::move(operands), results);
+}
+
+Result<LoopResults> LoopBuilder::finish(const LoopEnd& end, ValueId go, ValueId go_on,
+                                        std::vector<ValueId> next,
+                                        const std::vector<LoopRow>& rows) {
+  HONE_RETURN_IF_ERROR(check_carried(next));
+  HONE_RETURN_IF_ERROR(check_rows(rows));
+  if (go_on != kNoValue) {
+    loop_->conditional = true;
+    next.insert(next.begin(), inner_.reshape(go_on, {}));
+    const ValueId first = around_.reshape(go, {});
+    carried_.insert(carried_.begin(), {first, loop_->graph.add_value("go", DType::kBool, {})});
+  }
+  HONE_RETURN_IF_ERROR(inner_.status());
+  loop_->carried = next.size();
+  loop_->beyond = end.beyond;
+  loop_->expected_turns = end.expected_turns;
+  for (const LoopRow& row : rows) {
+    next.push_back(row.value);
+    loop_->reversed.push_back(row.reversed);
+  }
+  set_graph(std::move(next));
+  share_budget(loop_->graph, around_.graph());
+
+  std::vector<ValueId> operands = {kNoValue};
+  if (end.turns != kNoValue)
+    operands[0] =
+        around_.add("hone.Hold", {around_.cast(around_.reshape(end.turns, {}), DType::kI64)});
+  for (const auto* pairs : {&carried_, &captured_}) {
+    for (const Pair& pair : *pairs)
+      operands.push_back(pair.taken
+                             ? pair.outer
+                             : around_.add("hone.Hold", {without_extents(around_, pair.outer)}));
+  }
+  const std::vector<ValueId> made = add_loop(std::move(operands));
+  HONE_RETURN_IF_ERROR(around_.status());
+  LoopResults results;
+  for (size_t i = loop_->conditional ? 1 : 0; i + 1 < made.size(); ++i) {
+    const ValueId held = end.holds_results ? around_.add("hone.Hold", {made[i]}) : made[i];
+    (i < loop_->carried ? results.carried : results.stacked).push_back(held);
+  }
+  results.turns = around_.add("hone.Hold", {made.back()});
+  return results;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,182 @@
+#include "hone/graph/ops/taken_branch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "hone/base/log.h"
+#include "hone/graph/aggregates.h"
+#include "hone/graph/extents.h"
+#include "hone/graph/ops/loop_builder.h"
+
+namespace hone::graph {
+namespace {
+
+// A result of the node: that of either branch, in the largest shape of both.
+struct Chosen {
+  DType dtype = DType::kF32;
+  Shape shape;
+  bool varies = false;  // the branches have different shapes, or data decides theirs
+};
+
+// One branch, built apart.
+class Branch {
+ public:
+  Branch(ExpandContext& c, const SubgraphBody& body) : loop_(c, 1), outputs_(body.outputs.size()) {
+    Result<std::vector<ValueId>> built = loop_.inline_body(body, {});
+    fault_ = built.status();
+    if (built.ok()) outputs_ = *std::move(built);
+  }
+
+  [[nodiscard]] const Status& fault() const { return fault_; }
+  [[nodiscard]] const Value& output(size_t i) { return loop_.body().graph().value(outputs_[i]); }
+
+  // Adds the loop, which writes the results over these values if `go` is true.
+  Result<std::vector<ValueId>> finish(ValueId go, const std::vector<Chosen>& results,
+                                      const std::vector<ValueId>& into) {
+    ExpandContext& body = loop_.body();
+    std::vector<ValueId> next;
+    for (const ValueId value : into) loop_.take(value);
+    for (size_t i = 0; i < results.size(); ++i) {
+      next.push_back(grown(body, outputs_[i], results[i].shape));
+      if (results[i].varies) next.push_back(actual_extents(body, outputs_[i]));
+    }
+    HONE_ASSIGN_OR_RETURN(LoopResults made,
+                          loop_.finish({.holds_results = false}, go, body.scalar(DType::kBool, 0),
+                                       std::move(next), {}));
+    return std::move(made.carried);
+  }
+
+ private:
+  LoopBuilder loop_;
+  std::vector<ValueId> outputs_;
+  Status fault_;
+};
+
+// A loop that fails if `go` is true, and hands these values on if not.
+Result<std::vector<ValueId>> add_fault(ExpandContext& c, ValueId go, const std::string& message,
+                                       const std::vector<ValueId>& into) {
+  LoopBuilder loop(c, 0);
+  std::vector<ValueId> same;
+  for (const ValueId value : into) same.push_back(loop.take(value));
+  HONE_ASSIGN_OR_RETURN(LoopResults made,
+                        loop.finish({.beyond = message, .holds_results = false}, go,
+                                    loop.body().scalar(DType::kBool, 0), std::move(same), {}));
+  return std::move(made.carried);
+}
+
+Result<std::vector<Chosen>> join_results(const ExpandContext& c, Branch* a, Branch* b) {
+  std::vector<Chosen> results;
+  for (size_t i = 0; i < c.num_outputs(); ++i) {
+    const Value& x = (a != nullptr ? a : b)->output(i);
+    const Value& y = (b != nullptr ? b : a)->output(i);
+    if (x.dtype != y.dtype || x.shape.size() != y.shape.size()) {
+      return c.unsupported("results {} {} and {} {}, of which the condition chooses",
+                           dtype_name(x.dtype), to_string(x.shape), dtype_name(y.dtype),
+                           to_string(y.shape));
+    }
+    Chosen result{x.dtype, x.shape};
+    for (size_t d = 0; d < x.shape.size(); ++d) result.shape[d] = std::max(x.shape[d], y.shape[d]);
+    result.varies = x.shape != y.shape || x.extents != kNoValue || y.extents != kNoValue;
+    if (num_elements(result.shape) == 0)
+      return c.unsupported("a result {} without elements, of which the condition chooses",
+                           to_string(result.shape));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+ValueId blank(ExpandContext& c, DType dtype, const Shape& shape) {
+  return c.add("hone.Blank", {}, {{"shape", shape}, {"dtype", static_cast<int64_t>(dtype)}});
+}
+
+// The error of a run that takes a branch that could not be built.
+std::string fault_text(const ExpandContext& c, const char* branch, const Status& fault) {
+  return fmt::format(
+      "node '{}' ({}) takes its {}, which was left out when the model was compiled: {}",
+      c.node().name, c.node().type, branch, fault.message());
+}
+
+Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody& else_body,
+             bool may_leave_out) {
+  const ValueId condition = c.reshape(c.input(0), {});
+  Branch first(c, then_body), second(c, else_body);
+  Branch* const a = first.fault().ok() ? &first : nullptr;
+  Branch* const b = second.fault().ok() ? &second : nullptr;
+  if ((a == nullptr && b == nullptr) || (a == nullptr && !may_leave_out)) return first.fault();
+  if (b == nullptr && !may_leave_out) return second.fault();
+  HONE_ASSIGN_OR_RETURN(const std::vector<Chosen> results, join_results(c, a, b));
+  std::vector<ValueId> values;
+  for (const Chosen& result : results) {
+    values.push_back(blank(c, result.dtype, result.shape));
+    if (result.varies) values.push_back(blank(c, DType::kI64, {std::ssize(result.shape)}));
+  }
+  const ValueId otherwise = c.add("Not", {condition});
+  const auto add = [&](Branch* branch, ValueId go, const char* name,
+                       const Status& fault) -> Status {
+    if (branch == nullptr) {
+      const std::string text = fault_text(c, name, fault);
+      log_warning("{}", text);
+      HONE_ASSIGN_OR_RETURN(values, add_fault(c, go, text, values));
+    } else {
+      HONE_ASSIGN_OR_RETURN(values, branch->finish(go, results, values));
+    }
+    return ok_status();
+  };
+  HONE_RETURN_IF_ERROR(add(a, condition, "then_branch", first.fault()));
+  HONE_RETURN_IF_ERROR(add(b, otherwise, "else_branch", second.fault()));
+  size_t next = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    ValueId value = c.add("hone.Hold", {values[next++]});
+    if (results[i].varies) value = with_extents(c, value, c.add("hone.Hold", {values[next++]}));
+    c.result(i, value);
+  }
+  return c.status();
+}
+
+}  // namespace
+
+ValueId grown(ExpandContext& c, ValueId x, const Shape& shape) {
+  if (c.shape_of(x) == shape) return without_extents(c, x);
+  if (num_elements(c.shape_of(x)) == 0) return c.constant(Tensor(c.dtype_of(x), shape));
+  std::vector<int64_t> pads(2 * shape.size(), 0);
+  for (size_t d = 0; d < shape.size(); ++d) pads[shape.size() + d] = shape[d] - c.shape_of(x)[d];
+  return c.add("Pad", {without_extents(c, x), c.integers(pads)});
+}
+
+Status expand_taken_branch(ExpandContext& c, const SubgraphBody& then_body,
+                           const SubgraphBody& else_body, bool may_leave_out) {
+  return LoopBuilder::build_apart(
+      c, [&](ExpandContext& apart) { return build(apart, then_body, else_body, may_leave_out); });
+}
+
+double operations_of(const Graph& graph, const std::vector<Node>& nodes) {
+  double operations = 0;
+  for (const Node& node : nodes) {
+    if (node.loop != nullptr) return HUGE_VAL;
+    if (node.op->kind == Kind::kView) continue;
+    double elements = 0;
+    for (const ValueId out : node.outputs) {
+      if (out != kNoValue) elements += static_cast<double>(num_elements(graph.value(out).shape));
+    }
+    const auto read = [&](size_t i) {
+      return node.has_input(i)
+                 ? static_cast<double>(num_elements(graph.value(node.inputs[i]).shape))
+                 : 0.0;
+    };
+    if (node.op->kind == Kind::kContraction && node.has_input(1)) {
+      // Of a product, each element of the second operand meets rows or places of the result.
+      const Shape& weight = graph.value(node.inputs[1]).shape;
+      const double columns = weight.empty() ? 1.0
+                             : node.type == "Conv"
+                                 ? static_cast<double>(std::max<int64_t>(weight[0], 1))
+                                 : static_cast<double>(std::max<int64_t>(weight.back(), 1));
+      operations += 2 * elements * read(1) / columns;
+    } else {
+      operations += std::max(elements, read(0));
+    }
+  }
+  return operations;
+}
+
+}  // namespace hone::graph
