@@ -205,7 +205,7 @@ def detector(count=20):
     low = conv(joined(*pools), 8, size=1)
     middle = conv(joined(enlarged(low, maps[1]), maps[1]), 8)
     high = conv(joined(enlarged(middle, maps[0]), maps[0]), 8)
-    boxes, scores = [], []
+    boxes, logits = [], []
     for one, stride in ((high, 8), (middle, 16), (low, 32)):
         flat = b.add("Reshape", conv(one, 7, size=1), np.array([0, 7, -1]))
         side = b.add("Squeeze", b.extent(one, 3), np.array([0]))
@@ -216,15 +216,17 @@ def detector(count=20):
                      np.float32(stride))
         size = b.add("Mul", b.add("Add", b.add("Abs", b.add("Slice", flat, np.array([2]), np.array([4]), np.array([1]))), np.float32(1)), np.float32(stride))
         boxes.append(b.add("Concat", near, b.add("Add", near, size), axis=1))
-        scores.append(b.add("Sigmoid", b.add("Slice", flat, np.array([4]), np.array([7]), np.array([1]))))
-    boxes, scores = b.add("Concat", *boxes, axis=2), b.add("Concat", *scores, axis=2)
+        logits.append(b.add("Slice", flat, np.array([4]), np.array([7]), np.array([1])))
+    # Boxes are chosen by logits: many of their scores are 1.
+    boxes, logits = b.add("Concat", *boxes, axis=2), b.add("Concat", *logits, axis=2)
+    scores = b.add("Sigmoid", logits)
     b.name(boxes, "boxes")
     b.name(scores, "scores")
-    best, at = b.add("TopK", b.add("ReduceMax", scores, axes=[1], keepdims=0), np.array([count]), outputs=2, axis=1)
+    best, at = b.add("TopK", b.add("ReduceMax", logits, axes=[1], keepdims=0), np.array([count]), outputs=2, axis=1)
     b.name(best, "best")
     b.name(b.add("Cast", at, to=TensorProto.FLOAT), "at")
     rows = b.add("Transpose", boxes, perm=[0, 2, 1])
-    selected = b.add("NonMaxSuppression", rows, scores, np.array([5]), np.array([0.4], np.float32), np.array([0.3], np.float32))
+    selected = b.add("NonMaxSuppression", rows, logits, np.array([5]), np.array([0.4], np.float32), np.array([0.3], np.float32))
     b.name(b.add("Cast", selected, to=TensorProto.FLOAT), "selected")
     return b.model([value("x", ("N", 3, "height", "width"))],
                    {"boxes": ("N", 4, "cells"), "scores": ("N", 3, "cells"), "best": ("N", count), "at": ("N", count), "selected": ("found", 3)})
