@@ -155,6 +155,83 @@ def network():
     return b.model([value("x", ("N", 3, "H", "W"))], {"map": ("N", 8, "h", "w"), "scores": ("N", 5)})
 
 
+def speech():
+    """Recurrent nets over a sequence, one after the other: both directions, reversed, forward; what they return of all steps, of the last."""
+    b = Builder(6)
+    y, h, c = b.add("LSTM", "x", b.weights(2, 24, 4), b.weights(2, 24, 6), b.weights(2, 48), outputs=3, hidden_size=6, direction="bidirectional")
+    rows = b.add("Reshape", b.add("Transpose", y, perm=[0, 2, 1, 3]), np.array([0, 0, 12]))
+    z, last = b.add("GRU", rows, b.weights(1, 15, 12), b.weights(1, 15, 5), outputs=2, hidden_size=5, direction="reverse", linear_before_reset=1)
+    state = b.add("RNN", b.add("Squeeze", z, np.array([1])), b.weights(1, 3, 5), b.weights(1, 3, 3), outputs=2, hidden_size=3)[1]
+    for value_of, name in ((rows, "both"), (h, "h"), (c, "c"), (z, "reversed"), (last, "last"), (state, "state")):
+        b.name(value_of, name)
+    return b.model([value("x", ("seq", "batch", 4))],
+                   {"both": ("seq", "batch", 12), "h": (2, "batch", 6), "c": (2, "batch", 6), "reversed": ("seq", 1, "batch", 5), "last": (1, "batch", 5),
+                    "state": (1, "batch", 3)})
+
+
+def detector(count=20):
+    """YOLO's kind: maps of strides 8, 16 and 32, enlarged to the size of the one before and joined with it; all cells as one list, with
+    places by Shape and Range; then the best boxes."""
+    b = Builder(7)
+
+    def conv(x, channels, stride=1, size=3):
+        given = b.channels[x]
+        y = b.add("Conv", x, b.weights(channels, given, size, size), b.weights(channels), pads=[size // 2] * 4, strides=[stride] * 2)
+        y = b.add("Mul", y, b.add("Sigmoid", y))
+        b.channels[y] = channels
+        return y
+
+    def joined(*maps):
+        y = b.add("Concat", *maps, axis=1)
+        b.channels[y] = sum(b.channels[one] for one in maps)
+        return y
+
+    def enlarged(x, like):
+        size = b.add("Concat", b.extent(x, 0), b.extent(x, 1), b.extent(like, 2), b.extent(like, 3), axis=0)
+        y = b.add("Resize", x, "", "", size, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        b.channels[y] = b.channels[x]
+        return y
+
+    b.channels = {"x": 3}
+    maps, y = [], conv("x", 4, 2)
+    for channels in (6, 8, 8, 8):
+        y = conv(y, channels, 2)
+        maps.append(y)
+    maps = maps[1:]
+    pools = [maps[2]]
+    for _ in range(2):
+        pools.append(b.add("MaxPool", pools[-1], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4))
+        b.channels[pools[-1]] = b.channels[maps[2]]
+    low = conv(joined(*pools), 8, size=1)
+    middle = conv(joined(enlarged(low, maps[1]), maps[1]), 8)
+    high = conv(joined(enlarged(middle, maps[0]), maps[0]), 8)
+    boxes, logits = [], []
+    for one, stride in ((high, 8), (middle, 16), (low, 32)):
+        flat = b.add("Reshape", conv(one, 7, size=1), np.array([0, 7, -1]))
+        side = b.add("Squeeze", b.extent(one, 3), np.array([0]))
+        cells = b.add("Range", np.int64(0), b.add("Squeeze", b.extent(flat, 2), np.array([0])), np.int64(1))
+        corner = b.add("Concat", *(b.add("Unsqueeze", b.add("Cast", place, to=TensorProto.FLOAT), np.array([0]))
+                                   for place in (b.add("Mod", cells, side), b.add("Div", cells, side))), axis=0)
+        near = b.add("Mul", b.add("Sub", b.add("Add", corner, np.float32(0.5)), b.add("Slice", flat, np.array([0]), np.array([2]), np.array([1]))),
+                     np.float32(stride))
+        size = b.add("Mul", b.add("Add", b.add("Abs", b.add("Slice", flat, np.array([2]), np.array([4]), np.array([1]))), np.float32(1)), np.float32(stride))
+        boxes.append(b.add("Concat", near, b.add("Add", near, size), axis=1))
+        logits.append(b.add("Slice", flat, np.array([4]), np.array([7]), np.array([1])))
+    # Boxes are chosen by logits: many of their scores are 1.
+    boxes, logits = b.add("Concat", *boxes, axis=2), b.add("Concat", *logits, axis=2)
+    scores = b.add("Sigmoid", logits)
+    b.name(boxes, "boxes")
+    b.name(scores, "scores")
+    best, at = b.add("TopK", b.add("ReduceMax", logits, axes=[1], keepdims=0), np.array([count]), outputs=2, axis=1)
+    b.name(best, "best")
+    b.name(b.add("Cast", at, to=TensorProto.FLOAT), "at")
+    rows = b.add("Transpose", boxes, perm=[0, 2, 1])
+    selected = b.add("NonMaxSuppression", rows, logits, np.array([5]), np.array([0.4], np.float32), np.array([0.3], np.float32))
+    b.name(b.add("Cast", selected, to=TensorProto.FLOAT), "selected")
+    return b.model([value("x", ("N", 3, "height", "width"))],
+                   {"boxes": ("N", 4, "cells"), "scores": ("N", 3, "cells"), "best": ("N", count), "at": ("N", count), "selected": ("found", 3)})
+
+
 def recurrent():
     """An LSTM over five steps of a batch that varies."""
     b = Builder(5)

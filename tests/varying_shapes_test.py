@@ -48,6 +48,20 @@ class VaryingShapes(RangeCase):
         for batch in range(1, 5):
             self.check(path, {"x": np.random.default_rng(batch).standard_normal((5, batch, 4)).astype(np.float32)})
 
+    def test_recurrent_sequence(self):
+        path = self.compile(varying_models.speech(), "batch=1..3", "seq=1..11")
+        for seq, batch in itertools.product((1, 2, 7, 11), (1, 3)):
+            self.check(path, {"x": np.random.default_rng(seq).standard_normal((seq, batch, 4)).astype(np.float32)})
+
+    def test_detector(self):
+        # Without a step: the model says which sides it takes.
+        path = self.compile(varying_models.detector(), "N=1..2", "height=160..256", "width=64..160")
+        for batch, height, width in ((1, 160, 64), (2, 256, 160), (2, 192, 96), (1, 224, 160), (1, 256, 64)):
+            self.check(path, {"x": np.random.default_rng(height).standard_normal((batch, 3, height, width)).astype(np.float32)})
+        np.save(self.folder / "x.npy", np.zeros((1, 3, 170, 64), np.float32))
+        self.refuse("--input: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
+                    "--input", f"x={self.folder / 'x.npy'}")
+
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
         for shapes, message in {

@@ -102,7 +102,9 @@ std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>
 std::string describe_sizes(const ArtifactSpec& spec) {
   std::string text;
   for (const ArtifactSymbol& symbol : spec.symbols)
-    text += fmt::format(" *   {}: {} to {}\n", comment_text(symbol.name), symbol.min, symbol.max);
+    text += fmt::format(" *   {}: {} to {}{}\n", comment_text(symbol.name),
+                        symbol.min * symbol.step, symbol.max * symbol.step,
+                        symbol.step == 1 ? "" : fmt::format(", a multiple of {}", symbol.step));
   return text;
 }
 

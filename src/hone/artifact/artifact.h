@@ -24,10 +24,12 @@ namespace hone::artifact {
 using runtime::ArgumentKind;
 
 // Sizes that the shapes of the inputs decide when a model runs, as in runtime/plan.h: symbols of a
-// range that includes both ends, and forms, which follow from them.
+// range that includes both ends, and forms, which follow from them. Users know symbols that count
+// steps by what they count: it is said as the name.
 struct ArtifactSymbol {
   std::string name;
   int64_t min = 1, max = 1;
+  int64_t step = 1;
 };
 struct ArtifactTerm {
   int64_t factor = 1;

@@ -1,16 +1,27 @@
 // The words for a dimension that varies.
+#include <algorithm>
+#include <numeric>
+
 #include "hone/artifact/artifact.h"
 
 namespace hone::artifact {
 namespace {
 
+// Symbols that count steps are said by what users give: a factor of 8 for a step of 32 is
+// "height/4".
 std::string text_of(const ArtifactSpec& spec, const ArtifactTerm& term) {
-  std::string text = term.factor == 1 && !term.symbols.empty() ? "" : std::to_string(term.factor);
+  std::string text;
+  int64_t steps = 1;
   for (const int symbol : term.symbols) {
     const auto i = static_cast<size_t>(symbol);
-    text += (text.empty() ? "" : "*") + (i < spec.symbols.size() ? spec.symbols[i].name : "?");
+    const bool known = i < spec.symbols.size();
+    text += (text.empty() ? "" : "*") + (known ? spec.symbols[i].name : "?");
+    steps *= known ? spec.symbols[i].step : 1;
   }
-  return text;
+  const int64_t common = std::max<int64_t>(1, std::gcd(term.factor, steps));
+  if (text.empty()) return std::to_string(term.factor);
+  if (term.factor != common) text = fmt::format("{}*{}", term.factor / common, text);
+  return steps == common ? text : fmt::format("{}/{}", text, steps / common);
 }
 
 std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form) {

@@ -41,6 +41,20 @@ TEST(varying_plan, holds_what_was_written) {
   EXPECT_EQ(dim_value(plan, plan_dim(plan, flat, 0), forms), 14);
 }
 
+TEST(varying_plan, sizes_in_steps_are_said_by_what_users_give) {
+  ArtifactSpec spec;
+  spec.symbols = {{"h", 5, 10, 32}, {"w", 5, 10, 32}};
+  const auto text = [&](int64_t factor, std::vector<int> symbols) {
+    spec.forms.assign(1, {});
+    spec.forms[0].terms.push_back({factor, std::move(symbols)});
+    return artifact::dim_text(spec, {{0, 100}});
+  };
+  EXPECT_EQ(text(32, {0}), "h");
+  EXPECT_EQ(text(8, {0}), "h/4");
+  EXPECT_EQ(text(64, {1}), "2*w");
+  EXPECT_EQ(text(21, {0, 1}), "21*h*w/1024");
+}
+
 TEST(varying_plan, of_fixed_shapes_has_no_tables) {
   const std::string bytes = artifact::encode_plan(artifact::testing::filter_spec("")).value();
   const PlanHeader& plan = header_of(bytes);

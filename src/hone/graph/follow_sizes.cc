@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hone/graph/infer.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
+#include "hone/graph/widen_nodes.h"
 
 namespace hone::graph {
 
@@ -170,7 +172,8 @@ Status SizeFollower::check_alike(const Node& node, bool varying) const {
   for (const ValueId out : node.outputs) {
     if (out == kNoValue) continue;
     for (const SizeProbe& probe : probes_) {
-      if (!varying && static_cast<size_t>(origin(out)) >= probe.twins.size()) continue;
+      const bool is_at_end = static_cast<size_t>(origin(out)) >= probe.twins.size();
+      if (is_at_end && (!varying || node.type == "hone.Compact")) continue;
       if (!is_made_alike(node, out, probe)) {
         return context.unsupported(
             "it becomes other operators at {}: give a range without these sizes, or one size "
@@ -242,22 +245,20 @@ bool SizeFollower::is_seen(ValueId id) const {
 Status SizeFollower::follow(Node node) {
   const Node given = node;  // the new nodes are named after it
   ExpandContext c(graph_, given, nodes_);
-  bool varying = false, by_data = false;
+  bool varying = false;
   for (const ValueId in : node.inputs) {
     if (in == kNoValue) continue;
     const bool fixed = !graph_.value(in).constant || kind_of_constant(in) == ConstantKind::kFixed;
     varying = varying || !fixed || !graph_.value(in).forms.empty();
-    by_data = by_data || graph_.value(in).extents != kNoValue;
   }
   HONE_RETURN_IF_ERROR(check_alike(node, varying));
   bool replaced = false;
   if (varying) {
     const SizeRuleOf* rule = size_rule_of(node);
-    if (rule == nullptr || by_data) {
+    if (rule == nullptr) {
       return c.unsupported(
-          "it takes no operands whose shape varies from run to run{}: give sizes instead of a range "
-          "(--shape)",
-          by_data ? " and depends on data" : "");
+          "it takes no operands whose shape varies from run to run: give sizes instead of a range "
+          "(--shape)");
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.has_input(i) || (rule->parameters >> i & 1) != 0) continue;
@@ -367,15 +368,21 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
                     const std::vector<SizeSymbol>& symbols,
                     const std::map<std::string, std::vector<SizeForm>>& inputs) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<SizeProbe> probes,
-                        make_probes(raw, ends, symbols, inputs));
+  HONE_ASSIGN_OR_RETURN(std::vector<SizeProbe> probes, make_probes(raw, ends, symbols, inputs));
+  Graph file = raw;
+  if (widen_nodes(file, graph, probes)) {
+    std::vector<size_t> own_ends;
+    graph = file;
+    HONE_RETURN_IF_ERROR(infer_shapes(graph, own_ends));
+    HONE_ASSIGN_OR_RETURN(probes, make_probes(file, own_ends, symbols, inputs));
+  }
   // Only nodes that are needed have to be followed, but what they are needed for may be constants
   // that were computed from others.
   std::vector<std::optional<Tensor>> constants;
   for (const Value& value : graph.values) constants.push_back(value.constant);
   remove_dead_nodes(graph);
   for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
-  return SizeFollower(graph, raw, probes, symbols).run(inputs);
+  return SizeFollower(graph, file, probes, symbols).run(inputs);
 }
 
 }  // namespace hone::graph

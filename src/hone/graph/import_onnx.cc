@@ -26,8 +26,10 @@ constexpr int64_t kMostBoundNumbers = 16;
 
 // What a failed import tells about smaller ranges.
 struct Failure {
-  bool at_sizes = false;                             // it was inference, at some sizes of ranges
+  bool at_sizes = false;  // it was inference, at some sizes of ranges
+  bool is_valid_at_largest = false;
   bool takes_batch = false, takes_sequence = false;  // OpenShapes
+  int64_t side_divisor = 0;
 };
 
 class Importer {
@@ -47,7 +49,8 @@ class Importer {
     return Status(status.code(), printable(status.message()));
   }
   [[nodiscard]] Failure failure() const {
-    return {at_sizes_, open_.takes_batch, open_.takes_sequence};
+    return {at_sizes_, is_valid_at_largest_, open_.takes_batch, open_.takes_sequence,
+            open_.side_divisor};
   }
 
  private:
@@ -71,6 +74,7 @@ class Importer {
     at_sizes_ = !open_.symbols.empty();
     if (const Status status = infer_shapes(graph_, ends); !status.ok())
       return at_largest(explained(status, sources));
+    is_valid_at_largest_ = true;
     if (!open_.symbols.empty())
       HONE_RETURN_IF_ERROR(follow_sizes(graph_, raw, ends, open_.symbols, open_.inputs));
     at_sizes_ = false;
@@ -290,6 +294,7 @@ class Importer {
   ImportOptions options_;
   OpenShapes open_;
   bool at_sizes_ = false;  // what comes next may be valid at other sizes only
+  bool is_valid_at_largest_ = false;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
   ExternalData external_;
@@ -298,10 +303,12 @@ class Importer {
 
 // Imports a model, which `read` reads anew for every graph: the importer frees the weights that it
 // has copied. If the rule gave a dimension a range in which the model is not valid, smaller ranges
-// are tried: half as long sequences, then a batch of 1, as far as the rule gave such ranges.
+// are tried: half as long sequences, then a batch of 1, as far as the rule gave such ranges. If
+// sides of images have ranges, and the model is valid at the largest, multiples of a power of two
+// are tried before.
 template <typename Read>
 Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
-  constexpr int64_t kLeastSequence = 16;
+  constexpr int64_t kLeastSequence = 16, kMostSideStep = 128;
   std::string taken;
   ImportOptions tried = options;
   tried.taken = &taken;
@@ -312,6 +319,17 @@ Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
   };
   tell();
   if (first.ok() || !failure.at_sizes) return first;
+  for (int64_t step = 2; failure.is_valid_at_largest && step <= kMostSideStep; step *= 2) {
+    if (failure.side_divisor == 0 || failure.side_divisor % step != 0) break;
+    tried.side_step = step;
+    Result<Graph> graph = read(tried, ignored);
+    if (!graph.ok()) continue;
+    taken += fmt::format("{}{}: sides are multiples of {}, as the model is not valid at others",
+                         taken.empty() ? "" : "; ", graph->file, step);
+    tell();
+    return graph;
+  }
+  tried.side_step = 1;
   std::vector<int64_t> batches = {options.most_batch}, lengths = {options.most_sequence};
   if (failure.takes_batch && options.most_batch > 1) batches.push_back(1);
   for (int64_t most = options.most_sequence / 2; failure.takes_sequence && most >= kLeastSequence;

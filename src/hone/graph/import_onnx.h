@@ -22,6 +22,9 @@ struct ImportOptions {
   // The ends of ranges that the rule gives. If the model is not valid there, smaller ones are
   // taken.
   int64_t most_batch = 8, most_sequence = 512;
+  // Sides of images that have a range are multiples of this, as the ends of the range have to be.
+  // Where the model is not valid at all sizes of a range, the importer finds a step.
+  int64_t side_step = 1;
   // If not null, receives one line that says which ranges were given so; empty if none.
   std::string* taken = nullptr;
   // Inputs that become constants (--bind), as their value decides a shape.

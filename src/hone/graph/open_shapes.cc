@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "hone/graph/onnx_input.h"
 #include "hone/graph/onnx_tensor.h"
@@ -245,22 +246,24 @@ class Resolver {
   }
 
   // Returns the index of a symbol; a number if its range has only one.
-  SizeForm form_of(const std::string& name, const DimRange& range) {
+  SizeForm form_of(const std::string& name, const DimRange& range, int64_t step = 1) {
     if (range.min == range.max) return SizeForm{.offset = range.min};
     std::vector<SizeSymbol>& symbols = result_.symbols;
     const auto at = std::find_if(symbols.begin(), symbols.end(),
                                  [&](const SizeSymbol& symbol) { return symbol.name == name; });
     const auto index = static_cast<int>(at - symbols.begin());
-    if (at == symbols.end()) symbols.push_back({name, range.min, range.max});
-    return SizeForm{.terms = {{1, {index}}}};
+    if (at == symbols.end()) symbols.push_back({name, range.min / step, range.max / step});
+    return SizeForm{.terms = {{step, {index}}}};
   }
 
   // Returns the form of a symbol that stands at this place, or nullopt if it has to be given.
   std::optional<SizeForm> symbol_form(const std::string& name, size_t place, size_t rank) {
-    if (const auto at = ranges_.find(name); at != ranges_.end()) return form_of(name, at->second);
+    const DimKind kind = kind_of(name, place, rank);
+    if (const auto at = ranges_.find(name); at != ranges_.end()) {
+      return form_of(name, at->second, kind == DimKind::kSide ? side_step(at->second) : 1);
+    }
     if (const auto at = numbers_.find(name); at != numbers_.end())
       return SizeForm{.offset = at->second};
-    const DimKind kind = kind_of(name, place, rank);
     if (kind == DimKind::kSide) return std::nullopt;
     const bool batch = kind == DimKind::kBatch;
     const std::string symbol = !name.empty() ? name : rule_name(kind);
@@ -273,9 +276,16 @@ class Resolver {
     return form_of(symbol, range);
   }
 
+  // Returns the step in which a side is counted.
+  int64_t side_step(const DimRange& range) {
+    if (range.min == range.max) return 1;
+    result_.side_divisor = std::gcd(result_.side_divisor, std::gcd(range.min, range.max));
+    return options_.side_step;
+  }
+
   std::optional<SizeForm> open_form(const FileDim& dim, size_t place, size_t rank) {
     if (const auto at = ranges_.find(dim.name); at != ranges_.end())
-      return form_of(dim.name, at->second);
+      return symbol_form(dim.name, place, rank);
     SizeForm sum;
     for (const std::string& term : terms_of(dim.name)) {
       if (const std::optional<int64_t> number = number_of(term)) {

@@ -16,6 +16,8 @@
 namespace hone::graph {
 
 struct OpenShapes {
+  // A side that is counted in steps (ImportOptions::side_step) has the step as the factor of its
+  // symbol wherever it stands in `inputs`.
   std::vector<SizeSymbol> symbols;
   // The extents of inputs that have some that vary, by name; a number is a form without terms.
   std::map<std::string, std::vector<SizeForm>> inputs;
@@ -24,6 +26,8 @@ struct OpenShapes {
   std::string taken;  // one line about what the rule decided; empty: nothing
   // The rule gave the range of a batch (ImportOptions::most_batch), or of a sequence.
   bool takes_batch = false, takes_sequence = false;
+  // The greatest common divisor of the ends of all ranges of sides; 0 if there are none.
+  int64_t side_divisor = 0;
 };
 
 // The error names the input, and the symbol or the option that is wrong.

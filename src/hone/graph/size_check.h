@@ -56,7 +56,8 @@ struct SizeCheck {
     for (size_t o = 0; o < actual.size(); ++o) {
       ASSERT_EQ(shape_of(graph.varying.outputs[o], actual[o].shape(), sizes), expected[o].shape());
       double most = 0, difference = 0;
-      visit_box(expected[o].shape(), actual[o].shape(), [&](int64_t from, int64_t to) {
+      const Boxes boxes = boxes_of(graph.varying.outputs[o], actual[o].shape(), sizes);
+      visit_box(boxes.box, boxes.whole, [&](int64_t from, int64_t to) {
         most = std::max(most, std::abs(expected[o].at(from)));
         const double off = std::abs(expected[o].at(from) - actual[o].at(to));
         difference = std::isnan(off) ? 1e30 : std::max(difference, off);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "hone/graph/expand.h"
@@ -41,6 +42,9 @@ class SizeFollower {
   // scalar.
   ValueId size_of(ExpandContext& c, int form);
   ValueId extent_of(ExpandContext& c, const DimParts& parts);
+  // Returns x with the elements of a run side by side along a dimension; nullopt if no form tells
+  // their number.
+  std::optional<ValueId> side_by_side(ExpandContext& c, ValueId x, size_t dim);
   // Returns x with `value` where `dims` are beyond their extents. Fill 0 is remembered.
   ValueId filled(ExpandContext& c, ValueId x, const std::vector<size_t>& dims, double value);
   // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
@@ -80,6 +84,9 @@ class SizeFollower {
   ValueId mask_of(ExpandContext& c, const DimParts& parts);
   [[nodiscard]] bool is_box(const Tensor& whole, const Tensor& part) const;
   std::optional<int> number_form(ValueId constant, int64_t element);
+  [[nodiscard]] const SizeForm& varying_form(int form) const {
+    return graph_.varying.forms[static_cast<size_t>(form)];
+  }
 
   Graph& graph_;
   const Graph& raw_;
@@ -96,6 +103,7 @@ class SizeFollower {
   std::map<int, ValueId> sizes_;                // by form
   std::map<std::vector<std::pair<int, int64_t>>, ValueId> masks_;
   std::map<std::tuple<ValueId, std::vector<size_t>, double>, ValueId> filled_;
+  std::map<std::pair<ValueId, size_t>, ValueId> side_by_side_;
   std::set<std::pair<ValueId, size_t>> zero_beyond_;
 };
 
@@ -120,20 +128,45 @@ struct SizeRuleOf {
 // Returns whether elements of a dimension lie side by side in a run: of its parts of more than one
 // element only the slowest one varies.
 [[nodiscard]] bool is_contiguous(const DimParts& parts);
-// Returns the error of a rule that takes elements along a dimension as if they lay side by side.
-[[nodiscard]] Status check_contiguous(const SizeRule& rule, ValueId id, size_t dim);
+// Makes elements of a run lie side by side along a dimension of an operand, which is moved where
+// they do not.
+[[nodiscard]] Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim);
 // Joins what operands tell of a dimension that they share; `known` is empty before the first one.
 // Returns an error if element i does not lie at the same place in both.
 [[nodiscard]] Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own);
 
+// A dimension of an operand that others have, too.
+struct SharedDim {
+  ValueId* operand;
+  size_t dim;
+};
+// Joins what operands tell of a dimension that they share, after it moved their elements to the
+// same places.
+[[nodiscard]] Status share_parts(SizeRule& rule, const std::vector<SharedDim>& shared,
+                                 DimParts& parts);
+
+// Makes an operand hold indices from 0 on into a dimension that may vary: those from the end count
+// from the end of what a run has, and those beyond it stand for the nearest element, as in a
+// dimension that does not vary.
+[[nodiscard]] Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent,
+                                  bool varies);
+
 // The rules by their families.
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_extents();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_resizes();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_scatters();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_sums();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_norms();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_places();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_windows();
 
-// Computes the result as the sum of the elements of x that a run has along `dims`, divided by their
-// number.
+// Returns x as float32 if its type has fewer bits than that.
+[[nodiscard]] ValueId widened(SizeRule& rule, ValueId x);
+// Returns the sum of the elements of x that a run has along `dims`, divided by their number.
+[[nodiscard]] ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims,
+                              bool keep);
+// Makes this mean the result.
 void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep);
 
 }  // namespace hone::graph

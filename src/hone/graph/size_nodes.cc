@@ -80,6 +80,45 @@ ValueId SizeFollower::filled(ExpandContext& c, ValueId x, const std::vector<size
   return filled_[key] = y;
 }
 
+std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, size_t dim) {
+  const ShapeParts parts = parts_of(x);
+  if (is_contiguous(parts[dim])) return x;
+  if (const auto at = side_by_side_.find({x, dim}); at != side_by_side_.end()) return at->second;
+  const auto number_at = [&](const std::vector<int64_t>& symbols) {
+    int64_t number = 1;
+    for (const SizePart& part : parts[dim])
+      number *= part.form == kNoForm ? part.most : value_of(varying_form(part.form), symbols);
+    return number;
+  };
+  std::vector<SizeSample> samples = {{&most_, number_at(most_)}};
+  for (const SizeProbe& probe : probes_)
+    samples.push_back({&probe.symbols, number_at(probe.symbols)});
+  const auto form = form_of(samples);
+  if (!form) return std::nullopt;
+  // The place of the n-th element: n has a digit for each part, of which the run has so many.
+  const int64_t most = c.shape_of(x)[dim];
+  Tensor numbers(DType::kI64, {most});
+  for (int64_t i = 0; i < most; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
+  ValueId left = c.constant(std::move(numbers)), place = kNoValue;
+  int64_t stride = 1;
+  for (size_t k = parts[dim].size(); k-- > 0;) {
+    const SizePart& part = parts[dim][k];
+    const ValueId size = c.binary("Max", extent_of(c, {part}), 1.0);
+    const ValueId digit = k == 0 ? left : c.binary("Mod", left, size);
+    const ValueId moved = c.binary("Mul", digit, static_cast<double>(stride));
+    place = place == kNoValue ? moved : c.binary("Add", place, moved);
+    stride *= part.most;
+    if (k > 0) left = c.binary("Div", left, size);
+  }
+  place = c.binary("Min", place, static_cast<double>(most - 1));
+  const ValueId y = c.add("Gather", {x, place}, {{"axis", static_cast<int64_t>(dim)}});
+  ShapeParts moved = parts;
+  moved[dim] = {{*form, most}};
+  set_parts(y, std::move(moved));
+  origins_[y] = origin(x);
+  return side_by_side_[{x, dim}] = y;
+}
+
 std::optional<int> SizeFollower::number_form(ValueId constant, int64_t element) {
   const auto is_whole = [](double number) {
     return std::abs(number) < 1e15 && number == std::floor(number);

@@ -24,8 +24,8 @@ std::set<int> side_symbols(const std::map<std::string, std::vector<SizeForm>>& i
   return sides;
 }
 
-// The points at which the model is looked at: each symbol alone, with the others at their largest,
-// and all together.
+// The points at which the model is looked at: each symbol alone and each two, with the others at
+// their largest, and all together.
 std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
                                   const std::set<int>& sides) {
   std::vector<Symbols> points;
@@ -39,7 +39,7 @@ std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
   Symbols most;
   for (const SizeSymbol& symbol : symbols) most.push_back(symbol.max);
   for (size_t i = 0; i < symbols.size(); ++i) {
-    const auto [name, min, max] = symbols[i];
+    const int64_t min = symbols[i].min, max = symbols[i].max;
     std::vector<int64_t> values = {max - 1, max - 2, (min + max) / 2, min + 1, min};
     // Quotients, as of strides, show where they jump.
     for (int64_t k = 3; sides.contains(static_cast<int>(i)) && k < kSideProbes; ++k)
@@ -47,6 +47,15 @@ std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
     for (const int64_t value : values) {
       Symbols point = most;
       point[i] = std::clamp(value, min, max);
+      add(point);
+    }
+  }
+  // Products of two symbols show where both change.
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      Symbols point = most;
+      point[i] = symbols[i].min;
+      point[j] = symbols[j].min;
       add(point);
     }
   }
@@ -95,97 +104,6 @@ void find_twins(SizeProbe& probe, const Graph& raw, const std::vector<size_t>& e
   probe.producers = Uses(probe.graph).producer;
 }
 
-int64_t largest_of(const std::vector<SizeSample>& samples, size_t symbol) {
-  int64_t most = (*samples[0].symbols)[symbol];
-  for (const SizeSample& sample : samples) most = std::max(most, (*sample.symbols)[symbol]);
-  return most;
-}
-
-bool fits(const SizeForm& form, const std::vector<SizeSample>& samples) {
-  return std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
-    return value_of(form, *sample.symbols) == sample.number;
-  });
-}
-
-// The symbols that change the number, and by how much for one more of each.
-struct Influence {
-  std::vector<int> symbols;
-  std::vector<int64_t> slopes;
-  bool whole = true;  // all slopes are integers
-};
-
-// `base` is the sample of the largest sizes.
-Influence influence_of(const std::vector<SizeSample>& samples, const SizeSample& base) {
-  Influence influence;
-  for (size_t s = 0; s < base.symbols->size(); ++s) {
-    bool changes = false;
-    int64_t slope = 0;
-    for (const SizeSample& sample : samples) {
-      Symbols alone = *base.symbols;
-      alone[s] = (*sample.symbols)[s];
-      if (alone != *sample.symbols || alone[s] == (*base.symbols)[s]) continue;
-      const int64_t by = base.number - sample.number, over = (*base.symbols)[s] - alone[s];
-      changes = changes || by != 0;
-      if (slope == 0) slope = by / over;
-      if (by != slope * over) influence.whole = false;
-    }
-    if (!changes) continue;
-    influence.symbols.push_back(static_cast<int>(s));
-    influence.slopes.push_back(slope);
-  }
-  return influence;
-}
-
-std::optional<SizeForm> fit_sum(const std::vector<SizeSample>& samples, const SizeSample& base,
-                                const Influence& influence) {
-  SizeForm form{.offset = base.number};
-  for (size_t i = 0; i < influence.symbols.size(); ++i) {
-    if (influence.slopes[i] <= 0) return std::nullopt;
-    form.terms.push_back({influence.slopes[i], {influence.symbols[i]}});
-    form.offset -= influence.slopes[i] * (*base.symbols)[static_cast<size_t>(influence.symbols[i])];
-  }
-  return fits(form, samples) ? std::optional(form) : std::nullopt;
-}
-
-std::optional<SizeForm> fit_product(const std::vector<SizeSample>& samples, const SizeSample& base,
-                                    const Influence& influence) {
-  int64_t product = 1;
-  for (const int s : influence.symbols) product *= (*base.symbols)[static_cast<size_t>(s)];
-  if (product == 0 || base.number % product != 0) return std::nullopt;
-  const SizeForm form{.terms = {{base.number / product, influence.symbols}}};
-  return fits(form, samples) ? std::optional(form) : std::nullopt;
-}
-
-// floor((s + offset) / divisor); nullopt if several give these numbers and differ at other sizes.
-std::optional<SizeForm> fit_quotient(const std::vector<SizeSample>& samples, const SizeSample& base,
-                                     int symbol) {
-  constexpr int64_t kMostDivisor = 128;
-  std::optional<SizeForm> found;
-  const int64_t at_base = (*base.symbols)[static_cast<size_t>(symbol)];
-  int64_t least = at_base;
-  for (const SizeSample& sample : samples)
-    least = std::min(least, (*sample.symbols)[static_cast<size_t>(symbol)]);
-  const auto differ = [&](const SizeForm& a, const SizeForm& b) {
-    Symbols at = *base.symbols;
-    for (int64_t value = least; value <= at_base; ++value) {
-      at[static_cast<size_t>(symbol)] = value;
-      if (value_of(a, at) != value_of(b, at)) return true;
-    }
-    return false;
-  };
-  for (int64_t divisor = 2; divisor <= kMostDivisor; ++divisor) {
-    for (int64_t rest = 0; rest < divisor; ++rest) {
-      const SizeForm form{.terms = {{1, {symbol}}},
-                          .offset = base.number * divisor - at_base + rest,
-                          .divisor = divisor};
-      if (!fits(form, samples)) continue;
-      if (found && differ(*found, form)) return std::nullopt;
-      if (!found) found = form;
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 const Value* SizeProbe::twin(ValueId id) const {
@@ -198,43 +116,6 @@ const Node* SizeProbe::producer_of_twin(ValueId id) const {
   if (at >= twins.size() || !alike[at] || twins[at] == kNoValue) return nullptr;
   const int producer = producers[static_cast<size_t>(twins[at])];
   return producer < 0 ? nullptr : &graph.nodes[static_cast<size_t>(producer)];
-}
-
-std::optional<SizeForm> fit_form(const std::vector<SizeSample>& samples) {
-  const SizeSample* base = nullptr;
-  for (const SizeSample& sample : samples) {
-    bool largest = true;
-    for (size_t s = 0; s < sample.symbols->size(); ++s)
-      largest = largest && (*sample.symbols)[s] == largest_of(samples, s);
-    if (largest) base = &sample;
-  }
-  if (base == nullptr) return std::nullopt;
-  for (size_t s = 0; s < base->symbols->size(); ++s) {
-    const bool seen = std::any_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
-      return (*sample.symbols)[s] != (*base->symbols)[s];
-    });
-    if (!seen) return std::nullopt;
-  }
-  const bool fixed = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
-    return sample.number == base->number;
-  });
-  if (fixed) return SizeForm{.offset = base->number};
-  const Influence influence = influence_of(samples, *base);
-  if (influence.symbols.empty()) return std::nullopt;
-  if (influence.whole) {
-    if (const auto sum = fit_sum(samples, *base, influence)) return sum;
-    if (const auto product = fit_product(samples, *base, influence)) return product;
-  }
-  return influence.symbols.size() == 1 ? fit_quotient(samples, *base, influence.symbols[0])
-                                       : std::nullopt;
-}
-
-bool same_form(const SizeForm& a, const SizeForm& b) {
-  return a.offset == b.offset && a.divisor == b.divisor &&
-         std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
-                    [](const SizeTerm& x, const SizeTerm& y) {
-                      return x.factor == y.factor && x.symbols == y.symbols;
-                    });
 }
 
 std::string to_text(const std::vector<SizeSymbol>& symbols, const std::vector<int64_t>& values) {

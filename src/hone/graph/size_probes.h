@@ -6,6 +6,7 @@
 #pragma once
 
 #include "hone/graph/graph.h"
+#include "hone/graph/size_fit.h"
 
 namespace hone::graph {
 
@@ -20,18 +21,6 @@ struct SizeProbe {
   [[nodiscard]] const Value* twin(ValueId id) const;
   [[nodiscard]] const Node* producer_of_twin(ValueId id) const;
 };
-
-// A number that was seen at the values of the symbols.
-struct SizeSample {
-  const std::vector<int64_t>* symbols;
-  int64_t number;
-};
-
-// Returns the form that gives these numbers, which are those at the largest sizes and at others at
-// which each symbol differs; nullopt if no form does, or several. A number that does not vary has a
-// form without terms.
-[[nodiscard]] std::optional<SizeForm> fit_form(const std::vector<SizeSample>& samples);
-[[nodiscard]] bool same_form(const SizeForm& a, const SizeForm& b);
 
 // Returns "batch=8, seq=511".
 [[nodiscard]] std::string to_text(const std::vector<SizeSymbol>& symbols,

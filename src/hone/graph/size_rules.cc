@@ -10,16 +10,14 @@ namespace {
 Status follow_pointwise(SizeRule& rule) {
   const Shape shape = rule.c.shape_of(rule.node.outputs[0]);
   ShapeParts parts(shape.size());
-  for (const ValueId in : rule.node.inputs) {
-    if (in == kNoValue) continue;
-    const ShapeParts own = rule.sizes.parts_of(in);
-    const size_t missing = shape.size() - own.size();
-    for (size_t d = 0; d < own.size(); ++d) {
-      if (rule.c.shape_of(in)[d] == shape[missing + d])
-        HONE_RETURN_IF_ERROR(join_parts(rule, parts[missing + d], own[d]));
-    }
-  }
   for (size_t d = 0; d < shape.size(); ++d) {
+    std::vector<SharedDim> shared;
+    for (ValueId& in : rule.node.inputs) {
+      const size_t missing = in == kNoValue ? 0 : shape.size() - rule.c.shape_of(in).size();
+      if (in != kNoValue && d >= missing && rule.c.shape_of(in)[d - missing] == shape[d])
+        shared.push_back({&in, d - missing});
+    }
+    HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts[d]));
     if (parts[d].empty()) parts[d] = {{kNoForm, shape[d]}};
   }
   for (const ValueId out : rule.node.outputs) {
@@ -132,9 +130,9 @@ Status follow_one_hot(SizeRule& rule) {
 
 // Elements of a matrix are kept by their row and column.
 Status follow_trilu(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0];
+  ValueId& x = rule.node.inputs[0];
   const size_t rank = rule.c.shape_of(x).size();
-  for (const size_t d : {rank - 2, rank - 1}) HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
+  for (const size_t d : {rank - 2, rank - 1}) HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
   return ok_status();
 }
@@ -173,14 +171,14 @@ Status follow_range(SizeRule& rule) {
 
 constexpr SizeRuleOf kPointwise = {"", follow_pointwise};
 constexpr SizeRuleOf kRules[] = {
-    {"BatchNormalization", follow_first}, {"Identity", follow_pointwise},
-    {"hone.Copy", follow_pointwise},      {"Trilu", follow_trilu},
-    {"Expand", follow_expand, 0b10},      {"ConstantOfShape", follow_seen, 0b1},
-    {"Range", follow_range, 0b110},       {"OneHot", follow_one_hot, 0b10},
-    {"CumSum", follow_running, 0b10},     {"CumProd", follow_running, 0b10},
-    {"GridSample", follow_batch},         {"LRN", follow_batch},
-    {"hone.Interleave", follow_batch},    {"hone.Resample", follow_batch},
-    {"hone.ResamplePlane", follow_batch}, {"hone.LinearAttention", follow_batch},
+    {"BatchNormalization", follow_first},   {"Identity", follow_pointwise},
+    {"hone.Copy", follow_pointwise},        {"Trilu", follow_trilu},
+    {"Expand", follow_expand, 0b10},        {"ConstantOfShape", follow_seen, 0b1},
+    {"Range", follow_range, 0b110},         {"OneHot", follow_one_hot, 0b10},
+    {"CumSum", follow_running, 0b10},       {"CumProd", follow_running, 0b10},
+    {"GridSample", follow_batch},           {"hone.Interleave", follow_batch},
+    {"hone.Resample", follow_batch},        {"hone.ResamplePlane", follow_batch},
+    {"hone.LinearAttention", follow_batch},
 };
 
 }  // namespace
@@ -195,12 +193,17 @@ bool is_contiguous(const DimParts& parts) {
   return true;
 }
 
-Status check_contiguous(const SizeRule& rule, ValueId id, size_t dim) {
-  if (is_contiguous(rule.sizes.parts_of(id)[dim])) return ok_status();
-  return rule.c.unsupported(
-      "dimension {} of '{}' merges others of which one behind the first varies, so elements of a "
-      "run do not lie side by side: give one size for that one (--shape)",
-      dim, rule.sizes.graph().value(id).name);
+Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim) {
+  const auto moved = rule.sizes.side_by_side(rule.c, operand, dim);
+  if (!moved) {
+    return rule.c.unsupported(
+        "dimension {} of '{}' merges others of which one behind the first varies, and how many "
+        "elements a run has there does not follow from the sizes as a sum, a product or a quotient: "
+        "give one size for that one (--shape)",
+        dim, rule.sizes.graph().value(operand).name);
+  }
+  operand = *moved;
+  return ok_status();
 }
 
 Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own) {
@@ -224,9 +227,24 @@ Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own) {
   return ok_status();
 }
 
+Status share_parts(SizeRule& rule, const std::vector<SharedDim>& shared, DimParts& parts) {
+  const auto join = [&] {
+    for (const auto& [operand, dim] : shared)
+      HONE_RETURN_IF_ERROR(join_parts(rule, parts, rule.sizes.parts_of(*operand)[dim]));
+    return ok_status();
+  };
+  if (join().ok()) return ok_status();
+  for (const auto& [operand, dim] : shared)
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, *operand, dim));
+  parts.clear();
+  return join();
+}
+
 const SizeRuleOf* size_rule_of(const Node& node) {
-  for (const auto& list : {std::span<const SizeRuleOf>(kRules), size_rules_of_shapes(),
-                           size_rules_of_sums(), size_rules_of_places(), size_rules_of_windows()}) {
+  for (const auto& list :
+       {std::span<const SizeRuleOf>(kRules), size_rules_of_extents(), size_rules_of_shapes(),
+        size_rules_of_sums(), size_rules_of_norms(), size_rules_of_places(),
+        size_rules_of_resizes(), size_rules_of_scatters(), size_rules_of_windows()}) {
     for (const SizeRuleOf& rule : list) {
       if (rule.type == node.type) return &rule;
     }

@@ -79,21 +79,20 @@ ValueId gathered(SizeRule& rule, const SliceRange& most,
 
 // A slice that begins elsewhere at other sizes is gathered.
 Status follow_slice(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  ValueId& x = rule.node.inputs[0];
+  const ValueId out = rule.node.outputs[0];
   const SliceRange most = slice_range(rule.sizes.graph(), rule.node);
   const ShapeParts from = rule.sizes.parts_of(x);
   ShapeParts parts;
   std::vector<std::pair<size_t, SliceStart>> moving;
   for (size_t d = 0; d < from.size(); ++d) {
     const bool whole = is_whole(rule, d);
-    if (!whole || most.step[d] != 1) HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
     HONE_ASSIGN_OR_RETURN(const SliceStart start, start_of(rule, most, d));
-    if (start.form != kNoForm) {
-      HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
-      moving.emplace_back(d, start);
-    }
+    if (!whole || most.step[d] != 1 || start.form != kNoForm)
+      HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
+    if (start.form != kNoForm) moving.emplace_back(d, start);
     if (whole) {
-      parts.push_back(from[d]);
+      parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
     const auto seen = rule.sizes.seen_part(out, d);
@@ -128,8 +127,8 @@ Status check_known(const SizeRule& rule, const Tensor& indices, const DimParts& 
   return ok_status();
 }
 
-// Indices from the end count from the end of what a run has, and those beyond it stand for the
-// nearest element, as in a dimension that does not vary.
+}  // namespace
+
 Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent, bool varies) {
   if (!varies) return ok_status();
   ExpandContext& c = rule.c;
@@ -150,11 +149,13 @@ Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent, bool
   return ok_status();
 }
 
+namespace {
+
 Status follow_gather(SizeRule& rule) {
-  const ValueId data = rule.node.inputs[0];
+  ValueId& data = rule.node.inputs[0];
   const size_t axis = axis_of(rule, 0);
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, data, axis));
   const ShapeParts from = rule.sizes.parts_of(data);
-  HONE_RETURN_IF_ERROR(check_contiguous(rule, data, axis));
   HONE_RETURN_IF_ERROR(read_indices(rule, 1, from[axis], rule.sizes.varies(data, axis)));
   const ShapeParts indices = rule.sizes.parts_of(rule.node.inputs[1]);
   ShapeParts parts(from.begin(), from.begin() + static_cast<long>(axis));
@@ -165,11 +166,11 @@ Status follow_gather(SizeRule& rule) {
 }
 
 Status follow_gather_elements(SizeRule& rule) {
-  const ValueId data = rule.node.inputs[0];
+  ValueId& data = rule.node.inputs[0];
   const size_t axis = axis_of(rule, 0);
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, data, axis));
   const ShapeParts from = rule.sizes.parts_of(data);
   const ShapeParts places = rule.sizes.parts_of(rule.node.inputs[1]);
-  HONE_RETURN_IF_ERROR(check_contiguous(rule, data, axis));
   for (size_t d = 0; d < from.size(); ++d) {
     DimParts shared = from[d];
     if (d != axis && rule.c.shape_of(rule.node.inputs[1])[d] != 1)
@@ -183,14 +184,15 @@ Status follow_gather_elements(SizeRule& rule) {
 
 // Indices are taken to count from the beginning where a dimension varies, unless they are known.
 Status follow_gather_nd(SizeRule& rule) {
-  const ValueId data = rule.node.inputs[0], indices = rule.node.inputs[1];
+  ValueId& data = rule.node.inputs[0];
+  const ValueId indices = rule.node.inputs[1];
   const auto batch = static_cast<size_t>(rule.node.attributes.integer("batch_dims", 0));
   const Shape shape = rule.c.shape_of(indices);
   const auto depth = static_cast<size_t>(shape.back());
   const Tensor* known = rule.c.constant_of(indices);
   for (size_t d = batch; d < batch + depth; ++d) {
     if (!rule.sizes.varies(data, d)) continue;
-    HONE_RETURN_IF_ERROR(check_contiguous(rule, data, d));
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
     for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
       if (known->at(i) < 0) known = nullptr;
     }
@@ -209,9 +211,9 @@ Status follow_gather_nd(SizeRule& rule) {
 }
 
 Status follow_top_k(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0];
   const size_t axis = axis_of(rule, -1);
-  HONE_RETURN_IF_ERROR(check_contiguous(rule, x, axis));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
+  const ValueId x = rule.node.inputs[0];
   if (rule.sizes.varies(x, axis) && !is_float(rule.c.dtype_of(x)))
     return rule.c.unsupported("integers along a dimension that varies");
   const double worst = std::numeric_limits<double>::infinity() *

@@ -101,12 +101,14 @@ Status follow_concat(SizeRule& rule) {
   const ValueId out = rule.node.outputs[0];
   ShapeParts parts(rule.c.shape_of(out).size());
   bool gaps = false;
+  for (size_t d = 0; d < parts.size(); ++d) {
+    std::vector<SharedDim> shared;
+    for (ValueId& in : rule.node.inputs) shared.push_back({&in, d});
+    if (d != axis) HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts[d]));
+  }
   for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
-    const ValueId in = rule.node.inputs[i];
-    for (size_t d = 0; d < parts.size(); ++d) {
-      if (d != axis) HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], rule.sizes.parts_of(in)[d]));
-    }
-    HONE_RETURN_IF_ERROR(check_contiguous(rule, in, axis));
+    ValueId& in = rule.node.inputs[i];
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, in, axis));
     gaps = gaps || (rule.sizes.varies(in, axis) && i + 1 < rule.node.inputs.size());
   }
   const auto sum = rule.sizes.seen_part(out, axis);
@@ -178,12 +180,14 @@ Status follow_pad(SizeRule& rule) {
   ShapeParts parts = rule.sizes.parts_of(out);
   for (size_t d = 0; d < parts.size(); ++d) {
     if (!rule.sizes.varies(rule.node.inputs[0], d)) continue;
+    // The batch is rarely padded, and rows that are not there need no fill.
+    parts[d] = rule.sizes.parts_of(rule.node.inputs[0])[d];
+    if (!padded[d]) continue;
     const auto seen = rule.sizes.seen_part(out, d);
     if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
-    // The batch is rarely padded, and rows that are not there need no fill.
-    if (padded[d]) HONE_RETURN_IF_ERROR(check_contiguous(rule, rule.node.inputs[0], d));
-    parts[d] = padded[d] ? DimParts{*seen} : rule.sizes.parts_of(rule.node.inputs[0])[d];
-    if (padded[d]) all.push_back(d);
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
+    parts[d] = {*seen};
+    all.push_back(d);
   }
   const double fill = value != nullptr && value->size() > 0
                           ? value->at(0)

@@ -1,4 +1,4 @@
-// Rules for shapes that vary, of operators that mix elements: products, softmax, reductions, norms.
+// Rules for shapes that vary, of operators that mix elements: products, softmax, reductions.
 #include <algorithm>
 #include <limits>
 
@@ -177,23 +177,6 @@ Status follow_softmax(SizeRule& rule) {
   return ok_status();
 }
 
-// Rows that do not vary are independent.
-Status follow_norm(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0];
-  const bool flattens = rule.node.type == "Hardmax" && rule.c.opset() < 13;
-  for (size_t d = axis_of(rule, flattens ? 1 : -1); d < rule.c.shape_of(x).size(); ++d) {
-    if (rule.sizes.varies(x, d))
-      return rule.c.unsupported("it normalizes along dimension {}, which varies from run to run",
-                                d);
-  }
-  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
-    if (rule.node.has_input(i) && rule.sizes.varies(rule.node.inputs[i]))
-      return rule.c.unsupported("operand {}, a parameter, varies from run to run", i);
-  }
-  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
-  return ok_status();
-}
-
 // Which dimensions a reduction reduces.
 Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
   HONE_ASSIGN_OR_RETURN(const auto axes, rule.c.integers_or_attribute(1, "axes"));
@@ -260,10 +243,10 @@ Status follow_reduction(SizeRule& rule) {
 // The place of the last of equal elements could be one beyond the extent.
 Status follow_arg(SizeRule& rule) {
   const size_t axis = axis_of(rule, 0);
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
   const ValueId x = rule.node.inputs[0];
   std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
   reduced[axis] = true;
-  HONE_RETURN_IF_ERROR(check_contiguous(rule, x, axis));
   const bool last = rule.node.attributes.integer("select_last_index", 0) != 0;
   const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
   if (rule.sizes.varies(x, axis) && (last || !neutral))
@@ -280,11 +263,8 @@ constexpr SizeRuleOf kRules[] = {
     {"MatMul", follow_matmul},
     {"Gemm", follow_gemm},
     {"Einsum", follow_einsum},
-    {"Hardmax", follow_norm},
     {"Softmax", follow_softmax},
     {"LogSoftmax", follow_softmax},
-    {"LayerNormalization", follow_norm},
-    {"RMSNormalization", follow_norm},
     {"ReduceSum", follow_reduction, 0b10},
     {"ReduceMean", follow_reduction, 0b10},
     {"ReduceProd", follow_reduction, 0b10},
@@ -301,10 +281,8 @@ constexpr SizeRuleOf kRules[] = {
 
 }  // namespace
 
-void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
+ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
   ExpandContext& c = rule.c;
-  const DType dtype = c.dtype_of(x);
-  const DType wide = is_float(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype;
   ValueId count = kNoValue;
   std::vector<int64_t> axes;
   for (const size_t d : dims) {
@@ -312,9 +290,21 @@ void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool
     const ValueId extent = rule.sizes.extent_of(c, rule.sizes.parts_of(x)[d]);
     count = count == kNoValue ? extent : c.binary("Mul", count, extent);
   }
-  const ValueId given = rule.sizes.filled(c, x, dims, 0);
-  const ValueId sum = c.reduce("ReduceSum", c.cast(given, wide), axes, keep);
-  c.result(0, c.cast(c.binary("Div", sum, c.cast(count, wide)), dtype));
+  const ValueId sum = c.reduce("ReduceSum", rule.sizes.filled(c, x, dims, 0), axes, keep);
+  return c.binary("Div", sum, c.cast(count, c.dtype_of(x)));
+}
+
+ValueId widened(SizeRule& rule, ValueId x) {
+  const DType dtype = rule.c.dtype_of(x);
+  if (!is_float(dtype) || dtype == DType::kF64 || dtype == DType::kF32) return x;
+  const ValueId wide = rule.c.cast(x, DType::kF32);
+  rule.sizes.set_parts(wide, rule.sizes.parts_of(x));
+  return wide;
+}
+
+void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
+  const ValueId mean = mean_of(rule, widened(rule, x), dims, keep);
+  rule.c.result(0, rule.c.cast(mean, rule.c.dtype_of(x)));
   rule.replaced = true;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/ops/window.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
@@ -9,18 +10,82 @@ namespace {
 
 constexpr size_t kFirstSide = 2;  // dimensions behind the batch and the channels
 
-// Windows begin where they begin at the largest size: the padding before the first element is the
-// same. That behind the last one is what lies beyond the elements of a run.
-Status check_padding(const SizeRule& rule) {
-  if (rule.node.op->padding == nullptr) return ok_status();
+// Returns whether windows begin where they begin at the largest size: the padding before the first
+// element is the same. That behind the last one is what lies beyond the elements of a run.
+bool begin_alike(const SizeRule& rule) {
+  if (rule.node.op->padding == nullptr) return true;
   const Shape low = rule.node.op->padding(rule.sizes.graph(), rule.node).low;
-  for (const SizeProbe& probe : rule.sizes.probes()) {
+  const auto& probes = rule.sizes.probes();
+  return std::all_of(probes.begin(), probes.end(), [&](const SizeProbe& probe) {
     const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
-    if (twin == nullptr || twin->op->padding(probe.graph, *twin).low == low) continue;
-    return rule.c.unsupported("its padding before the first element is another one at {}",
-                              rule.sizes.text_of(probe.symbols));
+    return twin == nullptr || twin->op->padding(probe.graph, *twin).low == low;
+  });
+}
+
+ValueId numbers_from_0(ExpandContext& c, int64_t count) {
+  Tensor numbers(DType::kI64, {count});
+  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
+  return c.constant(std::move(numbers));
+}
+
+// The padding of a side of this extent.
+std::pair<ValueId, ValueId> padding_of(SizeRule& rule, const Window& window, size_t d,
+                                       ValueId extent) {
+  ExpandContext& c = rule.c;
+  const std::string mode = rule.node.attributes.text("auto_pad", "NOTSET");
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+    return {c.scalar(DType::kI64, static_cast<double>(window.pad_low[d])),
+            c.scalar(DType::kI64, static_cast<double>(window.pad_high[d]))};
   }
-  return ok_status();
+  const auto stride = static_cast<double>(window.stride[d]);
+  const auto reach = static_cast<double>((window.kernel[d] - 1) * window.dilation[d] + 1);
+  // As many windows as there are strides: the last one begins at a multiple of the stride.
+  const ValueId windows = c.binary("Div", c.binary("Add", extent, stride - 1), stride);
+  const ValueId last = c.binary("Mul", c.binary("Add", windows, -1.0), stride);
+  const ValueId missing = c.binary("Sub", c.binary("Add", last, reach), extent);
+  const ValueId total = c.binary("Max", missing, 0.0);
+  const ValueId more = mode == "SAME_LOWER" ? c.binary("Add", total, 1.0) : total;
+  const ValueId low = c.binary("Div", more, 2.0);
+  return {low, c.binary("Sub", total, low)};
+}
+
+// Data with its padding as elements, so that windows need no padding, and for each side which
+// elements count: those of the run, or its padding as well.
+struct LaidOut {
+  ValueId data = kNoValue;
+  std::vector<ValueId> counted;
+};
+
+// Where a run has no elements, they are `fill`. The node gets no padding.
+LaidOut lay_out(SizeRule& rule, double fill, bool counts_padding) {
+  ExpandContext& c = rule.c;
+  const Window window = window_of(rule.sizes.graph(), rule.node);
+  LaidOut laid{rule.node.inputs[0], {}};
+  const ShapeParts parts = rule.sizes.parts_of(laid.data);
+  const Shape shape = c.shape_of(laid.data);
+  for (size_t d = 0; d < window.rank(); ++d) {
+    const size_t dim = kFirstSide + d;
+    const int64_t count =
+        (window.output[d] - 1) * window.stride[d] + (window.kernel[d] - 1) * window.dilation[d] + 1;
+    const ValueId extent = rule.sizes.extent_of(c, parts[dim]);
+    const auto [low, high] = padding_of(rule, window, d, extent);
+    const ValueId from = c.binary("Sub", numbers_from_0(c, count), low);
+    const ValueId inside = c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), from),
+                                    c.binary("Less", from, extent));
+    const auto last = static_cast<double>(shape[dim] - 1);
+    laid.data = c.add("Gather", {laid.data, c.binary("Max", c.binary("Min", from, last), 0.0)},
+                      {{"axis", static_cast<int64_t>(dim)}});
+    Shape along(shape.size() - dim, 1);
+    along[0] = count;
+    laid.data = c.add("Where",
+                      {c.reshape(inside, along), laid.data, c.scalar(c.dtype_of(laid.data), fill)});
+    laid.counted.push_back(counts_padding ? c.binary("Less", from, c.binary("Add", extent, high))
+                                          : inside);
+  }
+  rule.node.attributes.set("auto_pad", std::string("NOTSET"));
+  rule.node.attributes.set("pads", Shape(2 * window.rank(), 0));
+  if (rule.node.attributes.has("ceil_mode")) rule.node.attributes.set("ceil_mode", int64_t{0});
+  return laid;
 }
 
 std::vector<size_t> sides_of(const SizeRule& rule) {
@@ -38,7 +103,7 @@ bool sides_vary(const SizeRule& rule) {
 
 // The batch is that of operand 0, and sides follow from its sides.
 Status set_window_parts(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0];
+  ValueId& x = rule.node.inputs[0];
   for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
     for (size_t d = 0; rule.node.has_input(i) && d < rule.c.shape_of(rule.node.inputs[i]).size();
          ++d) {
@@ -55,7 +120,7 @@ Status set_window_parts(SizeRule& rule) {
     for (size_t d = 0; d < parts.size(); ++d) {
       if (d == 0) parts[d] = rule.sizes.parts_of(x)[d];
       if (d < kFirstSide || !sides_vary(rule)) continue;
-      HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
+      HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
       const auto seen = rule.sizes.seen_part(out, d);
       if (!seen)
         return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
@@ -69,7 +134,10 @@ Status set_window_parts(SizeRule& rule) {
 Status follow_conv(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
   if (!sides_vary(rule)) return ok_status();
-  HONE_RETURN_IF_ERROR(check_padding(rule));
+  if (!begin_alike(rule)) {
+    rule.node.inputs[0] = lay_out(rule, 0, false).data;
+    return ok_status();
+  }
   const Shape weights = rule.c.shape_of(rule.node.inputs[1]);
   const bool points = std::all_of(weights.begin() + kFirstSide, weights.end(),
                                   [](int64_t extent) { return extent == 1; });
@@ -87,10 +155,40 @@ Status follow_max_pool(SizeRule& rule) {
     return rule.c.unsupported("integers whose sides vary from run to run");
   if (rule.node.outputs.size() > 1)
     return rule.c.unsupported("places of elements in data whose sides vary from run to run");
-  HONE_RETURN_IF_ERROR(check_padding(rule));
-  rule.node.inputs[0] =
-      rule.sizes.filled(rule.c, x, sides_of(rule), -std::numeric_limits<double>::infinity());
+  constexpr double kLeast = -std::numeric_limits<double>::infinity();
+  rule.node.inputs[0] = begin_alike(rule) ? rule.sizes.filled(rule.c, x, sides_of(rule), kLeast)
+                                          : lay_out(rule, kLeast, false).data;
   return ok_status();
+}
+
+// The mean of the elements of each window that count.
+void build_means(SizeRule& rule, ValueId data, ValueId counted) {
+  Node pool = rule.node;
+  pool.name.clear();
+  pool.attributes.set("count_include_pad", int64_t{1});
+  const ValueId out = rule.node.outputs[0];
+  const ShapeParts parts = rule.sizes.parts_of(out);
+  const ValueId sum = rule.c.add_like(pool, {data});
+  rule.c.result(0, rule.c.binary("Div", sum, rule.c.add_like(pool, {counted})));
+  rule.sizes.set_parts(out, parts);
+  rule.replaced = true;
+}
+
+// Windows of data with its padding as elements.
+void build_laid_out_means(SizeRule& rule, bool counts_padding) {
+  ExpandContext& c = rule.c;
+  const LaidOut laid = lay_out(rule, 0, counts_padding);
+  const size_t rank = laid.counted.size();
+  ValueId counted = kNoValue;
+  Shape shape = {1, 1};
+  for (size_t d = 0; d < rank; ++d) {
+    Shape along(rank - d, 1);
+    along[0] = c.shape_of(laid.counted[d])[0];
+    shape.push_back(along[0]);
+    const ValueId own = c.reshape(laid.counted[d], along);
+    counted = counted == kNoValue ? own : c.binary("And", counted, own);
+  }
+  build_means(rule, laid.data, c.reshape(c.cast(counted, c.dtype_of(laid.data)), shape));
 }
 
 // Where padding does not count, the sum of a window is divided by the number of its elements: both
@@ -98,14 +196,18 @@ Status follow_max_pool(SizeRule& rule) {
 Status follow_average_pool(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
   if (!sides_vary(rule)) return ok_status();
-  HONE_RETURN_IF_ERROR(check_padding(rule));
-  if (rule.node.attributes.integer("ceil_mode", 0) != 0)
-    return rule.c.unsupported("ceil_mode on sides that vary from run to run");
+  const bool counts_padding = rule.node.attributes.integer("count_include_pad", 0) != 0;
+  const bool goes_beyond = rule.node.attributes.integer("ceil_mode", 0) != 0;
   ExpandContext& c = rule.c;
-  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
-  if (!rule.node.op->padding(rule.sizes.graph(), rule.node).any()) return ok_status();
+  const ValueId x = rule.node.inputs[0];
+  if (!begin_alike(rule) || (goes_beyond && counts_padding)) {
+    build_laid_out_means(rule, counts_padding);
+    return ok_status();
+  }
+  const bool pads = rule.node.op->padding(rule.sizes.graph(), rule.node).any();
+  if (!pads && !goes_beyond) return ok_status();
   const ValueId given = rule.sizes.filled(c, x, sides_of(rule), 0);
-  if (rule.node.attributes.integer("count_include_pad", 0) != 0) {
+  if (counts_padding) {
     rule.node.inputs[0] = given;
     return ok_status();
   }
@@ -118,15 +220,7 @@ Status follow_average_pool(SizeRule& rule) {
   ShapeParts parts = rule.sizes.parts_of(x);
   for (size_t d = 0; d < kFirstSide; ++d) parts[d] = {{kNoForm, 1}};
   rule.sizes.set_parts(there, std::move(parts));
-  Node pool = rule.node;
-  pool.name.clear();
-  pool.attributes.set("count_include_pad", int64_t{1});
-  const ValueId sum = c.add_like(pool, {given});
-  const ValueId count = c.add_like(pool, {rule.sizes.filled(c, there, sides_of(rule), 0)});
-  const ShapeParts result = rule.sizes.parts_of(out);
-  c.result(0, c.binary("Div", sum, count));
-  rule.sizes.set_parts(out, result);
-  rule.replaced = true;
+  build_means(rule, given, rule.sizes.filled(c, there, sides_of(rule), 0));
   return ok_status();
 }
 
@@ -152,11 +246,12 @@ Status follow_global_average_pool(SizeRule& rule) {
 
 // Element i of a side is element i / repeats of the operand's.
 Status follow_repeat(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  ValueId& x = rule.node.inputs[0];
+  const ValueId out = rule.node.outputs[0];
   ShapeParts parts = rule.sizes.parts_of(x);
   for (size_t d = 0; d < parts.size(); ++d) {
     if (rule.c.shape_of(out)[d] == rule.c.shape_of(x)[d]) continue;
-    HONE_RETURN_IF_ERROR(check_contiguous(rule, x, d));
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
     const auto seen = rule.sizes.seen_part(out, d);
     if (!seen) return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
     parts[d] = {*seen};

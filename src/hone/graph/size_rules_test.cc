@@ -27,7 +27,13 @@ TestModel with_gaps() {
   return model;
 }
 
-TEST(follow_sizes, elements_with_gaps_between_them_are_taken_from_no_places) {
+// Numbers of which none is like another, and less than 4 in magnitude.
+std::function<double(Rng&)> distinct() {
+  return [next = 0](Rng&) mutable { return static_cast<double>(7 * next++ % 53) / 14; };
+}
+
+// Operators that take elements by their places get them side by side.
+TEST(follow_sizes, elements_with_gaps_between_them_are_moved) {
   struct Case {
     std::string type;
     std::vector<std::string> inputs;
@@ -37,7 +43,6 @@ TEST(follow_sizes, elements_with_gaps_between_them_are_taken_from_no_places) {
       {"Slice", {"flat", "last", "end", "zero"}, {}},
       {"Gather", {"flat", "last"}, {{"axis", int64_t{0}}}},
       {"GatherElements", {"flat", "places"}, {{"axis", int64_t{0}}}},
-      {"GatherElements", {"other", "places"}, {{"axis", int64_t{1}}}},
       {"GatherND", {"flat", "nested"}, {}},
       {"TopK", {"flat", "one"}, {{"axis", int64_t{0}}}},
       {"ArgMax", {"flat"}, {{"axis", int64_t{0}}}},
@@ -48,16 +53,29 @@ TEST(follow_sizes, elements_with_gaps_between_them_are_taken_from_no_places) {
       {"MaxPool", {"side"}, {{"kernel_shape", Shape{2}}}},
       {"Trilu", {"flat"}, {}},
       {"Add", {"flat", "other"}, {}},
-      {"Einsum", {"flat", "other"}, {{"equation", std::string("si,sj->ij")}}},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.type + " " + one.inputs[0]);
     TestModel model = with_gaps();
     model.node(one.type, one.inputs, {"y"}, one.attributes).output("y");
     const auto graph = import_ranges(model, {{"seq", {{2, 6, ""}}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    for (const int64_t seq : {2, 4, 6}) SizeCheck{model, *graph, distinct()}.at({seq}, seq == 4);
+  }
+}
+
+TEST(follow_sizes, elements_with_gaps_between_them_that_two_operands_share) {
+  const std::vector<std::pair<std::string, Attrs>> cases = {
+      {"GatherElements", {{"axis", int64_t{1}}}},
+      {"Einsum", {{"equation", std::string("si,sj->ij")}}}};
+  for (const auto& [type, attributes] : cases) {
+    TestModel model = with_gaps();
+    model.node(type, {"other", type == "Einsum" ? "flat" : "places"}, {"y"}, attributes)
+        .output("y");
+    const auto graph = import_ranges(model, {{"seq", {{2, 6, ""}}}});
     ASSERT_FALSE(graph.ok());
     const std::string message = graph.status().message();
-    EXPECT_NE(message.find("(" + one.type + ")"), std::string::npos) << message;
+    EXPECT_NE(message.find("(" + type + ")"), std::string::npos) << message;
     EXPECT_NE(message.find("merges"), std::string::npos) << message;
   }
 }

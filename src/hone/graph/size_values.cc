@@ -20,6 +20,20 @@ std::vector<int64_t> smallest_symbols(const Varying& varying) {
   return values;
 }
 
+int64_t step_of(const Varying& varying, int symbol) {
+  for (const ShapeParts& input : varying.inputs) {
+    for (const DimParts& dim : input) {
+      for (const SizePart& part : dim) {
+        if (part.form == kNoForm) continue;
+        const SizeForm& form = varying.forms[static_cast<size_t>(part.form)];
+        if (form.terms.size() == 1 && form.terms[0].symbols == std::vector{symbol})
+          return form.terms[0].factor;
+      }
+    }
+  }
+  return 1;
+}
+
 std::vector<int64_t> shape_of(const ShapeParts& parts, const std::vector<int64_t>& largest,
                               const std::vector<int64_t>& sizes) {
   std::vector<int64_t> shape = largest;

@@ -11,6 +11,9 @@ namespace hone::graph {
 // Returns the largest, or the smallest, values of all symbols.
 [[nodiscard]] std::vector<int64_t> largest_symbols(const Varying& varying);
 [[nodiscard]] std::vector<int64_t> smallest_symbols(const Varying& varying);
+// Returns in what steps a symbol counts: 1, or the step of a side (ImportOptions::side_step), which
+// is its factor in the inputs.
+[[nodiscard]] int64_t step_of(const Varying& varying, int symbol);
 // Returns the shape of a value with these parts, of which the largest shape is given.
 [[nodiscard]] std::vector<int64_t> shape_of(const ShapeParts& parts,
                                             const std::vector<int64_t>& largest,

@@ -101,6 +101,16 @@ void fill_up(const PlanHeader& plan, const Symbols& symbols, int64_t* values) {
     values[s] = symbols.value[s] >= 0 ? symbols.value[s] : symbol_at(plan, s).max;
 }
 
+// Returns of what a dimension is a multiple: the factor of a single symbol.
+int64_t step_of(const PlanHeader& plan, const PlanDim& dim) {
+  const PlanPart& part = parts_of(plan, dim)[0];
+  if (dim.num_parts != 1 || part.form < 0) return 1;
+  const PlanForm& form = plan_table<PlanForm>(plan, plan.forms)[part.form];
+  if (form.num_terms != 1 || form.offset != 0 || form.divisor != 1) return 1;
+  const int64_t factor = plan_table<PlanTerm>(plan, plan.terms)[form.first_term].factor;
+  return factor > 0 ? factor : 1;
+}
+
 // Compares a shape of an input with the symbols. `all` tells whether those that are not known will
 // be the largest.
 bool agrees(const PlanHeader& plan, int input, const int64_t* dims, const Symbols& symbols,
@@ -116,6 +126,12 @@ bool agrees(const PlanHeader& plan, int input, const int64_t* dims, const Symbol
     if (extent == dims[d]) continue;
     char name[kErrorBytes / 2];
     name_dim(plan, tensor, d, name, sizeof name);
+    const int64_t step = step_of(plan, dim);
+    if (dims[d] % step != 0) {
+      say(message, "input '%s': %s is %lld, expected a multiple of %lld", input_name(plan, input),
+          name, static_cast<long long>(dims[d]), static_cast<long long>(step));
+      return false;
+    }
     if (unknown.count > 0) {
       say(message, "input '%s': %s is %lld, but no input tells %s: set the shapes of others, too",
           input_name(plan, input), name, static_cast<long long>(dims[d]),

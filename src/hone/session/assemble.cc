@@ -11,6 +11,7 @@
 #include "hone/base/hash.h"
 #include "hone/base/round_up.h"
 #include "hone/compute/bytes_moved.h"
+#include "hone/graph/size_values.h"
 #include "hone/ir/in_place.h"
 #include "hone/machine/local.h"
 #include "hone/runtime/cpu_features.h"
@@ -317,8 +318,11 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
   static_assert(graph::kMaxForms == runtime::kMaxForms);
   if (tasks.sizes < 0) return;
   spec.sizes = plan.offsets[static_cast<size_t>(tasks.sizes)];
-  for (const graph::SizeSymbol& symbol : tasks.varying.symbols)
-    spec.symbols.push_back({symbol.name, symbol.min, symbol.max});
+  for (size_t s = 0; s < tasks.varying.symbols.size(); ++s) {
+    const graph::SizeSymbol& symbol = tasks.varying.symbols[s];
+    spec.symbols.push_back(
+        {symbol.name, symbol.min, symbol.max, graph::step_of(tasks.varying, static_cast<int>(s))});
+  }
   for (const graph::SizeForm& form : tasks.varying.forms) {
     artifact::ArtifactForm& made = spec.forms.emplace_back();
     made.offset = form.offset;

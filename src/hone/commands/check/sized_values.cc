@@ -61,7 +61,8 @@ std::vector<int64_t> random_symbols(const graph::Varying& varying, uint64_t seed
 std::string symbols_text(const graph::Varying& varying, const std::vector<int64_t>& symbols) {
   std::string text;
   for (size_t s = 0; s < symbols.size(); ++s)
-    text += fmt::format("{}{}={}", s == 0 ? "" : ", ", varying.symbols[s].name, symbols[s]);
+    text += fmt::format("{}{}={}", s == 0 ? "" : ", ", varying.symbols[s].name,
+                        symbols[s] * graph::step_of(varying, static_cast<int>(s)));
   return text;
 }
 

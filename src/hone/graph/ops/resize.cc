@@ -1,21 +1,16 @@
 // Resize and Upsample with scales or sizes known at compile time: one axis after the other, each a
 // slice or a repetition where it is one, else weighted sums by tables, of two axes together.
+#include "hone/graph/ops/resize.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/axis_samples.h"
 #include "hone/graph/ops/registry.h"
-#include "hone/graph/ops/resize_taps.h"
 
 namespace hone::graph {
 namespace {
-
-struct Geometry {
-  ResizeMode mode;
-  std::vector<ResizeAxis> axes;  // one per dimension
-  double extrapolation = 0;
-};
 
 Result<std::vector<double>> numbers(const InferContext& c, size_t i, const char* what) {
   HONE_ASSIGN_OR_RETURN(const Tensor* tensor, c.required(i, what));
@@ -45,7 +40,7 @@ ResizeMode mode_of(const InferContext& c) {
 
 // Extents from `sizes`, as they are or as the largest or smallest that keep the proportions.
 Status apply_sizes(const InferContext& c, const std::vector<size_t>& dims,
-                   const std::vector<double>& sizes, Geometry& g) {
+                   const std::vector<double>& sizes, ResizeGeometry& g) {
   const std::string policy = c.attributes().text("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     return c.fail("keep_aspect_ratio_policy '{}'", policy);
@@ -64,8 +59,10 @@ Status apply_sizes(const InferContext& c, const std::vector<size_t>& dims,
   return ok_status();
 }
 
-Result<Geometry> geometry_of(const InferContext& c) {
-  Geometry g;
+}  // namespace
+
+Result<ResizeGeometry> resize_geometry(const InferContext& c) {
+  ResizeGeometry g;
   g.mode = mode_of(c);
   if (const Status names = g.mode.check(); !names.ok()) return c.fail("{}", names.message());
   g.extrapolation = static_cast<double>(c.attributes().number("extrapolation_value", 0));
@@ -116,6 +113,8 @@ Result<Geometry> geometry_of(const InferContext& c) {
   }
   return g;
 }
+
+namespace {
 
 bool unchanged(const ResizeAxis& a) {
   return a.input == a.output && a.scale == 1 && a.roi_start == 0 && a.roi_end == 1;
@@ -168,7 +167,7 @@ ValueId rounded(ExpandContext& c, ValueId x, DType type) {
 }
 
 Status expand_resize(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Geometry g, geometry_of(c));
+  HONE_ASSIGN_OR_RETURN(const ResizeGeometry g, resize_geometry(c));
   std::vector<std::pair<size_t, Taps>> steps;
   bool weighted = false;
   for (size_t d = 0; d < g.axes.size(); ++d) {
@@ -228,6 +227,15 @@ Status expand_resize(ExpandContext& c) {
   return ok_status();
 }
 
+// hone.ResizeSides stands for a node of which factors or extents differ from run to run
+// (graph/widen_nodes.h).
+Status infer_resize_sides(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ResizeGeometry g, resize_geometry(c));
+  Shape shape;
+  for (const ResizeAxis& axis : g.axes) shape.push_back(axis.output);
+  return c.set(0, c.dtype(0), std::move(shape));
+}
+
 Op resize(std::string_view name, int since, int until, int min_inputs, int max_inputs,
           std::string_view attributes) {
   return {.name = name,
@@ -253,6 +261,12 @@ std::span<const Op> resize_ops() {
              "antialias:i axes:is coordinate_transformation_mode:s cubic_coeff_a:f "
              "exclude_outside:i extrapolation_value:f keep_aspect_ratio_policy:s mode:s "
              "nearest_mode:s"),
+      {.name = "hone.ResizeSides",
+       .max_inputs = 4,
+       .attributes = "antialias:i axes:is coordinate_transformation_mode:s cubic_coeff_a:f "
+                     "exclude_outside:i extrapolation_value:f keep_aspect_ratio_policy:s mode:s "
+                     "nearest_mode:s scales:fs",
+       .infer = infer_resize_sides},
   };
   return ops;
 }

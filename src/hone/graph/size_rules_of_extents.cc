@@ -1,0 +1,67 @@
+// Rules for shapes that vary, of what stands between the sizes of a run and the largest shapes
+// (graph/widen_nodes.h), and of results whose shape depends on data.
+#include <algorithm>
+
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+// The result is as large in all runs.
+Status follow_widen(SizeRule& rule) {
+  const Shape shape = rule.node.attributes.integers("shape");
+  ValueId& x = rule.node.inputs[0];
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0) continue;
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
+    dims.push_back(d);
+  }
+  ShapeParts parts = rule.sizes.parts_of(x);
+  for (const size_t d : dims) parts[d] = {{kNoForm, shape[d]}};
+  const double value = static_cast<double>(rule.node.attributes.number("value", 0));
+  rule.c.result(0, rule.sizes.filled(rule.c, x, dims, value));
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  rule.replaced = true;
+  return ok_status();
+}
+
+Status follow_narrow(SizeRule& rule) {
+  const auto axis = static_cast<size_t>(rule.node.attributes.integer("axis", 0));
+  const auto of = static_cast<size_t>(rule.node.attributes.integer("of", 0));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[1], of));
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  parts[axis] = rule.sizes.parts_of(rule.node.inputs[1])[of];
+  rule.c.result(0, rule.node.inputs[0]);
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  rule.replaced = true;
+  return ok_status();
+}
+
+Status follow_extents(SizeRule& rule) {
+  ExpandContext& c = rule.c;
+  const ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  const ValueId out = rule.node.outputs[0];
+  const DimParts& axis = parts[static_cast<size_t>(rule.node.attributes.integer("axis", 0))];
+  const ValueId extent = c.cast(rule.sizes.extent_of(c, axis), DType::kI32);
+  c.result(0, c.add("Expand", {extent, c.integers(c.shape_of(out))}));
+  rule.sizes.set_parts(out, {parts[static_cast<size_t>(rule.node.attributes.integer("of", 0))]});
+  rule.replaced = true;
+  return ok_status();
+}
+
+// The result lies as its extents, which are computed, say.
+Status follow_compact(SizeRule&) { return ok_status(); }
+
+constexpr SizeRuleOf kRules[] = {
+    {"hone.Widen", follow_widen},
+    {"hone.Extents", follow_extents},
+    {"hone.Narrow", follow_narrow},
+    {"hone.Compact", follow_compact},
+};
+
+}  // namespace
+
+std::span<const SizeRuleOf> size_rules_of_extents() { return kRules; }
+
+}  // namespace hone::graph

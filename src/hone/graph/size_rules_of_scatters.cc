@@ -1,0 +1,109 @@
+// Rules for shapes that vary, of operators that write at places: ScatterElements, ScatterND. What a
+// run does not have is written behind the data's last place, and cut off.
+#include <algorithm>
+
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+bool any_varies(const SizeRule& rule, ValueId id) {
+  return !rule.sizes.graph().value(id).forms.empty();
+}
+
+// Makes the result with one more place along a dimension of the data, to which the indices lead
+// that a run does not have. `dims` are the dimensions of the indices.
+void build_with_spare_place(SizeRule& rule, size_t axis, const std::vector<size_t>& dims) {
+  ExpandContext& c = rule.c;
+  const ValueId data = rule.node.inputs[0], out = rule.node.outputs[0];
+  const int64_t most = c.shape_of(data)[axis];
+  const auto along = static_cast<int64_t>(axis);
+  Shape spare = c.shape_of(data);
+  spare[axis] = 1;
+  const ValueId longer =
+      c.add("Concat", {data, c.constant(Tensor(c.dtype_of(data), spare))}, {{"axis", along}});
+  const ValueId places = rule.sizes.filled(c, rule.node.inputs[1], dims, static_cast<double>(most));
+  const ValueId written = c.add_like(rule.node, {longer, places, rule.node.inputs[2]});
+  const ShapeParts parts = rule.sizes.parts_of(out);
+  c.result(0, c.slice(written, along, 0, most));
+  rule.sizes.set_parts(out, parts);
+  rule.replaced = true;
+}
+
+Status follow_scatter_elements(SizeRule& rule) {
+  ValueId& data = rule.node.inputs[0];
+  const auto axis = static_cast<size_t>(
+      *normalize_axis(rule.node.attributes.integer("axis", 0), rule.c.rank_of(data)));
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
+    dims.push_back(d);
+    DimParts parts;
+    std::vector<SharedDim> shared = {{&rule.node.inputs[1], d}, {&rule.node.inputs[2], d}};
+    const bool same = rule.c.shape_of(data)[d] == rule.c.shape_of(rule.node.inputs[1])[d];
+    if (d != axis && same) shared.push_back({&data, d});
+    HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts));
+    if (d == axis || !same) HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
+  }
+  const DimParts extent = rule.sizes.parts_of(data)[axis];
+  HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis)));
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
+  if (any_varies(rule, rule.node.inputs[1])) build_with_spare_place(rule, axis, dims);
+  return ok_status();
+}
+
+// Negative indices count from the end of what a run has.
+void read_tuples(SizeRule& rule, const ShapeParts& data, size_t depth) {
+  ExpandContext& c = rule.c;
+  ValueId& tuples = rule.node.inputs[1];
+  std::vector<ValueId> extents;
+  for (size_t d = 0; d < depth; ++d)
+    extents.push_back(c.reshape(rule.sizes.extent_of(c, data[d]), {1}));
+  const ShapeParts parts = rule.sizes.parts_of(tuples);
+  const ValueId size =
+      c.cast(depth == 1 ? extents[0] : c.add("Concat", extents, {{"axis", int64_t{0}}}),
+             c.dtype_of(tuples));
+  tuples = c.add("Where", {c.binary("Less", tuples, 0.0), c.binary("Add", tuples, size), tuples});
+  tuples = c.binary("Max", c.binary("Min", tuples, c.binary("Add", size, -1.0)), 0.0);
+  rule.sizes.set_parts(tuples, parts);
+}
+
+Status follow_scatter_nd(SizeRule& rule) {
+  ValueId& data = rule.node.inputs[0];
+  const Shape indices = rule.c.shape_of(rule.node.inputs[1]);
+  const auto depth = static_cast<size_t>(indices.back());
+  const size_t rows = indices.size() - 1;
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < rows; ++d) {
+    DimParts parts;
+    dims.push_back(d);
+    HONE_RETURN_IF_ERROR(
+        share_parts(rule, {{&rule.node.inputs[1], d}, {&rule.node.inputs[2], d}}, parts));
+  }
+  bool moves = false;
+  for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
+    DimParts parts;
+    if (d < depth) {
+      HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
+      moves = moves || rule.sizes.varies(data, d);
+    } else {
+      HONE_RETURN_IF_ERROR(
+          share_parts(rule, {{&data, d}, {&rule.node.inputs[2], rows + d - depth}}, parts));
+    }
+  }
+  if (moves) read_tuples(rule, rule.sizes.parts_of(data), depth);
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
+  if (any_varies(rule, rule.node.inputs[1])) build_with_spare_place(rule, 0, dims);
+  return ok_status();
+}
+
+constexpr SizeRuleOf kRules[] = {
+    {"Scatter", follow_scatter_elements},
+    {"ScatterElements", follow_scatter_elements},
+    {"ScatterND", follow_scatter_nd},
+};
+
+}  // namespace
+
+std::span<const SizeRuleOf> size_rules_of_scatters() { return kRules; }
+
+}  // namespace hone::graph

@@ -1,0 +1,205 @@
+#include "hone/graph/widen_nodes.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/expand.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/rewrite.h"
+
+namespace hone::graph {
+namespace {
+
+class Widener {
+ public:
+  Widener(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes)
+      : raw_(raw), graph_(graph), uses_(graph), probes_(probes) {}
+
+  bool run();
+
+  [[nodiscard]] bool varies(ValueId id, size_t dim) const {
+    const Shape& most = graph_.value(id).shape;
+    return std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+      const Shape& shape = probe.graph.value(id).shape;
+      return shape.size() == most.size() && shape[dim] != most[dim];
+    });
+  }
+  // The dimensions of a value that vary.
+  [[nodiscard]] std::vector<size_t> open_dims(ValueId id) const {
+    std::vector<size_t> dims;
+    for (size_t d = 0; d < graph_.value(id).shape.size(); ++d) {
+      if (varies(id, d)) dims.push_back(d);
+    }
+    return dims;
+  }
+
+  // Returns whether the result of a node of the file is made by one node of this type, which has
+  // the same attributes at all sizes.
+  [[nodiscard]] bool is_made_by(const Node& node, std::string_view type) const {
+    const Node* most = only_node(graph_, uses_.producer, node);
+    if (most == nullptr || most->type != type) return false;
+    return std::all_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+      if (num_elements(probe.graph.value(node.outputs[0]).shape) == 0) return true;
+      const Node* made = only_node(probe.graph, probe.producers, node);
+      return made != nullptr && made->type == type &&
+             same_attributes(made->attributes, most->attributes);
+    });
+  }
+  // Gives the node an operand with its largest extents along `dims`. Returns whether there are any.
+  bool widen(Node& node, size_t operand, const std::vector<size_t>& dims, double fill) {
+    if (dims.empty()) return false;
+    Shape shape(graph_.value(node.inputs[operand]).shape.size(), -1);
+    for (const size_t d : dims) shape[d] = graph_.value(node.inputs[operand]).shape[d];
+    node.inputs[operand] = before(node, "hone.Widen", {node.inputs[operand]},
+                                  {{"shape", shape}, {"value", static_cast<float>(fill)}});
+    return true;
+  }
+  // Cuts dimension `dim` of a result to the extent of a dimension of `like`.
+  void narrow(Node& node, size_t result, size_t dim, ValueId like, size_t of) {
+    if (result >= node.outputs.size() || node.outputs[result] == kNoValue) return;
+    const ValueId whole = add_value(node);
+    after_.push_back(made(node, "hone.Narrow", {whole, like}, node.outputs[result],
+                          {{"axis", static_cast<int64_t>(dim)}, {"of", static_cast<int64_t>(of)}}));
+    node.outputs[result] = whole;
+  }
+  // Adds a node before this one. Returns its result.
+  ValueId before(const Node& node, const char* type, std::vector<ValueId> inputs,
+                 NamedAttributes attributes = {}) {
+    const ValueId result = add_value(node);
+    before_.push_back(made(node, type, std::move(inputs), result, attributes));
+    return result;
+  }
+  ValueId constant(const Node& node, Tensor tensor) {
+    return raw_.add_constant(node.name + ".constant", std::move(tensor));
+  }
+  [[nodiscard]] DType dtype_of(ValueId id) const { return graph_.value(id).dtype; }
+  [[nodiscard]] size_t rank_of(ValueId id) const { return graph_.value(id).shape.size(); }
+
+ private:
+  // Returns the node that makes the result of one of the file from its operand; null if several do.
+  static const Node* only_node(const Graph& graph, const std::vector<int>& producers,
+                               const Node& node) {
+    ValueId result = node.outputs[0];
+    while (producers[static_cast<size_t>(result)] >= 0) {
+      const Node& made = graph.nodes[static_cast<size_t>(producers[static_cast<size_t>(result)])];
+      if (made.type != "Identity") return made.inputs[0] == node.inputs[0] ? &made : nullptr;
+      result = made.inputs[0];
+    }
+    return nullptr;
+  }
+  ValueId add_value(const Node& node) {
+    return raw_.add_value(fmt::format("{}.{}", node.name, raw_.values.size()), DType::kF32, {});
+  }
+  static Node made(const Node& node, const char* type, std::vector<ValueId> inputs, ValueId result,
+                   NamedAttributes attributes) {
+    Node node_made;
+    node_made.name = node.name;
+    node_made.type = type;
+    node_made.op = find_op(type, kMaxOpset);
+    node_made.opset = kMaxOpset;
+    for (const auto& [name, value] : attributes) node_made.attributes.set(name, value);
+    node_made.inputs = std::move(inputs);
+    node_made.outputs = {result};
+    return node_made;
+  }
+
+  Graph& raw_;
+  const Graph& graph_;
+  const Uses uses_;
+  const std::vector<SizeProbe>& probes_;
+  std::vector<Node> before_, after_;  // of the node at hand
+};
+
+// All steps are computed, and those that a run does not have change no state: each row of the batch
+// is as long as the run's sequence, unless the model says how long rows are.
+bool widen_recurrent(Widener& w, Node& node) {
+  const int64_t steps = node.attributes.integer("layout", 0) != 0 ? 1 : 0, batch = 1 - steps;
+  const ValueId x = node.inputs[0];
+  const auto dim = static_cast<size_t>(steps);
+  if (!w.varies(x, dim)) return false;
+  if (!node.has_input(4)) {
+    node.inputs.resize(std::max<size_t>(node.inputs.size(), 5), kNoValue);
+    node.inputs[4] = w.before(node, "hone.Extents", {x}, {{"axis", steps}, {"of", batch}});
+  }
+  w.narrow(node, 0, dim, x, dim);
+  return w.widen(node, 0, {dim}, 0);
+}
+
+// Boxes that a run does not have are worse than any score.
+bool widen_boxes(Widener& w, Node& node) {
+  const bool boxes = w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
+  const bool scores =
+      w.widen(node, 1, w.open_dims(node.inputs[1]), -std::numeric_limits<double>::infinity());
+  if (scores && !node.has_input(4)) {
+    node.inputs.resize(5, kNoValue);
+    Tensor least(w.dtype_of(node.inputs[1]), {1});
+    least.set(0, std::numeric_limits<float>::lowest());
+    node.inputs[4] = w.constant(node, std::move(least));
+  }
+  return boxes || scores;
+}
+
+bool widen_non_zero(Widener& w, Node& node) {
+  return w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
+}
+
+// What a run does not have is not taken. Data without an axis is one row.
+bool widen_compress(Widener& w, Node& node) {
+  if (!node.attributes.has("axis")) return false;
+  const size_t rank = w.rank_of(node.inputs[0]);
+  const auto axis = normalize_axis(node.attributes.integer("axis", 0), static_cast<int64_t>(rank));
+  if (!axis || !w.widen(node, 1, w.open_dims(node.inputs[1]), 0)) return false;
+  return w.widen(node, 0, {static_cast<size_t>(*axis)}, 0);
+}
+
+// Where each element is repeated as often at all sizes, it stays what the import makes of it.
+bool keep_resize(Widener& w, Node& node) {
+  bool varies = false;
+  for (const ValueId id : {node.inputs[0], node.outputs[0]}) {
+    for (const size_t d : w.open_dims(id)) varies = varies || d >= 2;
+  }
+  if (!varies || w.is_made_by(node, "hone.Repeat")) return false;
+  node.type = "hone.ResizeSides";
+  node.op = find_op(node.type, kMaxOpset);
+  return true;
+}
+
+struct Rule {
+  std::string_view type;
+  bool (*apply)(Widener&, Node&);
+};
+constexpr Rule kRules[] = {
+    {"LSTM", widen_recurrent},          {"GRU", widen_recurrent},
+    {"RNN", widen_recurrent},           {"com.microsoft.DynamicQuantizeLSTM", widen_recurrent},
+    {"NonMaxSuppression", widen_boxes}, {"NonZero", widen_non_zero},
+    {"Compress", widen_compress},       {"Resize", keep_resize},
+    {"Upsample", keep_resize},
+};
+
+bool Widener::run() {
+  bool changed = false;
+  std::vector<Node> nodes;
+  for (Node& node : raw_.nodes) {
+    const auto rule = std::find_if(std::begin(kRules), std::end(kRules),
+                                   [&](const Rule& known) { return known.type == node.type; });
+    const bool by_data = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+      return in != kNoValue && graph_.value(in).extents != kNoValue;
+    });
+    if (rule != std::end(kRules) && !by_data) changed = rule->apply(*this, node) || changed;
+    std::move(before_.begin(), before_.end(), std::back_inserter(nodes));
+    nodes.push_back(std::move(node));
+    std::move(after_.begin(), after_.end(), std::back_inserter(nodes));
+    before_.clear();
+    after_.clear();
+  }
+  raw_.nodes = std::move(nodes);
+  return changed;
+}
+
+}  // namespace
+
+bool widen_nodes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes) {
+  return Widener(raw, graph, probes).run();
+}
+
+}  // namespace hone::graph

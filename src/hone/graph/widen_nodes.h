@@ -1,0 +1,18 @@
+// graph/widen_nodes.h - operators that have to be the same at all sizes of a run: those that become
+// other operators at other sizes, as an LSTM with its steps does, and those whose results depend on
+// data.
+//
+// In a model of ranges such a node gets its operands in their largest shapes, with elements behind
+// those of the run that change nothing, and its results are cut to the extents of the run.
+#pragma once
+
+#include "hone/graph/size_probes.h"
+
+namespace hone::graph {
+
+// The parameters `graph`, with the largest shapes, and `probes` were inferred from `raw`. Returns
+// whether it changed `raw`; the others have to be made again then.
+[[nodiscard]] bool widen_nodes(Graph& raw, const Graph& graph,
+                               const std::vector<SizeProbe>& probes);
+
+}  // namespace hone::graph
