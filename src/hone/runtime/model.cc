@@ -258,7 +258,7 @@ int run_phases(Model& model, const PhaseCall* phases, int64_t first, int64_t end
   int64_t* const ns = !model.profile             ? nullptr
                       : model.turn_ns == nullptr ? model.step_ns + first
                                                  : model.turn_ns + first;
-  // Of a loop the last turn is traced.
+  // The last turn of a loop is traced.
   const bool traces = model.trace && ns != nullptr && model.chosen == nullptr;
   ThreadSpan* const spans = traces ? model.spans + first * pool_num_threads(model.pool) : nullptr;
   const int result = pool_run(model.pool, phases + first, end - first, model.scratch,

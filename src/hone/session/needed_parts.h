@@ -20,9 +20,9 @@ using Place = std::pair<graph::Argument::Kind, int>;
 struct PartReader {
   std::vector<OffsetLimit> limits;
   Shape shape;                        // as the reader sees the tensor
-  std::vector<ir::Interval> indices;  // of each dimension; empty intervals: it reads nothing
+  std::vector<ir::Interval> indices;  // one for each dimension; an empty one: it reads nothing
 
-  void add_limit(const OffsetLimit& limit);  // of two of a kind the narrower one stays
+  void add_limit(const OffsetLimit& limit);  // the narrower one of two of a kind stays
   void keep_indices(const std::vector<ir::Interval>& known);
 };
 
@@ -42,7 +42,7 @@ class NeededParts {
   [[nodiscard]] std::vector<OffsetLimit> suggested_by(const PartReader& reader) const;
   [[nodiscard]] bool stays_within(const PartReader& reader, OffsetLimit& limit) const;
 
-  std::vector<FormRange> forms_;  // by form, as the sizes differ within their ranges
+  std::vector<FormRange> forms_;  // one for each form
   std::map<Place, std::vector<PartReader>> readers_;
 };
 
