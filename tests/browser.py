@@ -21,9 +21,7 @@ class Browser:
         to_browser, self.output = os.pipe()
         self.input, from_browser = os.pipe()
         command = [program, "--headless", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--hide-scrollbars", f"--user-data-dir={self.profile.name}", "about:blank"]
-        if os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")
+                   "--no-sandbox", "--hide-scrollbars", f"--user-data-dir={self.profile.name}", "about:blank"]
         # The browser reads from descriptor 3 and writes to 4.
         shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         self.process = subprocess.Popen(["bash", "-c", shell, "bash", *command], pass_fds=(to_browser, from_browser),

@@ -16,7 +16,7 @@ from support import Case, make_model, relu_model, small_network, value
 class Commands(Case):
     def test_version(self):
         self.assertRegex(self.succeed("version"), r"^hone \d+\.\d+\.\d+ \(artifact interface \d+\)\n$")
-        self.assertEqual(self.succeed_json("version")["abi_version"], 5)
+        self.assertEqual(self.succeed_json("version")["abi_version"], 6)
 
     def test_devices(self):
         devices = {device["name"]: device for device in self.succeed_json("devices")}

@@ -132,6 +132,13 @@ class Loops(Compared):
         line = self.refuse("node 'Loop_y' (Loop)", "show", path)
         self.assertIn("changes from f32 [2, 3] to f32 [4, 3]", line)
 
+    def test_a_loop_beside_ranges_is_refused(self):
+        """The number of turns is an extent that varies, which no operand of the loop says."""
+        nodes = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "zero"], ["n"]),
+                 node("Loop", ["n", "", "s"], ["y"], body=body_of([node("Tanh", ["a"], ["b"])], {"a": "b"}))]
+        path = self.save(self.model(nodes, {"x": np.zeros((200, 4), np.float32), "s": self.x}, {"y": FLOAT}, {"zero": np.int64(0)}))
+        self.refuse("is not supported beside ranges", "compile", path, "-o", self.folder / "model.so", "--no-db", "--shape", "x=100..200x4")
+
     def test_profile_and_verify(self):
         body = body_of([node("MatMul", ["s", "w"], ["t"]), node("Tanh", ["t"], ["u"])], {"s": "u"}, ["u"])
         feeds = {"x": np.ones((4, 8), np.float32), "n": np.int64(5)}
@@ -257,7 +264,7 @@ class Random(Compared):
             with self.subTest(seed=seed):
                 path = self.save(RandomLoops(seed).model(10))
                 library = self.folder / f"{seed}.so"
-                self.succeed("compile", path, "-o", library, "--no-db", "--no-check", "--max-turns", 10)
+                self.succeed("compile", path, "-o", library, "--no-db", "--no-check", "--max-turns", 12)
                 rng = np.random.default_rng(seed)
                 for n, m, c in ((5, 2, True), (0, 3, True), (3, 1, False)):
                     feeds = {name: rng.standard_normal((3, 3)).astype(np.float32) for name in "xy"}

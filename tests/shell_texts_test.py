@@ -82,7 +82,7 @@ class ShellTexts(unittest.TestCase):
         script = f"source {self.share / SHELLS['bash']}\n"
         for words in lines:
             script += f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _hone; echo \"${{COMPREPLY[*]}}\"\n"
-        return [line.split() for line in call("bash", "--norc", "-c", script).split("\n")[:-1]]
+        return [line.split() for line in call("bash", "--norc", "-c", script, env={**os.environ, "LC_ALL": "C"}).split("\n")[:-1]]
 
     def test_bash_completes_every_option_and_command(self):
         lines = [["hone", *help.command.split(), last] for help in self.help for last in ("--", "-", "''")]
@@ -107,7 +107,8 @@ class ShellTexts(unittest.TestCase):
     def test_bash_completes_at_a_terminal(self):
         child, terminal = pty.fork()
         if child == 0:
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+            environment = {**os.environ, "LC_ALL": "C", "HISTFILE": "", "INPUTRC": "/dev/null"}
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
         try:
             os.write(terminal, f"source {self.share / SHELLS['bash']}; hone() {{ printf '<%s>' \"$@\"; }}\n".encode())
             os.write(terminal, b"hone devi\t--mea\t--db no_such_\t\n")

@@ -41,7 +41,7 @@ TEST(kernel_history, few_points_keep_what_became_the_best) {
   KernelHistory history;
   for (int i = 1; i <= 1000; ++i) {
     const bool better = i == 100 || i == 501 || i == 900;
-    history.add(trial(better ? 1.0 / i : 1 + 1.0 / i), i, i);
+    history.add(trial(better ? 1.0 / i : 2 + 1e-3 * i), i, i);
   }
   const std::vector<HistoryPoint> points = history.points(50);
   EXPECT_LE(points.size(), 50U);

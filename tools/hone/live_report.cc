@@ -13,7 +13,7 @@ namespace {
 // Making the state takes milliseconds of a core, which measurements may want.
 constexpr double kLeastAge = 1;
 // Pages ask every other second.
-constexpr double kFollowing = 6, kLastWait = 3;
+constexpr double kFollowing = 6, kLastWait = 8;
 
 constexpr std::string_view kData = "data.json";
 constexpr std::string_view kKnown = "data.json?known=";

@@ -180,7 +180,8 @@ void LiveServer::serve() {
 void LiveServer::answer(int connection) {
   const std::string request = read_request(connection, stop_.get());
   if (request.empty()) return;
-  write_response(connection, response(request), stop_.get());
+  // An answer that was begun is sent to its end, for kWriteSeconds at most.
+  write_response(connection, response(request), -1);
   // What the client may still send is read, as else the system would discard the answer.
   (void)::shutdown(connection, SHUT_WR);
   char rest[4096];

@@ -1,6 +1,7 @@
 // The command line. Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted by
 // Ctrl-C, 143 by SIGTERM.
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -8,7 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <new>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -75,9 +78,23 @@ void hide_passwords(int argc, char** argv) {
   }
 }
 
+// CLI11 lists the options that one excludes by their addresses, which differ from run to run.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    const size_t at = text.rfind(" Excludes:");
+    if (option->get_excludes().size() < 2 || at == std::string::npos) return text;
+    std::set<std::string> names;
+    for (const CLI::Option* other : option->get_excludes()) names.insert(other->get_name());
+    return fmt::format("{} Excludes: {}", text.substr(0, at), fmt::join(names, " "));
+  }
+};
+
 int run_tool(int argc, char** argv) {
   CLI::App app("Hone compiles a neural network and tunes it for the machine it will run on.",
                "hone");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted (143 by SIGTERM).");

@@ -170,9 +170,34 @@ Status check_run(const Json& run) {
   return check_kernels(run["kernels"]);
 }
 
+// What copies and prints JSON calls itself for values inside of values.
+constexpr int kMostNested = 16;
+
+bool is_nested_too_deeply(const std::string& text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      if (++depth > kMostNested) return true;
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Json> parse_run(const std::string& path, const std::string& text) {
+  if (is_nested_too_deeply(text))
+    return invalid(
+        "{}: its values are nested too deeply, expected a file that 'hone tune --report' wrote",
+        path);
   Json run;
   try {
     run = Json::parse(text);
@@ -181,6 +206,8 @@ Result<Json> parse_run(const std::string& path, const std::string& text) {
         "{}: byte {} is no JSON any more: the file was cut off or changed, expected one "
         "that 'hone tune --report' wrote",
         path, e.byte);
+  } catch (const Json::exception& e) {  // a number out of the range of float64
+    return invalid("{}: {}, expected a file that 'hone tune --report' wrote", path, e.what());
   }
   const Status status = check_run(run);
   if (!status.ok()) return invalid("{}: {}", path, status.message());

@@ -43,6 +43,13 @@ TEST(run_file, a_file_that_was_cut_anywhere_is_one_error) {
   }
 }
 
+TEST(run_file, what_no_run_has_is_one_error) {
+  EXPECT_TRUE(message(R"({"x":1e999})").starts_with("run.json: ["));
+  EXPECT_EQ(message("{\"x\":" + std::string(1'000'000, '[')),
+            "run.json: its values are nested too deeply, expected a file that 'hone tune --report' "
+            "wrote");
+}
+
 TEST(run_file, every_field_is_asked_for) {
   const Json good = sample();
   const auto without = [&](const Json::json_pointer& object, const std::string& name) {

@@ -336,7 +336,9 @@ TEST_F(Forms, are_solved_for_what_they_have) {
             "input 'x': dimension 1 (n*m) is 8, with which m would be 4, expected 0 to 3");
   EXPECT_EQ(error_of(*model, {2, 6, 4, 98}),
             "input 'x': dimension 2 ((3*n + 1)/2) is 4, expected 3");
-  EXPECT_EQ(error_of(*model, {2, 6, 3, 99}), "input 'x': dimension 3 (49*n) is 99, expected 98");
+  EXPECT_EQ(error_of(*model, {2, 6, 3, 99}),
+            "input 'x': dimension 3 (49*n) is 99, expected a multiple of 49");
+  EXPECT_EQ(error_of(*model, {2, 6, 3, 147}), "input 'x': dimension 3 (49*n) is 147, expected 98");
 }
 
 TEST_F(Forms, of_symbols_that_no_input_tells_are_refused) {

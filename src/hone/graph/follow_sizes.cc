@@ -381,6 +381,13 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
   std::vector<std::optional<Tensor>> constants;
   for (const Value& value : graph.values) constants.push_back(value.constant);
   remove_dead_nodes(graph);
+  for (const Node& node : graph.nodes) {
+    if (node.loop == nullptr) continue;
+    return error(Code::kUnsupported,
+                 "{}: node '{}' is a loop or an If whose turns or branch a run decides, which is "
+                 "not supported beside ranges of sizes: expected one size for each input (--shape)",
+                 graph.file, node.name);
+  }
   for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
   return SizeFollower(graph, file, probes, symbols).run(inputs);
 }

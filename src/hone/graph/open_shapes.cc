@@ -260,7 +260,9 @@ class Resolver {
   std::optional<SizeForm> symbol_form(const std::string& name, size_t place, size_t rank) {
     const DimKind kind = kind_of(name, place, rank);
     if (const auto at = ranges_.find(name); at != ranges_.end()) {
-      return form_of(name, at->second, kind == DimKind::kSide ? side_step(at->second) : 1);
+      // One step for all places of a symbol, of which some may not look like a side.
+      const int64_t step = kind == DimKind::kSide ? side_step(at->second) : 1;
+      return form_of(name, at->second, steps_.emplace(name, step).first->second);
     }
     if (const auto at = numbers_.find(name); at != numbers_.end())
       return SizeForm{.offset = at->second};
@@ -405,6 +407,7 @@ class Resolver {
   std::vector<FileInput> inputs_;
   std::set<std::string> file_symbols_;
   std::map<std::string, DimRange> ranges_;  // of symbols
+  std::map<std::string, int64_t> steps_;    // in which symbols are counted
   std::map<std::string, int64_t> numbers_;  // of symbols that an input's shape decides
   std::vector<std::string> taken_;          // symbols that the rule decided
   OpenShapes result_;

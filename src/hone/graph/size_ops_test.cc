@@ -165,8 +165,13 @@ TEST(size_ops, scattered_elements) {
       .node("ScatterElements", {"x", "places", "u"}, {"y0"})
       .node("ScatterElements", {"x", "last_places", "u"}, {"y1"}, add)
       .node("ScatterND", {"x", "rows", "u"}, {"y2"})
-      .node("ScatterND", {"x", "rows", "u"}, {"y3"}, add);
-  for (const char* name : {"y0", "y1", "y2", "y3"}) model.output(name);
+      .node("ScatterND", {"x", "rows", "u"}, {"y3"}, add)
+      .constant("fixed", floats({5, 3}, std::vector<float>(15, 0.5f)))
+      .node("Add", {"q", "four"}, {"q_from_end"})
+      .node("Cast", {"q_from_end"}, {"last_rows"}, {{"to", int64_t{7}}})
+      .node("ScatterElements", {"fixed", "last_places", "u"}, {"y4"}, add)
+      .node("ScatterND", {"fixed", "last_rows", "u"}, {"y5"}, add);
+  for (const char* name : {"y0", "y1", "y2", "y3", "y4", "y5"}) model.output(name);
   const auto graph = import_ranges(model, {{"n", {{4, 7, ""}}}, {"m", {{1, 5, ""}}}});
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   const auto numbers = [next = 0](Rng&) mutable {

@@ -45,9 +45,10 @@ Status follow_scatter_elements(SizeRule& rule) {
     if (d == axis || !same) HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
   }
   const DimParts extent = rule.sizes.parts_of(data)[axis];
-  HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis)));
+  const bool grows = any_varies(rule, rule.node.inputs[1]);
+  HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis) || grows));
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
-  if (any_varies(rule, rule.node.inputs[1])) build_with_spare_place(rule, axis, dims);
+  if (grows) build_with_spare_place(rule, axis, dims);
   return ok_status();
 }
 
@@ -90,9 +91,10 @@ Status follow_scatter_nd(SizeRule& rule) {
           share_parts(rule, {{&data, d}, {&rule.node.inputs[2], rows + d - depth}}, parts));
     }
   }
-  if (moves) read_tuples(rule, rule.sizes.parts_of(data), depth);
+  const bool grows = any_varies(rule, rule.node.inputs[1]);
+  if (moves || grows) read_tuples(rule, rule.sizes.parts_of(data), depth);
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
-  if (any_varies(rule, rule.node.inputs[1])) build_with_spare_place(rule, 0, dims);
+  if (grows) build_with_spare_place(rule, 0, dims);
   return ok_status();
 }
 

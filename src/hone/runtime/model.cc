@@ -293,7 +293,12 @@ int run_on_host(Model& model, const void* const* inputs, void* const* outputs) {
   if (model.plan->sizes >= 0)
     memcpy(model.arena + model.plan->sizes, model.sizes.forms, sizeof model.sizes.forms);
   const bool all = model.chosen == nullptr;
-  if (model.trace) model.start_ns = clock_ns();
+  if (model.trace) {  // steps that the run leaves out have no times
+    memset(model.spans, 0,
+           uint64_t{model.plan->num_steps} * static_cast<uint64_t>(pool_num_threads(model.pool)) *
+               sizeof(ThreadSpan));
+    model.start_ns = clock_ns();
+  }
   if (model.profile && !all && model.turn_ns != nullptr)
     memset(model.step_ns, 0, model.plan->num_steps * sizeof(int64_t));
   const int result = all ? run_steps(model) : run_phases(model, model.chosen, 0, model.num_chosen);

@@ -399,9 +399,11 @@ void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Asse
   };
   // The number of steps before a begin or end.
   const auto steps_before = [&](int boundary) {
-    return static_cast<uint32_t>(
-        std::count_if(assembly.calls.begin(), assembly.calls.end(),
-                      [&](int call) { return tasks.boundaries_before(call) <= boundary; }));
+    // The steps are in the order of the boundaries before them.
+    const auto end =
+        std::partition_point(assembly.calls.begin(), assembly.calls.end(),
+                             [&](int call) { return tasks.boundaries_before(call) <= boundary; });
+    return static_cast<uint32_t>(end - assembly.calls.begin());
   };
   artifact::ArtifactSpec& spec = assembly.spec;
   for (const graph::TaskLoop& loop : tasks.loops) {
@@ -431,12 +433,6 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
                           HostKernels host, std::span<const KernelLimits> limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
-  if (!tasks.loops.empty() && session.target().kind() != target::Kind::kCpu)
-    return error(
-        Code::kUnsupported,
-        "node '{}' is a loop that a run repeats, which CPUs alone do: expected a number of "
-        "turns that is known and small, or a CPU (--device)",
-        tasks.loops[0].name);
   HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
                         compile_kernels(session, tasks, schedules, interrupted, host, limits));
   const InPhase packing(session.phases(), Phase::kPacking);

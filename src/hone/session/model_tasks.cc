@@ -127,6 +127,12 @@ static Result<ModelTasks> divide(Session& session, graph::Graph graph,
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
                         const compute::Dag& second) { return chooser.join(joined, first, second); };
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
+  if (!model.tasks.loops.empty() && model.target().kind() != target::Kind::kCpu)
+    return error(
+        Code::kUnsupported,
+        "node '{}' is a loop that a run repeats, which CPUs alone do: expected a number of "
+        "turns that is known and small, or a CPU (--device)",
+        model.tasks.loops[0].name);
   model.alternatives = chooser.alternatives();
   model.decisions = chooser.decisions();
   model.own = chooser.weighed();

@@ -8,7 +8,7 @@ function niceTicks(low, high, most) {
   const power = 10 ** Math.floor(Math.log10(step));
   const nice = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= step);
   const ticks = [];
-  for (let i = Math.ceil(low / nice); i * nice <= high * (1 + 1e-12); ++i) ticks.push(i * nice);
+  for (let i = Math.ceil(low / nice); i * nice <= high * (1 + 1e-12) && ticks.length < 20; ++i) ticks.push(i * nice);
   return ticks;
 }
 
@@ -28,7 +28,7 @@ function logTicks(low, high) {
 function makeScale(values, log) {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
-    if (!Number.isFinite(value) || (log && value <= 0)) continue;
+    if (!(Math.abs(value) < 1e100) || (log && value < 1e-100)) continue;
     low = Math.min(low, value);
     high = Math.max(high, value);
   }

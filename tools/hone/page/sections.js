@@ -39,7 +39,7 @@ function comparisonTable([a, b]) {
 }
 
 function describeRun(run) {
-  const when = run.began > 0 ? `, ${new Date(run.began * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
+  const when = run.began > 0 && run.began < 8e12 ? `, ${new Date(run.began * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
   return `${run.name || "this run"}${run.model ? ` (${run.model})` : ""}, ${run.device || "unknown device"}, ${run.threads} thread${run.threads === 1 ? "" : "s"}${when}`;
 }
 

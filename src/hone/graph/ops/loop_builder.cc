@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
@@ -177,6 +178,12 @@ Result<LoopResults> LoopBuilder::finish(const LoopEnd& end, ValueId go, ValueId 
     next.push_back(row.value);
     loop_->reversed.push_back(row.reversed);
   }
+  // Each result is a value of its own, as passes replace results one by one.
+  std::set<ValueId> known;
+  for (ValueId& id : next) {
+    if (!known.insert(id).second) id = inner_.add("hone.Hold", {id});
+  }
+  HONE_RETURN_IF_ERROR(inner_.status());
   set_graph(std::move(next));
   share_budget(loop_->graph, around_.graph());
 
