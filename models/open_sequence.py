@@ -71,10 +71,12 @@ class Opener:
                                   self.constant(np.array([-2, -1]), f"mask_axes{index}")], f"seen{index}")
 
     def drop_unused(self):
-        used = {name for node in self.graph.node for name in node.input} | self.inputs
-        kept = [tensor for tensor in self.graph.initializer if tensor.name in used]
-        del self.graph.initializer[:]
-        self.graph.initializer.extend(kept)
+        used = {name for node in self.graph.node for name in node.input}
+        unused = {tensor.name for tensor in self.graph.initializer} - used
+        for values in (self.graph.initializer, self.graph.input):  # old files list constants among the inputs, too
+            kept = [one for one in values if one.name not in unused]
+            del values[:]
+            values.extend(kept)
 
     def run(self):
         index = 0

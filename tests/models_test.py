@@ -106,7 +106,7 @@ class Models(Case):
         subprocess.run([sys.executable, scripts / "open_sequence.py", model, "seq", any_number], check=True, timeout=120)
         followed = support.reference(any_number, {key: array[:, :64] for key, array in inputs.items()})
         for key, array in found.items():
-            self.assertLessEqual(support.relative_error(followed[key], array), 1e-6, f"output {key}")
+            self.assertLessEqual(support.relative_error(followed[key], array), TOLERANCE, f"output {key}")
         listed = self.succeed_json("dataset", "make", short, "--list", "--db", self.folder / "none.db")
         self.assertGreater(len(listed["tasks"]), 5)
         refused = subprocess.run([*command, "1000", short], capture_output=True, text=True, timeout=120)
