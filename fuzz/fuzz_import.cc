@@ -109,7 +109,8 @@ void check_range(const uint8_t* data, size_t size, const graph::Graph& fixed) {
   }
   whole.push_back(graph::sizes_at(*graph, {most - 1}));
   const auto expected = run_reference(*small, given), found = run_reference(*graph, whole);
-  HONE_ASSERT(expected.ok() && found.ok(), "models of ranges run");
+  HONE_ASSERT(expected.ok(), expected.status().message().c_str());
+  HONE_ASSERT(found.ok(), found.status().message().c_str());
   for (size_t o = 0; o < found->size(); ++o) {
     const Tensor &one = (*expected)[o], &all = (*found)[o];
     const graph::Boxes boxes = graph::boxes_of(graph->varying.outputs[o], all.shape(),

@@ -132,6 +132,12 @@ class Loops(Compared):
         line = self.refuse("node 'Loop_y' (Loop)", "show", path)
         self.assertIn("changes from f32 [2, 3] to f32 [4, 3]", line)
 
+    def test_results_that_the_body_does_not_make_are_refused(self):
+        loop = node("Loop", ["n", "", "x"], ["y", "rows"], body=body_of([node("Tanh", ["s"], ["u"])], {"s": "u"}))
+        for turns in (3, 100):
+            path = self.save(self.model([loop], {"x": self.x}, {"y": FLOAT, "rows": FLOAT}, {"n": np.int64(turns)}))
+            self.refuse("node 'Loop_y' (Loop): 2 results, expected 1 at most", "show", path)
+
     def test_a_loop_beside_ranges_is_refused(self):
         """The number of turns is an extent that varies, which no operand of the loop says."""
         nodes = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "zero"], ["n"]),
@@ -140,7 +146,7 @@ class Loops(Compared):
         self.refuse("is not supported beside ranges", "compile", path, "-o", self.folder / "model.so", "--no-db", "--shape", "x=100..200x4")
 
     def test_profile_and_verify(self):
-        body = body_of([node("MatMul", ["s", "w"], ["t"]), node("Tanh", ["t"], ["u"])], {"s": "u"}, ["u"])
+        body = body_of([node("MatMul", ["s", "w"], ["t"]), node("Tanh", ["t"], ["u"]), node("Identity", ["u"], ["row"])], {"s": "u"}, ["row"])
         feeds = {"x": np.ones((4, 8), np.float32), "n": np.int64(5)}
         path = self.save(self.model([node("Loop", ["n", "", "x"], ["y", "rows"], body=body), node("Neg", ["y"], ["z"])], feeds, {"z": FLOAT, "rows": FLOAT},
                                     {"w": np.eye(8, dtype=np.float32) / 2}))

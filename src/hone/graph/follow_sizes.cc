@@ -389,7 +389,15 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
                  graph.file, node.name);
   }
   for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
-  return SizeFollower(graph, file, probes, symbols).run(inputs);
+  HONE_RETURN_IF_ERROR(SizeFollower(graph, file, probes, symbols).run(inputs));
+  for (const Node& node : graph.nodes) {
+    if (!is_widening(node)) continue;
+    return error(Code::kUnsupported,
+                 "{}: node '{}' has no rule for results whose shapes vary in one part of the model "
+                 "only: expected one size for each input (--shape)",
+                 graph.file, node.name);
+  }
+  return ok_status();
 }
 
 }  // namespace hone::graph

@@ -202,4 +202,8 @@ bool widen_nodes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& p
   return Widener(raw, graph, probes).run();
 }
 
+bool is_widening(const Node& node) {
+  return node.type == "hone.Widen" || node.type == "hone.Narrow" || node.type == "hone.Extents";
+}
+
 }  // namespace hone::graph

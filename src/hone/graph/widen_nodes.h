@@ -15,4 +15,8 @@ namespace hone::graph {
 [[nodiscard]] bool widen_nodes(Graph& raw, const Graph& graph,
                                const std::vector<SizeProbe>& probes);
 
+// Returns whether a node stands between the sizes of a run and the largest ones. Rules for sizes
+// replace these nodes.
+[[nodiscard]] bool is_widening(const Node& node);
+
 }  // namespace hone::graph

@@ -189,6 +189,7 @@ class UnrolledLoop {
     if (body_.inputs.size() < 2 || body_.outputs.size() + 1 < body_.inputs.size())
       return c_.fail("a body with {} inputs and {} results", body_.inputs.size(),
                      body_.outputs.size());
+    HONE_RETURN_IF_ERROR(check_loop_results(c_, body_));
     const size_t carried = body_.inputs.size() - 2;
     scans_.resize(body_.outputs.size() - 1 - carried);
     for (size_t i = 0; i < carried; ++i) {

@@ -247,10 +247,17 @@ Status run_scan(ExpandContext& c) {
 
 }  // namespace
 
+Status check_loop_results(const ExpandContext& c, const SubgraphBody& body) {
+  if (c.num_outputs() < body.outputs.size()) return ok_status();
+  return c.fail("{} results, expected {} at most, as its body has {} and the first is a condition",
+                c.num_outputs(), body.outputs.size() - 1, body.outputs.size());
+}
+
 Status repeat_loop(ExpandContext& c) {
   const SubgraphBody& body = *c.attributes().find<Subgraph>("body")->body;
   if (body.inputs.size() < 2 || body.outputs.size() + 1 < body.inputs.size())
     return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
+  HONE_RETURN_IF_ERROR(check_loop_results(c, body));
   HONE_ASSIGN_OR_RETURN(const Turns turns, turns_of(c));
   return LoopBuilder::build_apart(
       c, [&](ExpandContext& apart) { return RepeatedLoop(apart, turns).run(); });
@@ -271,6 +278,9 @@ Result<ScanOperands> scan_operands(const ExpandContext& c, const SubgraphBody& b
   const int64_t states = inputs - scanned;
   if (scanned < 1 || states < 0 || std::ssize(body.outputs) < states)
     return c.fail("{} scanned operands, and a body with {} inputs and {} results", scanned, inputs,
+                  body.outputs.size());
+  if (c.num_outputs() > body.outputs.size())
+    return c.fail("{} results, expected {} at most, as its body has so many", c.num_outputs(),
                   body.outputs.size());
   ScanOperands operands;
   for (int64_t i = 0; i < inputs; ++i) {

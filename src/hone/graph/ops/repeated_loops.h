@@ -8,6 +8,8 @@ namespace hone::graph {
 
 // Builds the node's results. It is an error (Code::kUnsupported) if its body is none that can be
 // repeated, as it takes sequences or changes the shape of a value; nothing is built then.
+// Checks that the body of a Loop makes all results of the node.
+[[nodiscard]] Status check_loop_results(const ExpandContext& c, const SubgraphBody& body);
 [[nodiscard]] Status repeat_loop(ExpandContext& c);
 [[nodiscard]] Status repeat_scan(ExpandContext& c);
 
