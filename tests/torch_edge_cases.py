@@ -1,4 +1,6 @@
 """Values and shapes at the edge of what operators take, by torch.compile(backend="hone"); torch_backend_test.py runs them."""
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -34,7 +36,29 @@ class Edges(Backend):
         self.assert_left(lambda x: F.interpolate(x + 1, scale_factor=1.7999999999, mode="bilinear", antialias=True), torch.rand(1, 2, 10, 10),
                          reason="a factor that rounds to another size")
 
+    def test_rounding_down(self):
+        x = torch.tensor([1e8, 1.0, 1.0, -1.0, 7.0, -7.0, 7.0, -7.0, 6.0, -6.0, 1.0, 0.0, -1.0, math.inf, math.nan, 0.3, 1.0])
+        y = torch.tensor([3.0, 0.1, math.inf, math.inf, 3.0, 3.0, -3.0, -3.0, -3.0, 3.0, 0.0, 0.0, 0.0, 3.0, 3.0, -0.1, -math.inf])
+        self.assert_close(lambda x, y: (x % y, torch.remainder(x, 0.1), x // y, torch.div(x, 0.1, rounding_mode="floor"), torch.fmod(x, y)), x, y)
+        self.assert_close(lambda x, y: (x % y, x // y), x.double(), y.double())
+        self.assert_close(lambda x, y: (x % y, x // y), x[1:].half(), y[1:].half())
+
     def test_samples_of_a_grid(self):
         x, grid = torch.rand(1, 2, 5, 6), torch.rand(1, 4, 3, 2) * 3 - 1.5
         self.assert_left(lambda x, grid: F.grid_sample(x, grid, mode="bicubic", padding_mode="border", align_corners=False) + 1, x, grid,
                          reason="a cubic sample with the border repeated")
+
+    def test_extremes_of_nan(self):
+        x = torch.randn(3, 4)
+        x[1, 2] = math.nan
+
+        def extremes(x):
+            return (x.max(), x.min(), x.amax(1), x.amin((0, 1)), x.amax(0, keepdim=True), x.max(1).values, x.min(0, keepdim=True).values,
+                    x.norm(math.inf, 1))
+
+        self.assert_close(extremes, x)
+        self.assert_close(extremes, x.half())
+
+    def test_logarithms_and_powers_near_one(self):
+        x = torch.tensor([0.0, 1e-10, -1e-10, 1e-4, -1e-4, 3e-8, 0.5, -0.9, -1.0, -2.0, 20.0, 1e30, math.inf, -math.inf, math.nan])
+        self.assert_close(lambda x: (torch.log1p(x), torch.expm1(x)), x)
