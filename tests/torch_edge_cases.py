@@ -3,6 +3,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from torch_case import Backend
 
@@ -19,6 +20,11 @@ class Edges(Backend):
         """That PyTorch computes an operator, for a reason, and that the results are right."""
         self.assert_close(function, *inputs, strict=False)
         self.assertIn(reason, {why for _, why in self.last_report().left.values()})
+
+    def test_products_of_what_hone_does_not_know(self):
+        self.assert_close(nn.Linear(4, 4), torch.zeros(0, 3, 4), strict=False)
+        x, y = torch.randn(2, 3, 4, dtype=torch.complex64), torch.randn(4, 5, dtype=torch.complex64)
+        self.assert_close(lambda x, y, z: (x @ y, z + 1), x, y, torch.ones(3), strict=False)
 
     def test_antialiasing(self):
         x = torch.rand(1, 2, 9, 8) + 1
@@ -42,6 +48,37 @@ class Edges(Backend):
         self.assert_close(lambda x, y: (x % y, torch.remainder(x, 0.1), x // y, torch.div(x, 0.1, rounding_mode="floor"), torch.fmod(x, y)), x, y)
         self.assert_close(lambda x, y: (x % y, x // y), x.double(), y.double())
         self.assert_close(lambda x, y: (x % y, x // y), x[1:].half(), y[1:].half())
+
+    def test_views_by_strides_read_memory(self):
+        whole = torch.arange(24.0)
+
+        def strided(x):
+            return torch.as_strided(x, (2, 3), (3, 1)) * 2 + 1
+
+        for x in (whole[6:12].view(2, 3), whole[:6].view(2, 3), whole[:6].view(3, 2).t(), whole.view(4, 6)[:2, ::2]):
+            torch._dynamo.reset()
+            self.assert_left(strided, x, reason="the graph reads memory by strides")
+        for of in (lambda x: torch.as_strided((x + 1).t(), (1, 6), (6, 1)) * 2, lambda x: torch.as_strided((x + 1)[1:], (2, 2), (2, 1), 0) * 2):
+            torch._dynamo.reset()
+            self.assert_left(of, torch.randn(2, 3), reason="the graph reads memory by strides")
+        torch._dynamo.reset()
+        self.assert_close(lambda x: torch.as_strided(x + 1, (1, 6), (9, 1)) * 2, torch.randn(1, 6))
+
+    def test_views_by_strides_add_no_guard(self):
+        function = self.compiled(lambda x: torch.as_strided(x, (1, x.shape[1]), (x.shape[1], 1)) * 2, dynamic=True, strict=False)
+        counters = torch._dynamo.utils.counters
+        counters.clear()
+        for extent in (5, 6, 11):
+            x = torch.randn(1, extent)
+            self.assert_same(function(x), x * 2)
+        self.assertEqual(counters["stats"]["unique_graphs"], 1)
+        self.assertTrue(self.last_report().left)
+
+    def test_a_split_with_an_empty_part(self):
+        x = torch.randn(2, 4)
+        self.assert_close(lambda x: (x + 1).split([0, 4], 1)[1] * 2, x)
+        self.assert_close(lambda x: [part * 2 for part in (x + 1).split([1, 0, 3], 1)[::2]], x)
+        self.assert_close(lambda x: [part * 2 for part in (x + 1).split([1, 0, 3], 1)], x, strict=False)
 
     def test_samples_of_a_grid(self):
         x, grid = torch.rand(1, 2, 5, 6), torch.rand(1, 4, 3, 2) * 3 - 1.5
