@@ -20,6 +20,7 @@ from torch import nn
 
 import python_package_test
 import torch_zoo
+from torch_edge_cases import Edges  # noqa: F401
 from torch_operator_cases import Operators  # noqa: F401
 
 

@@ -18,7 +18,8 @@ from hone.torch._rewrite import take_apart, restore_products
 
 log = logging.getLogger("hone.torch")
 
-# Core operators of ATen, but these stay whole: Hone has kernels for them.
+# Core operators of ATen, but these stay whole: Hone has kernels for them. Of those that resize, PyTorch takes all without antialiasing
+# apart before it looks here, in the versions in which they have such a definition of their own.
 _WHOLE = ("silu", "hardswish", "hardsigmoid", "mish", "softplus", "_prelu_kernel", "upsample_linear1d", "upsample_bilinear2d",
           "upsample_trilinear3d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_bicubic2d",
           "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",

@@ -184,7 +184,12 @@ def _resize(g, result, x, scales, **attributes):
     if scales:
         if len(scales) != spatial:
             raise UnsupportedError("resizing by factors of some axes")
-        factors = g.constant([1.0, 1.0, *(float(number(scale, "a factor")) for scale in scales)], torch.float32)
+        scales = [float(number(scale, "a factor")) for scale in scales]
+        for extent, made, scale in zip(x.shape[2:], result.shape[2:], scales):
+            # Hone rounds a factor to float32 before it multiplies, PyTorch does not.
+            if isinstance(extent, int) and isinstance(made, int) and int(np.float32(extent) * np.float32(scale)) != made:
+                raise UnsupportedError("a factor that rounds to another size")
+        factors = g.constant([1.0, 1.0, *scales], torch.float32)
         return g.op("Resize", x.name, "", factors, **attributes)
     if not all(isinstance(extent, int) for extent in result.shape[2:]):
         raise UnsupportedError("resizing to a size that varies")
@@ -200,10 +205,15 @@ def _factors(arguments):
           "upsample_bilinear2d.vec", "upsample_trilinear3d.vec", "upsample_bicubic2d.default", "upsample_bicubic2d.vec",
           "_upsample_bilinear2d_aa.default", "_upsample_bicubic2d_aa.default", "_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec")
 def _upsample(g, result, x, output_size, align_corners, *scales, operator):
-    kind = _CUBIC if "cubic" in operator else _LINEAR
-    coordinates = "align_corners" if align_corners else "half_pixel" if "cubic" in operator or "_aa" in operator else "pytorch_half_pixel"
-    return _resize(g, result, x, [] if align_corners else _factors(scales), coordinate_transformation_mode=coordinates,
-                   antialias=1 if "_aa" in operator else None, **kind)
+    kind = dict(_CUBIC if "cubic" in operator else _LINEAR)
+    if "_aa" in operator:
+        if align_corners:
+            raise UnsupportedError("resizing with antialiasing and aligned corners")
+        kind.update(antialias=1, exclude_outside=1)
+        if "cubic" in operator:
+            kind["cubic_coeff_a"] = -0.5
+    coordinates = "align_corners" if align_corners else "half_pixel"
+    return _resize(g, result, x, [] if align_corners else _factors(scales), coordinate_transformation_mode=coordinates, **kind)
 
 
 @converts("upsample_nearest1d.default", "upsample_nearest2d.default", "upsample_nearest3d.default", "upsample_nearest1d.vec",
@@ -214,5 +224,7 @@ def _upsample_nearest(g, result, x, output_size, *scales):
 
 @converts("grid_sampler_2d.default", "grid_sampler.default")
 def _grid_sample(g, result, x, grid, interpolation, padding, align_corners):
+    if interpolation == 2 and padding == 1:
+        raise UnsupportedError("a cubic sample with the border repeated")
     return g.op("GridSample", x.name, grid.name, mode=["linear", "nearest", "cubic"][interpolation],
                 padding_mode=["zeros", "border", "reflection"][padding], align_corners=int(align_corners))

@@ -3,7 +3,7 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from hone.torch._convert import is_size, why_unsupported
+from hone.torch._convert import is_size, value_of, why_unsupported
 from hone.torch._part import Part
 
 # These compute nothing: a part of only such operators is left to PyTorch.
@@ -31,6 +31,8 @@ class Division:
             why = (refused or {}).get(node.name) or why_unsupported(node)
             if why is not None:
                 self.left[node.name] = str(node.target), why
+        if any(map(_reads_memory, nodes)):
+            self.left = {node.name: (str(node.target), "the graph reads memory by strides") for node in nodes if not is_size(node)}
         if not any(computes(node) and node.name not in self.left for node in nodes):
             self.call = module.forward
         elif not self.left:
@@ -76,6 +78,18 @@ class _Submodule(torch.nn.Module):
 
     def forward(self, *arguments):
         return self.part(*arguments)
+
+
+def _reads_memory(node):
+    """Whether a node reads what may lie beside the elements of its tensor, or in another order, which only PyTorch's memory has."""
+    if node.target is not torch.ops.aten.as_strided.default:
+        return False
+    base, made = value_of(node.args[0]), value_of(node)
+    offsets, size = (base.storage_offset(), made.storage_offset()), base.untyped_storage().nbytes()
+    # To compare sizes that vary would add guards.
+    if not all(isinstance(known, int) for known in (*base.shape, *base.stride(), *offsets, size)):
+        return True
+    return not base.is_contiguous() or offsets != (0, 0) or base.numel() * base.element_size() != size
 
 
 def computes(node):

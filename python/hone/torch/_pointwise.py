@@ -111,13 +111,16 @@ def _composed_unary(g, result, x, *, operator):
         return g.constant(value, result.dtype)
 
     if operator == "aten.log1p.default":
-        return g.op("Log", g.op("Add", x, constant(1)))
+        # What x + 1 rounds away is made good by the factor.
+        u = g.op("Add", x, constant(1))
+        exact = g.op("Mul", g.op("Log", u), g.op("Div", x, g.op("Sub", u, constant(1))))
+        return g.op("Where", g.op("Equal", u, constant(1)), x, g.op("Where", g.op("Equal", u, constant(math.inf)), u, exact))
     if operator == "aten.log2.default":
         return g.op("Mul", g.op("Log", x), constant(1 / math.log(2)))
     if operator == "aten.log10.default":
         return g.op("Mul", g.op("Log", x), constant(1 / math.log(10)))
     if operator == "aten.expm1.default":
-        return g.op("Sub", g.op("Exp", x), constant(1))
+        return g.op("Mul", g.op("Add", g.op("Exp", x), constant(1)), g.op("Tanh", g.op("Mul", x, constant(0.5))))
     if operator == "aten.exp2.default":
         return g.op("Exp", g.op("Mul", x, constant(math.log(2))))
     if operator == "aten.erfc.default":
@@ -213,15 +216,29 @@ def _mul(g, result, x, y):
     return g.op("And" if result.dtype == torch.bool else "Mul", g.operand(x, result.dtype), g.operand(y, result.dtype))
 
 
+def _floored(g, x, y, dtype):
+    """The remainder of a division of floats towards zero, which is exact, and whether one that rounds down has a quotient less by 1."""
+    rest, zero = g.op("Mod", x, y, fmod=1), g.constant(0, dtype)
+    differ = g.op("Xor", g.op("Less", rest, zero), g.op("Less", y, zero))
+    return rest, g.op("And", differ, g.op("Not", g.op("Equal", rest, zero)))
+
+
+def _floor_of_quotient(g, x, y, dtype):
+    """Floats divided as Python's // does: the quotient itself may round to the next whole number."""
+    rest, off = _floored(g, x, y, dtype)
+    whole = g.op("Sub", g.op("Div", g.op("Sub", x, rest), y), g.cast(off, torch.bool, dtype))
+    return g.op("Where", g.op("Equal", y, g.constant(0, dtype)), g.op("Div", x, y), g.op("Round", whole))
+
+
 @converts("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode")
 def _div(g, result, x, y, rounding_mode=None):
     x, y = g.operand(x, result.dtype), g.operand(y, result.dtype)
     if rounding_mode is None:
         return g.op("Div", x, y)
     if is_float(result.dtype):
-        quotient = g.op("Div", x, y)
         if rounding_mode == "floor":
-            return g.op("Floor", quotient)
+            return _floor_of_quotient(g, x, y, result.dtype)
+        quotient = g.op("Div", x, y)
         return g.op("Mul", g.op("Sign", quotient), g.op("Floor", g.op("Abs", quotient)))
     quotient = g.op("Div", x, y)  # of integers, towards zero
     if rounding_mode == "trunc" or not result.dtype.is_signed:
@@ -240,7 +257,8 @@ def _remainder(g, result, x, y, *, operator):
         return g.op("Mod", x, y, fmod=1)
     if not is_float(result.dtype):
         return g.op("Mod", x, y)
-    return g.op("Sub", x, g.op("Mul", g.op("Floor", g.op("Div", x, y)), y))
+    rest, off = _floored(g, x, y, result.dtype)
+    return g.op("Where", off, g.op("Add", rest, y), rest)
 
 
 @converts("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")

@@ -4,11 +4,20 @@ import math
 import torch
 
 from hone.errors import UnsupportedError
-from hone.torch._registry import axes_of, axis_of, converts, number
+from hone.torch._registry import axes_of, axis_of, converts, is_float, number
 
 
 def _reduce(g, kind, name, axes, keepdims):
     return g.op(kind, name, g.ints(*axes), keepdims=int(bool(keepdims)))
+
+
+def _extreme(g, kind, name, dtype, axes, keepdims):
+    """The greatest or least elements; NaN wherever there is one."""
+    found = _reduce(g, kind, name, axes, keepdims)
+    if not is_float(dtype):
+        return found
+    nan = _reduce(g, "ReduceMax", g.cast(g.op("IsNaN", name), torch.bool, torch.int32), axes, keepdims)
+    return g.op("Where", g.cast(nan, torch.int32, torch.bool), g.constant(math.nan, dtype), found)
 
 
 @converts("sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "prod.default", "prod.dim_int")
@@ -23,14 +32,14 @@ def _sum(g, result, x, dim=None, keepdim=False, *, dtype=None, operator):
 def _extremum(g, result, x, dim=None, keepdim=False, *, operator):
     if x.rank == 0:
         return x.name
-    return _reduce(g, "ReduceMax" if "max" in operator else "ReduceMin", x.name, axes_of(dim, x.rank), keepdim)
+    return _extreme(g, "ReduceMax" if "max" in operator else "ReduceMin", x.name, x.dtype, axes_of(dim, x.rank), keepdim)
 
 
 @converts("max.dim", "min.dim")
 def _extremum_and_place(g, results, x, dim, keepdim=False, *, operator):
     axis = axis_of(dim, x.rank)
     kind, place = ("ReduceMax", "ArgMax") if "max" in operator else ("ReduceMin", "ArgMin")
-    return _reduce(g, kind, x.name, [axis], keepdim), g.op(place, x.name, axis=axis, keepdims=int(keepdim))
+    return _extreme(g, kind, x.name, x.dtype, [axis], keepdim), g.op(place, x.name, axis=axis, keepdims=int(keepdim))
 
 
 @converts("argmax.default", "argmin.default")
@@ -87,7 +96,7 @@ def _norm(g, result, x, order=2, dim=None, keepdim=False, dtype=None):
     if order == 1:
         return _reduce(g, "ReduceL1", name, axes, keepdim)
     if order in (math.inf, -math.inf):
-        return _reduce(g, "ReduceMax" if order > 0 else "ReduceMin", g.op("Abs", name), axes, keepdim)
+        return _extreme(g, "ReduceMax" if order > 0 else "ReduceMin", g.op("Abs", name), result.dtype, axes, keepdim)
     raise UnsupportedError(f"a norm of the order {order}")
 
 

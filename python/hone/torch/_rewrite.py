@@ -4,6 +4,7 @@ import math
 import torch
 from torch import fx
 
+from hone.errors import UnsupportedError
 from hone.torch._convert import value_of
 from hone.torch._graph import Sizes
 
@@ -102,7 +103,10 @@ def restore_products(module):
     """Joins a product of matrices with the views around it that flatten its dimensions; in place."""
     for node in list(module.graph.nodes):
         if node.op == "call_function" and node.target in (_aten.view.default, _aten._unsafe_view.default, _aten.reshape.default):
-            _restore(module.graph, node)
+            try:
+                _restore(module.graph, node)
+            except UnsupportedError:
+                pass  # a tensor that Hone does not know, such as an empty one: the product stays as it is
     module.graph.eliminate_dead_code()
     module.recompile()
 

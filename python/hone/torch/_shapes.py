@@ -99,8 +99,9 @@ def _split(g, results, x, *arguments, dim=None, operator):
     axis = axis_of(dim if dim is not None else (*arguments, 0, 0)[place], x.rank)
     if "unbind" in operator:
         return tuple(g.op("Gather", x.name, g.constant(i, torch.int64), axis=axis) for i in range(len(results)))
-    return g.op("Split", x.name, g.size_list([part.shape[axis] for part in results]), outputs=len(results), axis=axis) \
-        if len(results) > 1 else (x.name,)
+    extents = [part.shape[axis] for part in results if part is not None]  # None stands for an empty part
+    names = iter(g.op("Split", x.name, g.size_list(extents), outputs=len(extents), axis=axis) if len(extents) > 1 else (x.name,))
+    return tuple(None if part is None else next(names) for part in results)
 
 
 @converts("slice_scatter.default", "select_scatter.default")
