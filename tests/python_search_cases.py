@@ -123,7 +123,7 @@ class Searching(Package):
         self.assertTrue(model.predicted > 0 and model.learned > 0)
         np.testing.assert_allclose(tuned(self.image()), self.expected(self.image()), atol=1e-4)
         table = hone.records(self.folder / "hone.db")
-        self.assertEqual(table.rows, tuned.summary.trials)
+        self.assertGreaterEqual(table.rows, tuned.summary.trials)  # a candidate that cannot run has a record, too
         task = next(iter(strategy.tasks))  # of a search that has ended
         points = task.space().sample(2)
         self.assertEqual(task.space().predict(points, "analytic").shape, (2,))
