@@ -9,8 +9,6 @@ of Reshape follow it, positions come from Shape and Range, causal masks are cut 
 import sys
 
 import numpy as np
-import onnx
-from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper, numpy_helper
 
 import with_sequence
@@ -105,12 +103,7 @@ def open_sequence(model, name):
 def main():
     if len(sys.argv) != 4 or not sys.argv[2].isidentifier():
         sys.exit("usage: open_sequence.py MODEL.onnx NAME OUT.onnx")
-    try:
-        model = open_sequence(onnx.load(sys.argv[1]), sys.argv[2])
-        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
-    except (OSError, ValueError, DecodeError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-        sys.exit(f"open_sequence.py: {sys.argv[1]}: {error}")
-    onnx.save(model, sys.argv[3])
+    with_sequence.change_file("open_sequence.py", sys.argv[1], lambda model: open_sequence(model, sys.argv[2]), sys.argv[3])
 
 
 if __name__ == "__main__":

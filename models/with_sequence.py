@@ -83,15 +83,20 @@ def with_sequence(model, tokens):
     return model
 
 
+def change_file(script, path, change, out):
+    """Writes what `change` makes of a model's file, if it is valid; ends the program with an error that names the file, if not."""
+    try:
+        model = change(onnx.load(path))
+        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
+    except (OSError, ValueError, DecodeError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+        sys.exit(f"{script}: {path}: {error}")
+    onnx.save(model, out)
+
+
 def main():
     if len(sys.argv) != 4 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1:
         sys.exit("usage: with_sequence.py MODEL.onnx TOKENS OUT.onnx")
-    try:
-        model = with_sequence(onnx.load(sys.argv[1]), int(sys.argv[2]))
-        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
-    except (OSError, ValueError, DecodeError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-        sys.exit(f"with_sequence.py: {sys.argv[1]}: {error}")
-    onnx.save(model, sys.argv[3])
+    change_file("with_sequence.py", sys.argv[1], lambda model: with_sequence(model, int(sys.argv[2])), sys.argv[3])
 
 
 if __name__ == "__main__":
