@@ -102,14 +102,15 @@ class KnownTensors {
     }
   }
 
-  ir::ValuesBeyond follow(const graph::TaskCall& call) {
+  // `naive` is the call's naive program.
+  ir::ValuesBeyond follow(const graph::TaskCall& call, const ir::Program& naive) {
     ir::SizeOperands operands;
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       const ir::Param& param = call.dag.params[i];
       if (param.role == ir::Role::kConstant) add_places(call.arguments[i], param, operands);
       if (param.role == ir::Role::kInput) add_known(call.arguments[i], param, operands);
     }
-    ir::ValuesBeyond found(compute::naive_program(call.dag), std::move(operands));
+    ir::ValuesBeyond found(naive, std::move(operands));
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       if (call.dag.params[i].role == ir::Role::kOutput)
         keep(call.arguments[i], call.dag.params[i], found.known());
@@ -254,9 +255,11 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
                                                   const ScheduledCalls& calls) {
   std::vector<KernelLimits> limits(tasks.calls.size());
   KnownTensors tensors(tasks);
+  std::vector<ir::Program> naive;
   std::vector<ir::ValuesBeyond> beyond;
   for (size_t c = 0; c < tasks.calls.size(); ++c) {
-    beyond.push_back(tensors.follow(tasks.calls[c]));
+    naive.push_back(compute::naive_program(tasks.calls[c].dag));
+    beyond.push_back(tensors.follow(tasks.calls[c], naive[c]));
     limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
   }
   NeededParts needed(tasks.varying);
@@ -276,7 +279,7 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
     std::vector<ir::SizeLimits> found;
     const bool mixes = calls.mixes(call);
     if (!mixes) {
-      programs.push_back(with_integers(compute::naive_program(call.dag), call, tasks));
+      programs.push_back(with_integers(naive[c], call, tasks));
       const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
         return beyond[c].needs_of(e, holds, ranges);
       };
