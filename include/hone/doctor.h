@@ -17,8 +17,8 @@ struct Finding {
   };
   std::string name;  // of what was looked at, such as "linker"
   State state = State::kOk;
-  // Whether models cannot be tuned for this machine's CPU without it. What is missing and not
-  // needed is for other devices, or for training cost models.
+  // True if models cannot be tuned for this machine's CPU without it. Findings that are not needed
+  // are about other devices, or about training cost models.
   bool needed = false;
   std::string found;  // in words
   std::string cure;   // what to do about it; empty if all is well

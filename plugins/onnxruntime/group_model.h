@@ -13,8 +13,8 @@ namespace hone::ort {
 
 struct GroupModel {
   std::string bytes;  // of the ONNX file
-  // What the file has as inputs and Hone makes constants of (ModelOptions::bind): large
-  // initializers, which are copied once, from ONNX Runtime's memory.
+  // Large initializers, which are inputs of the file that Hone makes constants of
+  // (ModelOptions::bind). They are copied once, from ONNX Runtime's memory.
   std::map<std::string, Tensor> bound;
 };
 

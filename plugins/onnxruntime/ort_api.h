@@ -241,7 +241,7 @@ struct OrtEp {
   const char* (*get_compatibility)(OrtEp*, const OrtGraph*) = nullptr;
 };
 
-// What makes providers for sessions.
+// The object that makes providers for sessions.
 struct OrtEpFactory {
   uint32_t version = kOldestApi;
   const char* (*get_name)(const OrtEpFactory*) = nullptr;

@@ -111,7 +111,7 @@ def _composed_unary(g, result, x, *, operator):
         return g.constant(value, result.dtype)
 
     if operator == "aten.log1p.default":
-        # What x + 1 rounds away is made good by the factor.
+        # The factor x / (u - 1) makes good what x + 1 rounds away.
         u = g.op("Add", x, constant(1))
         exact = g.op("Mul", g.op("Log", u), g.op("Div", x, g.op("Sub", u, constant(1))))
         return g.op("Where", g.op("Equal", u, constant(1)), x, g.op("Where", g.op("Equal", u, constant(math.inf)), u, exact))

@@ -17,7 +17,7 @@ def _view(g, result, x, *arguments):
 
 @converts("as_strided.default")
 def _as_strided(g, result, x, size, stride, offset=None):
-    # Of one row of elements, it only says other strides for extents of 1.
+    # A tensor of one row of elements stays as it is: its other extents are 1, whose strides mean nothing.
     rows = [(extent, step) for extent, step in zip(result.shape, stride) if extent != 1]
     if x.shape != result.shape or offset or len(rows) > 1 or any(step != 1 for _, step in rows):
         raise UnsupportedError("a view by strides")

@@ -27,7 +27,7 @@ Status load_sensitivities(const Session& session, const CompileOptions& options,
 
 using PolicyPtr = std::unique_ptr<search::Policy>;
 
-// What belongs to a named strategy or model is an error beside one of the caller's own.
+// Options of a named strategy or model are an error beside one of the caller's own.
 Status check_own(const SearchOptions& options, TuneMode mode, const OwnParts& parts) {
   const bool named = options.strategy != search::kDefaultStrategy || !options.policy_state.empty();
   if (parts.strategy != nullptr && named)

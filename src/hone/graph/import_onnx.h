@@ -23,7 +23,7 @@ struct ImportOptions {
   // taken.
   int64_t most_batch = 8, most_sequence = 512;
   // Sides of images that have a range are multiples of this, as the ends of the range have to be.
-  // Where the model is not valid at all sizes of a range, the importer finds a step.
+  // Sides are multiples of this. The importer finds it where a model is not valid at all sizes.
   int64_t side_step = 1;
   // If not null, receives one line that says which ranges were given so; empty if none.
   std::string* taken = nullptr;

@@ -72,7 +72,8 @@ std::vector<int> add_boundary_steps(const TaskList& tasks, std::vector<int>& tim
   return steps;
 }
 
-// What a loop keeps lives from its begin to its end, and what its turns copy to its end.
+// Values that a loop keeps live from its begin to its end, and those that its turns copy live to
+// its end.
 void keep_through_loops(const TaskList& tasks, std::span<const int> boundary_steps,
                         MemoryPlan& plan) {
   const auto keep = [&](int buffer, int from, int to) {

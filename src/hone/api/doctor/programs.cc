@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using State = Finding::State;
 
-// What is needed or not: found, or the error and what to do about it.
+// Returns a finding with what was found, or with the error and the cure.
 Finding of_status(std::string name, bool needed, const Status& status, std::string found,
                   std::string cure) {
   if (status.ok()) return {std::move(name), State::kOk, needed, std::move(found), ""};

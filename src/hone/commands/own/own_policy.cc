@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAsked = 4;  // questions in a row to which there may be no new answer
 
-// What all searchers of a run share.
+// The state that all searchers of a run share.
 struct OwnRun {
   OwnStrategy& own;
   FirstFailure& failure;
