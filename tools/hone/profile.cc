@@ -31,6 +31,7 @@ std::vector<KernelTime> Profile::kernels() const {
       ++kernels[current].calls;
     }
     kernels[current].seconds += step.seconds / runs_;
+    if (!is_whole_) continue;
     kernels[current].flops += step.flops;
     if (step.bytes > 0) kernels[current].limit.add(limits_.of(step.least_flops, step.bytes));
   }
@@ -64,15 +65,16 @@ std::string Profile::text() const {
 }
 
 Json Profile::json() const {
+  const auto known = [&](const auto& value) { return is_whole_ ? Json(value) : Json(); };
   Json list = Json::array();
   for (const KernelTime& kernel : kernels()) {
     list.push_back({{"name", kernel.name},
                     {"kernel", kernel.kernel_class},
                     {"calls", kernel.calls},
                     {"seconds", kernel.seconds},
-                    {"flops", kernel.flops},
-                    {"limit_seconds", kernel.limit.seconds},
-                    {"limit", kernel.limit.what}});
+                    {"flops", known(kernel.flops)},
+                    {"limit_seconds", known(kernel.limit.seconds)},
+                    {"limit", known(kernel.limit.what)}});
   }
   return list;
 }

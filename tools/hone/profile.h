@@ -24,7 +24,10 @@ struct KernelTime {
 
 class Profile {
  public:
-  explicit Profile(Limits limits = {}) : limits_(std::move(limits)) {}
+  // `is_whole`: the inputs have their largest shapes. What steps say of their arithmetic is that of
+  // these, and not known of others.
+  explicit Profile(Limits limits = {}, bool is_whole = true)
+      : limits_(std::move(limits)), is_whole_(is_whole) {}
   // The steps of one more run of the same model.
   void add_run(std::span<const StepTime> steps);
   [[nodiscard]] int runs() const { return runs_; }
@@ -34,6 +37,7 @@ class Profile {
 
  private:
   Limits limits_;
+  bool is_whole_;
   int runs_ = 0;
   std::vector<StepTime> steps_;  // seconds are sums over runs
 };

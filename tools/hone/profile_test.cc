@@ -67,5 +67,15 @@ TEST(profile, says_how_near_the_limit_each_kernel_comes) {
   EXPECT_NE(text.find(" 43 %\n"), std::string::npos) << text;            // 6 ms of 14
 }
 
+// A smaller run computes less, but nobody knows how much.
+TEST(profile, of_a_smaller_run_says_no_rates) {
+  Profile profile({}, false);
+  profile.add_run(steps(1));
+  EXPECT_EQ(profile.kernels()[0].flops, 0);
+  EXPECT_GT(profile.kernels()[0].seconds, 0);
+  EXPECT_TRUE(profile.json()[0]["flops"].is_null());
+  EXPECT_TRUE(profile.json()[0]["limit_seconds"].is_null());
+}
+
 }  // namespace
 }  // namespace hone::tool

@@ -174,7 +174,10 @@ Status run_model(const RunTexts& texts) {
     HONE_ASSIGN_OR_RETURN(limits,
                           Limits::load(texts.model.db, "host", options.compile.target.threads));
   }
-  Profile profile(std::move(limits));
+  bool is_whole = true;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    is_whole = is_whole && wanted[i].shape == file.model.inputs()[i].shape;
+  Profile profile(std::move(limits), is_whole);
   file.model.profile(texts.profile);
   Trace trace(std::filesystem::path(texts.model.model).filename().string());
   if (!texts.trace.empty()) HONE_RETURN_IF_ERROR(by_option("--trace", file.model.trace(true)));

@@ -51,6 +51,12 @@ struct ArtifactTileLimit {
   int64_t divisor = 1, multiplier = 1;
 };
 
+// A step that runs if the value of a form is `from` to `most`. -1: it always runs.
+struct ArtifactInterval {
+  int form = -1;
+  int64_t from = 0, most = 0;
+};
+
 struct ArtifactTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -83,6 +89,7 @@ struct ArtifactStep {
   bool joins = false;        // runs concurrently with the step before
   int units = 0;             // for concurrent steps: its share of their work; else 0
   ArtifactTileLimit limit;
+  ArtifactInterval when;
 };
 
 // Steps that are repeated, as PlanLoop says; what this has no field for is in `plan`, but for its

@@ -68,6 +68,7 @@ TEST(varying_plan, of_fixed_shapes_has_no_tables) {
 TEST(varying_plan, tiles_follow_a_size) {
   PlanStep step = {};
   step.num_tiles = 100;
+  step.when.form = -1;
   step.limit = {.form = 0, .reserved = 0, .divisor = 8, .multiplier = 6};
   const auto tiles = [&](int64_t size) { return tiles_of(step, &size); };
   EXPECT_EQ(tiles(0), 0);
@@ -78,6 +79,21 @@ TEST(varying_plan, tiles_follow_a_size) {
   EXPECT_EQ(tiles(1000), 100);
   step.limit.form = -1;
   EXPECT_EQ(tiles(1), 100);
+}
+
+TEST(varying_plan, steps_run_at_the_sizes_of_an_interval) {
+  PlanStep step = {};
+  step.num_tiles = 100;
+  step.limit = {.form = 0, .reserved = 0, .divisor = 8, .multiplier = 1};
+  step.when = {.form = 0, .reserved = 0, .from = 9, .most = 20};
+  const auto tiles = [&](int64_t size) { return tiles_of(step, &size); };
+  EXPECT_EQ(tiles(8), 0);
+  EXPECT_EQ(tiles(9), 2);
+  EXPECT_EQ(tiles(20), 3);
+  EXPECT_EQ(tiles(21), 0);
+  step.limit.form = -1;
+  EXPECT_EQ(tiles(8), 0);
+  EXPECT_EQ(tiles(9), 100);
 }
 
 TEST(varying_plan, that_does_not_fit_is_not_written) {
@@ -91,6 +107,8 @@ TEST(varying_plan, that_does_not_fit_is_not_written) {
   const std::string dims = "the model cannot be written: a dimension of the plan is out of range";
   const std::string tiles =
       "the model cannot be written: the tiles of a step of the plan are out of range";
+  const std::string interval =
+      "the model cannot be written: the sizes of a step of the plan are out of range";
   using Spec = ArtifactSpec;
   EXPECT_EQ(problem([](Spec&) {}), "");
   EXPECT_EQ(problem([](Spec& s) { s.symbols[0].min = -1; }), sizes);
@@ -124,6 +142,10 @@ TEST(varying_plan, that_does_not_fit_is_not_written) {
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].limit.divisor = 0; }), tiles);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].limit.multiplier = -1; }), tiles);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].limit.multiplier = INT64_MAX; }), tiles);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {0, 1, 4}; }), "");
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {3, 1, 4}; }), interval);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {-2, 1, 4}; }), interval);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {0, 5, 4}; }), interval);
   EXPECT_EQ(problem([](Spec& s) {
               s.device = DeviceKind::kCuda;
               s.steps.clear();

@@ -169,7 +169,7 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
     }
     model.phases[i] = {model.image.kernels[step.kernel],
                        model.arguments + step.first_argument,
-                       step.num_tiles,
+                       tiles_of(step, model.sizes.forms),
                        step.max_threads,
                        step.joins == 1,
                        step.units};

@@ -126,6 +126,12 @@ bool limit_fits(const PlanHeader& plan, const PlanStep& step, const int64_t* mos
   return !__builtin_mul_overflow(tiles, limit.multiplier, &tiles);
 }
 
+bool interval_fits(const PlanHeader& plan, const SizeInterval& when) {
+  if (when.form == -1) return true;
+  return when.form >= 0 && static_cast<uint32_t>(when.form) < plan.num_forms &&
+         when.from <= when.most;
+}
+
 // Whether the shapes of the inputs tell every symbol, one after the other.
 bool symbols_follow(const PlanHeader& plan) {
   int64_t known[kMaxSymbols];
@@ -167,8 +173,9 @@ const char* sizes_check(const PlanHeader& plan) {
     if (!dims_fit(plan, tensor_at(plan, i))) return "a dimension of the plan is out of range";
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
-    if (!limit_fits(plan, plan_table<PlanStep>(plan, plan.steps)[i], most))
-      return "the tiles of a step of the plan are out of range";
+    const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
+    if (!limit_fits(plan, step, most)) return "the tiles of a step of the plan are out of range";
+    if (!interval_fits(plan, step.when)) return "the sizes of a step of the plan are out of range";
   }
   if (!symbols_follow(plan)) return "a size of the plan follows from no input";
   return nullptr;
@@ -195,6 +202,10 @@ int64_t dim_value(const PlanHeader& plan, const PlanDim& dim, const int64_t* for
 }
 
 int64_t tiles_of(const PlanStep& step, const int64_t* forms) {
+  if (step.when.form >= 0) {
+    const int64_t size = forms[step.when.form];
+    if (size < step.when.from || size > step.when.most) return 0;
+  }
   if (step.limit.form < 0) return step.num_tiles;
   const int64_t size = forms[step.limit.form];
   if (size <= 0) return 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "hone/analysis/cpu_measure.h"
@@ -16,6 +17,8 @@
 #include "hone/machine/local.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/device_model.h"
+#include "hone/session/call_costs.h"
+#include "hone/session/call_steps.h"
 #include "hone/session/check_arguments.h"
 #include "hone/space/space.h"
 #include "hone/target/gpu_devices.h"
@@ -25,42 +28,6 @@ namespace {
 
 // PhaseCall::units of kernels that run together.
 constexpr int kUnits = 128;
-
-// Each distinct content once; hands out indices in the order of first use.
-class WeightTable {
- public:
-  explicit WeightTable(Assembly& assembly) : assembly_(assembly) {}
-
-  // Those of a kernel's arguments that phases of the model read: an index per param, or -1.
-  std::vector<int> add_used(const Kernel& kernel, std::span<const Tensor> arguments) {
-    std::vector<int> indices;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const ir::Role role = kernel.program().params[i].role;
-      const bool constant = role == ir::Role::kConstant || role == ir::Role::kPacked;
-      indices.push_back(kernel.used()[i] && constant ? add(arguments[i]) : -1);
-    }
-    return indices;
-  }
-
- private:
-  int add(const Tensor& tensor) {
-    const auto bytes = static_cast<size_t>(tensor.bytes());
-    const uint64_t hash = hash_bytes(tensor.data(), bytes);
-    for (auto [it, end] = index_.equal_range(hash); it != end; ++it) {
-      const Tensor& other = assembly_.weights[static_cast<size_t>(it->second)];
-      if (other.bytes() == tensor.bytes() && std::memcmp(other.data(), tensor.data(), bytes) == 0)
-        return it->second;
-    }
-    const int index = static_cast<int>(assembly_.weights.size());
-    assembly_.weights.push_back(tensor);
-    assembly_.spec.weights.push_back({tensor.data(), tensor.bytes()});
-    index_.emplace(hash, index);
-    return index;
-  }
-
-  Assembly& assembly_;
-  std::multimap<uint64_t, int> index_;
-};
 
 std::vector<std::string> checked_features(const target::Cpu& target) {
   std::vector<std::string> names;
@@ -94,27 +61,24 @@ void find_on_host(const target::Target& target, std::span<const KernelPtr> kerne
     assembly.spec.features = checked_features(machine::local().target().cpu());
 }
 
-// The arguments of a call's kernel as tensors: constants given, packed weights computed.
-Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks,
-                                               const graph::TaskCall& call, const Kernel& kernel,
-                                               const target::Target& target, int threads) {
-  std::vector<Tensor> arguments(kernel.program().params.size());
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const graph::Argument& argument = call.arguments[i];
-    if (argument.kind != graph::Argument::Kind::kConstant) continue;
-    arguments[i] = tasks.constants[static_cast<size_t>(argument.index)];
-  }
-  HONE_RETURN_IF_ERROR(prepare(kernel, target, arguments, threads));
-  return arguments;
-}
-
 // Where a kernel may write its result over an operand in the arena.
 std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
-                                           std::span<const KernelPtr> kernels) {
+                                           std::span<const KernelPtr> kernels,
+                                           std::span<const VariantKernels> variants) {
+  const auto all_may = [&](size_t group, const ir::InPlacePair& pair) {
+    const auto may = [&](const VariantKernel& variant) {
+      const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(variant.kernel->program());
+      return std::any_of(pairs.begin(), pairs.end(), [&](const ir::InPlacePair& one) {
+        return one.input == pair.input && one.output == pair.output;
+      });
+    };
+    return std::all_of(variants[group].others.begin(), variants[group].others.end(), may);
+  };
   std::vector<graph::InPlace> result;
   for (const graph::TaskGroup& group : tasks.groups) {
     const auto g = static_cast<size_t>(&group - tasks.groups.data());
     for (const ir::InPlacePair& pair : ir::in_place_pairs(kernels[g]->program())) {
+      if (!all_may(g, pair)) continue;
       for (const int c : group.calls) {
         const std::vector<graph::Argument>& arguments =
             tasks.calls[static_cast<size_t>(c)].arguments;
@@ -127,89 +91,48 @@ std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
   return result;
 }
 
-double tiles_of_busiest(int64_t tiles, int threads) {
-  return static_cast<double>((tiles + threads - 1) / threads);
-}
-
-// With the model, not before it.
-bool runs(const backend::EntryPoint& phase) { return !phase.prepare; }
-
-// Returns the time of each call on one thread. A kernel with several phases must wait between them
-// and shares its workspace, so it runs alone. So does one whose time is not known.
-std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
-                                        std::span<const KernelPtr> kernels,
-                                        const TogetherOptions& options) {
-  std::vector<graph::CallCost> costs;
-  for (const graph::TaskCall& call : tasks.calls) {
-    const auto g = static_cast<size_t>(call.group);
-    const std::vector<backend::EntryPoint>& phases = kernels[g]->executable.entries;
-    const auto phase = std::find_if(phases.begin(), phases.end(), runs);
-    const double seconds = options.seconds.empty() ? 0 : options.seconds[g];
-    graph::CallCost cost;
-    cost.alone = std::count_if(phases.begin(), phases.end(), runs) != 1 ||
-                 !std::isfinite(seconds) || seconds <= 0;
-    for (const ir::Param& param : kernels[g]->program().params)
-      cost.alone |= param.role == ir::Role::kWorkspace;
-    if (!cost.alone) {
-      const auto tiles = std::max<int64_t>(phase->num_tiles, 1);
-      const double fork_join = tiles > 1 && options.threads > 1 ? analysis::kForkJoinSeconds : 0;
-      cost.tiles = tiles;
-      cost.seconds = std::max(seconds - fork_join, 0.1 * seconds) * static_cast<double>(tiles) /
-                     tiles_of_busiest(tiles, options.threads);
-    }
-    costs.push_back(cost);
-  }
-  return costs;
-}
-
-// On how many threads a call that runs for itself takes the least time; on fewer than all if more
-// would save less than half of what their fork and join takes longer: it is a prediction.
-int threads_of(const graph::CallCost& cost, const TogetherOptions& options) {
-  const int all = static_cast<int>(std::min<int64_t>(cost.tiles, options.threads));
-  if (cost.alone || all < 2) return all;
-  const auto seconds = [&](int threads) {
-    return cost.seconds * tiles_of_busiest(cost.tiles, threads) / static_cast<double>(cost.tiles) +
-           0.5 * trial::fork_join_seconds(options.fork_join, threads);
-  };
-  int best = all;
-  for (int threads = 1; threads < all; threads *= 2) {
-    if (seconds(threads) < seconds(best)) best = threads;
-  }
-  return best;
-}
-
 // Marks the steps of calls that run together, and those of calls too small for all threads; each
-// call has one.
+// has one, or one for each interval of sizes.
 void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs,
                 const TogetherOptions& options, Assembly& assembly) {
   const auto cost_of = [&](int call) -> const graph::CallCost& {
     return costs[static_cast<size_t>(call)];
   };
-  const auto step_of = [&](int call) -> artifact::ArtifactStep& {
-    const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), call);
-    return assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
+  const auto steps_of = [&](int call) {
+    const auto first = std::find(assembly.calls.begin(), assembly.calls.end(), call);
+    const auto last = std::find_if(first, assembly.calls.end(), [&](int c) { return c != call; });
+    return std::span(assembly.spec.steps)
+        .subspan(static_cast<size_t>(first - assembly.calls.begin()),
+                 static_cast<size_t>(last - first));
   };
   for (const std::vector<int>& group : order) {
     if (group.size() == 1) {
       const graph::CallCost& cost = cost_of(group[0]);
       const int threads = threads_of(cost, options);
       if (threads >= std::min<int64_t>(cost.tiles, options.threads)) continue;
-      step_of(group[0]).max_threads = threads;
+      steps_of(group[0])[0].max_threads = threads;
       assembly.small += threads == 1 ? 1 : 0;
       continue;
     }
     double all = 0;
     for (const int call : group) all += cost_of(call).seconds;
     for (const int call : group) {
-      artifact::ArtifactStep& step = step_of(call);
-      step.joins = call != group.front();
-      step.units = std::max(1, static_cast<int>(std::lround(cost_of(call).seconds / all * kUnits)));
+      const double units = std::round(cost_of(call).seconds / all * kUnits);
+      for (artifact::ArtifactStep& step : steps_of(call)) {
+        step.joins = call != group.front() || &step != &steps_of(call)[0];
+        step.units = std::max(1, static_cast<int>(units));
+        step.max_threads = 0;
+      }
     }
   }
 }
 
-std::string kernel_text(const graph::TaskCall& call) {
-  return fmt::format("the kernel of node '{}'", call.name);
+// One kernel per group, in the order of the groups; then all variants.
+std::vector<KernelPtr> all_kernels(const GroupKernels& compiled) {
+  std::vector<KernelPtr> all = compiled.own;
+  for (const VariantKernels& variants : compiled.variants)
+    for (const VariantKernel& variant : variants.others) all.push_back(variant.kernel);
+  return all;
 }
 
 // Code for the host of a kernel that a device cannot run, with the default schedule.
@@ -230,32 +153,39 @@ Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-// One kernel per group.
-Result<std::vector<KernelPtr>> compile_kernels(Session& session, const graph::TaskList& tasks,
-                                               std::span<const schedule::Steps> schedules,
-                                               const std::atomic<bool>* interrupted,
-                                               HostKernels host,
-                                               std::span<const KernelLimits> limits) {
+Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& tasks,
+                                     std::span<const schedule::Steps> schedules,
+                                     const std::atomic<bool>* interrupted, HostKernels host,
+                                     const SizedKernels& sized) {
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
   const InPhase compiling(session.phases(), Phase::kCompiling);
-  std::vector<KernelPtr> kernels(tasks.groups.size());
+  GroupKernels kernels{std::vector<KernelPtr>(tasks.groups.size()),
+                       std::vector<VariantKernels>(tasks.groups.size())};
   std::vector<Status> statuses(tasks.groups.size());
-  session.pool().parallel_for(std::ssize(kernels), [&](int64_t g) {
+  session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
     if (is_cancelled(interrupted)) return;
-    const AllocatesFor purpose(kernel_text(first_call(i)));
+    const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
     const TaskPtr task = session.tasks().get(first_call(i).dag, tasks.groups[i].key);
-    const bool is_limited = i < limits.size() && limits[i].any();
-    Result<KernelPtr> kernel = is_limited ? limited_kernel(session, task, schedules[i], limits[i])
-                                          : session.kernels().build(task, schedules[i]);
+    const bool is_limited = i < sized.limits.size() && sized.limits[i].any();
+    const auto compile = [&](const schedule::Steps& steps) {
+      return is_limited ? limited_kernel(session, task, steps, sized.limits[i])
+                        : session.kernels().build(task, steps);
+    };
+    Result<KernelPtr> kernel = compile(schedules[i]);
     if (host == HostKernels::kWhereNeeded && kernel.status().code() == Code::kUnsupported)
       kernel = host_kernel(first_call(i).dag);
-    if (kernel.ok())
-      kernels[i] = std::move(kernel).value();
-    else
+    if (!kernel.ok()) {
       statuses[i] = kernel.status();
+      return;
+    }
+    kernels.own[i] = std::move(kernel).value();
+    if (!is_limited || sized.variants.empty()) return;
+    Result<VariantKernels> variants =
+        compile_variants(sized.variants[i], *kernels.own[i], task->dag(), sized.limits[i], compile);
+    if (variants.ok()) kernels.variants[i] = *std::move(variants);
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -332,66 +262,6 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
   }
 }
 
-// A call's arguments: `weights`, the index of a weight per param or -1; then what the call names;
-// then workspaces, one behind the other from `workspace` on, which becomes their end. What only
-// prepare phases use may be anything. `sizes` is the place of the run's sizes in the arena.
-std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call,
-                                                     const Kernel& kernel,
-                                                     const std::vector<int>& weights,
-                                                     const graph::MemoryPlan& plan, int64_t sizes,
-                                                     int64_t& workspace) {
-  const std::vector<ir::Param>& params = kernel.program().params;
-  std::vector<artifact::ArtifactArgument> arguments(params.size());
-  for (size_t i = 0; i < params.size(); ++i) {
-    artifact::ArtifactArgument& argument = arguments[i];
-    if (weights[i] >= 0) {
-      argument = {artifact::ArgumentKind::kWeight, weights[i], 0};
-    } else if (i < call.arguments.size()) {
-      const graph::Argument& from = call.arguments[i];
-      if (from.kind == graph::Argument::Kind::kInput)
-        argument = {artifact::ArgumentKind::kInput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kOutput)
-        argument = {artifact::ArgumentKind::kOutput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kArena)
-        argument.offset = plan.offsets[static_cast<size_t>(from.index)];
-    } else if (params[i].role == ir::Role::kInput) {
-      argument.offset = sizes;
-    } else if (params[i].role == ir::Role::kWorkspace) {
-      argument.offset = workspace;
-      workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
-    }
-    argument.bytes = params[i].buffer->bytes();
-    argument.written =
-        params[i].role == ir::Role::kWorkspace || params[i].role == ir::Role::kOutput;
-  }
-  return arguments;
-}
-
-// A step for each phase of a call; the first symbol is that of its group.
-void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel, int symbol,
-               std::vector<artifact::ArtifactArgument> arguments, Assembly& assembly) {
-  artifact::ArtifactStep step;
-  step.name = call.name;
-  step.kernel_class = compute::kernel_class(call.dag);
-  step.flops = compute::flops(call.dag);
-  step.bytes = compute::bytes_moved(call.dag);
-  step.arguments = std::move(arguments);
-  const std::vector<backend::EntryPoint>& phases = kernel.executable.entries;
-  for (size_t p = 0; p < phases.size(); ++p) {
-    if (!runs(phases[p])) continue;
-    step.kernel = symbol++;
-    step.num_tiles = phases[p].num_tiles;
-    step.limit = {};
-    if (p < kernel.tiles.size()) {
-      const ir::TileLimit& limit = kernel.tiles[p];
-      step.limit = {limit.form, limit.divisor, limit.multiplier};
-    }
-    assembly.spec.steps.push_back(step);
-    assembly.calls.push_back(call_index);
-    step.flops = step.bytes = 0;  // counted once, with the first phase
-  }
-}
-
 // The loops, when all steps are there.
 void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Assembly& assembly) {
   const auto place = [&](int buffer) {
@@ -431,13 +301,14 @@ void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Asse
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
-                          HostKernels host, std::span<const KernelLimits> limits) {
+                          HostKernels host, const SizedKernels& sized) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
-  HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
-                        compile_kernels(session, tasks, schedules, interrupted, host, limits));
+  HONE_ASSIGN_OR_RETURN(const GroupKernels compiled,
+                        compile_kernels(session, tasks, schedules, interrupted, host, sized));
+  const std::vector<KernelPtr>& kernels = compiled.own;
   const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
-  const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
+  const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels, compiled.variants);
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
@@ -455,32 +326,11 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   find_on_host(session.target(), kernels, assembly);
   add_tensors(tasks, run.memory, spec);
   add_sizes(tasks, run.memory, spec);
-  const std::vector<int> first_symbol = add_kernels(kernels, spec);
-
-  // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all
-  // calls at one place, because calls that have one run one after the other.
-  WeightTable weights(assembly);
-  std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
-  const int64_t workspace_base = round_up(run.memory.arena_bytes, graph::MemoryPlan::kAlignment);
-  spec.arena_bytes = workspace_base;
+  const std::vector<int> first_symbol = add_kernels(all_kernels(compiled), spec);
+  CallSteps steps(session, tasks, compiled, first_symbol, run.memory, together, assembly);
   for (const int c : graph::in_order(run.order)) {
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
-    const graph::TaskCall& call = tasks.calls[static_cast<size_t>(c)];
-    const auto group = static_cast<size_t>(call.group);
-    const auto [entry, fresh] =
-        packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
-    if (fresh) {
-      const AllocatesFor purpose(kernel_text(call));
-      HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> arguments,
-                            constant_arguments(tasks, call, *kernels[group], session.target(),
-                                               session.pool().threads()));
-      entry->second = weights.add_used(*kernels[group], arguments);
-    }
-    int64_t workspace = workspace_base;
-    std::vector<artifact::ArtifactArgument> arguments =
-        arguments_of(call, *kernels[group], entry->second, run.memory, spec.sizes, workspace);
-    spec.arena_bytes = std::max(spec.arena_bytes, workspace);
-    add_steps(c, call, *kernels[group], first_symbol[group], std::move(arguments), assembly);
+    HONE_RETURN_IF_ERROR(steps.add(c));
   }
   join_steps(run.order, costs, together, assembly);
   add_loops(tasks, run.memory, assembly);

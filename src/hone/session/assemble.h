@@ -10,6 +10,7 @@
 #include "hone/graph/run_order.h"
 #include "hone/session/limit_tasks.h"
 #include "hone/session/session.h"
+#include "hone/session/size_variants.h"
 #include "hone/trial/roofline.h"
 
 namespace hone {
@@ -42,16 +43,22 @@ struct Assembly {
   std::vector<size_t> on_host;  // the groups of tasks that run on the host beside a device
 };
 
+// The limits and variants of the kernels of a model whose shapes vary. Each is empty or has one
+// element per TaskList::groups.
+struct SizedKernels {
+  std::span<const KernelLimits> limits;
+  std::span<const SizeVariants> variants;
+};
+
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
-// TaskList::groups; `interrupted` may be null. `limits` are those of each group's kernel
-// (session/limit_tasks.h), or empty if no shape varies. The steps are in the order in which they
+// TaskList::groups; `interrupted` may be null. The steps are in the order in which they
 // run, in which each call comes after those that it depends on.
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
                                         const TogetherOptions& together = {},
                                         HostKernels host = HostKernels::kNone,
-                                        std::span<const KernelLimits> limits = {});
+                                        const SizedKernels& sized = {});
 
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {

@@ -2,15 +2,48 @@
 
 #include <limits>
 
+#include "hone/base/cancel.h"
 #include "hone/space/space.h"
 
 namespace hone {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kSamples = 200;  // points of a space that are looked at for a good one
 
 bool is_strassen(const schedule::Steps& steps) {
   return schedule::algorithm_of(steps).starts_with("strassen");
+}
+
+bool was_measured(const TaskSummary& line) {
+  return line.source == "stored" || line.source == "tuned" || line.source == "shipped";
+}
+
+// Only the CPU's measure knows smaller sizes. Replaces schedules whose weights should lie
+// otherwise.
+std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedTasks& split,
+                                             std::vector<schedule::Steps>& steps,
+                                             const CompileOptions& options) {
+  std::vector<SizeVariants> variants(split.tasks.groups.size());
+  if (model.target().kind() != target::Kind::kCpu) return variants;
+  model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
+    const auto g = static_cast<size_t>(i);
+    if (is_cancelled(options.interrupted) || mixes_rows(steps[g])) return;
+    const graph::TaskCall& call =
+        split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
+    const size_t before = split.group_before[g];
+    VariantContext context{&model.tasks.varying, &model.target(),       model.accuracy(),
+                           model.threads(),      options.advanced.seed, {}};
+    context.predict = [&](const schedule::Steps& other) {
+      const Result<double> seconds = predicted_seconds(model, before, other);
+      return seconds.ok() ? *seconds : kNever;
+    };
+    // What a kernel with ends reads depends on its schedule.
+    context.may_replace = !was_measured(model.summaries[before]) && split.limits[g].ends.empty();
+    variants[g] = choose_variants(call, model.task(before), steps[g], split.limits[g], context);
+    if (variants[g].replaces_own) steps[g] = *variants[g].replaces_own;
+  });
+  return variants;
 }
 
 }  // namespace
@@ -49,10 +82,7 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
     return schedules[static_cast<size_t>(call.group)];
   };
   ScheduledCalls calls;
-  calls.mixes = [&](const graph::TaskCall& call) {
-    return schedule::algorithm_of(steps_of(call)).starts_with("winograd") ||
-           is_strassen(steps_of(call));
-  };
+  calls.mixes = [&](const graph::TaskCall& call) { return mixes_rows(steps_of(call)); };
   calls.lower = [&](const graph::TaskCall& call, const compute::Dag& dag) {
     return search::lower_schedule(dag, steps_of(call), model.target());
   };
@@ -66,8 +96,9 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
     steps.push_back(schedules[g]);
     if (!together.seconds.empty()) shared.seconds.push_back(together.seconds[g]);
   }
+  const std::vector<SizeVariants> variants = variants_of_groups(model, split, steps, options);
   return assemble(*model.session, split.tasks, steps, options.interrupted, shared,
-                  HostKernels::kNone, split.limits);
+                  HostKernels::kNone, {split.limits, variants});
 }
 
 }  // namespace hone

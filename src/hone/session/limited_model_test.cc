@@ -23,6 +23,27 @@ graph::Graph imported(const graph::TestModel& model, const graph::ImportOptions&
   return *std::move(graph);
 }
 
+std::vector<int> weights_of(const artifact::ArtifactStep& step) {
+  std::vector<int> weights;
+  for (const artifact::ArtifactArgument& argument : step.arguments)
+    if (argument.kind == artifact::ArgumentKind::kWeight) weights.push_back(argument.index);
+  return weights;
+}
+
+// Expects steps for smaller sizes, which read the weights of those for the largest.
+void expect_variants(const Assembly& assembly) {
+  int variants = 0;
+  for (size_t s = 1; s < assembly.spec.steps.size(); ++s) {
+    if (assembly.calls[s] != assembly.calls[s - 1]) continue;
+    const artifact::ArtifactStep &step = assembly.spec.steps[s],
+                                 &other = assembly.spec.steps[s - 1];
+    if (step.when.form < 0 || step.when.from == other.when.from) continue;  // another phase
+    ++variants;
+    EXPECT_EQ(weights_of(step), weights_of(other)) << step.name;
+  }
+  EXPECT_GT(variants, 0);
+}
+
 // Runs a model with one input and one output, whose first dimension is the only one that varies.
 void check(const graph::TestModel& model, int64_t width, int64_t most,
            const std::vector<int64_t>& sizes) {
@@ -38,6 +59,7 @@ void check(const graph::TestModel& model, int64_t width, int64_t most,
   for (const artifact::ArtifactStep& step : assembly.spec.steps)
     limited = limited || step.limit.form >= 0;
   EXPECT_TRUE(limited);
+  expect_variants(assembly);
   StepRun run = *StepRun::create(assembly, 2);
   Rng rng(3);
   for (const int64_t n : sizes) {

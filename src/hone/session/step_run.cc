@@ -37,9 +37,14 @@ const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
 
 // The tiles that a step runs at these sizes.
 static int64_t tiles_of(const artifact::ArtifactStep& step, const std::vector<Tensor>& inputs) {
+  const auto value = [&](int form) {
+    return inputs.back().as<int64_t>()[static_cast<size_t>(form)];
+  };
+  const artifact::ArtifactInterval& when = step.when;
+  if (when.form >= 0 && (value(when.form) < when.from || value(when.form) > when.most)) return 0;
   const artifact::ArtifactTileLimit& limit = step.limit;
   if (limit.form < 0) return step.num_tiles;
-  const int64_t size = inputs.back().as<int64_t>()[static_cast<size_t>(limit.form)];
+  const int64_t size = value(limit.form);
   const int64_t groups = size <= 0 ? 0 : (size - 1) / limit.divisor + 1;
   return std::min(step.num_tiles, groups * limit.multiplier);
 }

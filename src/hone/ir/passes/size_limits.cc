@@ -423,9 +423,16 @@ std::vector<Interval> SizeLimits::indices_of_param(const BufferPtr& buffer) cons
 }
 
 std::vector<SizeLimit> SizeLimits::of_param(const BufferPtr& buffer) const {
+  if (scopes_.contains(buffer.get())) return {};
+  return of_buffer(buffer);
+}
+
+std::vector<SizeLimit> SizeLimits::of_buffer(const BufferPtr& buffer) const {
   std::vector<SizeLimit> all;
   const auto it = limits_.find(buffer.get());
-  if (it == limits_.end() || scopes_.contains(buffer.get())) return all;
+  if (it == limits_.end()) return all;
+  const auto scope = scopes_.find(buffer.get());
+  if (scope != scopes_.end() && !scope->second.empty()) return all;
   for (const Limit& limit : it->second) {
     const Linear at = linearize(limit.at);
     if (at.terms.size() != 1 || at.terms[0].second <= 0) continue;

@@ -66,6 +66,8 @@ class SizeLimits {
   [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
   // Returns the limits of a param, of its own or as they follow for an input.
   [[nodiscard]] std::vector<SizeLimit> of_param(const BufferPtr& buffer) const;
+  // Likewise of any buffer that no loop allocates.
+  [[nodiscard]] std::vector<SizeLimit> of_buffer(const BufferPtr& buffer) const;
   // Returns which indices of an input are read, in each dimension; empty intervals if it is not
   // read.
   [[nodiscard]] std::vector<Interval> indices_of_param(const BufferPtr& buffer) const;

@@ -1,0 +1,313 @@
+#include "hone/session/size_variants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "hone/graph/size_values.h"
+#include "hone/session/size_costs.h"
+
+namespace hone {
+namespace {
+
+// Points of a space that are compared: random ones, and those near the kernel's own schedule.
+constexpr int kSamples = 300, kMutants = 300;
+constexpr int kSizes = 6;  // sizes at which they are
+constexpr size_t kMostVariants = 2;
+constexpr int kMostCorrected = 40;  // predictions by the cost model
+// The sum, over the sizes, of the logarithms of how much faster a variant must be predicted: code
+// has a price. What saves less than so many seconds counts for nothing.
+constexpr double kLeastGain = 0.15, kLeastSeconds = 3e-7;
+// Likewise for weights that lie otherwise, which are the same for all sizes; at the largest size,
+// the schedule that reads them may be predicted to take so much longer.
+constexpr double kLeastLayoutGain = 0.4, kMostLonger = 1.04;
+constexpr size_t kLayoutsTried = 6, kSchedulesTried = 4;
+constexpr int kHalvings = 6;  // of the interval in which one schedule becomes better than another
+
+// The form that decides: that of the kernel's limits that varies most; -1: none.
+int deciding_form(const KernelLimits& limits, const graph::Varying& varying) {
+  std::set<int> forms;
+  for (const ir::ParamLimit& limit : limits.outputs) forms.insert(limit.limit.form);
+  for (const auto& [stage, end] : limits.ends) forms.insert(end.form);
+  const std::vector<int64_t> least = graph::sizes_of(varying, graph::smallest_symbols(varying));
+  const std::vector<int64_t> most = graph::sizes_of(varying, graph::largest_symbols(varying));
+  int best = -1;
+  double ratio = 1;
+  for (const int form : forms) {
+    const auto f = static_cast<size_t>(form);
+    const double own =
+        static_cast<double>(most[f]) / static_cast<double>(std::max<int64_t>(least[f], 1));
+    if (own > ratio) best = form, ratio = own;
+  }
+  return best;
+}
+
+// A schedule, with the predicted seconds at the sizes of the grid.
+struct Candidate {
+  SizedSchedule schedule;
+  std::vector<double> seconds;
+  bool is_corrected = false;  // by what the cost model predicts at the largest size
+};
+// Those that read the same weights.
+using Layouts = std::map<ConstantPlaces, std::vector<Candidate>>;
+
+class Chooser {
+ public:
+  Chooser(const graph::TaskCall& call, const KernelLimits& limits, const VariantContext& context,
+          const space::Space& space, int form)
+      : context_(context),
+        space_(space),
+        rng_(context.seed),
+        form_(form),
+        task_(call.dag, limits),
+        range_(*context.varying, form),
+        grid_(range_.grid(kSizes)) {}
+
+  SizeVariants choose(const schedule::Steps& own) {
+    std::optional<Candidate> first = candidate(own);
+    if (!first) return {};
+    const ConstantPlaces places = first->schedule.places();
+    seen_.insert(schedule::to_string(own));
+    Layouts layouts;
+    layouts[places].push_back(*std::move(first));
+    std::vector<space::Point> points = space_.default_points();
+    for (int i = 0; i < kSamples; ++i) points.push_back(space_.sample(rng_));
+    add(points, layouts);
+    add(mutants(own), layouts);
+    std::vector<Candidate>& same = layouts[places];
+    if (!context_.may_replace) return intervals(same);
+    std::vector<Candidate>* better = better_layout(layouts, places);
+    if (better == nullptr) return intervals(same);
+    SizeVariants made = intervals(*better);
+    made.replaces_own = (*better)[0].schedule.steps();
+    return made;
+  }
+
+ private:
+  [[nodiscard]] double seconds(const SizedSchedule& schedule, double part) const {
+    return schedule.seconds(range_.at(part), context_.target->cpu(), context_.threads);
+  }
+  [[nodiscard]] std::optional<Candidate> candidate(const schedule::Steps& steps) const {
+    std::optional<SizedSchedule> made = SizedSchedule::create(task_, steps);
+    if (!made) return std::nullopt;
+    Candidate one{*std::move(made), {}};
+    measure(one);
+    return one;
+  }
+  void measure(Candidate& one) const {
+    one.is_corrected = false;
+    one.seconds.clear();
+    for (const double part : grid_) one.seconds.push_back(seconds(one.schedule, part));
+  }
+
+  // Adds points of the space to those that read the same weights. Sums of rows, as Strassen's and
+  // Winograd's algorithms compute, cannot leave out rows.
+  void add(const std::vector<space::Point>& points, Layouts& layouts) {
+    for (const space::Point& point : points) {
+      const schedule::Steps steps = space_.steps(point);
+      if (mixes_rows(steps) || !seen_.insert(schedule::to_string(steps)).second) continue;
+      std::optional<Candidate> one = candidate(steps);
+      if (!one) continue;
+      std::vector<Candidate>& same = layouts[one->schedule.places()];
+      same.push_back(*std::move(one));
+    }
+  }
+  // All points that differ from one in a single decision: tiles of any number of rows.
+  void add_sweeps(const space::Point& of, std::vector<space::Point>& points) const {
+    const std::vector<space::Decision>& decisions = space_.decisions(of.sketch);
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      for (size_t i = 0; i < decisions[d].options.size(); ++i) {
+        space::Point point = of;
+        point.choices[d] = static_cast<int>(i);
+        if (space_.legal(point)) points.push_back(space_.canonical(std::move(point)));
+      }
+    }
+  }
+  [[nodiscard]] std::vector<space::Point> mutants(const schedule::Steps& of) {
+    std::vector<space::Point> points;
+    const std::optional<space::Point> at = space_.locate(of);
+    if (at) add_sweeps(*at, points);
+    for (int i = 0; at && i < kMutants; ++i) points.push_back(space_.mutate(*at, rng_));
+    return points;
+  }
+
+  // The static measure does not know all that the cost model does, such as rows that fall into the
+  // same sets of a cache: what that says of the largest size holds for all sizes. Times are those
+  // of the first candidate, by the static measure, times a ratio.
+  void correct(Candidate& one, const Candidate& first) const {
+    one.is_corrected = true;
+    const double measured = one.seconds.back() / first.seconds.back();
+    const double predicted =
+        context_.predict(one.schedule.steps()) / context_.predict(first.schedule.steps());
+    const double factor = predicted / measured;
+    if (!std::isfinite(factor) || factor <= 0) return;
+    for (double& seconds : one.seconds) seconds *= factor;
+  }
+
+  // What a candidate gains at the sizes below the largest.
+  [[nodiscard]] double gain(const Candidate& one, const std::vector<double>& best) const {
+    double sum = 0;
+    for (size_t k = 0; k + 1 < best.size(); ++k)
+      if (best[k] - one.seconds[k] > kLeastSeconds) sum += std::log(best[k] / one.seconds[k]);
+    return sum;
+  }
+
+  // Which of those that read the same weights to use, the first one always: each is added for what
+  // it gains.
+  [[nodiscard]] std::vector<size_t> chosen(std::vector<Candidate>& all) const {
+    std::vector<size_t> chosen = {0};
+    std::vector<double> best = all[0].seconds;
+    all[0].is_corrected = true;
+    int left = kMostCorrected;
+    while (chosen.size() <= kMostVariants) {
+      size_t next = 0;
+      double most = kLeastGain;
+      for (size_t c = 1; c < all.size(); ++c) {
+        const double found = gain(all[c], best);
+        if (found > most && (all[c].is_corrected || left > 0)) next = c, most = found;
+      }
+      if (next == 0) break;
+      if (!all[next].is_corrected) {
+        correct(all[next], all[0]);
+        --left;
+        continue;
+      }
+      chosen.push_back(next);
+      for (size_t k = 0; k + 1 < best.size(); ++k)
+        best[k] = std::min(best[k], all[next].seconds[k]);
+    }
+    return chosen;
+  }
+
+  // The sum of the logarithms of the seconds at all sizes, with variants; the first candidate runs
+  // at the largest.
+  [[nodiscard]] double score(std::vector<Candidate>& all) const {
+    const std::vector<size_t> used = chosen(all);
+    double sum = std::log(all[0].seconds.back());
+    for (size_t k = 0; k + 1 < grid_.size(); ++k) {
+      double best = all[0].seconds[k];
+      for (const size_t c : used) best = std::min(best, all[c].seconds[k]);
+      sum += std::log(best + kLeastSeconds);
+    }
+    return sum;
+  }
+
+  // The schedules that read weights in a better order, that for the largest size first; null if
+  // there are none. With its variants it must gain at the smaller sizes, and by the cost model,
+  // which knows more than the static measure, lose little at the largest.
+  [[nodiscard]] std::vector<Candidate>* better_layout(Layouts& layouts, const ConstantPlaces& own) {
+    fill_up(layouts, own);
+    const double most = score(layouts[own]) - kLeastLayoutGain;
+    std::vector<std::pair<double, std::vector<Candidate>*>> ranked;
+    for (auto& [places, all] : layouts) {
+      if (places == own) continue;
+      std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+        return a.seconds.back() < b.seconds.back();
+      });
+      if (const double found = score(all); found < most) ranked.emplace_back(found, &all);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    if (ranked.empty()) return nullptr;
+    const double limit = kMostLonger * context_.predict(layouts[own][0].schedule.steps());
+    for (size_t i = 0; i < std::min(ranked.size(), kLayoutsTried); ++i) {
+      std::vector<Candidate>& all = *ranked[i].second;
+      auto best = all.end();
+      double least = limit;
+      for (size_t c = 0; c < std::min(all.size(), kSchedulesTried); ++c) {
+        const double found = context_.predict(all[c].schedule.steps());
+        if (found < least) best = all.begin() + static_cast<std::ptrdiff_t>(c), least = found;
+      }
+      if (best == all.end()) continue;
+      std::iter_swap(all.begin(), best);
+      for (Candidate& one : all) measure(one);
+      return &all;
+    }
+    return nullptr;
+  }
+
+  // Adds schedules that read weights as the best for the largest size do.
+  void fill_up(Layouts& layouts, const ConstantPlaces& own) {
+    std::vector<std::pair<double, schedule::Steps>> ranked;
+    for (const auto& [places, all] : layouts) {
+      if (places == own) continue;
+      const auto best =
+          std::min_element(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+            return a.seconds.back() < b.seconds.back();
+          });
+      ranked.emplace_back(best->seconds.back(), best->schedule.steps());
+    }
+    const size_t count = std::min(ranked.size(), kLayoutsTried);
+    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
+                      ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < count; ++i) add(mutants(ranked[i].second), layouts);
+  }
+
+  // From the smallest size on, each schedule has one interval; the first one has the last.
+  [[nodiscard]] SizeVariants intervals(std::vector<Candidate>& all) const {
+    const std::vector<size_t> used = chosen(all);
+    std::vector<std::pair<size_t, double>> order;  // with the part at which it begins
+    std::set<size_t> left(used.begin(), used.end());
+    for (size_t k = 0; k < grid_.size() && left.contains(0); ++k) {
+      size_t best = 0;
+      for (const size_t c : used)
+        if (k + 1 < grid_.size() && all[c].seconds[k] < all[best].seconds[k]) best = c;
+      if (!left.contains(best)) continue;
+      const double begin = order.empty() ? 0 : crossing(all[order.back().first], all[best], k);
+      order.emplace_back(best, begin);
+      left.erase(best);
+    }
+    SizeVariants made;
+    if (order.size() < 2) return made;
+    int64_t from = 0;
+    for (size_t i = 0; i + 1 < order.size(); ++i) {
+      const auto [c, begin] = order[i];
+      const int64_t most = std::max(range_.value(order[i + 1].second) - 1, from);
+      const double at_most = seconds(all[c].schedule, order[i + 1].second);
+      made.others.push_back(
+          {all[c].schedule.steps(), {form_, from, most}, at_most / all[0].seconds.back()});
+      from = most + 1;
+    }
+    made.own = {form_, from, std::numeric_limits<int64_t>::max()};
+    return made;
+  }
+
+  // From where on, behind the size k - 1 of the grid and up to k, the second is better.
+  [[nodiscard]] double crossing(const Candidate& first, const Candidate& second, size_t k) const {
+    double low = grid_[k - 1], high = grid_[k];
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (low + high) / 2;
+      const bool before = seconds(first.schedule, middle) < seconds(second.schedule, middle);
+      (before ? low : high) = middle;
+    }
+    return high;
+  }
+
+  const VariantContext& context_;
+  const space::Space& space_;
+  Rng rng_;
+  std::set<std::string> seen_;  // texts of schedules
+  const int form_;
+  const SizedTask task_;
+  const SizeRange range_;
+  const std::vector<double> grid_;
+};
+
+}  // namespace
+
+bool mixes_rows(const schedule::Steps& steps) {
+  const std::string algorithm = schedule::algorithm_of(steps);
+  return algorithm.starts_with("winograd") || algorithm.starts_with("strassen");
+}
+
+SizeVariants choose_variants(const graph::TaskCall& call, const Task& task,
+                             const schedule::Steps& own, const KernelLimits& limits,
+                             const VariantContext& context) {
+  const int form = deciding_form(limits, *context.varying);
+  const Result<space::Space>& space = task.space(context.accuracy);
+  if (form < 0 || !space.ok()) return {};
+  return Chooser(call, limits, context, *space, form).choose(own);
+}
+
+}  // namespace hone

@@ -1,0 +1,46 @@
+// session/variant_kernels.h - the code of schedules for smaller sizes (session/size_variants.h),
+// beside that of the kernels that they stand in for.
+#pragma once
+
+#include <functional>
+
+#include "hone/session/kernel.h"
+#include "hone/session/size_variants.h"
+
+namespace hone {
+
+struct VariantKernel {
+  KernelPtr kernel;
+  artifact::ArtifactInterval when;
+  double share = 1;  // SizeVariant::share
+};
+struct VariantKernels {
+  artifact::ArtifactInterval own;  // the sizes for which the kernel itself runs
+  std::vector<VariantKernel> others;
+};
+
+// A kernel per group of calls, and its variants for smaller sizes.
+struct GroupKernels {
+  std::vector<KernelPtr> own;
+  std::vector<VariantKernels> variants;
+};
+
+// Returns whether all that runs with the model is one phase without a workspace, so that the kernel
+// may run at the same time as others.
+[[nodiscard]] bool is_one_phase(const Kernel& kernel);
+// Returns whether a phase runs with the model, not before it.
+[[nodiscard]] inline bool runs(const backend::EntryPoint& phase) { return !phase.prepare; }
+
+// Compiles the variants of a kernel of a task. Returns none if one cannot stand in for it: it would
+// take other arguments, read elements that the kernel leaves out, or not run where the kernel can.
+[[nodiscard]] Result<VariantKernels> compile_variants(
+    const SizeVariants& variants, const Kernel& own, const compute::Dag& dag,
+    const KernelLimits& limits,
+    const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile);
+
+// Returns the arguments of a kernel's program for a variant of it: those that the model gives, and
+// packed weights. Others are empty.
+[[nodiscard]] std::vector<Tensor> arguments_for(const Kernel& variant, const Kernel& own,
+                                                std::span<const Tensor> arguments);
+
+}  // namespace hone
