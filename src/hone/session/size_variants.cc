@@ -17,12 +17,13 @@ constexpr int kSamples = 300, kMutants = 300;
 constexpr int kSizes = 6;  // sizes at which they are
 constexpr size_t kMostVariants = 2;
 constexpr int kMostCorrected = 40;  // predictions by the cost model
-// The sum, over the sizes, of the logarithms of how much faster a variant must be predicted: code
-// has a price. What saves less than so many seconds counts for nothing.
-constexpr double kLeastGain = 0.15, kLeastSeconds = 3e-7;
-// Likewise for weights that lie otherwise, which are the same for all sizes; at the largest size,
-// the schedule that reads them may be predicted to take so much longer.
-constexpr double kLeastLayoutGain = 0.4, kMostLonger = 1.04;
+// A schedule is faster than another if the prediction says at least this ratio, as it errs, and so
+// many seconds.
+constexpr double kLeastRatio = 1.2, kLeastSeconds = 3e-7;
+// The least gain for which a variant is made, as code has a price: the sum of the logarithms of the
+// ratios at all sizes. Likewise for weights that lie otherwise, which are the same for all sizes;
+// at the largest size, the schedule that reads them may be predicted to take so much longer.
+constexpr double kLeastGain = 0.18, kLeastLayoutGain = 0.4, kMostLonger = 1.04;
 constexpr size_t kLayoutsTried = 6, kSchedulesTried = 4;
 constexpr int kHalvings = 6;  // of the interval in which one schedule becomes better than another
 
@@ -150,8 +151,11 @@ class Chooser {
   [[nodiscard]] double gain(const Candidate& one, const std::vector<double>& best) const {
     double sum = 0;
     for (size_t k = 0; k + 1 < best.size(); ++k)
-      if (best[k] - one.seconds[k] > kLeastSeconds) sum += std::log(best[k] / one.seconds[k]);
+      if (is_faster(one.seconds[k], best[k])) sum += std::log(best[k] / one.seconds[k]);
     return sum;
+  }
+  static bool is_faster(double seconds, double than) {
+    return seconds * kLeastRatio < than && seconds + kLeastSeconds < than;
   }
 
   // Which of those that read the same weights to use, the first one always: each is added for what
@@ -181,15 +185,23 @@ class Chooser {
     return chosen;
   }
 
-  // The sum of the logarithms of the seconds at all sizes, with variants; the first candidate runs
-  // at the largest.
-  [[nodiscard]] double score(std::vector<Candidate>& all) const {
-    const std::vector<size_t> used = chosen(all);
-    double sum = std::log(all[0].seconds.back());
-    for (size_t k = 0; k + 1 < grid_.size(); ++k) {
-      double best = all[0].seconds[k];
-      for (const size_t c : used) best = std::min(best, all[c].seconds[k]);
-      sum += std::log(best + kLeastSeconds);
+  // The seconds at all sizes, with variants; the first candidate runs at the largest.
+  [[nodiscard]] std::vector<double> best_of(std::vector<Candidate>& all) const {
+    std::vector<double> best = all[0].seconds;
+    for (const size_t c : chosen(all)) {
+      for (size_t k = 0; k + 1 < best.size(); ++k)
+        if (is_faster(all[c].seconds[k], all[0].seconds[k]))
+          best[k] = std::min(best[k], all[c].seconds[k]);
+    }
+    return best;
+  }
+  // What other times gain at all sizes: less is lost for certain, more only if the ratio is large.
+  [[nodiscard]] double layout_gain(const std::vector<double>& before,
+                                   const std::vector<double>& after) const {
+    double sum = 0;
+    for (size_t k = 0; k < before.size(); ++k) {
+      const bool counts = after[k] > before[k] || is_faster(after[k], before[k]);
+      if (counts) sum += std::log(before[k] / after[k]);
     }
     return sum;
   }
@@ -199,14 +211,15 @@ class Chooser {
   // which knows more than the static measure, lose little at the largest.
   [[nodiscard]] std::vector<Candidate>* better_layout(Layouts& layouts, const ConstantPlaces& own) {
     fill_up(layouts, own);
-    const double most = score(layouts[own]) - kLeastLayoutGain;
+    const std::vector<double> before = best_of(layouts[own]);
     std::vector<std::pair<double, std::vector<Candidate>*>> ranked;
     for (auto& [places, all] : layouts) {
       if (places == own) continue;
       std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
         return a.seconds.back() < b.seconds.back();
       });
-      if (const double found = score(all); found < most) ranked.emplace_back(found, &all);
+      const double found = layout_gain(before, best_of(all));
+      if (found > kLeastLayoutGain) ranked.emplace_back(-found, &all);
     }
     std::sort(ranked.begin(), ranked.end());
     if (ranked.empty()) return nullptr;
@@ -251,10 +264,14 @@ class Chooser {
     std::set<size_t> left(used.begin(), used.end());
     for (size_t k = 0; k < grid_.size() && left.contains(0); ++k) {
       size_t best = 0;
-      for (const size_t c : used)
-        if (k + 1 < grid_.size() && all[c].seconds[k] < all[best].seconds[k]) best = c;
+      for (const size_t c : used) {
+        if (k + 1 == grid_.size() || !is_faster(all[c].seconds[k], all[0].seconds[k])) continue;
+        if (all[c].seconds[k] < all[best].seconds[k]) best = c;
+      }
       if (!left.contains(best)) continue;
-      const double begin = order.empty() ? 0 : crossing(all[order.back().first], all[best], k);
+      const double factor = best == 0 ? kLeastRatio : 1;  // is the other still faster?
+      const double begin =
+          order.empty() ? 0 : crossing(all[order.back().first], all[best], factor, k);
       order.emplace_back(best, begin);
       left.erase(best);
     }
@@ -273,12 +290,15 @@ class Chooser {
     return made;
   }
 
-  // From where on, behind the size k - 1 of the grid and up to k, the second is better.
-  [[nodiscard]] double crossing(const Candidate& first, const Candidate& second, size_t k) const {
+  // From where on, behind the size k - 1 of the grid and up to k, the second is better than the
+  // first times a factor.
+  [[nodiscard]] double crossing(const Candidate& first, const Candidate& second, double factor,
+                                size_t k) const {
     double low = grid_[k - 1], high = grid_[k];
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (low + high) / 2;
-      const bool before = seconds(first.schedule, middle) < seconds(second.schedule, middle);
+      const bool before =
+          factor * seconds(first.schedule, middle) < seconds(second.schedule, middle);
       (before ? low : high) = middle;
     }
     return high;
