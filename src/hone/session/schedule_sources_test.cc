@@ -9,6 +9,7 @@
 #include "hone/db/forwarding_store_testing.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
+#include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
 #include "hone/schedule/step.h"
 #include "hone/session/shipped_records.h"
@@ -464,6 +465,39 @@ TEST(schedule_sources, small_convolutions_are_summed_as_they_are_written) {
     std::string all;
     for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
     EXPECT_EQ(all.find("winograd(") != std::string::npos, rounds) << size << ": " << all;
+  }
+}
+
+// Sums of rows need rows that a smaller run does not have.
+TEST(schedule_sources, products_of_ranges_keep_rows_apart) {
+  for (const bool varies : {false, true}) {
+    Fixture f;
+    f.options.target.device = "x86-64-avx512";
+    f.options.records.use_db = false;
+    f.options.advanced.cost = "combined-znver5";
+    Rng rng(9);
+    graph::TestModel product;
+    product.open_input("x", {"rows", "1024"})
+        .constant("w", graph::random_tensor({1024, 1024}, rng))
+        .node("MatMul", {"x", "w"}, {"y"})
+        .output("y");
+    const std::string bytes = product.bytes();
+    graph::ImportOptions how;
+    if (varies)
+      how.ranges = {{"x", {{1, 1024, "rows"}, {1024, 1024, ""}}}};
+    else
+      how.shapes = {{"x", {1024, 1024}}};
+    Result<graph::Graph> graph =
+        graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", how);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ModelTasks model = f.tasks(*std::move(graph));
+    Result<ScheduleSources> nothing = load_sources(model, f.options);
+    ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+    const auto steps = choose_schedules(model, *nothing, f.options);
+    ASSERT_TRUE(steps.ok()) << steps.status().message();
+    std::string all;
+    for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
+    EXPECT_EQ(all.find("strassen(") == std::string::npos, varies) << all;
   }
 }
 
