@@ -214,7 +214,8 @@ TEST(follow_sizes, attention_is_one_operator) {
       .node("MatMul", {"q", "kt"}, {"s0"})
       .node("Mul", {"s0", "half"}, {"s1"})
       .node("Where", {"visible", "s1", "low"}, {"s"})
-      .node("Softmax", {"s"}, {"w"}, {{"axis", int64_t{-1}}})
+      .node("Softmax", {"s"}, {"w0"}, {{"axis", int64_t{-1}}})
+      .node("Cast", {"w0"}, {"w"}, {{"to", int64_t{1}}})  // as exporters write it
       .node("MatMul", {"w", "v"}, {"y"})
       .output("y");
   auto decoder = import_ranges(model, {{"batch", {{1, 2, ""}}}, {"seq", {{1, 9, ""}}}});

@@ -6,6 +6,13 @@
 namespace hone::graph {
 namespace {
 
+// Operators of one operand whose result is 0 where that is.
+bool keeps_zeros(const Node& node) {
+  static constexpr std::string_view kTypes[] = {
+      "Abs", "Cast", "Identity", "LeakyRelu", "Neg", "Relu", "Sign", "Sqrt", "Tanh", "hone.Copy"};
+  return std::find(std::begin(kTypes), std::end(kTypes), node.type) != std::end(kTypes);
+}
+
 // The result has the dimensions of its operands, as broadcasting aligns them.
 Status follow_pointwise(SizeRule& rule) {
   const Shape shape = rule.c.shape_of(rule.node.outputs[0]);
@@ -22,6 +29,10 @@ Status follow_pointwise(SizeRule& rule) {
   }
   for (const ValueId out : rule.node.outputs) {
     if (out != kNoValue) rule.sizes.set_parts(out, parts);
+  }
+  for (size_t d = 0; keeps_zeros(rule.node) && d < shape.size(); ++d) {
+    if (rule.sizes.is_zero_beyond(rule.node.inputs[0], d))
+      rule.sizes.set_zero_beyond(rule.node.outputs[0], d);
   }
   return ok_status();
 }
