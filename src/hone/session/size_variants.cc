@@ -14,6 +14,7 @@ namespace {
 
 // Points of a space that are compared: random ones, and those near the kernel's own schedule.
 constexpr int kSamples = 300, kMutants = 300;
+constexpr int64_t kShortTiles[] = {1, 2, 3, 4, 6, 8};
 constexpr int kSizes = 6;  // sizes at which they are
 constexpr size_t kMostVariants = 2;
 constexpr int kMostCorrected = 40;  // predictions by the cost model
@@ -77,6 +78,7 @@ class Chooser {
     for (int i = 0; i < kSamples; ++i) points.push_back(space_.sample(rng_));
     add(points, layouts);
     add(mutants(own), layouts);
+    add_short_tiles(own, layouts);
     std::vector<Candidate>& same = layouts[places];
     if (!context_.may_replace) return intervals(same);
     std::vector<Candidate>* better = better_layout(layouts, places);
@@ -106,13 +108,32 @@ class Chooser {
   // Adds points of the space to those that read the same weights. Sums of rows, as Strassen's and
   // Winograd's algorithms compute, cannot leave out rows.
   void add(const std::vector<space::Point>& points, Layouts& layouts) {
-    for (const space::Point& point : points) {
-      const schedule::Steps steps = space_.steps(point);
-      if (mixes_rows(steps) || !seen_.insert(schedule::to_string(steps)).second) continue;
-      std::optional<Candidate> one = candidate(steps);
-      if (!one) continue;
-      std::vector<Candidate>& same = layouts[one->schedule.places()];
-      same.push_back(*std::move(one));
+    for (const space::Point& point : points) add(space_.steps(point), layouts);
+  }
+  void add(const schedule::Steps& steps, Layouts& layouts) {
+    if (mixes_rows(steps) || !seen_.insert(schedule::to_string(steps)).second) return;
+    std::optional<Candidate> one = candidate(steps);
+    if (!one) return;
+    std::vector<Candidate>& same = layouts[one->schedule.places()];
+    same.push_back(*std::move(one));
+  }
+  // Adds schedules with other innermost tiles, also such as the space leaves out as they keep the
+  // processor busy only if there are no more rows: one row of a product.
+  void add_short_tiles(const schedule::Steps& of, Layouts& layouts) {
+    std::set<std::pair<std::string, std::vector<int64_t>>> loops;
+    for (const schedule::Step& step : of) {
+      const auto* split = std::get_if<schedule::Split>(&step);
+      if (split == nullptr || !loops.emplace(split->loop, split->lengths).second) continue;
+      for (const int64_t length : kShortTiles) {
+        if (length >= split->lengths.back()) continue;
+        schedule::Steps changed = of;
+        for (schedule::Step& other : changed) {
+          auto* also = std::get_if<schedule::Split>(&other);
+          if (also != nullptr && also->loop == split->loop && also->lengths == split->lengths)
+            also->lengths.back() = length;
+        }
+        add(changed, layouts);
+      }
     }
   }
   // All points that differ from one in a single decision: tiles of any number of rows.
@@ -142,8 +163,9 @@ class Chooser {
     const double measured = one.seconds.back() / first.seconds.back();
     const double predicted =
         context_.predict(one.schedule.steps()) / context_.predict(first.schedule.steps());
-    const double factor = predicted / measured;
-    if (!std::isfinite(factor) || factor <= 0) return;
+    // The first one was chosen for the largest size: none is better there.
+    const double factor = std::max(predicted, 1.0) / measured;
+    if (!std::isfinite(factor)) return;
     for (double& seconds : one.seconds) seconds *= factor;
   }
 
@@ -254,7 +276,10 @@ class Chooser {
     const size_t count = std::min(ranked.size(), kLayoutsTried);
     std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
                       ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (size_t i = 0; i < count; ++i) add(mutants(ranked[i].second), layouts);
+    for (size_t i = 0; i < count; ++i) {
+      add(mutants(ranked[i].second), layouts);
+      add_short_tiles(ranked[i].second, layouts);
+    }
   }
 
   // From the smallest size on, each schedule has one interval; the first one has the last.
