@@ -164,7 +164,7 @@ bool sums_rows(const ModelTasks& model, size_t group) {
 trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
   const bool plain = model.summaries[group].flops < kFewFlops || sums_rows(model, group);
   return plain && model.accuracy() == trial::Accuracy::kDefault ? trial::Accuracy::kStrict
-                                                              : model.accuracy();
+                                                                : model.accuracy();
 }
 
 double unmeasured_margin(const target::Target& target) {
