@@ -183,8 +183,8 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
     }
     kernels.own[i] = std::move(kernel).value();
     if (!is_limited || sized.variants.empty()) return;
-    Result<VariantKernels> variants =
-        compile_variants(sized.variants[i], *kernels.own[i], task->dag(), sized.limits[i], compile);
+    Result<VariantKernels> variants = compile_variants(
+        sized.variants[i], *kernels.own[i], schedules[i], task->dag(), sized.limits[i], compile);
     if (variants.ok()) kernels.variants[i] = *std::move(variants);
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
@@ -309,7 +309,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels, compiled.variants);
-  const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
+  const std::vector<graph::CallCost> costs = call_costs(tasks, compiled, together);
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
       {.threads = together.threads,

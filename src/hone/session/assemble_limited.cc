@@ -28,7 +28,7 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
   if (model.target().kind() != target::Kind::kCpu) return variants;
   model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
     const auto g = static_cast<size_t>(i);
-    if (is_cancelled(options.interrupted) || mixes_rows(steps[g])) return;
+    if (is_cancelled(options.interrupted)) return;
     const graph::TaskCall& call =
         split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
     const size_t before = split.group_before[g];

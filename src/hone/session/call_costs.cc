@@ -56,14 +56,15 @@ graph::CallCost cost_of(const VariantKernel& variant, double seconds,
                          most_tiles_of(*variant.kernel, variant.when), options);
 }
 
-std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
-                                        std::span<const KernelPtr> kernels,
+std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks, const GroupKernels& kernels,
                                         const TogetherOptions& options) {
   std::vector<graph::CallCost> costs;
   for (const graph::TaskCall& call : tasks.calls) {
     const auto g = static_cast<size_t>(call.group);
     costs.push_back(
-        cost_of(*kernels[g], options.seconds.empty() ? 0 : options.seconds[g], options));
+        cost_of(*kernels.own[g], options.seconds.empty() ? 0 : options.seconds[g], options));
+    for (const VariantKernel& variant : kernels.variants[g].others)
+      costs.back().alone |= !is_one_phase(*variant.kernel);
   }
   return costs;
 }

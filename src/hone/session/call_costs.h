@@ -22,7 +22,7 @@ namespace hone {
                                       const TogetherOptions& options);
 // Returns the costs of all calls.
 [[nodiscard]] std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
-                                                      std::span<const KernelPtr> kernels,
+                                                      const GroupKernels& kernels,
                                                       const TogetherOptions& options);
 
 // Returns on how many threads a call that runs for itself takes the least time; on fewer than all

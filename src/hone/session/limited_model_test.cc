@@ -45,14 +45,15 @@ void expect_variants(const Assembly& assembly) {
 }
 
 // Runs a model with one input and one output, whose first dimension is the only one that varies.
-void check(const graph::TestModel& model, int64_t width, int64_t most,
+void check(const graph::TestModel& model, const Shape& row, int64_t most,
            const std::vector<int64_t>& sizes) {
   CompileOptions options;
   options.records.use_db = false;
   options.target.threads = 2;
   const auto session = Session::open(options).value();
-  const graph::Graph whole = imported(
-      model, {.ranges = {{"x", {{1, most, "n"}, {width, width, ""}}}}, .open_ranges = true});
+  ShapeRange ranges = {{1, most, "n"}};
+  for (const int64_t extent : row) ranges.push_back({extent, extent, ""});
+  const graph::Graph whole = imported(model, {.ranges = {{"x", ranges}}, .open_ranges = true});
   Untuned made = *make_untuned(*session, whole, options);
   const Assembly assembly = *assemble_model(made.model, made.schedules, options);
   bool limited = false;
@@ -64,14 +65,16 @@ void check(const graph::TestModel& model, int64_t width, int64_t most,
   Rng rng(3);
   for (const int64_t n : sizes) {
     const Shape shape = whole.value(whole.inputs[0]).shape;
-    const Tensor x = graph::random_tensor({n, shape[1]}, rng);
+    Shape own = shape;
+    own[0] = n;
+    const Tensor x = graph::random_tensor(own, rng);
     Tensor large(DType::kF32, shape);
     for (int64_t i = 0; i < large.size(); ++i) large.set(i, i < x.size() ? x.at(i) : std::nan(""));
     Tensor numbers(DType::kI64, {graph::kMaxForms});
     const std::vector<int64_t> values = graph::sizes_of(whole.varying, {n});
     for (size_t f = 0; f < values.size(); ++f) numbers.as<int64_t>()[f] = values[f];
-    const Tensor expected = graph::run_plainly(imported(model, {.shapes = {{"x", {n, shape[1]}}}}),
-                                               std::vector<Tensor>{x})[0];
+    const Tensor expected =
+        graph::run_plainly(imported(model, {.shapes = {{"x", own}}}), std::vector<Tensor>{x})[0];
     Tensor found(DType::kF32, expected.shape());
     const std::vector<Tensor> inputs = {large, numbers};
     const Status ran = run.run(inputs, [&](int) {
@@ -97,13 +100,27 @@ TEST(limited_model, products_and_rows) {
       .node("MatMul", {"s", "w"}, {"b"})
       .node("Relu", {"b"}, {"y"})
       .output("y");
-  check(model, 64, 200, {1, 7, 64, 199, 200});
+  check(model, {64}, 200, {1, 7, 64, 199, 200});
 }
 
 TEST(limited_model, attention) {
   Rng rng(1);
   const graph::TestModel model = self_attention("n", 32, rng);
-  check(model, 32, 160, {1, 5, 64, 100, 160});
+  check(model, {32}, 160, {1, 5, 64, 100, 160});
+}
+
+// By Winograd's algorithm, which computes sums of rows.
+TEST(limited_model, convolutions) {
+  Rng rng(2);
+  graph::TestModel model;
+  model.open_input("x", {"n", "32", "14", "14"})
+      .constant("v", graph::random_tensor({32, 32, 3, 3}, rng))
+      .constant("w", graph::random_tensor({32, 32, 1, 1}, rng))
+      .node("Conv", {"x", "v"}, {"a"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "w"}, {"y"})
+      .output("y");
+  check(model, {32, 14, 14}, 8, {1, 2, 5});
 }
 
 }  // namespace

@@ -72,6 +72,8 @@ class Chooser {
     if (!first) return {};
     const ConstantPlaces places = first->schedule.places();
     seen_.insert(schedule::to_string(own));
+    algorithm_ = schedule::algorithm_of(own);
+    mixes_ = mixes_rows(own);
     Layouts layouts;
     layouts[places].push_back(*std::move(first));
     std::vector<space::Point> points = space_.default_points();
@@ -80,7 +82,7 @@ class Chooser {
     add(mutants(own), layouts);
     add_short_tiles(own, layouts);
     std::vector<Candidate>& same = layouts[places];
-    if (!context_.may_replace) return intervals(same);
+    if (!context_.may_replace || mixes_) return intervals(same);
     std::vector<Candidate>* better = better_layout(layouts, places);
     if (better == nullptr) return intervals(same);
     SizeVariants made = intervals(*better);
@@ -106,12 +108,14 @@ class Chooser {
   }
 
   // Adds points of the space to those that read the same weights. Sums of rows, as Strassen's and
-  // Winograd's algorithms compute, cannot leave out rows.
+  // Winograd's algorithms compute, are not those of another algorithm.
   void add(const std::vector<space::Point>& points, Layouts& layouts) {
     for (const space::Point& point : points) add(space_.steps(point), layouts);
   }
   void add(const schedule::Steps& steps, Layouts& layouts) {
-    if (mixes_rows(steps) || !seen_.insert(schedule::to_string(steps)).second) return;
+    const std::string algorithm = schedule::algorithm_of(steps);
+    if (algorithm != algorithm_ && (mixes_ || mixes_rows(steps))) return;
+    if (!seen_.insert(schedule::to_string(steps)).second) return;
     std::optional<Candidate> one = candidate(steps);
     if (!one) return;
     std::vector<Candidate>& same = layouts[one->schedule.places()];
@@ -285,8 +289,10 @@ class Chooser {
   // From the smallest size on, each schedule has one interval; the first one has the last.
   [[nodiscard]] SizeVariants intervals(std::vector<Candidate>& all) const {
     const std::vector<size_t> used = chosen(all);
-    std::vector<std::pair<size_t, double>> order;  // with the part at which it begins
     std::set<size_t> left(used.begin(), used.end());
+    SizeVariants made;
+    const Candidate* last = nullptr;
+    int64_t from = 0;
     for (size_t k = 0; k < grid_.size() && left.contains(0); ++k) {
       size_t best = 0;
       for (const size_t c : used) {
@@ -294,31 +300,26 @@ class Chooser {
         if (all[c].seconds[k] < all[best].seconds[k]) best = c;
       }
       if (!left.contains(best)) continue;
-      const double factor = best == 0 ? kLeastRatio : 1;  // is the other still faster?
-      const double begin =
-          order.empty() ? 0 : crossing(all[order.back().first], all[best], factor, k);
-      order.emplace_back(best, begin);
+      if (last != nullptr) {
+        const double factor = best == 0 ? kLeastRatio : 1;  // is the other still faster?
+        const double end = last_part(*last, all[best], factor, k);
+        const int64_t most =
+            std::clamp(range_.value(end), range_.value(grid_[k - 1]), range_.value(grid_[k]) - 1);
+        const double share = seconds(last->schedule, end) / all[0].seconds.back();
+        made.others.push_back({last->schedule.steps(), {form_, from, most}, share});
+        from = most + 1;
+      }
+      last = &all[best];
       left.erase(best);
     }
-    SizeVariants made;
-    if (order.size() < 2) return made;
-    int64_t from = 0;
-    for (size_t i = 0; i + 1 < order.size(); ++i) {
-      const auto [c, begin] = order[i];
-      const int64_t most = std::max(range_.value(order[i + 1].second) - 1, from);
-      const double at_most = seconds(all[c].schedule, order[i + 1].second);
-      made.others.push_back(
-          {all[c].schedule.steps(), {form_, from, most}, at_most / all[0].seconds.back()});
-      from = most + 1;
-    }
-    made.own = {form_, from, std::numeric_limits<int64_t>::max()};
+    if (!made.others.empty()) made.own = {form_, from, std::numeric_limits<int64_t>::max()};
     return made;
   }
 
-  // From where on, behind the size k - 1 of the grid and up to k, the second is better than the
-  // first times a factor.
-  [[nodiscard]] double crossing(const Candidate& first, const Candidate& second, double factor,
-                                size_t k) const {
+  // Up to where, from the size k - 1 of the grid on and before k, the first is as good as the
+  // second divided by a factor.
+  [[nodiscard]] double last_part(const Candidate& first, const Candidate& second, double factor,
+                                 size_t k) const {
     double low = grid_[k - 1], high = grid_[k];
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (low + high) / 2;
@@ -326,13 +327,15 @@ class Chooser {
           factor * seconds(first.schedule, middle) < seconds(second.schedule, middle);
       (before ? low : high) = middle;
     }
-    return high;
+    return low;
   }
 
   const VariantContext& context_;
   const space::Space& space_;
   Rng rng_;
   std::set<std::string> seen_;  // texts of schedules
+  std::string algorithm_;       // of the kernel's own schedule
+  bool mixes_ = false;          // whether that mixes rows
   const int form_;
   const SizedTask task_;
   const SizeRange range_;

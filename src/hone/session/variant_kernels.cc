@@ -53,10 +53,8 @@ bool is_within(const std::vector<ir::Interval>& inner, const std::vector<ir::Int
 }
 
 // Whether a variant needs nothing that the kernel leaves out, so that nobody may have computed it.
-// Where no reduction ends early, a schedule computes each element from the same elements.
 bool reads_no_more(const Kernel& variant, const Kernel& own, const compute::Dag& dag,
                    const KernelLimits& limits) {
-  if (limits.ends.empty()) return true;
   const ir::Program naive = compute::naive_program(dag);
   const ir::SizeLimits any(naive, limits.outputs);  // holds for all schedules
   const auto limits_of = [&](const Kernel& kernel) {
@@ -83,12 +81,6 @@ bool reads_no_more(const Kernel& variant, const Kernel& own, const compute::Dag&
   return true;
 }
 
-bool can_stand_in(const Kernel& variant, const Kernel& own, const compute::Dag& dag,
-                  const KernelLimits& limits) {
-  return same_params(own, variant) && reads_no_more(variant, own, dag, limits) &&
-         (!is_one_phase(own) || is_one_phase(variant));
-}
-
 }  // namespace
 
 bool is_one_phase(const Kernel& kernel) {
@@ -99,13 +91,16 @@ bool is_one_phase(const Kernel& kernel) {
 }
 
 Result<VariantKernels> compile_variants(
-    const SizeVariants& variants, const Kernel& own, const compute::Dag& dag,
-    const KernelLimits& limits,
+    const SizeVariants& variants, const Kernel& own, const schedule::Steps& own_steps,
+    const compute::Dag& dag, const KernelLimits& limits,
     const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile) {
   VariantKernels made{variants.own, {}};
+  // Otherwise a schedule computes each element from the same elements.
+  const bool asks = !limits.ends.empty() || mixes_rows(own_steps);
   for (const SizeVariant& variant : variants.others) {
     HONE_ASSIGN_OR_RETURN(KernelPtr kernel, compile(variant.steps));
-    if (!can_stand_in(*kernel, own, dag, limits)) return VariantKernels{};
+    if (!same_params(own, *kernel) || (asks && !reads_no_more(*kernel, own, dag, limits)))
+      return VariantKernels{};
     made.others.push_back({std::move(kernel), variant.when, variant.share});
   }
   return made;

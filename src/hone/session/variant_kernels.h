@@ -32,10 +32,10 @@ struct GroupKernels {
 [[nodiscard]] inline bool runs(const backend::EntryPoint& phase) { return !phase.prepare; }
 
 // Compiles the variants of a kernel of a task. Returns none if one cannot stand in for it: it would
-// take other arguments, read elements that the kernel leaves out, or not run where the kernel can.
+// take other arguments or read elements that the kernel leaves out. `own_steps` made the kernel.
 [[nodiscard]] Result<VariantKernels> compile_variants(
-    const SizeVariants& variants, const Kernel& own, const compute::Dag& dag,
-    const KernelLimits& limits,
+    const SizeVariants& variants, const Kernel& own, const schedule::Steps& own_steps,
+    const compute::Dag& dag, const KernelLimits& limits,
     const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile);
 
 // Returns the arguments of a kernel's program for a variant of it: those that the model gives, and
