@@ -13,7 +13,7 @@ namespace hone {
 namespace {
 
 // Points of a space that are compared: random ones, and those near the kernel's own schedule.
-constexpr int kSamples = 300, kMutants = 300;
+constexpr int kSamples = 150, kMutants = 100;
 constexpr int64_t kShortTiles[] = {1, 2, 3, 4, 6, 8};
 constexpr int kSizes = 6;  // sizes at which they are
 constexpr size_t kMostVariants = 2;
@@ -25,7 +25,7 @@ constexpr double kLeastRatio = 1.2, kLeastSeconds = 3e-7;
 // ratios at all sizes. Likewise for weights that lie otherwise, which are the same for all sizes;
 // at the largest size, the schedule that reads them may be predicted to take so much longer.
 constexpr double kLeastGain = 0.18, kLeastLayoutGain = 0.4, kMostLonger = 1.04;
-constexpr size_t kLayoutsTried = 6, kSchedulesTried = 4;
+constexpr size_t kLayoutsTried = 4, kSchedulesTried = 4;
 constexpr int kHalvings = 6;  // of the interval in which one schedule becomes better than another
 
 // The form that decides: that of the kernel's limits that varies most; -1: none.
