@@ -64,6 +64,57 @@ TEST(size_ops, rows_of_a_recurrent_net_that_end_earlier) {
   expect_right(model, {{"seq", {{2, 5, ""}}}}, {{5}, {2}, {3}});
 }
 
+// Also where the padding is longer than what a run has.
+TEST(size_ops, padding_that_repeats_elements) {
+  for (const std::string mode : {"reflect", "edge", "wrap"}) {
+    SCOPED_TRACE(mode);
+    TestModel model(19);
+    model.open_input("x", {"N", "2", "h", "w"})
+        .constant("pads", ints({0, 0, 1, 3, 0, 0, 2, 1}))
+        .node("Pad", {"x", "pads"}, {"y"}, {{"mode", mode}})
+        .output("y");
+    expect_right(model, {{"N", {{1, 2, ""}}}, {"h", {{1, 5, ""}}}, {"w", {{2, 7, ""}}}},
+                 {{2, 5, 7}, {1, 1, 2}, {2, 2, 5}, {1, 4, 3}});
+  }
+}
+
+// The first run has nothing but padding.
+TEST(size_ops, padding_of_nothing) {
+  TestModel model;
+  model.open_input("x", {"N", "seq", "3"})
+      .constant("one", ints({1}))
+      .constant("end", ints({1 << 30}))
+      .constant("pads", ints({0, 0, 0, 0, 1, 0}))
+      .node("Slice", {"x", "one", "end", "one"}, {"rest"})
+      .node("Pad", {"rest", "pads"}, {"y"})
+      .output("y");
+  expect_right(model, {{"N", {{1, 2, ""}}}, {"seq", {{1, 5, ""}}}}, {{2, 1}, {2, 5}, {1, 3}});
+}
+
+TEST(size_ops, transposed_convolutions) {
+  Rng rng(12);
+  for (const auto& [kernel, stride, pad, extra] :
+       {std::tuple<int64_t, int64_t, int64_t, int64_t>{2, 2, 0, 0},
+        {4, 2, 1, 0},
+        {3, 2, 1, 1},
+        {5, 3, 2, 0}}) {
+    for (const int64_t channels : {3, 9}) {  // few channels: phases are one convolution
+      SCOPED_TRACE(fmt::format("kernel {} stride {} channels {}", kernel, stride, channels));
+      TestModel model;
+      model.open_input("x", {"N", "4", "h", "w"})
+          .constant("weights", random_tensor({4, channels, kernel, kernel}, rng))
+          .constant("bias", random_tensor({channels}, rng))
+          .node("ConvTranspose", {"x", "weights", "bias"}, {"y"},
+                {{"strides", Shape{stride, stride}},
+                 {"pads", Shape{pad, pad, pad, pad}},
+                 {"output_padding", Shape{extra, extra}}})
+          .output("y");
+      expect_right(model, {{"N", {{1, 2, ""}}}, {"h", {{2, 6, ""}}}, {"w", {{3, 5, ""}}}},
+                   {{2, 6, 5}, {1, 2, 3}, {2, 5, 4}});
+    }
+  }
+}
+
 TEST(size_ops, norms_along_what_varies) {
   Rng rng(9);
   TestModel model(21);
