@@ -91,6 +91,38 @@ TEST(size_ops, padding_of_nothing) {
   expect_right(model, {{"N", {{1, 2, ""}}}, {"seq", {{1, 5, ""}}}}, {{2, 1}, {2, 5}, {1, 3}});
 }
 
+// A grid of the places of a run, as exporters write masks of attention.
+TEST(size_ops, places_in_a_grid_of_what_varies) {
+  const auto integer = [](int64_t value) {
+    Tensor tensor(DType::kI64, {});
+    tensor.set(0, static_cast<double>(value));
+    return tensor;
+  };
+  TestModel model;
+  model.open_input("x", {"N", "seq"})
+      .constant("zero", integer(0))
+      .constant("one", integer(1))
+      .constant("of_rows", ints({1, 2}))
+      .constant("of_columns", ints({0, 2}))
+      .constant("first", ints({0}))
+      .constant("single", ints({1}))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "zero"}, {"rows"})
+      .node("Gather", {"shape", "one"}, {"columns"})
+      .node("Range", {"zero", "rows", "one"}, {"row"})
+      .node("Range", {"zero", "columns", "one"}, {"column"})
+      .node("Unsqueeze", {"row", "of_rows"}, {"row_places"})
+      .node("Unsqueeze", {"column", "of_columns"}, {"column_places"})
+      .node("Concat", {"shape", "single"}, {"whole"}, {{"axis", int64_t{0}}})
+      .node("Expand", {"row_places", "whole"}, {"all_rows"})
+      .node("Expand", {"column_places", "whole"}, {"all_columns"})
+      .node("Concat", {"all_rows", "all_columns"}, {"grid"}, {{"axis", int64_t{2}}})
+      .node("GatherND", {"x", "grid"}, {"y"})
+      .output("y");
+  expect_right(model, {{"N", {{1, 3, ""}}}, {"seq", {{1, 7, ""}}}},
+               {{3, 7}, {1, 1}, {2, 5}, {1, 7}});
+}
+
 TEST(size_ops, transposed_convolutions) {
   Rng rng(12);
   for (const auto& [kernel, stride, pad, extra] :
