@@ -104,7 +104,6 @@ TEST(size_ops, places_in_a_grid_of_what_varies) {
       .constant("one", integer(1))
       .constant("of_rows", ints({1, 2}))
       .constant("of_columns", ints({0, 2}))
-      .constant("first", ints({0}))
       .constant("single", ints({1}))
       .node("Shape", {"x"}, {"shape"})
       .node("Gather", {"shape", "zero"}, {"rows"})

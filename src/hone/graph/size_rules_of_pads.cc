@@ -74,7 +74,7 @@ Status follow_pad(SizeRule& rule) {
   const std::string mode = rule.node.attributes.text("mode", "constant");
   const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
   if (mode == "constant" && rule.node.has_input(2) && value == nullptr)
-    return rule.c.unsupported("padding of a value whose shape varies by a value that does, too");
+    return rule.c.unsupported("padding of a value whose shape varies, other than by a constant");
   for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
     const ValueId id = rule.node.inputs[i];
     if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
