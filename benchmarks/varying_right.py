@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Libraries of ranges of whole networks at five sizes, beside ONNX Runtime: a table of the largest differences, or of why a model is refused.
+"""Models with open dimensions, compiled as they are, at five sizes each beside ONNX Runtime: a table of the largest differences, or of why a model is refused.
 
-    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [MODEL ...]
+    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [--limit 600] [MODEL ...]
 
-A MODEL is one of models/, which have fixed shapes: texts get a batch of 1..4, images that, too, and sides of 160..224, unless a layer needs those
-that the network was made for. ONNX Runtime computes each element of a batch alone. A difference is that of the worst element, divided by the
-largest of its output.
+A MODEL is one of models/, whose dimensions are opened (models/open_dimensions.py), or an ONNX file that has open ones, as open_models.py writes. Only
+sides of images get an option, 160..224. Networks of more than 1 GB of weights have two layers. The sizes are the largest, the smallest, each extent
+the largest beside the smallest of the others, and others drawn at random. A difference is that of the worst element, divided by the largest of its
+output. What takes longer than the limit, in seconds, is said to.
 """
 import argparse
+import ctypes
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,70 +19,72 @@ import numpy as np
 import onnx
 import onnxruntime
 
+import engines
 import model_files
-from varying_shapes import HoneAt
+import varying_shapes
+
+import fill_weights  # of models/, as the next two
+import make_graphs
+import open_dimensions
 
 SIZES = 5
-FIXED_SIDES = {"alexnet", "vgg16", "inception_v3", "ssdlite320_full", "ssd_inception_v2"}  # a layer or a table needs its sides
+ALONE = {"ssdlite320_full"}  # it takes one image of its own size, as its exporter says: tests/models_test.py compares it
+FIXED_SIDES = {"alexnet", "vgg16", "inception_v3", "ssd_inception_v2"}  # a layer or a table needs its sides
 SIDES = (160, 224)
+FEW_LAYERS = 2
+MOST_NUMBER = 100  # of integers whose meaning is not known: less than any vocabulary
 
 
-class Dim:
-    """An extent: its ends, and the name by which it is equal to others."""
+class Ranges(varying_shapes.Types):
+    """The shapes that a library takes: for each input its extents, a number or (text, least, most)."""
 
-    def __init__(self, name, least, most):
-        self.name, self.least, self.most = name, least, most
+    def __init__(self, path):
+        super().__init__(path)
+        library, self.extents = self.library, {}
+        library.hone_model_input_dim.restype = ctypes.c_char_p
+        for i, (name, _, shape) in enumerate(self.inputs):
+            rank, least = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
+            library.hone_model_input_least_shape(self.model, i, ctypes.byref(rank), ctypes.byref(least))
+            texts = [library.hone_model_input_dim(self.model, i, d) for d in range(len(shape))]
+            self.extents[name] = [(text.decode(), least[d], most) if text else most for d, (text, most) in enumerate(zip(texts, shape, strict=True))]
+        self.close()
 
+    def symbols(self):
+        """{symbol: (least, most)}"""
+        named = [extent for extents in self.extents.values() for extent in extents if isinstance(extent, tuple)]
+        return {text: (least, most) for text, least, most in named if text.isidentifier()}
 
-def dims_of_entry(name, shape):
-    dims = [Dim("batch", 1, 4)]
-    for d, extent in enumerate(shape[1:], 1):
-        open_side = len(shape) == 4 and d >= 2 and name not in FIXED_SIDES
-        dims.append(Dim(f"side{d}", *SIDES) if open_side else Dim("", extent, extent))
-    return dims
-
-
-def opened(path, folder):
-    """The model for ONNX Runtime, without the extents that it was made for."""
-    model = onnx.load(path)
-    for given in model.graph.input:
-        for d, dim in enumerate(given.type.tensor_type.shape.dim):
-            dim.dim_param = f"{given.name}_{d}"
-    del model.graph.value_info[:]
-    for made in model.graph.output:
-        made.type.tensor_type.ClearField("shape")
-    onnx.save_model(model, folder / "opened.onnx")
-    return folder / "opened.onnx"
+    def shapes(self, values):
+        """{input: shape} where the symbols have these values."""
+        def extent_at(extent):
+            return int(eval(extent[0].replace("/", "//"), {}, values)) if isinstance(extent, tuple) else extent  # pylint: disable=eval-used
+        return {name: [extent_at(extent) for extent in extents] for name, extents in self.extents.items()}
 
 
-def option(name, dims):
-    return f"--shape={name}=" + ",".join(str(d.least) if d.least == d.most else f"{d.least}..{d.most}" for d in dims)
+def sizes_of(symbols, step, rng):
+    """Values of all symbols, SIZES times; sides are multiples of the step."""
+    def drawn(name, least, most):
+        by = step if is_side(name) else 1
+        return int(rng.integers(-(-least // by), most // by + 1)) * by
+    least, most = ({name: ends[i] for name, ends in symbols.items()} for i in (0, 1))
+    found = [most, least, *({**least, name: most[name]} for name in (symbols if len(symbols) > 1 else []))][:SIZES - 1]
+    return found + [{name: drawn(name, *ends) for name, ends in symbols.items()} for _ in range(SIZES - len(found))]
 
 
-def sizes_of(dims, turn, step, rng):
-    """Values of all names: the largest, the smallest, then any multiples of the step."""
-    values = {}
-    for of_input in dims.values():
-        for dim in of_input:
-            if dim.name in values or dim.least == dim.most:
-                continue
-            by = step if dim.name.startswith("side") else 1
-            values[dim.name] = (dim.most, dim.least)[turn] if turn < 2 else int(rng.integers(dim.least // by, dim.most // by + 1)) * by
-    return values
+def is_side(name):
+    return name in ("height", "width")
 
 
-def array(entry, shape, rng):
-    """An input of the manifest's kind."""
-    dtype, made = np.dtype(entry["dtype"]), entry["generate"]
-    if made["kind"] == "normal":
+def array(name, dtype, shape, generate, rng):
+    """An input; `generate` is what the manifest says of it, if it does."""
+    if np.issubdtype(dtype, np.floating):
         return rng.standard_normal(shape).astype(dtype)
-    return rng.integers(made.get("low", 0), made.get("high", 2), shape).astype(dtype)
-
-
-def by_rows(session, inputs, batch):
-    """ONNX Runtime's outputs of each element of the batch, joined."""
-    rows = [session.run(None, {name: x[i:i + 1] for name, x in inputs.items()}) for i in range(batch)]
-    return [np.concatenate(parts) for parts in zip(*rows, strict=True)]
+    if "mask" in name:  # at least one token is seen
+        made = rng.integers(0, 2, shape)
+        made[..., 0] = 1
+        return made.astype(dtype)
+    most = 2 if dtype == np.bool_ or "type" in name else MOST_NUMBER
+    return rng.integers(generate.get("low", 0), generate.get("high", most), shape).astype(dtype)
 
 
 def difference(found, expected):
@@ -89,44 +94,77 @@ def difference(found, expected):
     return float(np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0) / max(most, 1e-30))
 
 
-def check(arguments, name, folder):
-    """(ranges as text, largest difference) of a model of models/; an error as text."""
-    entry, path = model_files.entry(name), model_files.filled(name)
-    dims = {given["name"]: dims_of_entry(name, given["shape"]) for given in entry["inputs"]}
-    library = folder / f"{name}.so"
-    options = [option(given, of) for given, of in dims.items()]
+def model_of(name, folder):
+    """(path, {input: how the manifest makes it}) of a model with open dimensions; and whether its sides are open."""
+    if name.endswith(".onnx"):
+        dims = [dim.dim_param for value in onnx.load(name, load_external_data=False).graph.input for dim in value.type.tensor_type.shape.dim]
+        return Path(name), {}, "height" in dims
+    entry = model_files.entry(name)
+    large = name in make_graphs.LARGE
+    model = fill_weights.fill(make_graphs.make(name, layers=FEW_LAYERS)) if large else onnx.load(model_files.filled(name))
+    sides = name not in FIXED_SIDES and len(entry["inputs"][0]["shape"]) == 4
+    path = folder / f"{name}.onnx"
+    onnx.save_model(open_dimensions.open_dimensions(model, sides), path)
+    return path, {given["name"]: given["generate"] for given in entry["inputs"]}, sides
+
+
+def compile_model(arguments, path, sides, library):
+    """What is said on stderr, or an error."""
+    options = [f"--shape={side}={SIDES[0]}..{SIDES[1]}" for side in ("height", "width")] if sides else []
     done = subprocess.run([arguments.hone, "compile", path, "-o", library, "--no-db", "--threads", str(arguments.threads), *options],
-                          capture_output=True, text=True, check=False)
-    ranges = "batch 1..4" + (", sides {}..{}".format(*SIDES) if any(d.name.startswith("side") for of in dims.values() for d in of) else "")
+                          capture_output=True, text=True, check=False, timeout=arguments.limit)
     if done.returncode != 0:
-        return ranges, done.stderr.strip().splitlines()[-1]
-    step = int(done.stderr.split("multiples of ")[1].split(",")[0]) if "multiples of " in done.stderr else 1
-    if step > 1:
-        ranges += f" by {step}"
-    session = onnxruntime.InferenceSession(str(opened(path, folder)), providers=["CPUExecutionProvider"])
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return done.stderr
+
+
+def compare(arguments, path, generated, library, said):
+    """(ranges as text, largest difference)"""
+    ranges = Ranges(library)
+    symbols = ranges.symbols()
+    step = int(said.split("multiples of ")[1].split(",")[0]) if "multiples of " in said else 1
+    text = ", ".join(f"{name} {least}..{most}" + (f" by {step}" if step > 1 and is_side(name) else "") for name, (least, most) in symbols.items())
+    session = engines.OnnxRuntime(path, {}, arguments.threads).session
     rng, worst, engine = np.random.default_rng(1), 0.0, None
-    for turn in range(SIZES):
-        sizes = sizes_of(dims, turn, step, rng)
-        inputs = {given["name"]: array(given, [sizes.get(d.name, d.most) for d in dims[given["name"]]], rng) for given in entry["inputs"]}
+    for values in sizes_of(symbols, step, rng):
+        shapes = ranges.shapes(values)
+        inputs = {name: array(name, dtype, shapes[name], generated.get(name, {}), rng) for name, dtype, _ in ranges.inputs}
         if engine is None:
-            engine = HoneAt(library, inputs, arguments.threads)
+            engine = varying_shapes.HoneAt(library, inputs, arguments.threads)
         engine.set(inputs)
-        for found, expected in zip(engine.run(), by_rows(session, inputs, sizes["batch"]), strict=True):
-            worst = max(worst, difference(found, expected))
+        expected = session.run(None, inputs)
+        for output, (found, right) in enumerate(zip(engine.run(), expected, strict=True)):
+            if difference(found, right) > 1e-3:
+                print(f"  {path.stem}: output {output} at {values}: {found.shape} and {right.shape}, difference {difference(found, right):.1e}", flush=True)
+            worst = max(worst, difference(found, right))
     engine.close()
-    return ranges, f"{worst:.1e}"
+    return text or "one size", f"{worst:.1e}"
+
+
+def check(arguments, name, folder):
+    try:
+        path, generated, sides = model_of(name, folder)
+        library = folder / "model.so"
+        return compare(arguments, path, generated, library, compile_model(arguments, path, sides, library))
+    except subprocess.TimeoutExpired:
+        return "", f"takes longer than {arguments.limit} s to compile"
+    except (RuntimeError, ValueError, onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException,
+            onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
+        return "", re.sub(r"\s+", " ", str(error))[:400]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hone", required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=600)
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
-    names = arguments.models or [entry["name"] for entry in model_files.entries()]
-    with tempfile.TemporaryDirectory() as temporary:
-        for name in names:
-            print(f"| {name} | {' | '.join(check(arguments, name, Path(temporary)))} |", flush=True)
+    names = arguments.models or [entry["name"] for entry in model_files.entries(large=True) if entry["name"] not in ALONE]
+    print("| model | ranges | largest difference |\n| --- | --- | --- |", flush=True)
+    for name in names:
+        with tempfile.TemporaryDirectory() as temporary:
+            print(f"| {Path(name).stem} | {' | '.join(check(arguments, name, Path(temporary)))} |", flush=True)
 
 
 if __name__ == "__main__":

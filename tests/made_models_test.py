@@ -15,6 +15,7 @@ import efficientnet
 import fill_weights
 import make_graphs
 import model_files
+import open_dimensions
 import ssd_inception
 import transformers_of_papers as transformers
 import weightless
@@ -77,6 +78,30 @@ class MadeModels(Case):
 
     def test_batches(self):
         self.check("gpt2", batch=2)
+
+    def test_open_dimensions(self):
+        """As with dynamic axes: ONNX Runtime computes of the opened model what it does of the fixed one, and Hone compiles it as it is."""
+        for name, sides, shape in (("bert", [], (3, 7)), ("gpt2", [], (2, 16)), ("efficientnet", ["height=24..27", "width=24..27"], (2, 3, 24, 26))):
+            with self.subTest(name):
+                fixed, path, library = fill_weights.fill(FEW[name]()), self.folder / f"{name}_open.onnx", self.folder / f"{name}_open.so"
+                at_its_size = {given.name: self.random(given, [dim.dim_value for dim in given.type.tensor_type.shape.dim]) for given in fixed.graph.input}
+                expected = support.reference(self.save(fixed, "fixed.onnx"), at_its_size)
+                opened = open_dimensions.open_dimensions(fixed, bool(sides))
+                onnx.checker.check_model(onnx.shape_inference.infer_shapes(opened, strict_mode=True))
+                for key, array in support.reference(self.save(opened, path.name), at_its_size).items():
+                    np.testing.assert_allclose(array, expected[key], rtol=1e-4, atol=1e-4)
+                self.succeed("compile", path, "-o", library, "--no-db", "--no-check", "--threads", 1, "--cost", "analytic", *(f"--shape={side}" for side in sides))
+                inputs = {given.name: self.random(given, shape) for given in opened.graph.input}
+                found = self.outputs(library, inputs)
+                for key, array in support.reference(path, inputs).items():
+                    self.assertEqual(found[key].shape, array.shape)
+                    self.assertLessEqual(support.relative_error(found[key], array), TOLERANCE, f"{name}: output {key}")
+
+    @staticmethod
+    def random(given, shape):
+        rng = np.random.default_rng(len(given.name))
+        whole = given.type.tensor_type.elem_type == onnx.TensorProto.INT64
+        return np.maximum(rng.integers(0, 2, shape), np.arange(shape[-1]) == 0) if whole else rng.standard_normal(shape).astype(np.float32)
 
     def test_convolutions_of_the_table(self):
         rows = convolution_kernels.rows(Path(convolution_kernels.__file__).with_suffix(".csv"))

@@ -169,13 +169,13 @@ def speech():
                     "state": (1, "batch", 3)})
 
 
-def detector(count=20):
-    """YOLO's kind: maps of strides 8, 16 and 32, enlarged to the size of the one before and joined with it; all cells as one list, with
+def detector(count=20, width=1):
+    """YOLO's kind, `width` times as wide as tests need: maps of strides 8, 16 and 32, enlarged to the size of the one before and joined with it; all cells as one list, with
     places by Shape and Range; then the best boxes."""
     b = Builder(7)
 
-    def conv(x, channels, stride=1, size=3):
-        given = b.channels[x]
+    def conv(x, channels, stride=1, size=3, width=width):
+        given, channels = b.channels[x], channels * width
         y = b.add("Conv", x, b.weights(channels, given, size, size), b.weights(channels), pads=[size // 2] * 4, strides=[stride] * 2)
         y = b.add("Mul", y, b.add("Sigmoid", y))
         b.channels[y] = channels
@@ -207,7 +207,7 @@ def detector(count=20):
     high = conv(joined(enlarged(middle, maps[0]), maps[0]), 8)
     boxes, logits = [], []
     for one, stride in ((high, 8), (middle, 16), (low, 32)):
-        flat = b.add("Reshape", conv(one, 7, size=1), np.array([0, 7, -1]))
+        flat = b.add("Reshape", conv(one, 7, size=1, width=1), np.array([0, 7, -1]))
         side = b.add("Squeeze", b.extent(one, 3), np.array([0]))
         cells = b.add("Range", np.int64(0), b.add("Squeeze", b.extent(flat, 2), np.array([0])), np.int64(1))
         corner = b.add("Concat", *(b.add("Unsqueeze", b.add("Cast", place, to=TensorProto.FLOAT), np.array([0]))

@@ -156,10 +156,11 @@ bool SizeFollower::is_made_alike(const Node& node, ValueId out, const SizeProbe&
   // A result without elements cannot be wrong.
   if (num_elements(twin->shape) == 0) return true;
   if (!probe.alike[static_cast<size_t>(origin(out))]) {
-    // Operands without elements are left out of a Concat.
-    return same_type && node.type == "Concat" &&
-           std::any_of(in_file->inputs.begin(), in_file->inputs.end(),
-                       [&](ValueId in) { return num_elements(probe.graph.value(in).shape) == 0; });
+    // Operands without elements are left out of a Concat, and padding alone is no Pad.
+    return same_type && (node.type == "Concat" || node.type == "Pad") &&
+           std::any_of(in_file->inputs.begin(), in_file->inputs.end(), [&](ValueId in) {
+             return in != kNoValue && num_elements(probe.graph.value(in).shape) == 0;
+           });
   }
   // What the import computes at some sizes only is a node of the file, by the same operator.
   return same_type || probe.producer_of_twin(origin(out)) != nullptr;

@@ -135,6 +135,9 @@ struct SizeRuleOf {
 // Returns an error if element i does not lie at the same place in both.
 [[nodiscard]] Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own);
 
+// Returns 0, 1, ... as i64.
+[[nodiscard]] ValueId numbers_from_0(ExpandContext& c, int64_t count);
+
 // A dimension of an operand that others have, too.
 struct SharedDim {
   ValueId* operand;
@@ -153,6 +156,7 @@ struct SharedDim {
 
 // The rules by their families.
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_extents();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_pads();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_resizes();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_scatters();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();

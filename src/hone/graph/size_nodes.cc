@@ -97,9 +97,7 @@ std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, s
   if (!form) return std::nullopt;
   // The place of the n-th element: n has a digit for each part, of which the run has so many.
   const int64_t most = c.shape_of(x)[dim];
-  Tensor numbers(DType::kI64, {most});
-  for (int64_t i = 0; i < most; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
-  ValueId left = c.constant(std::move(numbers)), place = kNoValue;
+  ValueId left = numbers_from_0(c, most), place = kNoValue;
   int64_t stride = 1;
   for (size_t k = parts[dim].size(); k-- > 0;) {
     const SizePart& part = parts[dim][k];
@@ -117,6 +115,12 @@ std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, s
   set_parts(y, std::move(moved));
   origins_[y] = origin(x);
   return side_by_side_[{x, dim}] = y;
+}
+
+ValueId numbers_from_0(ExpandContext& c, int64_t count) {
+  Tensor numbers(DType::kI64, {count});
+  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
+  return c.constant(std::move(numbers));
 }
 
 std::optional<int> SizeFollower::number_form(ValueId constant, int64_t element) {

@@ -64,6 +64,88 @@ TEST(size_ops, rows_of_a_recurrent_net_that_end_earlier) {
   expect_right(model, {{"seq", {{2, 5, ""}}}}, {{5}, {2}, {3}});
 }
 
+// Also where the padding is longer than what a run has.
+TEST(size_ops, padding_that_repeats_elements) {
+  for (const std::string mode : {"reflect", "edge", "wrap"}) {
+    SCOPED_TRACE(mode);
+    TestModel model(19);
+    model.open_input("x", {"N", "2", "h", "w"})
+        .constant("pads", ints({0, 0, 1, 3, 0, 0, 2, 1}))
+        .node("Pad", {"x", "pads"}, {"y"}, {{"mode", mode}})
+        .output("y");
+    expect_right(model, {{"N", {{1, 2, ""}}}, {"h", {{1, 5, ""}}}, {"w", {{2, 7, ""}}}},
+                 {{2, 5, 7}, {1, 1, 2}, {2, 2, 5}, {1, 4, 3}});
+  }
+}
+
+// The first run has nothing but padding.
+TEST(size_ops, padding_of_nothing) {
+  TestModel model;
+  model.open_input("x", {"N", "seq", "3"})
+      .constant("one", ints({1}))
+      .constant("end", ints({1 << 30}))
+      .constant("pads", ints({0, 0, 0, 0, 1, 0}))
+      .node("Slice", {"x", "one", "end", "one"}, {"rest"})
+      .node("Pad", {"rest", "pads"}, {"y"})
+      .output("y");
+  expect_right(model, {{"N", {{1, 2, ""}}}, {"seq", {{1, 5, ""}}}}, {{2, 1}, {2, 5}, {1, 3}});
+}
+
+// A grid of the places of a run, as exporters write masks of attention.
+TEST(size_ops, places_in_a_grid_of_what_varies) {
+  const auto integer = [](int64_t value) {
+    Tensor tensor(DType::kI64, {});
+    tensor.set(0, static_cast<double>(value));
+    return tensor;
+  };
+  TestModel model;
+  model.open_input("x", {"N", "seq"})
+      .constant("zero", integer(0))
+      .constant("one", integer(1))
+      .constant("of_rows", ints({1, 2}))
+      .constant("of_columns", ints({0, 2}))
+      .constant("single", ints({1}))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "zero"}, {"rows"})
+      .node("Gather", {"shape", "one"}, {"columns"})
+      .node("Range", {"zero", "rows", "one"}, {"row"})
+      .node("Range", {"zero", "columns", "one"}, {"column"})
+      .node("Unsqueeze", {"row", "of_rows"}, {"row_places"})
+      .node("Unsqueeze", {"column", "of_columns"}, {"column_places"})
+      .node("Concat", {"shape", "single"}, {"whole"}, {{"axis", int64_t{0}}})
+      .node("Expand", {"row_places", "whole"}, {"all_rows"})
+      .node("Expand", {"column_places", "whole"}, {"all_columns"})
+      .node("Concat", {"all_rows", "all_columns"}, {"grid"}, {{"axis", int64_t{2}}})
+      .node("GatherND", {"x", "grid"}, {"y"})
+      .output("y");
+  expect_right(model, {{"N", {{1, 3, ""}}}, {"seq", {{1, 7, ""}}}},
+               {{3, 7}, {1, 1}, {2, 5}, {1, 7}});
+}
+
+TEST(size_ops, transposed_convolutions) {
+  Rng rng(12);
+  for (const auto& [kernel, stride, pad, extra] :
+       {std::tuple<int64_t, int64_t, int64_t, int64_t>{2, 2, 0, 0},
+        {4, 2, 1, 0},
+        {3, 2, 1, 1},
+        {5, 3, 2, 0}}) {
+    for (const int64_t channels : {3, 9}) {  // few channels: phases are one convolution
+      SCOPED_TRACE(fmt::format("kernel {} stride {} channels {}", kernel, stride, channels));
+      TestModel model;
+      model.open_input("x", {"N", "4", "h", "w"})
+          .constant("weights", random_tensor({4, channels, kernel, kernel}, rng))
+          .constant("bias", random_tensor({channels}, rng))
+          .node("ConvTranspose", {"x", "weights", "bias"}, {"y"},
+                {{"strides", Shape{stride, stride}},
+                 {"pads", Shape{pad, pad, pad, pad}},
+                 {"output_padding", Shape{extra, extra}}})
+          .output("y");
+      expect_right(model, {{"N", {{1, 2, ""}}}, {"h", {{2, 6, ""}}}, {"w", {{3, 5, ""}}}},
+                   {{2, 6, 5}, {1, 2, 3}, {2, 5, 4}});
+    }
+  }
+}
+
 TEST(size_ops, norms_along_what_varies) {
   Rng rng(9);
   TestModel model(21);

@@ -108,21 +108,25 @@ Status follow_slice(SizeRule& rule) {
   return ok_status();
 }
 
-// Returns the extent at the smallest sizes.
-int64_t least_of(const SizeRule& rule, const DimParts& parts) {
+// Known indices have to be there at each size, as far as a run of this size has them. Of each
+// `depth` numbers, `component` is an index of the dimension.
+Status check_known(const SizeRule& rule, ValueId indices, const DimParts& extent,
+                   size_t component = 0, size_t depth = 1) {
   const Varying& varying = rule.sizes.graph().varying;
-  return shape_of({parts}, {0}, sizes_of(varying, smallest_symbols(varying)))[0];
-}
-
-// Known indices have to be there at each size.
-Status check_known(const SizeRule& rule, const Tensor& indices, const DimParts& extent) {
-  const auto least = static_cast<double>(least_of(rule, extent));
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    if (indices.at(i) < -least || indices.at(i) >= least)
-      return rule.c.unsupported(
-          "index {} of a dimension that may have as few as {} elements: give a range that begins "
-          "higher (--shape)",
-          indices.at(i), least);
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    const Value* twin = probe.twin(rule.sizes.origin(indices));
+    const bool known = twin != nullptr && twin->constant;
+    const Tensor& here = known ? *twin->constant : *rule.c.constant_of(indices);
+    const auto count =
+        static_cast<double>(shape_of({extent}, {0}, sizes_of(varying, probe.symbols))[0]);
+    for (auto i = static_cast<int64_t>(component); i < here.size();
+         i += static_cast<int64_t>(depth)) {
+      if (here.at(i) < -count || here.at(i) >= count)
+        return rule.c.unsupported(
+            "index {} of a dimension that may have as few as {} elements: give a range that begins "
+            "higher (--shape)",
+            here.at(i), count);
+    }
   }
   return ok_status();
 }
@@ -134,7 +138,7 @@ Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent, bool
   ExpandContext& c = rule.c;
   ValueId& indices = rule.node.inputs[operand];
   if (const Tensor* known = c.constant_of(indices)) {
-    HONE_RETURN_IF_ERROR(check_known(rule, *known, extent));
+    HONE_RETURN_IF_ERROR(check_known(rule, indices, extent));
     bool from_end = false;
     for (int64_t i = 0; i < known->size(); ++i) from_end = from_end || known->at(i) < 0;
     if (!from_end) return ok_status();
@@ -199,7 +203,8 @@ Status follow_gather_nd(SizeRule& rule) {
     if (known == nullptr)
       return rule.c.unsupported("indices into dimension {}, which varies, may count from its end",
                                 d);
-    HONE_RETURN_IF_ERROR(check_known(rule, *known, rule.sizes.parts_of(data)[d]));
+    HONE_RETURN_IF_ERROR(
+        check_known(rule, indices, rule.sizes.parts_of(data)[d], d - batch, depth));
   }
   ShapeParts parts = rule.sizes.parts_of(indices);
   parts.pop_back();

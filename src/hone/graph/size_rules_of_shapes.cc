@@ -119,9 +119,7 @@ Status follow_concat(SizeRule& rule) {
     // Element i of the result is element i of what came before, or element i - n of the next
     // operand, if n elements came before.
     const int64_t most = c.shape_of(out)[axis];
-    Tensor places(DType::kI64, {most});
-    for (int64_t i = 0; i < most; ++i) places.as<int64_t>()[static_cast<size_t>(i)] = i;
-    const ValueId place = c.constant(std::move(places));
+    const ValueId place = numbers_from_0(c, most);
     ValueId before = c.scalar(DType::kI64, 0), result = kNoValue;
     Shape along(parts.size() - axis, 1);
     along[0] = most;
@@ -142,66 +140,10 @@ Status follow_concat(SizeRule& rule) {
   return ok_status();
 }
 
-// Returns which dimensions get or lose elements at one of their ends.
-Result<std::vector<bool>> padded_dims(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
-  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
-  std::vector<int64_t> axes;
-  for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
-  if (rule.node.has_input(3)) {
-    HONE_ASSIGN_OR_RETURN(const Tensor* given, rule.c.required(3, "the axes"));
-    axes.clear();
-    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(static_cast<int64_t>(given->at(i)));
-  }
-  std::vector<bool> padded(static_cast<size_t>(rank), false);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    padded[static_cast<size_t>(*normalize_axis(axes[i], rank))] =
-        (*pads)[i] != 0 || (*pads)[axes.size() + i] != 0;
-  }
-  return padded;
-}
-
-// Padding begins where a run's elements end: there are the same numbers.
-Status follow_pad(SizeRule& rule) {
-  const ValueId out = rule.node.outputs[0];
-  const std::string mode = rule.node.attributes.text("mode", "constant");
-  const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
-  if (mode != "constant" || (rule.node.has_input(2) && value == nullptr))
-    return rule.c.unsupported("padding of a value whose shape varies, other than by a constant");
-  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
-    const ValueId id = rule.node.inputs[i];
-    if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
-        rule.sizes.kind_of_constant(id) != ConstantKind::kFixed)
-      return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
-                                rule.sizes.graph().value(id).name);
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<bool> padded, padded_dims(rule));
-  std::vector<size_t> all;
-  ShapeParts parts = rule.sizes.parts_of(out);
-  for (size_t d = 0; d < parts.size(); ++d) {
-    if (!rule.sizes.varies(rule.node.inputs[0], d)) continue;
-    // The batch is rarely padded, and rows that are not there need no fill.
-    parts[d] = rule.sizes.parts_of(rule.node.inputs[0])[d];
-    if (!padded[d]) continue;
-    const auto seen = rule.sizes.seen_part(out, d);
-    if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
-    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
-    parts[d] = {*seen};
-    all.push_back(d);
-  }
-  const double fill = value != nullptr && value->size() > 0
-                          ? value->at(0)
-                          : rule.node.attributes.number("value", 0);
-  rule.node.inputs[0] = rule.sizes.filled(rule.c, rule.node.inputs[0], all, fill);
-  rule.sizes.set_parts(out, std::move(parts));
-  return ok_status();
-}
-
 constexpr SizeRuleOf kRules[] = {
     {"Transpose", follow_transpose},     {"Reshape", follow_reshape, 0b10},
     {"Flatten", follow_reshape},         {"Squeeze", follow_reshape, 0b10},
     {"Unsqueeze", follow_reshape, 0b10}, {"Concat", follow_concat},
-    {"Pad", follow_pad, 0b1110},
 };
 
 }  // namespace

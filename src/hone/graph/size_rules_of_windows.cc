@@ -1,4 +1,5 @@
-// Rules for shapes that vary, of operators that read windows: convolutions and pooling.
+// Rules for shapes that vary, of operators that read windows: convolutions, with the results of
+// transposed ones, and pooling.
 #include <algorithm>
 #include <limits>
 
@@ -20,12 +21,6 @@ bool begin_alike(const SizeRule& rule) {
     const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
     return twin == nullptr || twin->op->padding(probe.graph, *twin).low == low;
   });
-}
-
-ValueId numbers_from_0(ExpandContext& c, int64_t count) {
-  Tensor numbers(DType::kI64, {count});
-  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
-  return c.constant(std::move(numbers));
 }
 
 // The padding of a side of this extent.
@@ -260,6 +255,33 @@ Status follow_repeat(SizeRule& rule) {
   return ok_status();
 }
 
+// Element i of a side is element i / steps of one of the operands, which are the phases of a
+// transposed convolution.
+Status follow_interleave(SizeRule& rule) {
+  const ValueId out = rule.node.outputs[0];
+  ShapeParts parts = rule.sizes.parts_of(out);
+  for (size_t d = 0; d < parts.size(); ++d) {
+    std::vector<SharedDim> shared;
+    bool varies = false;
+    for (ValueId& in : rule.node.inputs) {
+      shared.push_back({&in, d});
+      varies = varies || rule.sizes.varies(in, d);
+    }
+    if (!varies) continue;
+    if (d < kFirstSide) {
+      parts[d].clear();
+      HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts[d]));
+      continue;
+    }
+    for (ValueId& in : rule.node.inputs) HONE_RETURN_IF_ERROR(make_contiguous(rule, in, d));
+    const auto seen = rule.sizes.seen_part(out, d);
+    if (!seen) return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
+    parts[d] = {*seen};
+  }
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
 constexpr SizeRuleOf kRules[] = {
     {"Conv", follow_conv},
     {"hone.ConvInteger", follow_conv},
@@ -268,6 +290,7 @@ constexpr SizeRuleOf kRules[] = {
     {"GlobalAveragePool", follow_global_average_pool},
     {"GlobalMaxPool", follow_global_max_pool},
     {"hone.Repeat", follow_repeat},
+    {"hone.Interleave", follow_interleave},
 };
 
 }  // namespace

@@ -1,0 +1,114 @@
+// Rules for shapes that vary, of Pad.
+#include "hone/graph/size_follower.h"
+
+namespace hone::graph {
+namespace {
+
+// What is added at both ends of each dimension, or taken away if it is negative.
+struct Pads {
+  Shape low, high;
+  [[nodiscard]] bool any(size_t d) const { return low[d] != 0 || high[d] != 0; }
+};
+
+Result<Pads> pads_of(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
+  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
+  std::vector<int64_t> axes;
+  for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
+  if (rule.node.has_input(3)) {
+    HONE_ASSIGN_OR_RETURN(const Tensor* given, rule.c.required(3, "the axes"));
+    axes.clear();
+    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(static_cast<int64_t>(given->at(i)));
+  }
+  Pads found{Shape(static_cast<size_t>(rank), 0), Shape(static_cast<size_t>(rank), 0)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<size_t>(*normalize_axis(axes[i], rank));
+    found.low[d] = (*pads)[i];
+    found.high[d] = (*pads)[axes.size() + i];
+  }
+  return found;
+}
+
+// Which of n elements stand where a padded dimension has them: `from` is 0 where its first one is.
+ValueId places_in(ExpandContext& c, const std::string& mode, ValueId from, ValueId n) {
+  const ValueId last = c.binary("Sub", n, 1.0);
+  if (mode == "edge") return c.binary("Max", c.binary("Min", from, last), 0.0);
+  if (mode == "wrap") return c.binary("Mod", from, c.binary("Max", n, 1.0));
+  // Reflected at both ends, again and again where the padding is longer than the data.
+  const ValueId period = c.binary("Max", c.binary("Mul", last, 2.0), 1.0);
+  const ValueId phase = c.binary("Mod", from, period);
+  return c.binary("Min", phase, c.binary("Sub", period, phase));
+}
+
+// Elements of the run, repeated at its ends: they are gathered from their places.
+Status follow_repeating_pad(SizeRule& rule, const std::string& mode, const Pads& pads) {
+  ExpandContext& c = rule.c;
+  const ValueId out = rule.node.outputs[0];
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  ValueId x = rule.node.inputs[0];
+  for (size_t d = 0; d < parts.size(); ++d) {
+    if (!pads.any(d)) continue;
+    if (pads.low[d] < 0 || pads.high[d] < 0)
+      return c.unsupported("padding of a value whose shape varies, which takes elements away");
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
+    const auto seen = rule.sizes.seen_part(out, d);
+    if (!seen) return c.unsupported("its extent {} does not follow from the sizes", d);
+    const ValueId extent = rule.sizes.extent_of(c, parts[d]);
+    const ValueId from =
+        c.binary("Sub", numbers_from_0(c, c.shape_of(out)[d]), static_cast<double>(pads.low[d]));
+    const ValueId places = places_in(c, mode, from, extent);
+    // Elements that a run does not have may come from anywhere.
+    const ValueId inside = c.binary("Min", places, static_cast<double>(c.shape_of(x)[d] - 1));
+    x = c.add("Gather", {x, inside}, {{"axis", static_cast<int64_t>(d)}});
+    parts[d] = {*seen};
+  }
+  c.result(0, x);
+  rule.sizes.set_parts(out, std::move(parts));
+  rule.replaced = true;
+  return ok_status();
+}
+
+// Padding begins where a run's elements end: there are the same numbers.
+Status follow_pad(SizeRule& rule) {
+  const ValueId out = rule.node.outputs[0];
+  const std::string mode = rule.node.attributes.text("mode", "constant");
+  const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
+  if (mode == "constant" && rule.node.has_input(2) && value == nullptr)
+    return rule.c.unsupported("padding of a value whose shape varies, other than by a constant");
+  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
+    const ValueId id = rule.node.inputs[i];
+    if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
+        rule.sizes.kind_of_constant(id) != ConstantKind::kFixed)
+      return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
+                                rule.sizes.graph().value(id).name);
+  }
+  HONE_ASSIGN_OR_RETURN(const Pads pads, pads_of(rule));
+  if (mode != "constant") return follow_repeating_pad(rule, mode, pads);
+  std::vector<size_t> all;
+  ShapeParts parts = rule.sizes.parts_of(out);
+  for (size_t d = 0; d < parts.size(); ++d) {
+    if (!rule.sizes.varies(rule.node.inputs[0], d)) continue;
+    // The batch is rarely padded, and rows that are not there need no fill.
+    parts[d] = rule.sizes.parts_of(rule.node.inputs[0])[d];
+    if (!pads.any(d)) continue;
+    const auto seen = rule.sizes.seen_part(out, d);
+    if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
+    parts[d] = {*seen};
+    all.push_back(d);
+  }
+  const double fill = value != nullptr && value->size() > 0
+                          ? value->at(0)
+                          : rule.node.attributes.number("value", 0);
+  rule.node.inputs[0] = rule.sizes.filled(rule.c, rule.node.inputs[0], all, fill);
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
+constexpr SizeRuleOf kRules[] = {{"Pad", follow_pad, 0b1110}};
+
+}  // namespace
+
+std::span<const SizeRuleOf> size_rules_of_pads() { return kRules; }
+
+}  // namespace hone::graph
