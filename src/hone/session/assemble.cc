@@ -16,6 +16,7 @@
 #include "hone/machine/local.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/device_model.h"
+#include "hone/session/assemble_loops.h"
 #include "hone/session/check_arguments.h"
 #include "hone/space/space.h"
 #include "hone/target/gpu_devices.h"
@@ -344,23 +345,34 @@ std::vector<artifact::ArtifactArgument> arguments_of(const graph::TaskCall& call
   std::vector<artifact::ArtifactArgument> arguments(params.size());
   for (size_t i = 0; i < params.size(); ++i) {
     artifact::ArtifactArgument& argument = arguments[i];
+    argument.bytes = params[i].buffer->bytes();
     if (weights[i] >= 0) {
-      argument = {artifact::ArgumentKind::kWeight, weights[i], 0};
+      argument.kind = artifact::ArgumentKind::kWeight;
+      argument.index = weights[i];
     } else if (i < call.arguments.size()) {
       const graph::Argument& from = call.arguments[i];
-      if (from.kind == graph::Argument::Kind::kInput)
-        argument = {artifact::ArgumentKind::kInput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kOutput)
-        argument = {artifact::ArgumentKind::kOutput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kArena)
-        argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+      switch (from.kind) {
+        case graph::Argument::Kind::kInput:
+          argument.kind = artifact::ArgumentKind::kInput;
+          argument.index = from.index;
+          break;
+        case graph::Argument::Kind::kOutput:
+          argument.kind = artifact::ArgumentKind::kOutput;
+          argument.index = from.index;
+          break;
+        case graph::Argument::Kind::kArena:
+          argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+          break;
+        case graph::Argument::Kind::kConstant: argument.bytes = 0; break;
+      }
     } else if (params[i].role == ir::Role::kInput) {
       argument.offset = sizes;
     } else if (params[i].role == ir::Role::kWorkspace) {
       argument.offset = workspace;
       workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
+    } else {
+      argument.bytes = 0;
     }
-    argument.bytes = params[i].buffer->bytes();
     argument.written =
         params[i].role == ir::Role::kWorkspace || params[i].role == ir::Role::kOutput;
   }
@@ -389,40 +401,6 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
     assembly.spec.steps.push_back(step);
     assembly.calls.push_back(call_index);
     step.flops = step.bytes = 0;  // counted once, with the first phase
-  }
-}
-
-// The loops, when all steps are there.
-void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Assembly& assembly) {
-  const auto place = [&](int buffer) {
-    return buffer < 0 ? -1 : plan.offsets[static_cast<size_t>(buffer)];
-  };
-  // The number of steps before a begin or end.
-  const auto steps_before = [&](int boundary) {
-    // The steps are in the order of the boundaries before them.
-    const auto end =
-        std::partition_point(assembly.calls.begin(), assembly.calls.end(),
-                             [&](int call) { return tasks.boundaries_before(call) <= boundary; });
-    return static_cast<uint32_t>(end - assembly.calls.begin());
-  };
-  artifact::ArtifactSpec& spec = assembly.spec;
-  for (const graph::TaskLoop& loop : tasks.loops) {
-    artifact::ArtifactLoop& made = spec.loops.emplace_back();
-    made.name = loop.name;
-    made.beyond = loop.beyond;
-    made.plan = {.most = loop.most,
-                 .condition = place(loop.condition),
-                 .limit = place(loop.limit),
-                 .turn = place(loop.turn),
-                 .turns = place(loop.turns),
-                 .first_step = steps_before(loop.begin),
-                 .end_step = steps_before(loop.end),
-                 .first_copy = static_cast<uint32_t>(spec.copies.size()),
-                 .num_copies = static_cast<uint32_t>(loop.copies.size()),
-                 .num_nested = static_cast<uint32_t>(loop.nested)};
-    for (const graph::LoopCopy& copy : loop.copies)
-      spec.copies.push_back(
-          {place(copy.from), place(copy.to) + copy.start, copy.bytes, copy.stride});
   }
 }
 
