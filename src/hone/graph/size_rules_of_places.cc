@@ -115,15 +115,18 @@ int64_t least_of(const SizeRule& rule, const DimParts& parts) {
 }
 
 // Known indices have to be there at each size.
-Status check_known(const SizeRule& rule, const Tensor& indices, const DimParts& extent) {
+Status check_index(const SizeRule& rule, double index, const DimParts& extent) {
   const auto least = static_cast<double>(least_of(rule, extent));
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    if (indices.at(i) < -least || indices.at(i) >= least)
-      return rule.c.unsupported(
-          "index {} of a dimension that may have as few as {} elements: give a range that begins "
-          "higher (--shape)",
-          indices.at(i), least);
-  }
+  if (index >= -least && index < least) return ok_status();
+  return rule.c.unsupported(
+      "index {} of a dimension that may have as few as {} elements: give a range that begins "
+      "higher (--shape)",
+      index, least);
+}
+
+Status check_known(const SizeRule& rule, const Tensor& indices, const DimParts& extent) {
+  for (int64_t i = 0; i < indices.size(); ++i)
+    HONE_RETURN_IF_ERROR(check_index(rule, indices.at(i), extent));
   return ok_status();
 }
 
@@ -182,26 +185,22 @@ Status follow_gather_elements(SizeRule& rule) {
   return ok_status();
 }
 
-// Indices are taken to count from the beginning where a dimension varies, unless they are known.
 Status follow_gather_nd(SizeRule& rule) {
   ValueId& data = rule.node.inputs[0];
-  const ValueId indices = rule.node.inputs[1];
   const auto batch = static_cast<size_t>(rule.node.attributes.integer("batch_dims", 0));
-  const Shape shape = rule.c.shape_of(indices);
-  const auto depth = static_cast<size_t>(shape.back());
-  const Tensor* known = rule.c.constant_of(indices);
+  const auto depth = static_cast<size_t>(rule.c.shape_of(rule.node.inputs[1]).back());
+  bool varies = false;
   for (size_t d = batch; d < batch + depth; ++d) {
-    if (!rule.sizes.varies(data, d)) continue;
+    varies = varies || rule.sizes.varies(data, d);
     HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
-    for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
-      if (known->at(i) < 0) known = nullptr;
-    }
-    if (known == nullptr)
-      return rule.c.unsupported("indices into dimension {}, which varies, may count from its end",
-                                d);
-    HONE_RETURN_IF_ERROR(check_known(rule, *known, rule.sizes.parts_of(data)[d]));
   }
-  ShapeParts parts = rule.sizes.parts_of(indices);
+  const Tensor* known = rule.c.constant_of(rule.node.inputs[1]);
+  for (int64_t i = 0; varies && known != nullptr && i < known->size(); ++i) {
+    const DimParts extent = rule.sizes.parts_of(data)[batch + static_cast<size_t>(i) % depth];
+    HONE_RETURN_IF_ERROR(check_index(rule, known->at(i), extent));
+  }
+  if (varies) read_tuples(rule, 1, rule.sizes.parts_of(data), batch, depth);
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[1]);
   parts.pop_back();
   const ShapeParts from = rule.sizes.parts_of(data);
   for (size_t d = 0; d < batch; ++d) HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], from[d]));
