@@ -58,8 +58,8 @@ class VaryingInterface(Case):
         made, self.weights = model()
         self.path = self.save(made)
         self.library = self.folder / "model.so"
-        self.succeed("compile", self.path, "-o", self.library, "--no-db", "--threads", 2, "--header",
-                     "--shape", "batch=1..4", "--shape", "seq=1..9")
+        self.report = self.succeed("compile", self.path, "-o", self.library, "--no-db", "--threads", 2, "--header",
+                                   "--shape", "batch=1..4", "--shape", "seq=1..9")
 
     def expected(self, x, mask):
         return np.maximum(x @ self.weights, 0) * mask[..., None]
@@ -109,6 +109,7 @@ class VaryingInterface(Case):
         self.assertEqual(library.error(), tie)
 
     def test_commands(self):
+        self.assertIn("inputs that vary: x 1..4x1..9x8, mask 1..4x1..9; for other ranges change --shape batch=1..4 --shape seq=1..9\n", self.report)
         header = (self.folder / "model.h").read_text()
         self.assertIn("input 0: x f32[batch, seq, 8]\n *   input 1: mask f32[batch, seq]", header)
         self.assertIn(" *   batch: 1 to 4\n *   seq: 1 to 9\n", header)

@@ -76,6 +76,12 @@ struct RefineSummary {
   double seconds = 0;             // seconds that this took
 };
 
+// An input whose shape differs from run to run.
+struct InputRange {
+  std::string name;
+  std::string shape;  // the smallest and the largest of each extent: "1..8x3x160..320"
+};
+
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
   double seconds = 0;  // from the start until the library is on the disk
@@ -91,6 +97,10 @@ struct CompileSummary {
   int small = 0;
   RefineSummary refined;
   CheckSummary check;
+  std::vector<InputRange> ranges;
+  // What gives the same ranges, with other ends another library: "--shape batch=1..8 --shape
+  // seq=1..512". It is empty if no shape varies.
+  std::string range_options;
   std::set<std::string> files;  // files that the model was read from, if it was read
 };
 

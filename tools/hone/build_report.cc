@@ -110,6 +110,15 @@ std::string turns(const CompileSummary& summary) {
                      alone);
 }
 
+std::string ranges(const CompileSummary& summary) {
+  if (summary.ranges.empty()) return "";
+  std::string inputs;
+  for (const InputRange& input : summary.ranges)
+    inputs += fmt::format("{}{} {}", inputs.empty() ? "" : ", ", input.name, input.shape);
+  return fmt::format("inputs that vary: {}; for other ranges change {}\n", inputs,
+                     summary.range_options);
+}
+
 std::string check_line(const CheckSummary& check) {
   if (!check.checked) return fmt::format("not compared with the model: {}\n", check.skipped);
   std::string text = fmt::format(
@@ -157,7 +166,11 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
                  {"changed", summary.refined.changed},
                  {"candidates", summary.refined.candidates},
                  {"seconds", summary.refined.seconds}}},
-               {"check", to_json(summary.check)}};
+               {"check", to_json(summary.check)},
+               {"range_options", summary.range_options}};
+  json["ranges"] = Json::array();
+  for (const InputRange& input : summary.ranges)
+    json["ranges"].push_back({{"input", input.name}, {"shape", input.shape}});
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);

@@ -22,6 +22,8 @@ namespace hone::tool {
 [[nodiscard]] std::string refined(const CompileSummary& summary);
 // How many kernels run together; "" if none do.
 [[nodiscard]] std::string turns(const CompileSummary& summary);
+// Which sizes a run may have, and how to change that; "" if no shape varies.
+[[nodiscard]] std::string ranges(const CompileSummary& summary);
 // What the check of the finished library found.
 [[nodiscard]] std::string check_line(const CheckSummary& check);
 [[nodiscard]] Json to_json(const CompileSummary& summary, const Limits& limits);

@@ -47,14 +47,15 @@ Status run(const Options& options) {
     std::string table =
         options.verbose ? kernel_table(summary, limits) : short_kernel_table(summary, limits);
     if (no_records) table += fmt::format("database {} does not exist yet\n", options.build.db);
-    fmt::print(report,
-               "{}{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate "
-               "tensors\n",
-               table, coverage(summary, options.verbose), refined(summary), turns(summary),
-               check_line(summary.check), options.output,
-               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
-               format_count(static_cast<double>(summary.memory_bytes)),
-               format_count(static_cast<double>(summary.arena_bytes)));
+    fmt::print(
+        report,
+        "{}{}{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate "
+        "tensors\n",
+        table, coverage(summary, options.verbose), refined(summary), turns(summary),
+        ranges(summary), check_line(summary.check), options.output,
+        format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+        format_count(static_cast<double>(summary.memory_bytes)),
+        format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
 }

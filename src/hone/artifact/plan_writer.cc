@@ -320,12 +320,13 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
   for (const ArtifactStep& step : spec.steps) {
     HONE_RETURN_IF_ERROR(check_step(spec, step, places));
     steps.push_back(encode_step(step, arguments.size(), block));
-    const bool copies = works_on_copies(spec, step, places);
+    const bool tells_bytes = works_on_copies(spec, step, places) || spec.sizes >= 0;
     for (const ArtifactArgument& argument : step.arguments) {
       const bool weight = argument.kind == ArgumentKind::kWeight;
       const int64_t base = weight ? weights[static_cast<size_t>(argument.index)] : 0;
       arguments.push_back({argument.kind, weight ? 0 : argument.index, base + argument.offset,
-                           copies ? argument.bytes : 0, copies && argument.written ? 1 : 0});
+                           tells_bytes ? std::max<int64_t>(argument.bytes, 0) : 0,
+                           tells_bytes && argument.written ? 1 : 0});
     }
   }
   std::vector<PlanRegion> zeroed;

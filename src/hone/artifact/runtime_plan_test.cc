@@ -203,6 +203,32 @@ TEST(plan, loops_out_of_range_are_refused) {
   expect_refused([](PlanLoop* l, PlanCopy&) { l[0].first_step = 2; }, nest);
 }
 
+// A copy of 8 bytes from 0 goes to 64, 72, ..., 96.
+TEST(plan, copies_that_overlap_are_refused) {
+  const auto problem_of = [](const std::vector<PlanCopy>& copies) {
+    artifact::ArtifactSpec spec = artifact::testing::filter_spec("");
+    PlanLoop loop = {.most = 5, .condition = -1, .limit = -1, .turn = -1, .turns = -1};
+    loop.end_step = 3;
+    loop.num_copies = static_cast<uint32_t>(copies.size());
+    spec.loops = {{"loop", "", loop}};
+    spec.copies = copies;
+    const Result<std::string> plan = artifact::encode_plan(spec);
+    return plan.ok() ? "" : plan.status().message();
+  };
+  const std::string overlap = "the model cannot be written: copies of a loop of the plan overlap";
+  const std::string range = "the model cannot be written: a loop of the plan is out of range";
+  const PlanCopy good = {0, 64, 8, 8};
+  EXPECT_EQ(problem_of({good}), "");
+  EXPECT_EQ(problem_of({good, {0, 8, 8, 0}}), "");                  // two of one place
+  EXPECT_EQ(problem_of({good, {0, 56, 8, 0}, {4, 40, 8, 0}}), "");  // places read may overlap
+  EXPECT_EQ(problem_of({{0, 4, 8, 0}}), overlap);
+  EXPECT_EQ(problem_of({{72, 64, 8, 8}}), overlap);       // the second turn's
+  EXPECT_EQ(problem_of({{72, 96, 8, -8}}), overlap);      // the fourth turn's
+  EXPECT_EQ(problem_of({good, {8, 96, 8, 0}}), overlap);  // to where another one goes
+  EXPECT_EQ(problem_of({good, {96, 8, 8, 0}}), overlap);  // from there
+  EXPECT_EQ(problem_of({{0, 64, 8, 4}}), range);          // over that of the turn before
+}
+
 // Whatever the bytes are, the check neither crashes nor reads behind the block.
 TEST(plan, check_survives_random_damage) {
   constexpr uint64_t kSeed = 7;

@@ -96,6 +96,46 @@ TEST(varying_plan, steps_run_at_the_sizes_of_an_interval) {
   EXPECT_EQ(tiles(9), 100);
 }
 
+// Kernels read the sizes where they begin, and nothing writes there but the runtime.
+TEST(varying_plan, sizes_that_others_write_are_refused) {
+  const auto problem = [](auto change) {
+    ArtifactSpec spec = varying_spec("");
+    spec.arena_bytes += 128;
+    change(spec);
+    const Result<std::string> plan = artifact::encode_plan(spec);
+    return plan.ok() ? "" : plan.status().message();
+  };
+  using Spec = ArtifactSpec;
+  const std::string argument =
+      "the model cannot be written: an argument of the plan overlaps its sizes";
+  const std::string loop = "the model cannot be written: a loop of the plan writes over its sizes";
+  const auto looped = [&](PlanLoop made) {
+    return problem([&](Spec& s) {
+      made.end_step = 1;
+      s.loops = {{"loop", "", made}};
+    });
+  };
+  EXPECT_EQ(problem([](Spec&) {}), "");
+  EXPECT_EQ(problem([](Spec& s) { s.steps[2].arguments[0].bytes = 512; }), "");
+  EXPECT_EQ(problem([](Spec& s) { s.steps[2].arguments[0].offset += 8; }), argument);
+  EXPECT_EQ(problem([](Spec& s) {
+              s.steps[2].arguments[0].bytes = 512;
+              s.steps[2].arguments[0].written = true;
+            }),
+            argument);
+  EXPECT_EQ(problem([](Spec& s) {
+              s.steps[2].arguments[0] = {ArgumentKind::kArena, 0, 0, 64};
+            }),
+            "");
+  EXPECT_EQ(problem([](Spec& s) {
+              s.steps[2].arguments[0] = {ArgumentKind::kArena, 0, 0, 65};
+            }),
+            argument);
+  EXPECT_EQ(looped({.most = 1, .condition = -1, .limit = 64, .turn = 0, .turns = 8}), "");
+  EXPECT_EQ(looped({.most = 1, .condition = -1, .limit = -1, .turn = 64, .turns = -1}), loop);
+  EXPECT_EQ(looped({.most = 1, .condition = -1, .limit = -1, .turn = -1, .turns = 568}), loop);
+}
+
 TEST(varying_plan, that_does_not_fit_is_not_written) {
   const auto problem = [](auto change) {
     ArtifactSpec spec = varying_spec("");

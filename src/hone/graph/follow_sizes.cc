@@ -183,8 +183,10 @@ Status SizeFollower::check_alike(const Node& node, bool varying) const {
       }
       const Node* twin = probe.producer_of_twin(origin(out));
       if (twin == nullptr) continue;
-      bool same = twin->type == node.type && twin->inputs.size() == node.inputs.size() &&
-                  same_attributes(twin->attributes, node.attributes);
+      // Memory without contents has the shape of a result.
+      const bool same_kind =
+          node.type == "hone.Blank" || same_attributes(twin->attributes, node.attributes);
+      bool same = twin->type == node.type && twin->inputs.size() == node.inputs.size() && same_kind;
       for (size_t i = 0; same && i < node.inputs.size(); ++i) {
         const auto in = static_cast<size_t>(node.inputs[i]);
         const bool known =
@@ -244,9 +246,10 @@ bool SizeFollower::is_seen(ValueId id) const {
 }
 
 Status SizeFollower::follow(Node node) {
+  if (node.loop != nullptr) return follow_loop(std::move(node));
   const Node given = node;  // the new nodes are named after it
   ExpandContext c(graph_, given, nodes_);
-  bool varying = false;
+  bool varying = node.type == "hone.Blank";
   for (const ValueId in : node.inputs) {
     if (in == kNoValue) continue;
     const bool fixed = !graph_.value(in).constant || kind_of_constant(in) == ConstantKind::kFixed;
@@ -347,7 +350,13 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
                  graph_.file, varying.forms.size(), kMaxForms);
   varying.sizes = graph_.add_value("hone.sizes", DType::kI64, {kMaxForms});
   graph_.inputs.push_back(varying.sizes);
-  std::vector<Node> nodes = std::move(graph_.nodes);
+  HONE_RETURN_IF_ERROR(follow_nodes(std::move(graph_.nodes)));
+  HONE_RETURN_IF_ERROR(follow_outputs());
+  name_nodes();
+  return ok_status();
+}
+
+Status SizeFollower::follow_nodes(std::vector<Node> nodes) {
   for (Node& node : nodes) {
     const std::string name = node.name, type = node.type;
     const Status status = follow(std::move(node));
@@ -359,11 +368,13 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
     }
     HONE_RETURN_IF_ERROR(status);
   }
-  HONE_RETURN_IF_ERROR(follow_outputs());
+  return ok_status();
+}
+
+void SizeFollower::name_nodes() {
   NodeNames names;
   for (Node& node : nodes_) node.name = names.take(node.name, NodeNames::Suffix::kSigns);
   graph_.nodes = std::move(nodes_);
-  return ok_status();
 }
 
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
@@ -382,13 +393,6 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
   std::vector<std::optional<Tensor>> constants;
   for (const Value& value : graph.values) constants.push_back(value.constant);
   remove_dead_nodes(graph);
-  for (const Node& node : graph.nodes) {
-    if (node.loop == nullptr) continue;
-    return error(Code::kUnsupported,
-                 "{}: node '{}' is a loop or an If whose turns or branch a run decides, which is "
-                 "not supported beside ranges of sizes: expected one size for each input (--shape)",
-                 graph.file, node.name);
-  }
   for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
   HONE_RETURN_IF_ERROR(SizeFollower(graph, file, probes, symbols).run(inputs));
   for (const Node& node : graph.nodes) {

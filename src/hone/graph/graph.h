@@ -107,7 +107,10 @@ struct Graph {
   int opset = 0;
   std::optional<Rebatch> rebatch;
   int64_t max_turns = kMaxTurns;  // the most of a loop whose number only the run knows
-  std::deque<Value> values;       // references stay valid when one is added
+  // Loops are not unrolled, nor both branches of an If computed, where that is not the only way: at
+  // other sizes they would be other operators.
+  bool keeps_loops = false;
+  std::deque<Value> values;  // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // names in the model; passes may replace the values

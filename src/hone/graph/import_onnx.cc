@@ -121,9 +121,10 @@ class Importer {
     std::string sizes, smaller;
     for (const SizeSymbol& symbol : open_.symbols) {
       sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ", ", symbol.name, symbol.max);
+      SizeSymbol half = symbol;
+      half.max = std::max(symbol.min, symbol.max / 2);
       if (smaller.empty() && symbol.max > symbol.min)
-        smaller = fmt::format("--shape {}={}..{}", symbol.name, symbol.min,
-                              std::max(symbol.min, symbol.max / 2));
+        smaller = range_option(half, open_.symbols, open_.inputs);
     }
     return {status.code(), fmt::format("{}; this is at the largest sizes, {}: give smaller ranges "
                                        "if the model is not valid there, as {}",

@@ -192,10 +192,15 @@ TEST(import_onnx, takes_another_batch_than_the_models_own) {
   model.input("x", {1, 2, 6})
       .constant("heads", ints({1, 2, 3, 2}))
       .constant("flat", ints({1, -1}))
+      .constant("rows", ints({-1, 6}))
+      .constant("apart", ints({1, 2, 6}))
       .node("Reshape", {"x", "heads"}, {"y"})
       .node("Reshape", {"y", "flat"}, {"z"})
+      .node("Reshape", {"x", "rows"}, {"merged"})
+      .node("Reshape", {"merged", "apart"}, {"again"})
       .output("y")
-      .output("z");
+      .output("z")
+      .output("again");
   ImportOptions options;
   options.shapes["x"] = {4, 2, 6};
   const std::string bytes = model.bytes();
@@ -203,6 +208,7 @@ TEST(import_onnx, takes_another_batch_than_the_models_own) {
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(graph->value(graph->outputs[0]).shape, (Shape{4, 2, 3, 2}));
   EXPECT_EQ(graph->value(graph->outputs[1]).shape, (Shape{4, 12}));
+  EXPECT_EQ(graph->value(graph->outputs[2]).shape, (Shape{4, 2, 6}));
   options.shapes["x"] = {1, 2, 7};
   expect_error(import_status(model.bytes(), options), Code::kInvalid,
                "cannot reshape [1, 2, 7] to [1, 2, 3, 2]");

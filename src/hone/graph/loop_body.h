@@ -28,6 +28,9 @@ struct LoopBody {
   int64_t most = 0;
   std::string beyond;
   double expected_turns = 1;  // for costs
+  // In a graph of ranges: the parts of each output. Carried values have those of their operands.
+  // The last input is then the sizes of the run (graph/size_form.h).
+  std::vector<ShapeParts> parts;
 
   [[nodiscard]] size_t rows() const { return graph.outputs.size() - carried; }
   // The shape of a stacked result.

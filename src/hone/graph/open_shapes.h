@@ -12,6 +12,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "hone/graph/import_onnx.h"
+#include "hone/graph/size_options.h"
 
 namespace hone::graph {
 
@@ -19,8 +20,7 @@ struct OpenShapes {
   // A side that is counted in steps (ImportOptions::side_step) has the step as the factor of its
   // symbol wherever it stands in `inputs`.
   std::vector<SizeSymbol> symbols;
-  // The extents of inputs that have some that vary, by name; a number is a form without terms.
-  std::map<std::string, std::vector<SizeForm>> inputs;
+  InputForms inputs;
   // The largest shapes of all inputs that the options or the rule decide.
   std::map<std::string, Shape> shapes;
   std::string taken;  // one line about what the rule decided; empty: nothing

@@ -175,5 +175,24 @@ TEST(open_shapes, tells_what_is_wrong) {
   for (const auto& [options, message] : cases) EXPECT_EQ(opened(inputs, options).error, message);
 }
 
+// What to give instead is said as it can be given.
+TEST(open_shapes, advice_names_what_can_be_given) {
+  const auto advice = [](const std::vector<std::string>& extents, const ImportOptions& options) {
+    TestModel model;
+    model.open_input("x", extents)
+        .constant("shape", ints({4, 12}))
+        .node("Reshape", {"x", "shape"}, {"y"})
+        .output("y");
+    const std::string bytes = model.bytes();
+    const auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+    return graph.ok() ? "" : graph.status().message();
+  };
+  const ImportOptions options = {.ranges = {{"x", {{1, 8, ""}, {12, 12, ""}, {3, 5, "rest"}}}}};
+  const std::string nameless = advice({"?", "12", "?"}, options);
+  EXPECT_NE(nameless.find("as --shape x=1..4x12x3..5"), std::string::npos) << nameless;
+  const std::string named = advice({"batch", "12", "?"}, options);
+  EXPECT_NE(named.find("as --shape batch=1..4"), std::string::npos) << named;
+}
+
 }  // namespace
 }  // namespace hone::graph

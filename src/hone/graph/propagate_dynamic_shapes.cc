@@ -2,6 +2,7 @@
 // after elements beyond the extents were made harmless, and get the extents that follow.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "hone/graph/extents.h"
 #include "hone/graph/ops/registry.h"
@@ -233,20 +234,35 @@ Status propagate_slice(ExpandContext& c) {
   return ok_status();
 }
 
-template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
-Status propagate_reduce(ExpandContext& c) {
+// Which dimensions a reduction reduces.
+Result<std::vector<bool>> reduced_dims(const ExpandContext& c) {
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
-  const bool keep = c.attributes().integer("keepdims", 1) != 0;
   std::vector<bool> reduced(rank, !axes || axes->empty());
   for (size_t i = 0; axes && i < axes->size(); ++i) {
     const auto axis = normalize_axis((*axes)[i], static_cast<int64_t>(rank));
     if (!axis) return c.fail("axis {} of a value of rank {}", (*axes)[i], rank);
     reduced[static_cast<size_t>(*axis)] = true;
   }
-  const bool whole = is_float(c.dtype(0)) || kSign == 0;
-  if (!whole) return c.unsupported("integers of varying shape");
-  const double fill = kSign == 0 ? 0 : kSign * std::numeric_limits<double>::infinity();
+  return reduced;
+}
+
+// What changes no maximum (sign -1), no minimum (1) or no sum (0); nullopt if no number of f64
+// does.
+std::optional<double> neutral_of(DType dtype, int sign) {
+  if (sign == 0) return 0;
+  if (is_float(dtype)) return sign * std::numeric_limits<double>::infinity();
+  if (dtype == DType::kI32) return sign < 0 ? -2147483648.0 : 2147483647.0;
+  return dtype == DType::kI64 && sign < 0 ? std::optional(-0x1p63) : std::nullopt;
+}
+
+template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
+Status propagate_reduce(ExpandContext& c) {
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(c));
+  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  const std::optional<double> fill = neutral_of(c.dtype(0), kSign);
+  if (!fill) return c.unsupported("elements {} of varying shape", dtype_name(c.dtype(0)));
   std::vector<int64_t> list;
   std::vector<ExtentPart> shape;
   for (size_t d = 0; d < rank; ++d) {
@@ -255,9 +271,71 @@ Status propagate_reduce(ExpandContext& c) {
     if (!reduced[d]) shape = joined(std::move(shape), parts(c, c.input(0), d, d + 1));
   }
   const ValueId y =
-      c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), fill), list, keep);
+      c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), *fill), list, keep);
   const bool fixed = list.size() == rank;
   c.result(0, fixed ? y : with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+// The sum divided by how many elements there are.
+Status propagate_mean(ExpandContext& c) {
+  const size_t rank = c.shape(0).size();
+  if (!is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
+  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(c));
+  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  const ValueId extents = actual_extents(c, c.input(0));
+  std::vector<int64_t> list;
+  std::vector<ExtentPart> shape;
+  for (size_t d = 0; d < rank; ++d) {
+    if (reduced[d]) list.push_back(static_cast<int64_t>(d));
+    if (reduced[d] && keep) shape.push_back({kNoValue, 1});
+    if (!reduced[d]) shape = joined(std::move(shape), parts(c, c.input(0), d, d + 1));
+  }
+  const ValueId counts = c.add("Gather", {extents, c.integers(list)});
+  const ValueId count = c.cast(c.reduce("ReduceProd", counts, {0}, false), c.dtype(0));
+  const ValueId sum = c.reduce("ReduceSum", filled(c, c.input(0), 0), list, keep);
+  const ValueId y = c.binary("Div", sum, count);
+  c.result(0, list.size() == rank ? y : with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+// Terms that are not there are 0 in both factors.
+Status propagate_matmul(ExpandContext& c) {
+  const ValueId a = c.input(0), b = c.input(1);
+  const Shape first = c.shape(0), second = c.shape(1);
+  if (first.size() < 2 || second.size() < 2)
+    return c.unsupported("a product with a vector whose shape depends on data");
+  const ValueId y = c.add("MatMul", {filled(c, a, 0), filled(c, b, 0)});
+  const size_t rank = c.shape_of(y).size();
+  std::vector<ExtentPart> shape;
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    const size_t in_a = d + first.size() - rank, in_b = d + second.size() - rank;
+    const bool has_a = d + first.size() >= rank && first[in_a] != 1;
+    const bool has_b = d + second.size() >= rank && second[in_b] != 1;
+    const bool from_a = has_a && (varies(c, 0) || !has_b);
+    if (from_a || has_b)
+      shape = joined(std::move(shape),
+                     from_a ? parts(c, a, in_a, in_a + 1) : parts(c, b, in_b, in_b + 1));
+    else
+      shape.push_back({kNoValue, c.shape_of(y)[d]});
+  }
+  shape = joined(std::move(shape), parts(c, a, first.size() - 2, first.size() - 1));
+  shape = joined(std::move(shape), parts(c, b, second.size() - 1, second.size()));
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+// What is not there is less than anything.
+Status propagate_softmax(ExpandContext& c) {
+  const ValueId x = c.input(0);
+  const bool flattens = c.opset() < 13;
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, flattens ? 1 : -1, c.shape(0).size()));
+  if (flattens && axis + 1 != c.shape(0).size())
+    return c.unsupported("several dimensions of a value whose shape depends on data");
+  const ValueId y = c.add(std::string(c.node().type).c_str(),
+                          {filled(c, x, -std::numeric_limits<double>::infinity())},
+                          {{"axis", static_cast<int64_t>(axis)}});
+  c.result(0, with_extents(c, y, actual_extents(c, x)));
   return ok_status();
 }
 
@@ -289,6 +367,8 @@ constexpr Follower kFollowers[] = {
     {"Concat", propagate_concat},       {"ConstantOfShape", propagate_constant_of_shape, 0},
     {"Expand", propagate_expand, 1},    {"Gather", propagate_gather},
     {"GatherND", propagate_gather_nd},  {"NonMaxSuppression", propagate_non_max_suppression},
+    {"LogSoftmax", propagate_softmax},  {"MatMul", propagate_matmul},
+    {"ReduceMean", propagate_mean},     {"Softmax", propagate_softmax},
     {"NonZero", propagate_non_zero},    {"ReduceMax", propagate_reduce<-1>},
     {"ReduceMin", propagate_reduce<1>}, {"ReduceSum", propagate_reduce<0>},
     {"Slice", propagate_slice},         {"TopK", propagate_top_k, 1},

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hone/graph/expand.h"
+#include "hone/graph/loop_body.h"
 #include "hone/graph/size_probes.h"
 
 namespace hone::graph {
@@ -23,6 +24,10 @@ class SizeFollower {
   SizeFollower(Graph& graph, const Graph& raw, const std::vector<SizeProbe>& probes,
                const std::vector<SizeSymbol>& symbols);
   Status run(const std::map<std::string, std::vector<SizeForm>>& inputs);
+  // Follows the body of a loop: `around` is what varies in the graph that has the loop, `inputs`
+  // are the parts of the body's inputs. The body gets one more input, the sizes of the run. The
+  // first `carried` of its outputs are values for the next turn.
+  Status run_body(const Varying& around, const std::vector<ShapeParts>& inputs, size_t carried);
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const std::vector<SizeProbe>& probes() const { return probes_; }
@@ -69,6 +74,13 @@ class SizeFollower {
 
  private:
   Status follow(Node node);
+  Status follow_nodes(std::vector<Node> nodes);
+  Status follow_loop(Node node);
+  // Returns the loops that a loop is at the sizes of the probes, or an error if it is another one.
+  Result<std::vector<const LoopBody*>> loops_of_probes(const Node& node) const;
+  Status set_turns(ExpandContext& c, Node& node, const std::vector<const LoopBody*>& loops);
+  // Gives the results of a loop their parts, which its operands and what its body makes tell.
+  Status declare_results(ExpandContext& c, Node node);
   // Replaces data whose elements follow from the sizes by the same computed at run time.
   Result<ValueId> data_at_run_time(ExpandContext& c, ValueId constant);
   // Computes what the import computed, by the node of the file that has this result.
@@ -81,6 +93,7 @@ class SizeFollower {
   Status check_alike(const Node& node, bool varying) const;
   Status check_parts(const Node& node) const;
   Status follow_outputs();
+  void name_nodes();  // and hands them over to the graph
   ValueId mask_of(ExpandContext& c, const DimParts& parts);
   [[nodiscard]] bool is_box(const Tensor& whole, const Tensor& part) const;
   std::optional<int> number_form(ValueId constant, int64_t element);
@@ -154,8 +167,14 @@ struct SharedDim {
 [[nodiscard]] Status read_indices(SizeRule& rule, size_t operand, const DimParts& extent,
                                   bool varies);
 
+// Likewise for tuples of indices, the last dimension of the operand, into `depth` dimensions of a
+// value with these parts, from dimension `first` on.
+void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t first,
+                 size_t depth);
+
 // The rules by their families.
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_extents();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_grids();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_pads();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_resizes();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_scatters();

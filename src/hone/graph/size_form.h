@@ -55,7 +55,7 @@ struct Varying {
   // In the order of the graph's inputs, without `hone.sizes`, and of its outputs.
   std::vector<ShapeParts> inputs, outputs;
   // The hidden input of the graph, i64[kMaxForms]: element f is form f in this run. -1: nothing
-  // varies.
+  // varies. The body of a loop has this alone, and it is an input like others there.
   int sizes = -1;
   [[nodiscard]] bool any() const { return sizes >= 0; }
 };

@@ -182,13 +182,14 @@ Status follow_range(SizeRule& rule) {
 
 constexpr SizeRuleOf kPointwise = {"", follow_pointwise};
 constexpr SizeRuleOf kRules[] = {
-    {"BatchNormalization", follow_first}, {"Identity", follow_pointwise},
-    {"hone.Copy", follow_pointwise},      {"Trilu", follow_trilu},
-    {"Expand", follow_expand, 0b10},      {"ConstantOfShape", follow_seen, 0b1},
-    {"Range", follow_range, 0b110},       {"OneHot", follow_one_hot, 0b10},
-    {"CumSum", follow_running, 0b10},     {"CumProd", follow_running, 0b10},
-    {"GridSample", follow_batch},         {"hone.LinearAttention", follow_batch},
-    {"hone.Resample", follow_batch},      {"hone.ResamplePlane", follow_batch},
+    {"BatchNormalization", follow_first},   {"Identity", follow_pointwise},
+    {"hone.Copy", follow_pointwise},        {"Trilu", follow_trilu},
+    {"hone.Hold", follow_pointwise},        {"hone.Blank", follow_seen},
+    {"Expand", follow_expand, 0b10},        {"ConstantOfShape", follow_seen, 0b1},
+    {"Range", follow_range, 0b110},         {"OneHot", follow_one_hot, 0b10},
+    {"CumSum", follow_running, 0b10},       {"CumProd", follow_running, 0b10},
+    {"hone.Resample", follow_batch},        {"hone.ResamplePlane", follow_batch},
+    {"hone.LinearAttention", follow_batch},
 };
 
 }  // namespace
@@ -254,7 +255,8 @@ const SizeRuleOf* size_rule_of(const Node& node) {
   for (const auto& list :
        {std::span<const SizeRuleOf>(kRules), size_rules_of_extents(), size_rules_of_shapes(),
         size_rules_of_sums(), size_rules_of_norms(), size_rules_of_pads(), size_rules_of_places(),
-        size_rules_of_resizes(), size_rules_of_scatters(), size_rules_of_windows()}) {
+        size_rules_of_grids(), size_rules_of_resizes(), size_rules_of_scatters(),
+        size_rules_of_windows()}) {
     for (const SizeRuleOf& rule : list) {
       if (rule.type == node.type) return &rule;
     }

@@ -50,14 +50,46 @@ Status follow_extents(SizeRule& rule) {
   return ok_status();
 }
 
+// Rows that a run does not have are not looked at, and columns are alike in all rows.
+Status follow_unique(SizeRule& rule) {
+  ValueId& x = rule.node.inputs[0];
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 0));
+  const ShapeParts parts = rule.sizes.parts_of(x);
+  x = rule.sizes.filled(rule.c, x, {1}, 0);
+  if (rule.sizes.varies(x, 0)) {
+    const ValueId rows = rule.c.reshape(rule.sizes.extent_of(rule.c, parts[0]), {1});
+    rule.node.inputs.resize(2, kNoValue);
+    rule.node.inputs[1] = rows;
+  }
+  for (size_t i = 0; i < rule.node.outputs.size() && i < 4; ++i) {
+    if (rule.node.outputs[i] != kNoValue)
+      rule.sizes.set_parts(rule.node.outputs[i], i == 0 ? parts : ShapeParts{parts[0]});
+  }
+  return rule.c.status();
+}
+
+// What a run does not have is not taken.
+Status follow_compress(SizeRule& rule) {
+  ValueId &x = rule.node.inputs[0], &condition = rule.node.inputs[1];
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 0));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, condition, 0));
+  const ValueId out = rule.node.outputs[0];
+  ShapeParts parts = rule.sizes.parts_of(x);
+  const auto taken = rule.sizes.seen_part(out, 0);
+  if (!taken) return rule.c.unsupported("its largest result does not follow from the sizes");
+  parts[0] = {*taken};
+  condition = rule.sizes.filled(rule.c, condition, {0}, 0);
+  rule.sizes.set_parts(out, std::move(parts));
+  return rule.c.status();
+}
+
 // The result lies as its extents, which are computed, say.
 Status follow_compact(SizeRule&) { return ok_status(); }
 
 constexpr SizeRuleOf kRules[] = {
-    {"hone.Widen", follow_widen},
-    {"hone.Extents", follow_extents},
-    {"hone.Narrow", follow_narrow},
-    {"hone.Compact", follow_compact},
+    {"hone.Widen", follow_widen},   {"hone.Extents", follow_extents},
+    {"hone.Narrow", follow_narrow}, {"hone.Compact", follow_compact},
+    {"hone.Unique", follow_unique}, {"hone.Compress", follow_compress},
 };
 
 }  // namespace

@@ -186,27 +186,24 @@ Status follow_gather_elements(SizeRule& rule) {
   return ok_status();
 }
 
-// Indices are taken to count from the beginning where a dimension varies, unless they are known.
 Status follow_gather_nd(SizeRule& rule) {
   ValueId& data = rule.node.inputs[0];
-  const ValueId indices = rule.node.inputs[1];
   const auto batch = static_cast<size_t>(rule.node.attributes.integer("batch_dims", 0));
-  const Shape shape = rule.c.shape_of(indices);
-  const auto depth = static_cast<size_t>(shape.back());
-  const Tensor* known = rule.c.constant_of(indices);
+  const auto depth = static_cast<size_t>(rule.c.shape_of(rule.node.inputs[1]).back());
+  bool varies = false;
   for (size_t d = batch; d < batch + depth; ++d) {
-    if (!rule.sizes.varies(data, d)) continue;
+    varies = varies || rule.sizes.varies(data, d);
     HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
-    for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
-      if (known->at(i) < 0) known = nullptr;
-    }
-    if (known == nullptr)
-      return rule.c.unsupported("indices into dimension {}, which varies, may count from its end",
-                                d);
-    HONE_RETURN_IF_ERROR(
-        check_known(rule, indices, rule.sizes.parts_of(data)[d], d - batch, depth));
   }
-  ShapeParts parts = rule.sizes.parts_of(indices);
+  const ValueId indices = rule.node.inputs[1];
+  const bool known = varies && rule.c.constant_of(indices) != nullptr;
+  for (size_t d = batch; known && d < batch + depth; ++d) {
+    if (rule.sizes.varies(data, d))
+      HONE_RETURN_IF_ERROR(
+          check_known(rule, indices, rule.sizes.parts_of(data)[d], d - batch, depth));
+  }
+  if (varies) read_tuples(rule, 1, rule.sizes.parts_of(data), batch, depth);
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[1]);
   parts.pop_back();
   const ShapeParts from = rule.sizes.parts_of(data);
   for (size_t d = 0; d < batch; ++d) HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], from[d]));

@@ -52,21 +52,25 @@ Status follow_scatter_elements(SizeRule& rule) {
   return ok_status();
 }
 
-// Negative indices count from the end of what a run has.
-void read_tuples(SizeRule& rule, const ShapeParts& data, size_t depth) {
+}  // namespace
+
+void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t first,
+                 size_t depth) {
   ExpandContext& c = rule.c;
-  ValueId& tuples = rule.node.inputs[1];
+  ValueId& tuples = rule.node.inputs[operand];
   std::vector<ValueId> extents;
-  for (size_t d = 0; d < depth; ++d)
-    extents.push_back(c.reshape(rule.sizes.extent_of(c, data[d]), {1}));
-  const ShapeParts parts = rule.sizes.parts_of(tuples);
+  for (size_t d = first; d < first + depth; ++d)
+    extents.push_back(c.reshape(rule.sizes.extent_of(c, parts[d]), {1}));
+  const ShapeParts own = rule.sizes.parts_of(tuples);
   const ValueId size =
       c.cast(depth == 1 ? extents[0] : c.add("Concat", extents, {{"axis", int64_t{0}}}),
              c.dtype_of(tuples));
   tuples = c.add("Where", {c.binary("Less", tuples, 0.0), c.binary("Add", tuples, size), tuples});
   tuples = c.binary("Max", c.binary("Min", tuples, c.binary("Add", size, -1.0)), 0.0);
-  rule.sizes.set_parts(tuples, parts);
+  rule.sizes.set_parts(tuples, own);
 }
+
+namespace {
 
 Status follow_scatter_nd(SizeRule& rule) {
   ValueId& data = rule.node.inputs[0];
@@ -92,7 +96,7 @@ Status follow_scatter_nd(SizeRule& rule) {
     }
   }
   const bool grows = any_varies(rule, rule.node.inputs[1]);
-  if (moves || grows) read_tuples(rule, rule.sizes.parts_of(data), depth);
+  if (moves || grows) read_tuples(rule, 1, rule.sizes.parts_of(data), 0, depth);
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
   if (grows) build_with_spare_place(rule, 0, dims);
   return ok_status();

@@ -105,6 +105,74 @@ TEST(follow_sizes, gaps_are_left_out_of_sums_and_kept_in_copies) {
   for (const int64_t seq : {1, 4, 6}) SizeCheck{model, *graph, zero_or_one}.at({seq}, seq == 4);
 }
 
+// Places of a grid lead to the elements that a run has, with each kind of padding.
+TEST(follow_sizes, a_grid_on_sides_that_vary) {
+  for (const std::string mode : {"bilinear", "nearest", "bicubic"}) {
+    for (const std::string padding : {"zeros", "border", "reflection"}) {
+      for (const int64_t corners : {0, 1}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", mode, padding, corners));
+        TestModel model;
+        model.open_input("x", {"batch", "2", "h", "w"})
+            .open_input("grid", {"batch", "rows", "3", "2"})
+            .constant("wide", floats({}, {1.7F}))
+            .node("Mul", {"grid", "wide"}, {"places"})
+            .node("GridSample", {"x", "places"}, {"y"},
+                  {{"mode", mode}, {"padding_mode", padding}, {"align_corners", corners}})
+            .output("y");
+        const auto graph = import_ranges(model, {{"batch", {{1, 2, ""}}},
+                                                 {"h", {{1, 5, ""}}},
+                                                 {"w", {{3, 6, ""}}},
+                                                 {"rows", {{2, 4, ""}}}});
+        ASSERT_TRUE(graph.ok()) << graph.status().message();
+        for (const std::vector<int64_t>& sizes :
+             std::vector<std::vector<int64_t>>{{2, 5, 6, 4}, {1, 1, 3, 2}, {2, 4, 5, 3}})
+          SizeCheck{model, *graph}.at(sizes, sizes[1] == 4);
+      }
+    }
+  }
+}
+
+// Of results whose shape depends on data, sums have one.
+TEST(follow_sizes, elements_that_data_chooses) {
+  TestModel model = with_gaps();
+  model.constant("half", floats({}, {0.5F}))
+      .constant("all", ints({-1}))
+      .node("Reshape", {"x", "all"}, {"elements"})
+      .node("Less", {"half", "elements"}, {"chosen"})
+      .node("Compress", {"x", "chosen"}, {"taken"})
+      .node("ReduceSum", {"taken"}, {"sum"})
+      .node("Unique", {"x"}, {"different", "first", "which", "times"})
+      .node("ReduceSum", {"different"}, {"of_different"})
+      .node("ReduceMax", {"first"}, {"last_first"})
+      .node("ReduceMax", {"times"}, {"most_often"})
+      .node("Unique", {"x"}, {"lines", "", "which_row", ""}, {{"axis", int64_t{1}}})
+      .node("Unique", {"x"}, {"planes"}, {{"axis", int64_t{2}}})
+      .node("ReduceSum", {"lines"}, {"of_rows"})
+      .node("ReduceSum", {"planes"}, {"of_planes"});
+  for (const char* name : {"sum", "of_different", "last_first", "most_often", "which", "which_row",
+                           "of_rows", "of_planes"})
+    model.output(name);
+  const auto graph = import_ranges(model, {{"seq", {{1, 6, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const int64_t seq : {1, 4, 6}) SizeCheck{model, *graph, zero_or_one}.at({seq}, seq == 4);
+}
+
+// Tuples that count from the end of a dimension that varies.
+TEST(follow_sizes, tuples_of_places) {
+  TestModel model = with_gaps();
+  Tensor from_end(DType::kI64, {2, 2});
+  for (const auto& [i, place] : {std::pair(0, 1), {1, -1}, {2, -2}, {3, -2}})
+    from_end.set(i, place);
+  model.constant("tuples", from_end).node("GatherND", {"x", "tuples"}, {"y"}).output("y");
+  const auto graph = import_ranges(model, {{"seq", {{2, 6, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const int64_t seq : {2, 4, 6}) SizeCheck{model, *graph, distinct()}.at({seq}, seq == 4);
+  const auto shorter = import_ranges(model, {{"seq", {{1, 6, ""}}}});
+  EXPECT_NE(shorter.status().message().find("index -2 of a dimension that may have as few as 1"),
+            std::string::npos)
+      << shorter.status().message();
+}
+
 std::string message_of(const TestModel& model, const ShapeRange& seq) {
   const auto graph = import_ranges(model, {{"seq", seq}});
   return graph.ok() ? std::string("imported") : graph.status().message();

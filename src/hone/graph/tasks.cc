@@ -278,7 +278,7 @@ class Extractor {
     if (body.most > 0) {
       HONE_RETURN_IF_ERROR(inside.add_calls());
       for (size_t i = 0; i < body.carried; ++i)
-        loop.copies.push_back(inside.copy_of(body.graph.outputs[i], inputs[1 + i].index));
+        loop.copies.push_back(inside.copy_of(body, i, inputs[1 + i].index));
       add_rows(node, inside, loop);
     }
     loop.end_call = static_cast<int>(made_.list.calls.size());
@@ -319,7 +319,7 @@ class Extractor {
     for (size_t i = 0; i < body.rows(); ++i) {
       const size_t at = body.carried + i;
       if (at >= node.outputs.size() || node.outputs[at] == kNoValue) continue;
-      LoopCopy copy = inside.copy_of(body.graph.outputs[at], buffer_of(node.outputs[at]));
+      LoopCopy copy = inside.copy_of(body, at, buffer_of(node.outputs[at]));
       copy.stride = body.reversed[i] ? -copy.bytes : copy.bytes;
       copy.start = body.reversed[i] ? (body.most - 1) * copy.bytes : 0;
       loop.kept.push_back(copy.to);
@@ -327,11 +327,15 @@ class Extractor {
     }
   }
 
-  LoopCopy copy_of(ValueId output, int to) const {
+  // The copy of output i of this body.
+  LoopCopy copy_of(const LoopBody& body, size_t i, int to) const {
+    const ValueId output = graph_.outputs[i];
     const Value& value = graph_.value(output);
     return {.from = buffer_of(output),
             .to = to,
-            .bytes = num_elements(value.shape) * dtype_bytes(value.dtype)};
+            .bytes = num_elements(value.shape) * dtype_bytes(value.dtype),
+            .shape = value.shape,
+            .parts = body.parts.empty() ? ShapeParts() : body.parts[i]};
   }
 
   // Returns what a group of nodes computes. Groups that may be joined are asked for several times.

@@ -40,6 +40,9 @@ struct TaskGroup {
 struct LoopCopy {
   int from = -1, to = -1;  // indices of TaskList::buffers
   int64_t bytes = 0, start = 0, stride = 0;
+  // The shape of what is copied, a dense array, and what varies of it.
+  Shape shape;
+  ShapeParts parts;
 };
 
 // Calls that are repeated (graph/loop_body.h). Buffers are indices of TaskList::buffers, all of the

@@ -16,6 +16,7 @@ class Widener {
       : raw_(raw), graph_(graph), uses_(graph), probes_(probes) {}
 
   bool run();
+  bool keep_loops();  // returns whether this changes anything
 
   [[nodiscard]] bool varies(ValueId id, size_t dim) const {
     const Shape& most = graph_.value(id).shape;
@@ -143,7 +144,8 @@ bool widen_non_zero(Widener& w, Node& node) {
   return w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
 }
 
-// What a run does not have is not taken. Data without an axis is one row.
+// What a run does not have is not taken. Data without an axis has a rule
+// (size_rules_of_extents.cc).
 bool widen_compress(Widener& w, Node& node) {
   if (!node.attributes.has("axis")) return false;
   const size_t rank = w.rank_of(node.inputs[0]);
@@ -176,8 +178,22 @@ constexpr Rule kRules[] = {
     {"Upsample", keep_resize},
 };
 
+// Loops that have other turns at other sizes are the same loop where they are not unrolled.
+bool Widener::keep_loops() {
+  if (raw_.keeps_loops) return false;
+  raw_.keeps_loops = std::any_of(raw_.nodes.begin(), raw_.nodes.end(), [&](const Node& node) {
+    if (node.type != "Loop" && node.type != "Scan" && node.type != "If") return false;
+    return std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+      return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+        return out != kNoValue && !probe.alike[static_cast<size_t>(out)];
+      });
+    });
+  });
+  return raw_.keeps_loops;
+}
+
 bool Widener::run() {
-  bool changed = false;
+  bool changed = keep_loops();
   std::vector<Node> nodes;
   for (Node& node : raw_.nodes) {
     const auto rule = std::find_if(std::begin(kRules), std::end(kRules),

@@ -1,6 +1,6 @@
 // graph/widen_nodes.h - operators that have to be the same at all sizes of a run: those that become
-// other operators at other sizes, as an LSTM with its steps does, and those whose results depend on
-// data.
+// other operators at other sizes, as an LSTM or a loop with its steps does, and those whose results
+// depend on data.
 //
 // In a model of ranges such a node gets its operands in their largest shapes, with elements behind
 // those of the run that change nothing, and its results are cut to the extents of the run.

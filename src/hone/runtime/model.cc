@@ -12,9 +12,8 @@
 #include "hone/runtime/cpu_budget.h"
 #include "hone/runtime/cpu_features.h"
 #include "hone/runtime/float_mode.h"
-#include "hone/runtime/hone_model.h"
-#include "hone/runtime/loops.h"
 #include "hone/runtime/model_state.h"
+#include "hone/runtime/run_steps.h"
 
 namespace hone::runtime {
 namespace {
@@ -253,56 +252,11 @@ void copy_out(Model& model, void* const* outputs) {
   }
 }
 
-// Runs phases; with loops, times of their turns are added up.
-int run_phases(Model& model, const PhaseCall* phases, int64_t first, int64_t end) {
-  int64_t* const ns = !model.profile             ? nullptr
-                      : model.turn_ns == nullptr ? model.step_ns + first
-                                                 : model.turn_ns + first;
-  // The last turn of a loop is traced.
-  const bool traces = model.trace && ns != nullptr && model.chosen == nullptr;
-  ThreadSpan* const spans = traces ? model.spans + first * pool_num_threads(model.pool) : nullptr;
-  const int result = pool_run(model.pool, phases + first, end - first, model.scratch,
-                              model.scratch_stride, ns, spans);
-  if (ns != nullptr && model.turn_ns != nullptr)
-    for (int64_t i = first; i < end; ++i) model.step_ns[i] += model.turn_ns[i];
-  if (result == 0) return 0;
-  say(model.error, "a kernel failed with code %d", result);
-  return 1;
-}
-
-// Runs all steps, those of loops as often as these say.
-int run_steps(Model& model) {
-  const PlanHeader& plan = *model.plan;
-  const auto run = [&](uint32_t first, uint32_t end) {
-    return run_phases(model, model.phases, first, end);
-  };
-  const auto fail = [&](const PlanLoop& loop) {
-    say(model.error, "%s", plan_string(plan, loop.beyond));
-    return HONE_INPUTS_ARE_REFUSED;
-  };
-  if (model.profile && plan.num_loops > 0)
-    memset(model.step_ns, 0, plan.num_steps * sizeof(int64_t));
-  const LoopRunner<decltype(run), decltype(fail)> loops(plan_table<PlanLoop>(plan, plan.loops),
-                                                        plan_table<PlanCopy>(plan, plan.copies),
-                                                        model.arena, run, fail);
-  return loops.run(0, plan.num_steps, 0, plan.num_loops);
-}
-
 int run_on_host(Model& model, const void* const* inputs, void* const* outputs) {
   bind_arrays(model, inputs, outputs);
   if (model.plan->sizes >= 0)
     memcpy(model.arena + model.plan->sizes, model.sizes.forms, sizeof model.sizes.forms);
-  const bool all = model.chosen == nullptr;
-  if (model.trace) {  // steps that the run leaves out have no times
-    memset(model.spans, 0,
-           uint64_t{model.plan->num_steps} * static_cast<uint64_t>(pool_num_threads(model.pool)) *
-               sizeof(ThreadSpan));
-    model.start_ns = clock_ns();
-  }
-  if (model.profile && !all && model.turn_ns != nullptr)
-    memset(model.step_ns, 0, model.plan->num_steps * sizeof(int64_t));
-  const int result = all ? run_steps(model) : run_phases(model, model.chosen, 0, model.num_chosen);
-  if (result != 0) return result;
+  if (const int result = run_steps(model)) return result;
   copy_out(model, outputs);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "hone/runtime/device/code.h"
 #include "hone/runtime/device/device.h"
+#include "hone/runtime/plan_loops.h"
 #include "hone/runtime/plan_ranges.h"
 #include "hone/runtime/plan_sizes.h"
 #include "hone/runtime/pool.h"
@@ -106,68 +107,6 @@ bool units_fit(const PlanHeader& plan) {
   return true;
 }
 
-// Returns whether the copy stays in the arena in all turns.
-bool copy_fits(const PlanHeader& plan, const PlanCopy& copy, int64_t most) {
-  if (!range_fits(plan.arena_bytes, copy.from, copy.bytes) ||
-      !range_fits(plan.arena_bytes, copy.to, copy.bytes))
-    return false;
-  if (most <= 1 || copy.stride == 0) return true;
-  if (copy.stride > kMostBytes || copy.stride < -kMostBytes ||
-      most - 1 > kMostBytes / (copy.stride < 0 ? -copy.stride : copy.stride))
-    return false;
-  return range_fits(plan.arena_bytes, copy.to + (most - 1) * copy.stride, copy.bytes);
-}
-
-bool loop_fits(const PlanHeader& plan, const PlanLoop& loop) {
-  const auto fits = [&](int64_t offset, int64_t bytes) {
-    return offset == -1 || range_fits(plan.arena_bytes, offset, bytes);
-  };
-  if (!string_fits(plan, loop.name) || !string_fits(plan, loop.beyond) || loop.most < 0 ||
-      loop.may_want_more > 1 || !fits(loop.condition, 1) || !fits(loop.limit, 8) ||
-      !fits(loop.turn, 8) || !fits(loop.turns, 8) || loop.first_step > loop.end_step ||
-      loop.end_step > plan.num_steps ||
-      !entries_fit(loop.first_copy, loop.num_copies, plan.num_copies))
-    return false;
-  for (uint32_t i = 0; i < loop.num_copies; ++i) {
-    const PlanCopy& copy = plan_table<PlanCopy>(plan, plan.copies)[loop.first_copy + i];
-    if (!copy_fits(plan, copy, loop.most)) return false;
-  }
-  return true;
-}
-
-// Returns whether the loops first to end lie one behind the other among these steps, with those
-// inside them, and no step joins one of another turn.
-bool loops_nest(const PlanHeader& plan, uint32_t first, uint32_t end, uint32_t step,
-                uint32_t end_step, int depth) {
-  constexpr int kMostDepth = 64;
-  if (depth > kMostDepth) return false;
-  const PlanLoop* loops = plan_table<PlanLoop>(plan, plan.loops);
-  const PlanStep* steps = plan_table<PlanStep>(plan, plan.steps);
-  const auto begins = [&](uint32_t at) { return at >= plan.num_steps || steps[at].joins == 0; };
-  for (uint32_t i = first; i < end;) {
-    const PlanLoop& loop = loops[i];
-    if (loop.first_step < step || loop.end_step > end_step || !begins(loop.first_step) ||
-        !begins(loop.end_step) || loop.num_nested > end - i - 1 ||
-        !loops_nest(plan, i + 1, i + 1 + loop.num_nested, loop.first_step, loop.end_step,
-                    depth + 1))
-      return false;
-    step = loop.end_step;
-    i += 1 + loop.num_nested;
-  }
-  return true;
-}
-
-const char* check_loops(const PlanHeader& plan) {
-  if (plan.num_loops > 0 && plan.device != DeviceKind::kNone)
-    return "the plan has loops, which run on the host only";
-  for (uint32_t i = 0; i < plan.num_loops; ++i)
-    if (!loop_fits(plan, plan_table<PlanLoop>(plan, plan.loops)[i]))
-      return "a loop of the plan is out of range";
-  if (!loops_nest(plan, 0, plan.num_loops, 0, plan.num_steps, 0))
-    return "the loops of the plan do not fit together";
-  return nullptr;
-}
-
 }  // namespace
 
 const char* plan_check(const void* block, uint64_t bytes) {
@@ -204,7 +143,7 @@ const char* plan_check(const void* block, uint64_t bytes) {
     if (!step_fits(plan, plan_table<PlanStep>(plan, plan.steps)[i]))
       return "a step of the plan is out of range";
   if (!units_fit(plan)) return "the steps of the plan that run together do not fit together";
-  if (const char* wrong = check_loops(plan)) return wrong;
+  if (const char* wrong = loops_check(plan)) return wrong;
   for (uint32_t i = 0; i < plan.num_arguments; ++i)
     if (!argument_fits(plan, plan_table<PlanArgument>(plan, plan.arguments)[i]))
       return "an argument of the plan is out of range";
@@ -216,7 +155,8 @@ const char* plan_check(const void* block, uint64_t bytes) {
   for (uint32_t i = 0; i < plan.num_features; ++i)
     if (!string_fits(plan, plan_table<uint64_t>(plan, plan.features)[i]))
       return "a required CPU feature of the plan is out of range";
-  return sizes_check(plan);
+  if (const char* wrong = sizes_check(plan)) return wrong;
+  return written_places_check(plan);
 }
 
 }  // namespace hone::runtime

@@ -198,8 +198,8 @@ struct PlanArgument {
   ArgumentKind kind;
   int32_t index;   // number of the input or output; 0 for the others
   int64_t offset;  // bytes from the start of the input, output, arena or weights
-  // A step of the host beside a device works on copies. For it, these are the bytes that it may
-  // touch, and 1 if it may write them; else both are 0.
+  // The bytes that the step may touch, and 1 if it may write them. They are there for steps of the
+  // host beside a device, which work on copies, and where there are sizes; else both are 0.
   int64_t bytes;
   int64_t written;
 };

@@ -120,23 +120,34 @@ std::vector<artifact::ArtifactArgument> CallSteps::arguments_of(const graph::Tas
   std::vector<artifact::ArtifactArgument> arguments(params.size());
   for (size_t i = 0; i < params.size(); ++i) {
     artifact::ArtifactArgument& argument = arguments[i];
+    argument.bytes = params[i].buffer->bytes();
     if (weights[i] >= 0) {
-      argument = {artifact::ArgumentKind::kWeight, weights[i], 0};
+      argument.kind = artifact::ArgumentKind::kWeight;
+      argument.index = weights[i];
     } else if (i < call.arguments.size()) {
       const graph::Argument& from = call.arguments[i];
-      if (from.kind == graph::Argument::Kind::kInput)
-        argument = {artifact::ArgumentKind::kInput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kOutput)
-        argument = {artifact::ArgumentKind::kOutput, from.index, 0};
-      if (from.kind == graph::Argument::Kind::kArena)
-        argument.offset = memory_.offsets[static_cast<size_t>(from.index)];
+      switch (from.kind) {
+        case graph::Argument::Kind::kInput:
+          argument.kind = artifact::ArgumentKind::kInput;
+          argument.index = from.index;
+          break;
+        case graph::Argument::Kind::kOutput:
+          argument.kind = artifact::ArgumentKind::kOutput;
+          argument.index = from.index;
+          break;
+        case graph::Argument::Kind::kArena:
+          argument.offset = memory_.offsets[static_cast<size_t>(from.index)];
+          break;
+        case graph::Argument::Kind::kConstant: argument.bytes = 0; break;
+      }
     } else if (params[i].role == ir::Role::kInput) {
       argument.offset = assembly_.spec.sizes;
     } else if (params[i].role == ir::Role::kWorkspace) {
       argument.offset = workspace;
       workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
+    } else {
+      argument.bytes = 0;
     }
-    argument.bytes = params[i].buffer->bytes();
     argument.written =
         params[i].role == ir::Role::kWorkspace || params[i].role == ir::Role::kOutput;
   }

@@ -100,6 +100,11 @@ class KnownTensors {
         if (call.dag.params[i].role == ir::Role::kOutput) ++writers_[place_of(call.arguments[i])];
       }
     }
+    // What a loop copies at the end of a turn comes after what was there before.
+    for (const graph::TaskLoop& loop : tasks.loops) {
+      for (const graph::LoopCopy& copy : loop.copies)
+        writers_[{graph::Argument::Kind::kArena, copy.to}] += 2;
+    }
   }
 
   // `naive` is the call's naive program.
@@ -270,6 +275,14 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
     if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
     for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
     needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
+  }
+  // What a turn hands on, or stacks, has the sizes of the run.
+  for (const graph::TaskLoop& loop : tasks.loops) {
+    for (const graph::LoopCopy& copy : loop.copies) {
+      PartReader reader{limits_of_parts(copy.parts, copy.shape), copy.shape, {}};
+      for (const int64_t extent : copy.shape) reader.indices.push_back({0, extent - 1});
+      needed.add({graph::Argument::Kind::kArena, copy.from}, std::move(reader));
+    }
   }
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
   for (size_t c = tasks.calls.size(); c-- > 0;) {

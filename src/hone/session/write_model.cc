@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
 #include "hone/analysis/body_seconds.h"
 #include "hone/analysis/cpu_measure.h"
@@ -16,6 +17,7 @@
 #include "hone/base/output_file.h"
 #include "hone/base/temporary_name.h"
 #include "hone/compile.h"
+#include "hone/graph/size_options.h"
 #include "hone/session/assemble_limited.h"
 #include "hone/session/short_code.h"
 
@@ -215,18 +217,48 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   return written;
 }
 
+namespace {
+
+// Says which sizes a run may have.
+void add_ranges(const graph::TaskList& tasks, CompileSummary& summary) {
+  const graph::Varying& varying = tasks.varying;
+  graph::InputForms inputs;
+  for (size_t i = 0; i < varying.inputs.size(); ++i) {
+    if (varying.inputs[i].empty()) continue;
+    std::vector<graph::SizeForm>& forms = inputs[tasks.inputs[i].name];
+    for (const graph::DimParts& dim : varying.inputs[i]) {  // an input's dimensions have one part
+      const graph::SizePart& part = dim.front();
+      forms.push_back(part.form == graph::kNoForm ? graph::SizeForm{.offset = part.most}
+                                                  : varying.forms[static_cast<size_t>(part.form)]);
+    }
+    summary.ranges.push_back({tasks.inputs[i].name, graph::range_text(forms, varying.symbols)});
+  }
+  std::set<std::string> options;
+  for (const graph::SizeSymbol& symbol : varying.symbols) {
+    const std::string option = graph::range_option(symbol, varying.symbols, inputs);
+    if (options.insert(option).second)
+      summary.range_options += (summary.range_options.empty() ? "" : " ") + option;
+  }
+}
+
+}  // namespace
+
 CompileSummary summary_of(ModelTasks& model, const Written& written, double start) {
-  return {std::move(model.summaries),
-          real_clock().now_seconds() - start,
-          written.bytes,
-          written.arena_bytes,
-          written.memory_bytes,
-          written.calls,
-          written.turns,
-          written.small,
-          model.refined,
-          {},
-          {}};
+  CompileSummary summary = {std::move(model.summaries),
+                            real_clock().now_seconds() - start,
+                            written.bytes,
+                            written.arena_bytes,
+                            written.memory_bytes,
+                            written.calls,
+                            written.turns,
+                            written.small,
+                            model.refined,
+                            {},
+                            {},
+                            {},
+                            {}};
+  add_ranges(model.tasks, summary);
+  return summary;
 }
 
 }  // namespace hone

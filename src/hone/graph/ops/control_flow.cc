@@ -151,7 +151,7 @@ Status expand_unknown(ExpandContext& c, const SubgraphBody& then_body,
   std::vector<Node> nodes;
   ExpandContext apart(c.graph(), c.node(), nodes);
   const Result<std::vector<ValueId>> both = build_both(apart, then_body, else_body);
-  if (tries_both && (!both.ok() || !is_cheap(c, nodes, *both))) {
+  if (tries_both && (!both.ok() || c.graph().keeps_loops || !is_cheap(c, nodes, *both))) {
     const Status taken = expand_taken_branch(c, then_body, else_body, !both.ok());
     if (taken.ok()) return taken;
   }
@@ -314,7 +314,7 @@ bool turns_known(const ExpandContext& c) {
 
 Status expand_loop(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_body(c, "body"));
-  if (turns_known(c)) {
+  if (turns_known(c) && !c.graph().keeps_loops) {
     HONE_ASSIGN_OR_RETURN(const bool unrolled, UnrolledLoop(c, kUnrolled).run());
     if (unrolled) return ok_status();
   }
@@ -405,7 +405,7 @@ Status expand_scan(ExpandContext& c) {
   const SubgraphBody& body = body_of(c, "body");
   HONE_ASSIGN_OR_RETURN(ScanOperands operands, scan_operands(c, body));
   const auto nodes = static_cast<int64_t>(std::max<size_t>(body.nodes.size(), 1));
-  if (operands.turns > kUnrolled.turns ||
+  if (c.graph().keeps_loops || operands.turns > kUnrolled.turns ||
       operands.turns > static_cast<int64_t>(kUnrolled.nodes) / nodes) {
     const Status repeated = repeat_scan(c);
     if (repeated.code() != Code::kUnsupported || operands.turns > kMostUnrolled.turns)

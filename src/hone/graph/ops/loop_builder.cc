@@ -34,6 +34,7 @@ LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
   graph.opset = outer.opset;
   graph.rebatch = outer.rebatch;
   graph.max_turns = outer.max_turns;
+  graph.keeps_loops = outer.keeps_loops;
   share_budget(outer, graph);
   loop_->most = most;
   turn_ = graph.add_value(node_.name + ".turn", DType::kI64, {});

@@ -4,7 +4,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
-#include "hone/graph/ops/loop_builder.h"
+#include "hone/graph/ops/carried_values.h"
 
 namespace hone::graph {
 namespace {
@@ -13,71 +13,11 @@ namespace {
 constexpr int64_t kExpectedTurns = 16;
 // A loop of more turns would not end.
 constexpr int64_t kMostKnownTurns = 1'000'000'000;
+// What a carried value that grows may take after the last turn.
+constexpr int64_t kMostGrownBytes = int64_t{1} << 30;
 
-// The values that a body carries from turn to turn. One whose shape depends on data is carried with
-// its extents, and one without elements is a constant.
-class CarriedValues {
- public:
-  CarriedValues(ExpandContext& c, LoopBuilder& loop) : c_(c), loop_(loop) {}
-
-  // Returns the value in the body.
-  Result<ValueId> add(ValueId initial) {
-    if (aggregate_of(initial) != nullptr)
-      return c_.unsupported("a loop that is not unrolled and carries a sequence");
-    Slot slot{.initial = initial, .extents = c_.extents_of(initial)};
-    slot.empty = num_elements(c_.shape_of(initial)) == 0;
-    slot.inner = slot.empty ? loop_.capture(initial) : loop_.carry(initial);
-    if (slot.extents != kNoValue && !slot.empty)
-      loop_.body().set_extents(slot.inner, loop_.carry(slot.extents));
-    slots_.push_back(slot);
-    return slot.inner;
-  }
-
-  // Takes what the values are in the next turn, and returns these as the builder wants them.
-  Result<std::vector<ValueId>> next(const std::vector<ValueId>& values) {
-    ExpandContext& body = loop_.body();
-    std::vector<ValueId> list;
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      const Slot& slot = slots_[i];
-      if (slot.empty && body.shape_of(values[i]) != c_.shape_of(slot.initial))
-        return c_.unsupported(
-            "a loop that is not unrolled and whose carried value {} grows from {} to {}: expected "
-            "one shape in all turns",
-            i, to_string(c_.shape_of(slot.initial)), to_string(body.shape_of(values[i])));
-      if (slot.empty) continue;
-      if (slot.extents == kNoValue) {
-        list.push_back(values[i]);
-        continue;
-      }
-      list.push_back(without_extents(body, values[i]));
-      list.push_back(actual_extents(body, values[i]));
-    }
-    return list;
-  }
-
-  // Declares the results of the node, from those of the loop.
-  void declare(const LoopResults& results) {
-    size_t next = 0;
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].empty) {
-        c_.result(i, slots_[i].initial);
-        continue;
-      }
-      ValueId value = results.carried[next++];
-      if (slots_[i].extents != kNoValue) value = with_extents(c_, value, results.carried[next++]);
-      c_.result(i, value);
-    }
-  }
-
- private:
-  struct Slot {
-    ValueId initial, extents, inner = kNoValue;
-    bool empty = false;
-  };
-  ExpandContext& c_;
-  LoopBuilder& loop_;
-  std::vector<Slot> slots_;
-};
+// How often a loop is built anew, as more of its carried values grow than was known.
+constexpr int kMostTries = 3;
 
 // The turns of a Loop: at most so many, and whether a run may want more.
 struct Turns {
@@ -97,6 +37,33 @@ Result<Turns> turns_of(const ExpandContext& c) {
   const int64_t most =
       upper->dtype() == DType::kI64 ? upper->as<int64_t>()[0] : static_cast<int64_t>(upper->at(0));
   return Turns{std::max<int64_t>(most, 0), true, c.constant_of(c.input(0)) != nullptr};
+}
+
+// The shapes that values which grow have after the last turn.
+Status set_largest_shapes(const ExpandContext& c, int64_t turns, std::vector<Growth>& growth) {
+  const SubgraphBody& body = *c.attributes().find<Subgraph>("body")->body;
+  for (size_t i = 0; i < growth.size(); ++i) {
+    if (growth[i].step.empty() || !growth[i].most.empty()) continue;
+    const Value& initial = c.graph().value(c.input(2 + i));
+    Shape most = initial.shape;
+    for (size_t d = 0; d < most.size(); ++d) {
+      const int64_t step = growth[i].step[d];
+      const bool is_huge = step > 0 && turns > kMostGrownBytes / step;
+      most[d] += is_huge ? kMostGrownBytes : turns * step;
+    }
+    if (is_valid(most) && num_elements(most) == 0) {
+      growth[i] = {};
+      continue;
+    }
+    if (!is_valid(most) || num_elements(most) * dtype_bytes(initial.dtype) >= kMostGrownBytes)
+      return c.unsupported(
+          "the carried value '{}' grows from {} by {} elements in a turn, and {} turns need more than "
+          "{} MiB: expected fewer turns (--max-turns)",
+          body.names[static_cast<size_t>(body.inputs[2 + i])], to_string(initial.shape),
+          to_string(growth[i].step), turns, kMostGrownBytes >> 20);
+    growth[i].most = std::move(most);
+  }
+  return ok_status();
 }
 
 std::string too_many(const ExpandContext& c, int64_t most) {
@@ -121,23 +88,35 @@ Status check_condition(const ExpandContext& c, const ExpandContext& where, Value
 // Builds the loop, but for what becomes of its results.
 class RepeatedLoop {
  public:
-  RepeatedLoop(ExpandContext& c, Turns turns)
+  // The values that grow do so as `growth` says, which has an element for each, or is empty.
+  RepeatedLoop(ExpandContext& c, Turns turns, const std::vector<Growth>& growth)
       : c_(c),
         body_(*c.attributes().find<Subgraph>("body")->body),
         turns_(turns),
+        growth_(growth),
         loop_(c, turns.most),
         values_(c, loop_) {}
+
+  // After a run() that failed: by how much each carried value grows, if that was not known; empty
+  // if that was not what failed, or the number of turns is known, so that unrolled turns have
+  // shapes.
+  [[nodiscard]] const std::vector<Growth>& growth() const { return found_; }
 
   Status run() {
     const size_t carried = body_.inputs.size() - 2;
     std::vector<ValueId> arguments = {loop_.turn(), loop_.body().scalar(DType::kBool, 1)};
     for (size_t i = 0; i < carried; ++i) {
       if (!c_.has(2 + i)) return c_.fail("operand {} is missing", 2 + i);
-      HONE_ASSIGN_OR_RETURN(const ValueId value, values_.add(c_.input(2 + i)));
+      const std::string& name = body_.names[static_cast<size_t>(body_.inputs[2 + i])];
+      const Growth growth = growth_.empty() ? Growth() : growth_[i];
+      HONE_ASSIGN_OR_RETURN(const ValueId value, values_.add(c_.input(2 + i), name, growth));
       arguments.push_back(value);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> results, loop_.inline_body(body_, arguments));
     HONE_RETURN_IF_ERROR(check_condition(c_, loop_.body(), results[0]));
+    if (!(turns_.fixed && goes_on_always(results[0])))
+      found_ =
+          values_.growth({results.begin() + 1, results.begin() + 1 + static_cast<long>(carried)});
     const auto first_row = results.begin() + 1 + static_cast<long>(carried);
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> next,
                           values_.next({results.begin() + 1, first_row}));
@@ -155,12 +134,17 @@ class RepeatedLoop {
   }
 
  private:
+  // Returns whether only the number of turns ends the loop.
+  [[nodiscard]] bool goes_on_always(ValueId condition) {
+    return (!c_.has(1) || known_to_be(c_, c_.input(1), true)) &&
+           known_to_be(loop_.body(), condition, true);
+  }
+
   Result<LoopResults> finish(ValueId condition, std::vector<ValueId> next,
                              const std::vector<LoopRow>& rows) {
     ValueId go = c_.has(1) ? c_.input(1) : kNoValue;
     if (go != kNoValue) HONE_RETURN_IF_ERROR(check_condition(c_, c_, go));
-    const bool always =
-        (go == kNoValue || known_to_be(c_, go, true)) && known_to_be(loop_.body(), condition, true);
+    const bool always = goes_on_always(condition);
     // A number that stands for "until the condition is false" bounds nothing.
     const int64_t limit = turns_.fixed && always ? kMostKnownTurns : c_.graph().max_turns;
     if (turns_.most > limit) {
@@ -195,6 +179,8 @@ class RepeatedLoop {
   ExpandContext& c_;
   const SubgraphBody& body_;
   Turns turns_;
+  const std::vector<Growth> growth_;
+  std::vector<Growth> found_;
   LoopBuilder loop_;
   CarriedValues values_;
   std::vector<size_t> skipped_;  // rows that nobody wants
@@ -209,7 +195,8 @@ Status run_scan(ExpandContext& c) {
   CarriedValues values(c, loop);
   std::vector<ValueId> arguments;
   for (const ValueId state : operands.states) {
-    HONE_ASSIGN_OR_RETURN(const ValueId value, values.add(state));
+    const std::string& name = body.names[static_cast<size_t>(body.inputs[arguments.size()])];
+    HONE_ASSIGN_OR_RETURN(const ValueId value, values.add(state, name));
     arguments.push_back(value);
   }
   for (const ScanOperand& operand : operands.scanned) {
@@ -258,9 +245,23 @@ Status repeat_loop(ExpandContext& c) {
   if (body.inputs.size() < 2 || body.outputs.size() + 1 < body.inputs.size())
     return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
   HONE_RETURN_IF_ERROR(check_loop_results(c, body));
-  HONE_ASSIGN_OR_RETURN(const Turns turns, turns_of(c));
-  return LoopBuilder::build_apart(
-      c, [&](ExpandContext& apart) { return RepeatedLoop(apart, turns).run(); });
+  HONE_ASSIGN_OR_RETURN(Turns turns, turns_of(c));
+  std::vector<Growth> growth;
+  const auto build = [&](ExpandContext& apart) {
+    RepeatedLoop loop(apart, turns, growth);
+    const Status status = loop.run();
+    if (!status.ok()) growth = loop.growth();
+    return status;
+  };
+  Status status = LoopBuilder::build_apart(c, build);
+  // What is computed of a value that grows may have another shape in each turn, too.
+  for (int tries = 0; tries < kMostTries && status.code() == Code::kUnsupported; ++tries) {
+    if (growth.empty()) break;
+    if (turns.most > c.graph().max_turns) turns = {c.graph().max_turns};
+    HONE_RETURN_IF_ERROR(set_largest_shapes(c, turns.most, growth));
+    status = LoopBuilder::build_apart(c, build);
+  }
+  return status;
 }
 
 Status repeat_scan(ExpandContext& c) { return LoopBuilder::build_apart(c, run_scan); }

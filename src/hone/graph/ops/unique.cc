@@ -14,8 +14,8 @@ using compute::Axis;
 using ir::Expr;
 using ir::Stmt;
 
-// ---- hone.Unique(rows [n, m]): rows [n, m], first [n], which [n], count [n], their number [1]
-// ----
+// ---- hone.Unique(rows [n, m], how many rows there are [1], n without it): rows [n, m], first [n],
+// which [n], count [n], their number [1] ----
 
 Status infer_unique_rows(InferContext& c) {
   const Shape list = {c.shape(0)[0]};
@@ -52,6 +52,10 @@ class UniqueRows {
   enum List : size_t { kFirst, kTimes, kWhich, kPlace };
 
   static Expr number(int64_t value) { return ir::constant(value); }
+  [[nodiscard]] Expr rows() {
+    return c_.node().has_input(1) ? ir::min(c_.read(1, "rows", {number(0)}), number(rows_))
+                                  : number(rows_);
+  }
   [[nodiscard]] Expr at(List list, const Expr& i) const { return ir::load(lists_[list], {i}); }
   [[nodiscard]] Stmt put(List list, const Expr& i, const Expr& value) const {
     return ir::make_store(lists_[list], {i}, value);
@@ -96,7 +100,7 @@ class UniqueRows {
     const Stmt take =
         ir::make_if(open, {found_.set(count_.get()), put(kFirst, found_.get(), row),
                            put(kTimes, found_.get(), number(0)), count_.set(count_.get() + 1)});
-    return loop(i, number(rows_),
+    return loop(i, rows(),
                 {found_.set(number(-1)), look, take, put(kWhich, row, found_.get()),
                  put(kTimes, found_.get(), at(kTimes, found_.get()) + 1)});
   }
@@ -126,7 +130,7 @@ class UniqueRows {
     const ir::VarPtr i = ir::make_var("i");
     const Expr row = ir::variable(i);
     const Stmt store = c_.store(2, {row}, at(kPlace, at(kWhich, row)));
-    return store ? loop(i, number(rows_), {store}) : nullptr;
+    return store ? loop(i, rows(), {store}) : nullptr;
   }
 
   EmitContext& c_;
@@ -175,6 +179,7 @@ Status expand_unique(ExpandContext& c) {
 std::span<const Op> unique_ops() {
   static const Op ops[] = {
       {.name = "hone.Unique",
+       .max_inputs = 2,
        .max_outputs = 5,
        .attributes = "sorted:i",
        .infer = infer_unique_rows,

@@ -77,6 +77,14 @@ Status infer_reshape(InferContext& c) {
       return c.fail("the shape is {}", to_string(shape));
   }
   const int64_t all = num_elements(x);
+  // A batch that was merged with other dimensions becomes one again.
+  if (const auto& batch = c.rebatch(); batch && open == nullptr && known != all && !shape.empty() &&
+                                       shape[0] == batch->from && batch->from > 0 &&
+                                       batch->to > 0 && all % batch->to == 0 &&
+                                       known / batch->from == all / batch->to) {
+    shape[0] = batch->to;
+    known = all;
+  }
   if (open != nullptr) {
     if (known == 0) return c.fail("cannot reshape {} to {}", to_string(x), to_string(shape));
     *open = all / known;

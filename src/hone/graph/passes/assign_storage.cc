@@ -69,8 +69,9 @@ class Assigner {
     bind_outputs();
     int input = 0;
     for (const ValueId id : graph_.inputs) {
-      // The runtime computes the sizes, so that they are no input of the model's caller.
-      const bool own = id == graph_.varying.sizes;
+      // The runtime computes the sizes, so that they are no input of the model's caller. The body
+      // of a loop gets them as an operand.
+      const bool own = id == graph_.varying.sizes && !graph_.varying.symbols.empty();
       place(id, own ? Buffer::Kind::kArena : Buffer::Kind::kInput, own ? 0 : input++);
     }
     for (const Node& node : graph_.nodes) {

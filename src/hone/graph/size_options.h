@@ -1,0 +1,23 @@
+// graph/size_options.h - the sizes of a model's inputs as users give them: texts of --shape.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hone/graph/size_form.h"
+
+namespace hone::graph {
+
+// The extents of inputs that have some that vary, by name; a number is a form without terms.
+using InputForms = std::map<std::string, std::vector<SizeForm>>;
+
+// Returns "1..8x3x160..320": the smallest and the largest of each extent.
+[[nodiscard]] std::string range_text(const std::vector<SizeForm>& forms,
+                                     const std::vector<SizeSymbol>& symbols);
+// Returns "--shape batch=1..8", what gives a symbol its range; or, for an extent without a name,
+// the shape of its input: "--shape x=1..8x3x160..320".
+[[nodiscard]] std::string range_option(const SizeSymbol& symbol,
+                                       const std::vector<SizeSymbol>& symbols,
+                                       const InputForms& inputs);
+
+}  // namespace hone::graph
