@@ -51,6 +51,12 @@ struct ArtifactTileLimit {
   int64_t divisor = 1, multiplier = 1;
 };
 
+// A step of runs whose size of this form is `least` or more. -1: of all runs.
+struct ArtifactRunLimit {
+  int form = -1;
+  int64_t least = 0;
+};
+
 struct ArtifactTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -83,6 +89,7 @@ struct ArtifactStep {
   bool joins = false;        // runs concurrently with the step before
   int units = 0;             // for concurrent steps: its share of their work; else 0
   ArtifactTileLimit limit;
+  ArtifactRunLimit run;
 };
 
 // Steps that are repeated, as PlanLoop says; what this has no field for is in `plan`, but for its

@@ -206,6 +206,7 @@ PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& b
   entry.joins = step.joins ? 1 : 0;
   entry.units = step.units;
   entry.limit = {step.limit.form, 0, step.limit.divisor, step.limit.multiplier};
+  entry.run = {step.run.form, 0, step.run.least};
   return entry;
 }
 

@@ -12,7 +12,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 7;
+inline constexpr uint32_t kPlanVersion = 8;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -126,6 +126,14 @@ struct TileLimit {
   int64_t multiplier;
 };
 
+// A run leaves the step out if the value of the form is less than `least`; none does if the form is
+// -1.
+struct RunLimit {
+  int32_t form;
+  int32_t reserved;
+  int64_t least;
+};
+
 struct PlanStep {
   uint64_t name;          // offset of a string
   uint64_t kernel_class;  // offset of a string
@@ -141,6 +149,7 @@ struct PlanStep {
   // For concurrent steps this is the step's share of their work (PhaseCall::units), else 0.
   int32_t units;
   TileLimit limit;
+  RunLimit run;
 };
 
 // Steps that are repeated, perhaps not once. Places are offsets in the arena, or -1 where there is

@@ -392,6 +392,14 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
   }
 }
 
+// The runs that leave out steps of calls which they do not need.
+void leave_out_steps(std::span<const std::optional<ir::RunNeed>> runs, Assembly& assembly) {
+  for (size_t s = 0; s < assembly.calls.size() && !runs.empty(); ++s) {
+    const auto& run = runs[static_cast<size_t>(assembly.calls[s])];
+    if (run) assembly.spec.steps[s].run = {run->form, run->least};
+  }
+}
+
 // The loops, when all steps are there.
 void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Assembly& assembly) {
   const auto place = [&](int buffer) {
@@ -431,10 +439,11 @@ void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Asse
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
-                          HostKernels host, std::span<const KernelLimits> limits) {
+                          HostKernels host, const AssemblyLimits& limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
-  HONE_ASSIGN_OR_RETURN(const std::vector<KernelPtr> kernels,
-                        compile_kernels(session, tasks, schedules, interrupted, host, limits));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<KernelPtr> kernels,
+      compile_kernels(session, tasks, schedules, interrupted, host, limits.kernels));
   const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
@@ -482,6 +491,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
     spec.arena_bytes = std::max(spec.arena_bytes, workspace);
     add_steps(c, call, *kernels[group], first_symbol[group], std::move(arguments), assembly);
   }
+  leave_out_steps(limits.runs, assembly);
   join_steps(run.order, costs, together, assembly);
   add_loops(tasks, run.memory, assembly);
   assembly.turns = static_cast<int>(run.order.size());

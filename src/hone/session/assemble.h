@@ -30,6 +30,13 @@ struct TogetherOptions {
 // Says whether kernels that a device cannot run have code for the host beside it.
 enum class HostKernels : uint8_t { kNone, kWhereNeeded };
 
+// The needs of runs whose sizes are smaller than the largest (session/limit_tasks.h); empty if no
+// shape varies.
+struct AssemblyLimits {
+  std::span<const KernelLimits> kernels = {};             // one for each group
+  std::span<const std::optional<ir::RunNeed>> runs = {};  // one for each call
+};
+
 struct Assembly {
   artifact::ArtifactSpec spec;
   std::vector<int> calls;  // the index into TaskList::calls of each of spec.steps
@@ -43,15 +50,14 @@ struct Assembly {
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
-// TaskList::groups; `interrupted` may be null. `limits` are those of each group's kernel
-// (session/limit_tasks.h), or empty if no shape varies. The steps are in the order in which they
-// run, in which each call comes after those that it depends on.
+// TaskList::groups; `interrupted` may be null. The steps are in the order in which they run, in
+// which each call comes after those that it depends on.
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
                                         const TogetherOptions& together = {},
                                         HostKernels host = HostKernels::kNone,
-                                        std::span<const KernelLimits> limits = {});
+                                        const AssemblyLimits& limits = {});
 
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {

@@ -56,9 +56,8 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
   calls.lower = [&](const graph::TaskCall& call, const compute::Dag& dag) {
     return search::lower_schedule(dag, steps_of(call), model.target());
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<KernelLimits> limits,
-                        limits_of_calls(model.tasks, calls));
-  const LimitedTasks split = split_groups(model.tasks, limits);
+  HONE_ASSIGN_OR_RETURN(const CallLimits limits, limits_of_calls(model.tasks, calls));
+  const LimitedTasks split = split_groups(model.tasks, limits.kernels);
   std::vector<schedule::Steps> steps;
   TogetherOptions shared = together;
   shared.seconds.clear();
@@ -67,7 +66,7 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
     if (!together.seconds.empty()) shared.seconds.push_back(together.seconds[g]);
   }
   return assemble(*model.session, split.tasks, steps, options.interrupted, shared,
-                  HostKernels::kNone, split.limits);
+                  HostKernels::kNone, {split.limits, limits.runs});
 }
 
 }  // namespace hone

@@ -38,8 +38,12 @@ const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
 // The tiles that a step runs at these sizes.
 static int64_t tiles_of(const artifact::ArtifactStep& step, const std::vector<Tensor>& inputs) {
   const artifact::ArtifactTileLimit& limit = step.limit;
+  const auto value = [&](int form) {
+    return inputs.back().as<int64_t>()[static_cast<size_t>(form)];
+  };
+  if (step.run.form >= 0 && value(step.run.form) < step.run.least) return 0;
   if (limit.form < 0) return step.num_tiles;
-  const int64_t size = inputs.back().as<int64_t>()[static_cast<size_t>(limit.form)];
+  const int64_t size = value(limit.form);
   const int64_t groups = size <= 0 ? 0 : (size - 1) / limit.divisor + 1;
   return std::min(step.num_tiles, groups * limit.multiplier);
 }
