@@ -24,6 +24,17 @@ class VaryingLimits(RangeCase):
         images = np.random.default_rng(1).standard_normal((8, 3, 24, 24)).astype(np.float32)
         self.check(path, {"x": images}, [{"x": images[:n]} for n in (1, 3, 7, 8)])
 
+    def test_recurrent_nets(self):
+        path = self.compile(varying_models.speech(), "batch=1..2", "seq=1..7")
+        x = np.random.default_rng(3).standard_normal((7, 2, 4)).astype(np.float32)
+        self.check(path, {"x": x}, [{"x": x[:steps, :batch]} for steps, batch in ((1, 1), (3, 2), (6, 1), (7, 2))])
+
+    def test_recurrent_rows_of_lengths(self):
+        path = self.compile(varying_models.speech_of_lengths(), "batch=1..2", "seq=1..7")
+        rng = np.random.default_rng(4)
+        self.check(path, varying_models.speech_inputs(rng, 7, 2),
+                   [varying_models.speech_inputs(rng, steps, batch) for steps, batch in ((1, 1), (3, 2), (6, 1), (7, 2))])
+
     def test_steps_behind_a_past(self):
         path = self.compile(varying_models.decoder_with_past(), "batch=1..2", "seq=1..6", "past_len=1..9")
         rng = np.random.default_rng(2)

@@ -169,6 +169,26 @@ def speech():
                     "state": (1, "batch", 3)})
 
 
+def speech_of_lengths():
+    """Recurrent nets over a sequence of which each row has its own part, from given states."""
+    b = Builder(8)
+    y, h, c = b.add("LSTM", "x", b.weights(2, 24, 4), b.weights(2, 24, 6), b.weights(2, 48), "lengths", "first_h", "first_c", outputs=3, hidden_size=6,
+                    direction="bidirectional")
+    rows = b.add("Reshape", b.add("Transpose", y, perm=[0, 2, 1, 3]), np.array([0, 0, 12]))
+    z, last = b.add("GRU", rows, b.weights(1, 15, 12), b.weights(1, 15, 5), "", "lengths", outputs=2, hidden_size=5)
+    for value_of, name in ((rows, "both"), (h, "h"), (c, "c"), (z, "forward"), (last, "last")):
+        b.name(value_of, name)
+    state = (2, "batch", 6)
+    return b.model([value("x", ("seq", "batch", 4)), value("lengths", ("batch",), TensorProto.INT32), value("first_h", state), value("first_c", state)],
+                   {"both": ("seq", "batch", 12), "h": state, "c": state, "forward": ("seq", 1, "batch", 5), "last": (1, "batch", 5)})
+
+
+def speech_inputs(rng, seq, batch):
+    """Those of speech_of_lengths()."""
+    random = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in (("x", (seq, batch, 4)), ("first_h", (2, batch, 6)), ("first_c", (2, batch, 6)))}
+    return {**random, "lengths": rng.integers(1, seq + 1, batch).astype(np.int32)}
+
+
 def detector(count=20, width=1):
     """YOLO's kind, `width` times as wide as tests need: maps of strides 8, 16 and 32, enlarged to the size of the one before and joined with it; all cells as one list, with
     places by Shape and Range; then the best boxes."""

@@ -53,6 +53,11 @@ class VaryingShapes(RangeCase):
         for seq, batch in itertools.product((1, 2, 7, 11), (1, 3)):
             self.check(path, {"x": np.random.default_rng(seq).standard_normal((seq, batch, 4)).astype(np.float32)})
 
+    def test_recurrent_rows_of_lengths(self):
+        path = self.compile(varying_models.speech_of_lengths(), "batch=1..3", "seq=1..9")
+        for seq, batch in itertools.product((1, 2, 6, 9), (1, 3)):
+            self.check(path, varying_models.speech_inputs(np.random.default_rng(seq), seq, batch))
+
     def test_detector(self):
         # Without a step: the model says which sides it takes.
         path = self.compile(varying_models.detector(), "N=1..2", "height=160..256", "width=64..160")

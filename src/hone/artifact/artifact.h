@@ -56,6 +56,11 @@ struct ArtifactInterval {
   int form = -1;
   int64_t from = 0, most = 0;
 };
+// A step of runs whose size of this form is `least` or more. -1: of all runs.
+struct ArtifactRunLimit {
+  int form = -1;
+  int64_t least = 0;
+};
 
 struct ArtifactTensor {
   std::string name;
@@ -90,6 +95,7 @@ struct ArtifactStep {
   int units = 0;             // for concurrent steps: its share of their work; else 0
   ArtifactTileLimit limit;
   ArtifactInterval when;
+  ArtifactRunLimit run;
 };
 
 // Steps that are repeated, as PlanLoop says; what this has no field for is in `plan`, but for its

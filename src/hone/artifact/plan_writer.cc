@@ -207,6 +207,7 @@ PlanStep encode_step(const ArtifactStep& step, size_t arguments_before, Block& b
   entry.units = step.units;
   entry.limit = {step.limit.form, 0, step.limit.divisor, step.limit.multiplier};
   entry.when = {step.when.form, 0, step.when.from, step.when.most};
+  entry.run = {step.run.form, 0, step.run.least};
   return entry;
 }
 

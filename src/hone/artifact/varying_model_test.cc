@@ -52,13 +52,14 @@ using artifact::testing::kBatch;
 using artifact::testing::kPast;
 using artifact::testing::kSeq;
 
-std::atomic<int64_t> tiles_run{0};
+std::atomic<int64_t> tiles_run{0}, long_tiles_run{0};
 
 int add_rows(void* const* args, void*, int64_t first, int64_t last, int) {
   tiles_run += last - first;
   return artifact::testing::add_rows(args, kSeq, first, last);
 }
 int add_long_rows(void* const* args, void*, int64_t first, int64_t last, int) {
+  long_tiles_run += last - first;
   return artifact::testing::add_rows(args, kPast + kSeq, first, last);
 }
 int copy_sizes(void* const* args, void*, int64_t, int64_t, int) {
@@ -232,6 +233,28 @@ TEST_F(Varying, a_step_that_is_chosen_follows_the_sizes) {
   tiles_run = 0;
   ASSERT_EQ(arrays.run(*model_), 0);
   EXPECT_EQ(tiles_run, 6);
+}
+
+// The step that is left out begins a group of two.
+TEST_F(Varying, steps_that_a_run_does_not_need_are_left_out) {
+  artifact::ArtifactSpec spec = artifact::testing::varying_spec("");
+  spec.steps[0].run = {.form = 1, .least = 3};
+  spec.steps[1].joins = true;
+  spec.steps[0].units = spec.steps[1].units = 1;
+  plan_ = artifact::encode_plan(spec).value();
+  model_ = make(2);
+  for (const int64_t seq : {6, 2, 3, 1}) {
+    for (const bool profiled : {false, true}) {
+      model_profile(*model_, profiled);
+      ASSERT_EQ(set(0, {2, seq}), 0);
+      Arrays arrays(2, seq, kPast + seq, 1);
+      tiles_run = long_tiles_run = 0;
+      ASSERT_EQ(arrays.run(*model_), 0) << model_last_error(*model_);
+      if (seq >= 3) arrays.check({2, seq, kPast + seq});
+      EXPECT_EQ(tiles_run, seq < 3 ? 0 : 2);
+      EXPECT_EQ(long_tiles_run, 2);
+    }
+  }
 }
 
 TEST_F(Varying, setting_and_running_allocate_nothing) {

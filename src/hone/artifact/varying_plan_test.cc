@@ -63,12 +63,14 @@ TEST(varying_plan, of_fixed_shapes_has_no_tables) {
   EXPECT_EQ(plan.sizes, -1);
   EXPECT_EQ(plan_input(plan, 0).dims, 0U);
   EXPECT_EQ(plan_table<PlanStep>(plan, plan.steps)[0].limit.form, -1);
+  EXPECT_EQ(plan_table<PlanStep>(plan, plan.steps)[0].run.form, -1);
 }
 
 TEST(varying_plan, tiles_follow_a_size) {
   PlanStep step = {};
   step.num_tiles = 100;
   step.when.form = -1;
+  step.run.form = -1;
   step.limit = {.form = 0, .reserved = 0, .divisor = 8, .multiplier = 6};
   const auto tiles = [&](int64_t size) { return tiles_of(step, &size); };
   EXPECT_EQ(tiles(0), 0);
@@ -79,6 +81,11 @@ TEST(varying_plan, tiles_follow_a_size) {
   EXPECT_EQ(tiles(1000), 100);
   step.limit.form = -1;
   EXPECT_EQ(tiles(1), 100);
+  step.run = {.form = 0, .reserved = 0, .least = 5};
+  EXPECT_EQ(tiles(4), 0);
+  EXPECT_EQ(tiles(5), 100);
+  step.run.form = -1;
+  EXPECT_EQ(tiles(4), 100);
 }
 
 TEST(varying_plan, steps_run_at_the_sizes_of_an_interval) {
@@ -186,6 +193,8 @@ TEST(varying_plan, that_does_not_fit_is_not_written) {
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {3, 1, 4}; }), interval);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {-2, 1, 4}; }), interval);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {0, 5, 4}; }), interval);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = 3; }), tiles);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = -2; }), tiles);
   EXPECT_EQ(problem([](Spec& s) {
               s.device = DeviceKind::kCuda;
               s.steps.clear();

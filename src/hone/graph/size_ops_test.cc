@@ -146,6 +146,36 @@ TEST(size_ops, transposed_convolutions) {
   }
 }
 
+// Rows whose lengths are data, none and more than there are included, from states that are, too.
+TEST(size_ops, rows_of_recurrent_nets_as_long_as_data_says) {
+  Rng rng(9);
+  for (const std::string direction : {"forward", "bidirectional"}) {
+    SCOPED_TRACE(direction);
+    const int64_t directions = direction == "forward" ? 1 : 2;
+    const std::string many = std::to_string(directions);
+    TestModel model;
+    model.open_input("x", {"seq", "batch", "3"})
+        .open_input("h0", {many, "batch", "2"})
+        .open_input("c0", {many, "batch", "2"})
+        .constant("w", random_tensor({directions, 8, 3}, rng))
+        .constant("r", random_tensor({directions, 8, 2}, rng))
+        .constant("three", floats({1}, {3}))
+        .node("ReduceMean", {"x"}, {"m"}, {{"axes", Shape{0, 2}}, {"keepdims", int64_t{0}}})
+        .node("Mul", {"m", "three"}, {"n"})
+        .node("Abs", {"n"}, {"p"})
+        .node("Cast", {"p"}, {"lengths"}, {{"to", int64_t{6}}})
+        .node("LSTM", {"x", "w", "r", "", "lengths", "h0", "c0"}, {"y", "h", "c"},
+              {{"direction", direction}, {"hidden_size", int64_t{2}}})
+        .output("y")
+        .output("h")
+        .output("c");
+    const auto graph = import_ranges(model, {{"batch", {{1, 3, ""}}}, {"seq", {{1, 4, ""}}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    for (const auto& at : std::vector<std::vector<int64_t>>{{4, 3}, {1, 1}, {2, 3}, {3, 2}})
+      SizeCheck{model, *graph, [](Rng& r) { return 6 * r.uniform() - 1; }}.at(at, at[0] == 3);
+  }
+}
+
 TEST(size_ops, norms_along_what_varies) {
   Rng rng(9);
   TestModel model(21);

@@ -19,8 +19,11 @@ Status follow_widen(SizeRule& rule) {
   }
   ShapeParts parts = rule.sizes.parts_of(x);
   for (const size_t d : dims) parts[d] = {{kNoForm, shape[d]}};
-  const double value = static_cast<double>(rule.node.attributes.number("value", 0));
-  rule.c.result(0, rule.sizes.filled(rule.c, x, dims, value));
+  if (rule.node.attributes.has("value")) {
+    const double value = static_cast<double>(rule.node.attributes.number("value", 0));
+    x = rule.sizes.filled(rule.c, x, dims, value);
+  }
+  rule.c.result(0, x);
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   rule.replaced = true;
   return ok_status();
@@ -38,14 +41,11 @@ Status follow_narrow(SizeRule& rule) {
   return ok_status();
 }
 
-Status follow_extents(SizeRule& rule) {
-  ExpandContext& c = rule.c;
-  const ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
-  const ValueId out = rule.node.outputs[0];
-  const DimParts& axis = parts[static_cast<size_t>(rule.node.attributes.integer("axis", 0))];
-  const ValueId extent = c.cast(rule.sizes.extent_of(c, axis), DType::kI32);
-  c.result(0, c.add("Expand", {extent, c.integers(c.shape_of(out))}));
-  rule.sizes.set_parts(out, {parts[static_cast<size_t>(rule.node.attributes.integer("of", 0))]});
+Status follow_extent(SizeRule& rule) {
+  const auto axis = static_cast<size_t>(rule.node.attributes.integer("axis", 0));
+  const DimParts parts = rule.sizes.parts_of(rule.node.inputs[0])[axis];
+  rule.c.result(0, rule.c.reshape(rule.sizes.extent_of(rule.c, parts), {1}));
+  rule.sizes.set_parts(rule.node.outputs[0], {{{kNoForm, 1}}});
   rule.replaced = true;
   return ok_status();
 }
@@ -83,13 +83,24 @@ Status follow_compress(SizeRule& rule) {
   return rule.c.status();
 }
 
+// All its steps are there at any size.
+Status follow_last_step(SizeRule& rule) {
+  const ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  DimParts rows = parts[1];
+  if (rule.node.has_input(2))
+    HONE_RETURN_IF_ERROR(join_parts(rule, rows, rule.sizes.parts_of(rule.node.inputs[2])[0]));
+  rule.sizes.set_parts(rule.node.outputs[0], {std::move(rows), parts[2]});
+  return ok_status();
+}
+
 // The result lies as its extents, which are computed, say.
 Status follow_compact(SizeRule&) { return ok_status(); }
 
 constexpr SizeRuleOf kRules[] = {
-    {"hone.Widen", follow_widen},   {"hone.Extents", follow_extents},
-    {"hone.Narrow", follow_narrow}, {"hone.Compact", follow_compact},
-    {"hone.Unique", follow_unique}, {"hone.Compress", follow_compress},
+    {"hone.Widen", follow_widen},       {"hone.Extent", follow_extent},
+    {"hone.Narrow", follow_narrow},     {"hone.LastStep", follow_last_step},
+    {"hone.Compact", follow_compact},   {"hone.Unique", follow_unique},
+    {"hone.Compress", follow_compress},
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "hone/graph/tasks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -9,6 +8,7 @@
 #include "hone/compute/collapse_axes.h"
 #include "hone/compute/join_reduce_axes.h"
 #include "hone/compute/kernel_params.h"
+#include "hone/graph/all_finite.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/loop_body.h"
 #include "hone/graph/unsupported_list.h"
@@ -21,15 +21,6 @@ uint64_t tensor_hash(const Tensor& tensor) {
   for (const int64_t extent : tensor.shape())
     hash = hash_combine(hash, static_cast<uint64_t>(extent));
   return hash_bytes(tensor.data(), static_cast<size_t>(tensor.bytes()), hash);
-}
-
-bool all_finite(const Tensor& tensor) {
-  if (tensor.dtype() == DType::kF32)
-    return std::ranges::all_of(tensor.as<float>(), [](float x) { return std::isfinite(x); });
-  for (int64_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
-    if (!std::isfinite(tensor.at(i))) return false;
-  }
-  return true;
 }
 
 // The list that is made, with what finds equal constants and tasks. Loops add to it, too.

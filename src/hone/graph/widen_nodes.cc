@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "hone/graph/expand.h"
+#include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/rewrite.h"
 
 namespace hone::graph {
 namespace {
+
+constexpr std::string_view kQuantizedLstm = "com.microsoft.DynamicQuantizeLSTM";
 
 class Widener {
  public:
@@ -46,13 +48,15 @@ class Widener {
              same_attributes(made->attributes, most->attributes);
     });
   }
-  // Gives the node an operand with its largest extents along `dims`. Returns whether there are any.
-  bool widen(Node& node, size_t operand, const std::vector<size_t>& dims, double fill) {
+  // Gives the node an operand with its largest extents along `dims`. What a run does not have is
+  // `fill`, or anything if that is missing. Returns whether there are any such dimensions.
+  bool widen(Node& node, size_t operand, const std::vector<size_t>& dims,
+             std::optional<double> fill) {
     if (dims.empty()) return false;
     Shape shape(graph_.value(node.inputs[operand]).shape.size(), -1);
     for (const size_t d : dims) shape[d] = graph_.value(node.inputs[operand]).shape[d];
-    node.inputs[operand] = before(node, "hone.Widen", {node.inputs[operand]},
-                                  {{"shape", shape}, {"value", static_cast<float>(fill)}});
+    node.inputs[operand] = before(node, "hone.Widen", {node.inputs[operand]}, {{"shape", shape}});
+    if (fill) before_.back().attributes.set("value", static_cast<float>(*fill));
     return true;
   }
   // Cuts dimension `dim` of a result to the extent of a dimension of `like`.
@@ -111,19 +115,20 @@ class Widener {
   std::vector<Node> before_, after_;  // of the node at hand
 };
 
-// All steps are computed, and those that a run does not have change no state: each row of the batch
-// is as long as the run's sequence, unless the model says how long rows are.
+// The net is told how many of its steps a run has (graph/ops/recurrent.h). Where data is quantised
+// by its largest element, what lies behind them is zero.
 bool widen_recurrent(Widener& w, Node& node) {
-  const int64_t steps = node.attributes.integer("layout", 0) != 0 ? 1 : 0, batch = 1 - steps;
+  const int64_t steps = node.attributes.integer("layout", 0) != 0 ? 1 : 0;
   const ValueId x = node.inputs[0];
   const auto dim = static_cast<size_t>(steps);
   if (!w.varies(x, dim)) return false;
-  if (!node.has_input(4)) {
-    node.inputs.resize(std::max<size_t>(node.inputs.size(), 5), kNoValue);
-    node.inputs[4] = w.before(node, "hone.Extents", {x}, {{"axis", steps}, {"of", batch}});
-  }
+  const bool quantizes = node.type == kQuantizedLstm;
+  node.type = quantizes ? "hone.DynamicQuantizeLSTM" : "hone." + node.type;
+  node.op = find_op(node.type, kMaxOpset);
+  node.inputs.resize(kStepsOfRun + 1, kNoValue);
+  node.inputs[kStepsOfRun] = w.before(node, "hone.Extent", {x}, {{"axis", steps}});
   w.narrow(node, 0, dim, x, dim);
-  return w.widen(node, 0, {dim}, 0);
+  return w.widen(node, 0, {dim}, quantizes ? std::optional(0.0) : std::nullopt);
 }
 
 // Boxes that a run does not have are worse than any score.
@@ -172,7 +177,7 @@ struct Rule {
 };
 constexpr Rule kRules[] = {
     {"LSTM", widen_recurrent},          {"GRU", widen_recurrent},
-    {"RNN", widen_recurrent},           {"com.microsoft.DynamicQuantizeLSTM", widen_recurrent},
+    {"RNN", widen_recurrent},           {kQuantizedLstm, widen_recurrent},
     {"NonMaxSuppression", widen_boxes}, {"NonZero", widen_non_zero},
     {"Compress", widen_compress},       {"Resize", keep_resize},
     {"Upsample", keep_resize},
@@ -219,7 +224,7 @@ bool widen_nodes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& p
 }
 
 bool is_widening(const Node& node) {
-  return node.type == "hone.Widen" || node.type == "hone.Narrow" || node.type == "hone.Extents";
+  return node.type == "hone.Widen" || node.type == "hone.Narrow" || node.type == "hone.Extent";
 }
 
 }  // namespace hone::graph

@@ -129,12 +129,28 @@ bool map_memory(Model& model) {
   return true;
 }
 
+// Lists the phases that have tiles. Of phases that join, the first one that is left begins.
+void list_needed(Model& model) {
+  if (model.needed == nullptr) return;
+  model.num_needed = 0;
+  bool begun = false;
+  for (uint32_t i = 0; i < model.plan->num_steps; ++i) {
+    const PhaseCall& phase = model.phases[i];
+    begun = begun && phase.joins;
+    if (phase.num_tiles == 0) continue;
+    model.needed[model.num_needed] = phase;
+    model.needed[model.num_needed++].joins = begun;
+    begun = true;
+  }
+}
+
 bool fill(Model& model, const ModelOptions& options, char* message) {
   const PlanHeader& plan = *model.plan;
   if (!allocate(model.staging, static_cast<uint64_t>(num_tensors(plan))) ||
       !allocate(model.phases, plan.num_steps) || !allocate(model.arguments, plan.num_arguments) ||
       !allocate(model.step_ns, plan.num_steps) ||
-      (plan.num_loops > 0 && !allocate(model.turn_ns, plan.num_steps))) {
+      (plan.num_loops > 0 && !allocate(model.turn_ns, plan.num_steps)) ||
+      (varies(plan) && !allocate(model.needed, plan.num_steps))) {
     say(message, "out of memory");
     return false;
   }
@@ -173,6 +189,7 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
                        step.joins == 1,
                        step.units};
   }
+  list_needed(model);
   return true;
 }
 
@@ -310,6 +327,7 @@ void model_destroy(Model* model) {
     munmap(model->memory, static_cast<size_t>(model->memory_bytes));
   free(model->staging);
   free(model->phases);
+  free(model->needed);
   free(model->chosen);
   free(model->chosen_steps);
   sizes_destroy(model->sizes);
@@ -422,6 +440,7 @@ void set_tiles(Model& model) {
         tiles_of(plan_table<PlanStep>(plan, plan.steps)[i], model.sizes.forms);
   for (int64_t i = 0; i < model.num_chosen; ++i)
     model.chosen[i].num_tiles = model.phases[model.chosen_steps[i]].num_tiles;
+  list_needed(model);
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ class Model {
   char** staging = nullptr;  // per input, then per output
   RunSizes sizes;
   PhaseCall* phases = nullptr;
+  // The phases that have tiles at the sizes of the next run; null if sizes do not vary.
+  PhaseCall* needed = nullptr;
+  int64_t num_needed = 0;
   PhaseCall* chosen = nullptr;      // those that a run consists of; null for all
   int32_t* chosen_steps = nullptr;  // their steps
   int64_t num_chosen = 0;

@@ -135,6 +135,14 @@ struct SizeInterval {
   int64_t most;
 };
 
+// A run leaves the step out if the value of the form is less than `least`; none does if the form is
+// -1.
+struct RunLimit {
+  int32_t form;
+  int32_t reserved;
+  int64_t least;
+};
+
 struct PlanStep {
   uint64_t name;          // offset of a string
   uint64_t kernel_class;  // offset of a string
@@ -151,6 +159,7 @@ struct PlanStep {
   int32_t units;
   TileLimit limit;
   SizeInterval when;
+  RunLimit run;
 };
 
 // Steps that are repeated, perhaps not once. Places are offsets in the arena, or -1 where there is

@@ -117,6 +117,9 @@ bool dims_fit(const PlanHeader& plan, const PlanTensor& tensor) {
 
 bool limit_fits(const PlanHeader& plan, const PlanStep& step, const int64_t* most) {
   const TileLimit& limit = step.limit;
+  if (step.run.form < -1 ||
+      (step.run.form >= 0 && static_cast<uint32_t>(step.run.form) >= plan.num_forms))
+    return false;
   if (limit.form == -1) return true;
   if (limit.form < -1 || static_cast<uint32_t>(limit.form) >= plan.num_forms || limit.divisor < 1 ||
       limit.divisor > kMostBytes || limit.multiplier < 0)
@@ -206,6 +209,7 @@ int64_t tiles_of(const PlanStep& step, const int64_t* forms) {
     const int64_t size = forms[step.when.form];
     if (size < step.when.from || size > step.when.most) return 0;
   }
+  if (step.run.form >= 0 && forms[step.run.form] < step.run.least) return 0;
   if (step.limit.form < 0) return step.num_tiles;
   const int64_t size = forms[step.limit.form];
   if (size <= 0) return 0;

@@ -157,7 +157,7 @@ Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
 Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& tasks,
                                      std::span<const schedule::Steps> schedules,
                                      const std::atomic<bool>* interrupted, HostKernels host,
-                                     const SizedKernels& sized) {
+                                     const AssemblyLimits& limits) {
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
@@ -170,9 +170,9 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
     if (is_cancelled(interrupted)) return;
     const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
     const TaskPtr task = session.tasks().get(first_call(i).dag, tasks.groups[i].key);
-    const bool is_limited = i < sized.limits.size() && sized.limits[i].any();
+    const bool is_limited = i < limits.kernels.size() && limits.kernels[i].any();
     const auto compile = [&](const schedule::Steps& steps) {
-      return is_limited ? limited_kernel(session, task, steps, sized.limits[i])
+      return is_limited ? limited_kernel(session, task, steps, limits.kernels[i])
                         : session.kernels().build(task, steps);
     };
     Result<KernelPtr> kernel = compile(schedules[i]);
@@ -183,9 +183,9 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
       return;
     }
     kernels.own[i] = std::move(kernel).value();
-    if (!is_limited || sized.variants.empty()) return;
+    if (!is_limited || limits.variants.empty()) return;
     Result<VariantKernels> variants = compile_variants(
-        sized.variants[i], *kernels.own[i], schedules[i], task->dag(), sized.limits[i], compile);
+        limits.variants[i], *kernels.own[i], schedules[i], task->dag(), limits.kernels[i], compile);
     if (variants.ok()) kernels.variants[i] = *std::move(variants);
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
@@ -263,15 +263,23 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
   }
 }
 
+// The runs that leave out steps of calls which they do not need.
+void leave_out_steps(std::span<const std::optional<ir::RunNeed>> runs, Assembly& assembly) {
+  for (size_t s = 0; s < assembly.calls.size() && !runs.empty(); ++s) {
+    const auto& run = runs[static_cast<size_t>(assembly.calls[s])];
+    if (run) assembly.spec.steps[s].run = {run->form, run->least};
+  }
+}
+
 }  // namespace
 
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
-                          HostKernels host, const SizedKernels& sized) {
+                          HostKernels host, const AssemblyLimits& limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const GroupKernels compiled,
-                        compile_kernels(session, tasks, schedules, interrupted, host, sized));
+                        compile_kernels(session, tasks, schedules, interrupted, host, limits));
   const std::vector<KernelPtr>& kernels = compiled.own;
   const InPhase packing(session.phases(), Phase::kPacking);
   HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
@@ -299,6 +307,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
     HONE_RETURN_IF_ERROR(steps.add(c));
   }
+  leave_out_steps(limits.runs, assembly);
   join_steps(run.order, costs, together, assembly);
   add_loops(tasks, run.memory, assembly);
   assembly.turns = static_cast<int>(run.order.size());

@@ -31,6 +31,14 @@ struct TogetherOptions {
 // Says whether kernels that a device cannot run have code for the host beside it.
 enum class HostKernels : uint8_t { kNone, kWhereNeeded };
 
+// The needs of runs whose sizes are smaller than the largest (session/limit_tasks.h); empty if no
+// shape varies.
+struct AssemblyLimits {
+  std::span<const KernelLimits> kernels = {};             // one for each group
+  std::span<const SizeVariants> variants = {};            // likewise
+  std::span<const std::optional<ir::RunNeed>> runs = {};  // one for each call
+};
+
 struct Assembly {
   artifact::ArtifactSpec spec;
   std::vector<int> calls;  // the index into TaskList::calls of each of spec.steps
@@ -43,22 +51,15 @@ struct Assembly {
   std::vector<size_t> on_host;  // the groups of tasks that run on the host beside a device
 };
 
-// The limits and variants of the kernels of a model whose shapes vary. Each is empty or has one
-// element per TaskList::groups.
-struct SizedKernels {
-  std::span<const KernelLimits> limits;
-  std::span<const SizeVariants> variants;
-};
-
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per
-// TaskList::groups; `interrupted` may be null. The steps are in the order in which they
-// run, in which each call comes after those that it depends on.
+// TaskList::groups; `interrupted` may be null. The steps are in the order in which they run, in
+// which each call comes after those that it depends on.
 [[nodiscard]] Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const std::atomic<bool>* interrupted = nullptr,
                                         const TogetherOptions& together = {},
                                         HostKernels host = HostKernels::kNone,
-                                        const SizedKernels& sized = {});
+                                        const AssemblyLimits& limits = {});
 
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {

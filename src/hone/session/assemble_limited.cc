@@ -86,9 +86,8 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
   calls.lower = [&](const graph::TaskCall& call, const compute::Dag& dag) {
     return search::lower_schedule(dag, steps_of(call), model.target());
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<KernelLimits> limits,
-                        limits_of_calls(model.tasks, calls));
-  const LimitedTasks split = split_groups(model.tasks, limits);
+  HONE_ASSIGN_OR_RETURN(const CallLimits limits, limits_of_calls(model.tasks, calls));
+  const LimitedTasks split = split_groups(model.tasks, limits.kernels);
   std::vector<schedule::Steps> steps;
   TogetherOptions shared = together;
   shared.seconds.clear();
@@ -98,7 +97,7 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
   }
   const std::vector<SizeVariants> variants = variants_of_groups(model, split, steps, options);
   return assemble(*model.session, split.tasks, steps, options.interrupted, shared,
-                  HostKernels::kNone, {split.limits, variants});
+                  HostKernels::kNone, {split.limits, variants, limits.runs});
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "hone/session/needed_parts.h"
 
@@ -72,21 +73,69 @@ std::vector<ir::ParamLimit> limits_of_outputs(const graph::TaskCall& call,
   return limits;
 }
 
-// Adds what a call reads. An input element is not needed if one of these says so.
+// Adds what a call reads that certain runs need. An input element is not needed if one of these
+// says so.
 void add_inputs(const graph::TaskCall& call, std::span<const ir::SizeLimits> found,
-                NeededParts& needed) {
+                const std::vector<ir::RunNeed>& runs, NeededParts& needed) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     if (call.dag.params[i].role != ir::Role::kInput) continue;
     const ir::BufferPtr& buffer = call.dag.params[i].buffer;
-    PartReader reader{{}, buffer->shape, {}};
+    PartReader reader{{}, buffer->shape, {}, runs};
     for (const ir::SizeLimits& limits : found) {
       for (const ir::SizeLimit& one : limits.of_param(buffer)) {
         if (const auto limit = to_offsets(one, buffer->shape)) reader.add_limit(*limit);
       }
       reader.keep_indices(limits.indices_of_param(buffer));
+      reader.runs = ir::needed_by_all(std::move(reader.runs), limits.runs_of_loads(buffer));
     }
     needed.add(place_of(call.arguments[i]), std::move(reader));
   }
+}
+
+// Which calls may be left out of a run.
+class OptionalCalls {
+ public:
+  explicit OptionalCalls(const graph::TaskList& tasks) {
+    // What is read by no call.
+    const auto add = [&](int buffer) {
+      if (buffer >= 0) kept_.insert({graph::Argument::Kind::kArena, buffer});
+    };
+    for (const graph::TensorInfo& output : tasks.outputs) add(output.extents);
+    for (const graph::TaskLoop& loop : tasks.loops) {
+      for (const int buffer : {loop.condition, loop.limit}) add(buffer);
+      for (const int buffer : loop.kept) add(buffer);
+      for (const graph::LoopCopy& copy : loop.copies) add(copy.from);
+    }
+  }
+
+  // Returns in which runs a call is needed. `found` are the limits in its programs.
+  [[nodiscard]] std::vector<ir::RunNeed> runs_of(const graph::TaskCall& call,
+                                                 std::span<const ir::SizeLimits> found,
+                                                 const NeededParts& needed) const {
+    if (call.loop >= 0) return {};
+    std::optional<std::vector<ir::RunNeed>> runs;
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const ir::Param& param = call.dag.params[i];
+      if (param.role != ir::Role::kOutput) continue;
+      const Place place = place_of(call.arguments[i]);
+      if (kept_.contains(place)) return {};
+      std::vector<ir::RunNeed> own = needed.runs_of(place);
+      for (const ir::SizeLimits& limits : found)
+        own = ir::needed_by_all(std::move(own), limits.runs_of_stores(param.buffer));
+      runs = runs ? ir::needed_by_either(*runs, own) : std::move(own);
+    }
+    return runs ? needed.that_matter(*std::move(runs)) : std::vector<ir::RunNeed>();
+  }
+
+ private:
+  std::set<Place> kept_;
+};
+
+// Whether a limit only says in which runs all stores are needed.
+bool is_of_whole_call(const ir::Program& program, const ir::ParamLimit& limit) {
+  return !ir::SizeLimits(program, {limit})
+              .runs_of_stores(program.params[limit.param].buffer)
+              .empty();
 }
 
 // What is known of tensors beyond the sizes of a run, from the first call to the last.
@@ -256,9 +305,11 @@ compute::Dag with_ends(compute::Dag dag, const KernelLimits& limits, const ir::B
   return dag;
 }
 
-Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
-                                                  const ScheduledCalls& calls) {
-  std::vector<KernelLimits> limits(tasks.calls.size());
+Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const ScheduledCalls& calls) {
+  CallLimits made;
+  made.runs.resize(tasks.calls.size());
+  std::vector<KernelLimits>& limits = made.kernels;
+  limits.resize(tasks.calls.size());
   KnownTensors tensors(tasks);
   std::vector<ir::Program> naive;
   std::vector<ir::ValuesBeyond> beyond;
@@ -271,7 +322,7 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
   for (size_t i = 0; i < tasks.outputs.size(); ++i) {
     const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
     const Shape& shape = tasks.outputs[i].shape;
-    PartReader user{{}, shape, {}};
+    PartReader user{{}, shape, {}, {}};
     if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
     for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
     needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
@@ -285,6 +336,7 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
     }
   }
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
+  const OptionalCalls optional(tasks);
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
@@ -308,19 +360,25 @@ Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
       programs.push_back(with_integers(**program, call, tasks));
       found.emplace_back(programs.back(), limits[c].outputs, sizes);
     }
-    add_inputs(call, found, needed);
+    const std::vector<ir::RunNeed> runs = optional.runs_of(call, found, needed);
+    add_inputs(call, found, runs, needed);
+    if (runs.empty()) continue;
+    made.runs[c] = runs.front();
+    std::erase_if(limits[c].outputs, [&](const ir::ParamLimit& limit) {
+      return is_of_whole_call(programs.front(), limit);
+    });
   }
-  return limits;
+  return made;
 }
 
-LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<KernelLimits>& limits) {
+LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<KernelLimits>& kernels) {
   LimitedTasks made;
   made.tasks = tasks;
   made.tasks.groups.clear();
   for (size_t g = 0; g < tasks.groups.size(); ++g) {
     const size_t first = made.tasks.groups.size();
     for (const int c : tasks.groups[g].calls) {
-      const KernelLimits& own = limits[static_cast<size_t>(c)];
+      const KernelLimits& own = kernels[static_cast<size_t>(c)];
       size_t group = first;
       while (group < made.limits.size() && !(made.limits[group] == own)) ++group;
       if (group == made.limits.size()) {

@@ -50,23 +50,28 @@ struct KernelLimits {
 [[nodiscard]] compute::Dag with_ends(compute::Dag dag, const KernelLimits& limits,
                                      const ir::BufferPtr& sizes);
 
-// Returns the limits of each of TaskList::calls. `lower` returns the program of a call's schedule
-// for a Dag, which is that of the call or one with ends; `mixes` says whether that schedule mixes
-// rows.
+// The needs of a run for each of TaskList::calls: parts of it, and whether it needs the call at
+// all, as it does not need a step of a recurrent net behind the end of its sequence.
+struct CallLimits {
+  std::vector<KernelLimits> kernels;
+  std::vector<std::optional<ir::RunNeed>> runs;  // nothing: all runs need the call
+};
+// Returns the limits of all calls. `lower` returns the program of a call's schedule for a Dag,
+// which is that of the call or one with ends; `mixes` says whether that schedule mixes rows.
 struct ScheduledCalls {
   std::function<bool(const graph::TaskCall&)> mixes;
   std::function<Result<search::ProgramPtr>(const graph::TaskCall&, const compute::Dag&)> lower;
 };
-[[nodiscard]] Result<std::vector<KernelLimits>> limits_of_calls(const graph::TaskList& tasks,
-                                                                const ScheduledCalls& calls);
+[[nodiscard]] Result<CallLimits> limits_of_calls(const graph::TaskList& tasks,
+                                                 const ScheduledCalls& calls);
 
-// The same calls in groups that have their limits in common, too.
+// The same calls in groups whose kernels have their limits in common, too.
 struct LimitedTasks {
   graph::TaskList tasks;
   std::vector<size_t> group_before;  // for each group, the one that its calls were in
   std::vector<KernelLimits> limits;  // one per group
 };
 [[nodiscard]] LimitedTasks split_groups(const graph::TaskList& tasks,
-                                        const std::vector<KernelLimits>& limits);
+                                        const std::vector<KernelLimits>& kernels);
 
 }  // namespace hone

@@ -45,25 +45,29 @@ TEST(limit_tasks, limits_of_dimensions_and_of_offsets) {
 struct Limited {
   graph::TaskList tasks;
   std::vector<KernelLimits> limits;
+  std::vector<std::optional<ir::RunNeed>> runs;
 };
-Limited limited(const graph::TestModel& model, const ScheduledCalls& calls) {
+using Ranges = std::map<std::string, ShapeRange>;
+Limited limited(const graph::TestModel& model, const ScheduledCalls& calls, const Ranges& ranges) {
   const std::string bytes = model.bytes();
-  Result<graph::Graph> graph =
-      graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", {.open_ranges = true});
+  Result<graph::Graph> graph = graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                                                        {.ranges = ranges, .open_ranges = true});
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_TRUE(graph::optimize(*graph, {}).ok());
-  Limited made{*graph::extract_tasks(*graph), {}};
-  made.limits = *limits_of_calls(made.tasks, calls);
+  Limited made{*graph::extract_tasks(*graph), {}, {}};
+  CallLimits found = *limits_of_calls(made.tasks, calls);
+  made.limits = std::move(found.kernels);
+  made.runs = std::move(found.runs);
   return made;
 }
-Limited limited(const graph::TestModel& model, bool mixes = false) {
+Limited limited(const graph::TestModel& model, bool mixes = false, const Ranges& ranges = {}) {
   ScheduledCalls calls;
   calls.mixes = [mixes](const graph::TaskCall&) { return mixes; };
   calls.lower = [](const graph::TaskCall&, const compute::Dag& dag) -> Result<search::ProgramPtr> {
     HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::lower(dag, {}));
     return std::make_shared<const ir::Program>(std::move(program));
   };
-  return limited(model, calls);
+  return limited(model, calls, ranges);
 }
 
 TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {
@@ -120,7 +124,7 @@ TEST(limit_tasks, a_batch_has_its_limit_before_winograds_convolutions) {
       found += steps.empty() ? 0 : 1;
       return search::lower_schedule(dag, steps, target);
     };
-    const Limited made = limited(model, calls);
+    const Limited made = limited(model, calls, {});
     EXPECT_EQ(found, 2) << algorithm;
     for (size_t c = 0; c < made.limits.size(); ++c) {
       const graph::TaskCall& call = made.tasks.calls[c];
@@ -155,6 +159,68 @@ TEST(limit_tasks, readers_of_the_first_row_need_no_rows_beyond_the_size) {
     EXPECT_EQ(made.limits[c].outputs.size(), 1u) << call.name;
   }
   EXPECT_GE(products, 4) << graph::describe(made.tasks);
+}
+
+// A net of two layers over a sequence whose length is open, with all of its results.
+graph::TestModel recurrent(const std::string& type, bool lengths) {
+  const int64_t gates = type == "LSTM" ? 4 : type == "GRU" ? 3 : 1, hidden = 8;
+  Rng rng(1);
+  graph::TestModel model;
+  model.open_input("x0", {"seq", "2", "8"});
+  if (lengths) model.input("lengths", {2}, DType::kI32);
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    const auto name = [&](const char* text) { return fmt::format("{}{}", text, layer); };
+    std::vector<std::string> results = {name("y"), name("h")};
+    if (type == "LSTM") results.push_back(name("c"));
+    model.constant(name("w"), graph::random_tensor({1, gates * hidden, 8}, rng))
+        .constant(name("r"), graph::random_tensor({1, gates * hidden, hidden}, rng))
+        .constant(name("b"), graph::random_tensor({1, 2 * gates * hidden}, rng))
+        .constant(name("shape"), graph::ints({0, 0, -1}))
+        .node(type, {name("x"), name("w"), name("r"), name("b"), lengths ? "lengths" : ""}, results,
+              {{"hidden_size", hidden}})
+        .node("Transpose", {name("y")}, {name("t")}, {{"perm", Shape{0, 2, 1, 3}}})
+        .node("Reshape", {name("t"), name("shape")}, {fmt::format("x{}", layer + 1)});
+    for (size_t i = 1; i < results.size(); ++i) model.output(results[i]);
+  }
+  model.output("x2");
+  return model;
+}
+
+TEST(limit_tasks, steps_of_recurrent_nets_behind_the_end_of_a_sequence_are_left_out) {
+  constexpr int64_t kMost = 12;
+  for (const std::string type : {"LSTM", "GRU", "RNN"}) {
+    for (const bool lengths : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", type, lengths));
+      const Limited made = limited(recurrent(type, lengths), false, {{"seq", {{1, kMost, ""}}}});
+      // The number of calls in a run of so many steps.
+      const auto number = [&](int64_t steps) {
+        return std::ranges::count_if(made.runs,
+                                     [&](const auto& run) { return !run || run->least <= steps; });
+      };
+      const auto of_step = (number(kMost) - number(1)) / (kMost - 1);
+      EXPECT_GE(of_step, 4);
+      // All others are a few, whatever the number of steps.
+      EXPECT_EQ(number(kMost), std::ssize(made.runs));
+      for (int64_t steps = 1; steps < kMost; ++steps)
+        EXPECT_EQ(number(steps + 1) - number(steps), of_step) << steps;
+      EXPECT_LE(number(1), of_step + 30);
+    }
+  }
+}
+
+// The product of all inputs with the weights, and all that is computed of steps together.
+TEST(limit_tasks, what_recurrent_nets_compute_of_all_steps_ends_at_the_last_one) {
+  const Limited made = limited(recurrent("LSTM", false), false, {{"seq", {{1, 12, ""}}}});
+  int products = 0;
+  for (size_t c = 0; c < made.limits.size(); ++c) {
+    const graph::TaskCall& call = made.tasks.calls[c];
+    const Shape& shape = call.dag.params.back().buffer->shape;
+    if (!compute::kernel_class(call.dag).starts_with("gemm") || num_elements(shape) < 12 * 2 * 32)
+      continue;
+    ++products;
+    EXPECT_EQ(made.limits[c].outputs.size(), 1u) << call.name;
+  }
+  EXPECT_EQ(products, 2) << graph::describe(made.tasks);
 }
 
 TEST(limit_tasks, attention_ends_at_its_keys) {

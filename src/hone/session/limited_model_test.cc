@@ -103,6 +103,27 @@ TEST(limited_model, products_and_rows) {
   check(model, {64}, 200, {1, 7, 64, 199, 200});
 }
 
+// Rows of a sequence; the results of its steps and, added to them, those of the last one.
+TEST(limited_model, recurrent_nets) {
+  for (const auto& [type, gates] : {std::pair<std::string, int64_t>{"LSTM", 4}, {"GRU", 3}}) {
+    SCOPED_TRACE(type);
+    Rng rng(1);
+    graph::TestModel model;
+    model.open_input("x", {"n", "6"})
+        .constant("one", graph::ints({1}))
+        .constant("rows", graph::ints({-1, 16}))
+        .constant("w", graph::random_tensor({2, gates * 8, 6}, rng))
+        .constant("r", graph::random_tensor({2, gates * 8, 8}, rng))
+        .node("Unsqueeze", {"x", "one"}, {"steps"})
+        .node(type, {"steps", "w", "r"}, {"a", "h"},
+              {{"direction", std::string("bidirectional")}, {"hidden_size", int64_t{8}}})
+        .node("Add", {"a", "h"}, {"both"})
+        .node("Reshape", {"both", "rows"}, {"y"})
+        .output("y");
+    check(model, 6, 9, {1, 2, 5, 8, 9});
+  }
+}
+
 TEST(limited_model, attention) {
   Rng rng(1);
   const graph::TestModel model = self_attention("n", 32, rng);

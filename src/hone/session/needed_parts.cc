@@ -46,13 +46,24 @@ NeededParts::NeededParts(const graph::Varying& varying) {
     forms_.push_back({graph::value_of(form, least), graph::value_of(form, most)});
 }
 
+// The least size of the runs in which a reader needs the tensor.
+int64_t NeededParts::least_of(const PartReader& reader, size_t form) const {
+  int64_t least = forms_[form].least;
+  for (const ir::RunNeed& need : reader.runs) {
+    if (need.form == static_cast<int>(form)) least = std::max(least, need.least);
+  }
+  return least;
+}
+
 // A reader of the first rows only, such as the state of a text's first token, has no limit of its
-// own. As no run has fewer rows, it stays within the limit of any size that has so many at least.
+// own. As no run in which it reads has fewer rows, it stays within the limit of any size that has
+// so many at least.
 std::vector<OffsetLimit> NeededParts::suggested_by(const PartReader& reader) const {
   std::vector<OffsetLimit> limits = reader.limits;
   for (size_t d = 0; d < reader.indices.size(); ++d) {
     for (size_t f = 0; f < forms_.size(); ++f) {
-      if (forms_[f].most != reader.shape[d] || reader.indices[d].hi >= forms_[f].least) continue;
+      if (forms_[f].most != reader.shape[d] || reader.indices[d].hi >= least_of(reader, f))
+        continue;
       const ir::SizeLimit rows{.form = static_cast<int>(f), .dimension = static_cast<int>(d)};
       if (const auto limit = to_offsets(rows, reader.shape)) limits.push_back(*limit);
       break;
@@ -73,7 +84,23 @@ bool NeededParts::stays_within(const PartReader& reader, OffsetLimit& limit) con
   const ir::Interval& indices = reader.indices[static_cast<size_t>(seen->dimension)];
   if (indices.empty()) return true;
   return largest_place(indices, seen->period) * seen->scale - seen->offset <
-         seen->unit * forms_[static_cast<size_t>(limit.form)].least;
+         seen->unit * least_of(reader, static_cast<size_t>(limit.form));
+}
+
+std::vector<ir::RunNeed> NeededParts::runs_of(const Place& place) const {
+  const auto found = readers_.find(place);
+  if (found == readers_.end()) return {};
+  std::vector<ir::RunNeed> runs = found->second.front().runs;
+  for (const PartReader& reader : found->second) runs = ir::needed_by_either(runs, reader.runs);
+  return runs;
+}
+
+std::vector<ir::RunNeed> NeededParts::that_matter(std::vector<ir::RunNeed> runs) const {
+  std::erase_if(runs, [&](const ir::RunNeed& need) {
+    return static_cast<size_t>(need.form) >= forms_.size() ||
+           need.least <= forms_[static_cast<size_t>(need.form)].least;
+  });
+  return runs;
 }
 
 std::vector<OffsetLimit> NeededParts::of(const Place& place) const {

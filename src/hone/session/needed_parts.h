@@ -15,12 +15,13 @@ using Place = std::pair<graph::Argument::Kind, int>;
   return {argument.kind, argument.index};
 }
 
-// A reader of a tensor: it needs an element only if the element is within each of the limits and
-// has one of these indices in each dimension.
+// A reader of a tensor: it needs an element only in certain runs, and only if the element is within
+// each of the limits and has one of these indices in each dimension.
 struct PartReader {
   std::vector<OffsetLimit> limits;
   Shape shape;                        // as the reader sees the tensor
   std::vector<ir::Interval> indices;  // one for each dimension; an empty one: it reads nothing
+  std::vector<ir::RunNeed> runs;      // each of them holds
 
   void add_limit(const OffsetLimit& limit);  // the narrower one of two of a kind stays
   void keep_indices(const std::vector<ir::Interval>& known);
@@ -34,11 +35,16 @@ class NeededParts {
   // Returns the limits within which all readers stay: an element beyond one of them is not needed.
   // There are none if nobody reads the tensor.
   [[nodiscard]] std::vector<OffsetLimit> of(const Place& place) const;
+  // Returns in which runs any reader needs anything of the tensor.
+  [[nodiscard]] std::vector<ir::RunNeed> runs_of(const Place& place) const;
+  // Leaves out what all runs have.
+  [[nodiscard]] std::vector<ir::RunNeed> that_matter(std::vector<ir::RunNeed> runs) const;
 
  private:
   struct FormRange {
     int64_t least = 1, most = 1;
   };
+  [[nodiscard]] int64_t least_of(const PartReader& reader, size_t form) const;
   [[nodiscard]] std::vector<OffsetLimit> suggested_by(const PartReader& reader) const;
   [[nodiscard]] bool stays_within(const PartReader& reader, OffsetLimit& limit) const;
 

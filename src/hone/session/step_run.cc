@@ -43,6 +43,7 @@ static int64_t tiles_of(const artifact::ArtifactStep& step, const std::vector<Te
   const artifact::ArtifactInterval& when = step.when;
   if (when.form >= 0 && (value(when.form) < when.from || value(when.form) > when.most)) return 0;
   const artifact::ArtifactTileLimit& limit = step.limit;
+  if (step.run.form >= 0 && value(step.run.form) < step.run.least) return 0;
   if (limit.form < 0) return step.num_tiles;
   const int64_t size = value(limit.form);
   const int64_t groups = size <= 0 ? 0 : (size - 1) / limit.divisor + 1;

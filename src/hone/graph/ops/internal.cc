@@ -39,7 +39,7 @@ Status infer_loop(InferContext& c) {
 }
 
 // ---- hone.Widen(x): `shape` is that of the result, with -1 for extents that are those of x;
-// elements that x does not have are `value` ----
+// elements that x does not have are `value`, or anything without that attribute ----
 
 Status infer_widen(InferContext& c) {
   Shape shape = c.attributes().integers("shape");
@@ -59,12 +59,10 @@ Status infer_narrow(InferContext& c) {
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
-// ---- hone.Extents(x): as many elements as dimension `of` of x has, each of them the extent of
-// dimension `axis` in a run; it is no constant at any size ----
+// ---- hone.Extent(x): one element, the extent of dimension `axis` of x in a run; it is no constant
+// at any size ----
 
-Status infer_extents(InferContext& c) {
-  return c.set(0, DType::kI32, {c.shape(0)[static_cast<size_t>(c.attributes().integer("of", 0))]});
-}
+Status infer_extent(InferContext& c) { return c.set(0, DType::kI64, {1}); }
 
 }  // namespace
 
@@ -90,7 +88,7 @@ std::span<const Op> internal_ops() {
        .attributes = "starts:is",
        .non_negative = like_operand},
       {.name = "hone.Widen", .attributes = "shape:is value:f", .infer = infer_widen},
-      {.name = "hone.Extents", .attributes = "axis:i of:i", .infer = infer_extents},
+      {.name = "hone.Extent", .attributes = "axis:i", .infer = infer_extent},
       {.name = "hone.Narrow",
        .min_inputs = 2,
        .max_inputs = 2,

@@ -43,14 +43,14 @@ Status expand_dynamic_quantize_lstm(ExpandContext& c) {
 }  // namespace
 
 std::span<const Op> microsoft_lstm_ops() {
+  constexpr std::string_view kAttributes =
+      "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
+      "input_forget:i";
   static const Op ops[] = {
-      {.name = "com.microsoft.DynamicQuantizeLSTM",
-       .min_inputs = 3,
-       .max_inputs = 12,
-       .max_outputs = 3,
-       .attributes = "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                     "hidden_size:i input_forget:i",
-       .expand = expand_dynamic_quantize_lstm},
+      expanded_op("com.microsoft.DynamicQuantizeLSTM", 1, {3, 12, 3}, kAttributes,
+                  expand_dynamic_quantize_lstm),
+      expanded_op("hone.DynamicQuantizeLSTM", 1, {3, static_cast<int>(kStepsOfRun) + 1, 3},
+                  kAttributes, expand_dynamic_quantize_lstm),
   };
   return ops;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "hone/graph/all_finite.h"
+
 namespace hone::graph {
 namespace {
 
@@ -195,48 +197,83 @@ ValueId Recurrent::at_step(ValueId of_all, int64_t step) {
   return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
 }
 
-// A mask of valid steps: [steps, batch, 1].
+// A mask of valid steps: [steps, batch, 1], or [steps, 1, 1] if rows do not differ.
 ValueId Recurrent::valid_steps() {
-  if (!c_.has(4)) return kNoValue;
-  Tensor times(c_.dtype(4), {steps_, 1, 1});
-  for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
-  return c_.binary("Less", c_.constant(std::move(times)), c_.reshape(c_.input(4), {1, batch_, 1}));
+  ValueId valid = kNoValue;
+  for (const size_t of : {kStepsOfRun, size_t{4}}) {
+    if (!c_.has(of)) continue;
+    Tensor times(c_.dtype(of), {steps_, 1, 1});
+    for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
+    const ValueId end = c_.reshape(c_.input(of), {1, of == 4 ? batch_ : 1, 1});
+    const ValueId before = c_.binary("Less", c_.constant(std::move(times)), end);
+    valid = valid == kNoValue ? before : c_.binary("And", valid, before);
+  }
+  return valid;
 }
 
 // The state that a direction begins with: [batch, hidden].
 ValueId Recurrent::start(size_t state, int64_t direction) {
   const size_t i = 5 + state;
-  if (!c_.has(i)) return c_.constant(Tensor(c_.dtype(0), {batch_, hidden_}));
+  if (!c_.has(i)) {
+    zeros_.push_back(c_.constant(Tensor(c_.dtype(0), {batch_, hidden_})));
+    return zeros_.back();
+  }
   ValueId all = c_.input(i);
   if (batch_first_) all = c_.transpose(all, {1, 0, 2});
   if (directions_ > 1) all = c_.slice(all, 0, direction, direction + 1);
   return c_.reshape(all, {batch_, hidden_});
 }
 
+bool Recurrent::wants_history(const Steps& steps, size_t state) const {
+  return steps.valid != kNoValue && !steps.reversed && c_.wants(1 + state);
+}
+
+void Recurrent::keep_step(Steps& steps, int64_t t, std::vector<ValueId> next) {
+  const ValueId holds = steps.valid == kNoValue ? kNoValue : at_step(steps.valid, t);
+  const Shape one = {1, 1, batch_, hidden_};
+  for (size_t k = 0; k < states_; ++k) {
+    if (wants_history(steps, k)) steps.history[k].push_back(c_.reshape(next[k], one));
+    if (holds != kNoValue && steps.reversed)
+      next[k] = c_.add("Where", {holds, next[k], steps.starts[k]});
+  }
+  // Steps that a row does not have are 0; those that a run does not have are no part of the result.
+  ValueId output = next[0];
+  if (c_.has(4)) output = c_.add("Where", {holds, output, c_.scalar(c_.dtype(0), 0)});
+  steps.outputs[static_cast<size_t>(t)] = c_.reshape(output, one);
+  steps.states = std::move(next);
+}
+
+// A state behind the last step of each row: [1, batch, hidden].
+ValueId Recurrent::final_state(const Steps& steps, size_t state) {
+  ValueId last = steps.states[state];
+  if (wants_history(steps, state)) {
+    const ValueId all = joined(steps.history[state], 0);
+    std::vector<ValueId> operands = {c_.reshape(all, {steps_, batch_, hidden_}), kNoValue,
+                                     kNoValue};
+    if (c_.has(kStepsOfRun)) operands[1] = c_.input(kStepsOfRun);
+    if (c_.has(4)) operands[2] = c_.input(4);
+    last = c_.add("hone.LastStep", operands);
+    if (c_.has(5 + state))
+      last = c_.add("Where", {at_step(steps.valid, 0), last, steps.starts[state]});
+  }
+  return c_.reshape(last, {1, batch_, hidden_});
+}
+
 Status Recurrent::run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid) {
-  std::vector<ValueId> states;
-  for (size_t k = 0; k < states_; ++k) states.push_back(start(k, direction));
-  const bool reversed = first_reversed_ || direction == 1;
-  std::vector<ValueId> outputs(static_cast<size_t>(steps_));
+  Steps steps;
+  steps.reversed = first_reversed_ || direction == 1;
+  steps.valid = valid;
+  for (size_t k = 0; k < states_; ++k) steps.starts.push_back(start(k, direction));
+  steps.states = steps.starts;
+  steps.outputs.resize(static_cast<size_t>(steps_));
+  steps.history.resize(states_);
   for (int64_t n = 0; n < steps_; ++n) {
-    const int64_t t = reversed ? steps_ - 1 - n : n;
-    std::vector<ValueId> next = step(at_step(gates, t), states);
-    ValueId output = next[0];
-    if (valid != kNoValue) {
-      const ValueId holds = at_step(valid, t);
-      output = c_.add("Where", {holds, output, c_.scalar(c_.dtype(0), 0)});
-      for (size_t k = 0; k < states_; ++k) next[k] = c_.add("Where", {holds, next[k], states[k]});
-    }
-    outputs[static_cast<size_t>(t)] = c_.reshape(output, {1, 1, batch_, hidden_});
-    states = std::move(next);
+    const int64_t t = steps.reversed ? steps_ - 1 - n : n;
+    keep_step(steps, t, step(at_step(gates, t), steps.states));
     HONE_RETURN_IF_ERROR(c_.status());
   }
-  if (c_.wants(0)) {
-    sequences_.push_back(steps_ == 1 ? outputs[0]
-                                     : c_.add("Concat", outputs, {{"axis", int64_t{0}}}));
-  }
-  for (size_t k = 0; k < states_; ++k)
-    finals_[k].push_back(c_.reshape(states[k], {1, batch_, hidden_}));
+  if (c_.wants(0)) sequences_.push_back(joined(steps.outputs, 0));
+  for (size_t k = 0; k < states_; ++k) finals_[k].push_back(final_state(steps, k));
   return ok_status();
 }
 
@@ -247,6 +284,8 @@ ValueId Recurrent::joined(const std::vector<ValueId>& parts, int64_t axis) {
 Status Recurrent::run(const Direction& make) {
   HONE_RETURN_IF_ERROR(read_attributes());
   HONE_RETURN_IF_ERROR(check_shapes());
+  const Tensor* weights = product_ ? nullptr : c_.constant_of(c_.input(2));
+  weights_are_finite_ = weights != nullptr && all_finite(*weights);
   const ValueId x = batch_first_ ? c_.transpose(c_.input(0), {1, 0, 2}) : c_.input(0);
   const ValueId valid = valid_steps();
   finals_.resize(states_);

@@ -5,13 +5,23 @@
 // A step takes its input by a Gather with a constant index, so the tasks of all steps are equal.
 // Where activations are the usual ones, all that follows a step's product are one or two kernels
 // (hone.LstmCell, hone.LstmState, hone.GruState); other ones are operators of their own.
+//
+// Steps behind the last one of a row change none of its results, so they need not be computed in a
+// run whose sizes say that they are not there: forward, a state of the last step is chosen from
+// those of all steps (hone.LastStep), and reversed, each step that a row does not have hands on the
+// state that the row begins with.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "hone/graph/expand.h"
 
 namespace hone::graph {
+
+// In a model whose shapes vary, RNN, GRU and LSTM become nodes with the same operands and one more:
+// the number of steps of a run, i64[1] (graph/widen_nodes.h).
+inline constexpr size_t kStepsOfRun = 12;
 
 // An activation function with its parameters.
 struct Activation {
@@ -54,6 +64,11 @@ class Recurrent {
   void multiply_by(Product product) { product_ = std::move(product); }
   // Returns what multiplies the state by R of all gates.
   [[nodiscard]] std::function<ValueId(ValueId)> recurrent_product(int64_t direction);
+  // Returns whether a state is the zeros that a net without initial states begins with, whose
+  // products with R are zeros, too: those with an infinite weight would be none.
+  [[nodiscard]] bool vanishes(ValueId state) const {
+    return weights_are_finite_ && std::count(zeros_.begin(), zeros_.end(), state) > 0;
+  }
   // Leaves the recurrent bias out of the input's part from this gate on.
   void keep_bias_apart(int64_t gate) { apart_ = gate; }
   [[nodiscard]] int64_t hidden() const { return hidden_; }
@@ -67,6 +82,17 @@ class Recurrent {
   ValueId at_step(ValueId of_all, int64_t step);
   ValueId start(size_t state, int64_t direction);
   ValueId valid_steps();
+  // The values that are kept of the steps of a direction.
+  struct Steps {
+    bool reversed = false;
+    std::vector<ValueId> starts, states;  // before the first step, and behind the last one so far
+    ValueId valid = kNoValue;
+    std::vector<ValueId> outputs;               // by step: [1, 1, batch, hidden]
+    std::vector<std::vector<ValueId>> history;  // likewise of each state, where it is needed
+  };
+  [[nodiscard]] bool wants_history(const Steps& steps, size_t state) const;
+  void keep_step(Steps& steps, int64_t t, std::vector<ValueId> next);
+  ValueId final_state(const Steps& steps, size_t state);
   Status run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid);
   ValueId joined(const std::vector<ValueId>& parts, int64_t axis);
   ExpandContext& c_;
@@ -77,6 +103,8 @@ class Recurrent {
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
   Product product_;                      // null: of the operands as ONNX lays them out
+  bool weights_are_finite_ = false;      // it is known that those of the recurrence are
+  std::vector<ValueId> zeros_;           // states that are zero
   std::vector<Activation> activations_;  // for all directions, in order
   // Results by direction: [steps, 1, batch, hidden], and of each state [1, batch, hidden].
   std::vector<ValueId> sequences_;

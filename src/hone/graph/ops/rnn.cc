@@ -39,13 +39,39 @@ void emit_gru_state(EmitContext& c) {
   });
 }
 
+// hone.LastStep: for data of [steps, batch, hidden], each row's element of its last step, as
+// [batch, hidden], and 0 of a row without steps. The operands behind the data are the number of
+// steps of the run, i64[1], and those of each row, i32[batch]; one of them may be missing.
+Status infer_last_step(InferContext& c) {
+  return c.set(0, c.dtype(0), {c.shape(0)[1], c.shape(0)[2]});
+}
+
+void emit_last_step(EmitContext& c) {
+  const int64_t steps = c.input(0).shape[0];
+  c.name_dims({"row", "state"});
+  c.reduce(Combine::kSum, StageTag("last_step", "last_step"), {compute::make_axis("step", steps)},
+           [&](const Point& point, const std::vector<Expr>& r) {
+             const Expr x = c.read(0, "data", {r[0], point.index[0], point.index[1]});
+             Expr end = ir::constant(steps), is_there = ir::constant_bool(true);
+             if (c.node().has_input(1)) {
+               end = c.read(1, "steps", {ir::constant(0)});
+               is_there = ir::less(r[0], end);
+             }
+             if (c.node().has_input(2))
+               end = ir::min(end, ir::cast(DType::kI64, c.read(2, "length", {point.index[0]})));
+             const Expr is_last = ir::make(ir::Op::kEq, {r[0] + 1, end});
+             return ir::select(ir::logical_and(is_there, is_last), x, lit(x, 0));
+           });
+}
+
 // H = f(X W + H R + b)
 Status expand_rnn(ExpandContext& c) {
   Recurrent r(c, 1, {"Tanh"}, 1);
   return r.run([&](int64_t d) -> Recurrent::Step {
     const ValueId weights = r.recurrence(d, 0, 1);
     return [&c, &r, d, weights](ValueId gates, const std::vector<ValueId>& old) {
-      const ValueId sum = c.binary("Add", c.binary("MatMul", old[0], weights), gates);
+      const ValueId sum =
+          r.vanishes(old[0]) ? gates : c.binary("Add", c.binary("MatMul", old[0], weights), gates);
       return std::vector{r.activate(d, 0, sum)};
     };
   });
@@ -61,8 +87,13 @@ Status expand_gru(ExpandContext& c) {
     const ValueId last = reset_after ? kNoValue : r.recurrence(d, 2, 3);
     const ValueId bias = r.recurrent_bias(d, 2, 3);
     const bool fused = reset_after && r.is_usual(d);
-    return [&c, &r, d, weights, last, bias, fused](ValueId gates, const std::vector<ValueId>& old) {
-      const ValueId product = c.binary("MatMul", old[0], weights);
+    const auto multiplied = [&c, &r](ValueId state, ValueId by) {
+      if (!r.vanishes(state)) return c.binary("MatMul", state, by);
+      return c.constant(Tensor(c.dtype_of(by), {c.shape_of(state)[0], c.shape_of(by)[1]}));
+    };
+    return [&c, &r, d, weights, last, bias, fused, multiplied](ValueId gates,
+                                                               const std::vector<ValueId>& old) {
+      const ValueId product = multiplied(old[0], weights);
       if (fused) {
         std::vector<ValueId> operands;
         for (const ValueId of : {gates, product}) {
@@ -78,9 +109,12 @@ Status expand_gru(ExpandContext& c) {
       const auto with_bias = [&](ValueId x) {
         return bias == kNoValue ? x : c.binary("Add", x, bias);
       };
-      const ValueId memory =
-          last == kNoValue ? c.binary("Mul", reset, with_bias(r.part(product, 1, 2, 3)))
-                           : with_bias(c.binary("MatMul", c.binary("Mul", reset, old[0]), last));
+      const auto reset_before = [&] {
+        return multiplied(r.vanishes(old[0]) ? old[0] : c.binary("Mul", reset, old[0]), last);
+      };
+      const ValueId memory = last == kNoValue
+                                 ? c.binary("Mul", reset, with_bias(r.part(product, 1, 2, 3)))
+                                 : with_bias(reset_before());
       const ValueId fresh = r.activate(d, 1, c.binary("Add", memory, r.part(gates, 1, 2, 3)));
       // (1 - z) h + z H
       const ValueId change = c.binary("Mul", update, c.binary("Sub", old[0], fresh));
@@ -103,7 +137,7 @@ Status expand_lstm(ExpandContext& c, Recurrent& r) {
     const bool fused = peepholes == kNoValue && !coupled && r.is_usual(d);
     return [&c, &r, d, multiplied, peepholes, coupled, fused](ValueId gates,
                                                               const std::vector<ValueId>& old) {
-      const ValueId sums = c.binary("Add", multiplied(old[0]), gates);
+      const ValueId sums = r.vanishes(old[0]) ? gates : c.binary("Add", multiplied(old[0]), gates);
       if (fused) {
         const auto sum = [&](int64_t k) { return r.part(sums, 1, k, k + 1); };
         const ValueId cell = c.add("hone.LstmCell", {sum(0), sum(2), sum(3), old[1]});
@@ -148,22 +182,32 @@ Op state_op(std::string_view name, int operands, void (*emit)(EmitContext&)) {
 }  // namespace
 
 std::span<const Op> rnn_ops() {
+  constexpr std::string_view kOfRnn =
+      "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
+      "layout:i";
+  constexpr std::string_view kOfGru =
+      "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
+      "layout:i linear_before_reset:i";
+  constexpr std::string_view kOfLstm =
+      "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
+      "input_forget:i layout:i";
+  constexpr int kMost = static_cast<int>(kStepsOfRun) + 1;
   static const Op ops[] = {
-      expanded_op("RNN", 7, {3, 6, 2},
-                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                  "hidden_size:i layout:i",
-                  expand_rnn),
-      expanded_op("GRU", 7, {3, 6, 2},
-                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                  "hidden_size:i layout:i linear_before_reset:i",
-                  expand_gru),
-      expanded_op("LSTM", 7, {3, 8, 3},
-                  "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s "
-                  "hidden_size:i input_forget:i layout:i",
-                  expand_float_lstm),
+      expanded_op("RNN", 7, {3, 6, 2}, kOfRnn, expand_rnn),
+      expanded_op("GRU", 7, {3, 6, 2}, kOfGru, expand_gru),
+      expanded_op("LSTM", 7, {3, 8, 3}, kOfLstm, expand_float_lstm),
+      expanded_op("hone.RNN", 7, {3, kMost, 2}, kOfRnn, expand_rnn),
+      expanded_op("hone.GRU", 7, {3, kMost, 2}, kOfGru, expand_gru),
+      expanded_op("hone.LSTM", 7, {3, kMost, 3}, kOfLstm, expand_float_lstm),
       state_op("hone.LstmCell", 4, emit_lstm_cell),
       state_op("hone.LstmState", 2, emit_lstm_state),
       state_op("hone.GruState", 7, emit_gru_state),
+      {.name = "hone.LastStep",
+       .max_inputs = 3,
+       .kind = Kind::kReduction,
+       .infer = infer_last_step,
+       .fold = evaluate_node,
+       .emit = emit_last_step},
   };
   return ops;
 }

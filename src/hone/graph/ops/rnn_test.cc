@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/graph/passes/pass_testing.h"
 #include "hone/graph/test_model.h"
 
@@ -47,6 +49,23 @@ TEST(rnn, states_in_one_kernel_are_those_of_gates_one_by_one) {
         EXPECT_LT(relative_error(optimized[i], expected[i]), 1e-6) << net.type;
       }
     }
+  }
+}
+
+// Products with zeros are left out, but not those that an infinite weight makes no number.
+TEST(rnn, first_steps_from_no_state_multiply_nothing) {
+  for (const bool infinite : {false, true}) {
+    Rng rng(14);
+    TestModel model;
+    Tensor weights = random_tensor({2, 12, 3}, rng);
+    if (infinite) weights.set(0, INFINITY);
+    model.input("x", {5, 2, 4})
+        .constant("w", random_tensor({2, 12, 4}, rng))
+        .constant("r", weights)
+        .node("LSTM", {"x", "w", "r"}, {"y"},
+              {{"hidden_size", int64_t{3}}, {"direction", std::string("bidirectional")}});
+    // Two of all inputs, and those of the steps.
+    EXPECT_EQ(count(model.output("y").graph(), "MatMul"), infinite ? 2 + 10 : 2 + 8);
   }
 }
 

@@ -134,6 +134,43 @@ std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes) {
   return Need{end->form, *at, end->unit};
 }
 
+std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
+                                      const std::vector<RunNeed>& b) {
+  std::vector<RunNeed> both;
+  for (const RunNeed& one : a) {
+    for (const RunNeed& other : b) {
+      if (one.form == other.form) both.push_back({one.form, std::min(one.least, other.least)});
+    }
+  }
+  return both;
+}
+
+std::vector<RunNeed> needed_by_all(std::vector<RunNeed> a, const std::vector<RunNeed>& b) {
+  for (const RunNeed& other : b) {
+    const auto own = std::find_if(a.begin(), a.end(),
+                                  [&](const RunNeed& one) { return one.form == other.form; });
+    if (own == a.end())
+      a.push_back(other);
+    else
+      own->least = std::max(own->least, other.least);
+  }
+  return a;
+}
+
+namespace {
+
+// Those of the needs that are the same in all iterations.
+std::vector<RunNeed> runs_of(const std::vector<Need>& needs) {
+  std::vector<RunNeed> runs;
+  for (const Need& need : needs) {
+    if (!need.at.is_constant() || need.at.constant < 0) continue;
+    runs = needed_by_all(std::move(runs), {{need.form, need.at.constant / need.unit + 1}});
+  }
+  return runs;
+}
+
+}  // namespace
+
 SizeLimits::SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
                        BufferPtr sizes, ConditionNeeds conditions)
     : sizes_(std::move(sizes)), conditions_(std::move(conditions)) {
@@ -420,6 +457,32 @@ std::vector<Interval> SizeLimits::indices_of_param(const BufferPtr& buffer) cons
     }
   }
   return all;
+}
+
+std::vector<RunNeed> SizeLimits::runs_of_stores(const BufferPtr& output) const {
+  std::optional<std::vector<RunNeed>> all;
+  for (const Site& site : sites_) {
+    if (site.store->buffer != output) continue;
+    Ranges ranges;
+    for (const StmtNode* s : site.around) {
+      if (s->kind == StmtKind::kFor) ranges.bind_loop(s->var, s->min, s->extent);
+    }
+    const std::vector<RunNeed> own = runs_of(needs(*site.store, ranges));
+    all = all ? needed_by_either(*all, own) : own;
+  }
+  // Statements other than stores write it, too.
+  return all && !pinned_.contains(output.get()) ? *all : std::vector<RunNeed>();
+}
+
+std::vector<RunNeed> SizeLimits::runs_of_loads(const BufferPtr& input) const {
+  std::optional<std::vector<RunNeed>> all;
+  const auto it = uses_.find(input.get());
+  if (it == uses_.end() || pinned_.contains(input.get())) return {};
+  for (const Use& use : it->second) {
+    const std::vector<RunNeed> own = runs_of(needs_of(use, scope_of(use)));
+    all = all ? needed_by_either(*all, own) : own;
+  }
+  return all ? *all : std::vector<RunNeed>();
 }
 
 std::vector<SizeLimit> SizeLimits::of_param(const BufferPtr& buffer) const {

@@ -40,6 +40,19 @@ struct Need {
   Linear at;
   int64_t unit = 1;
 };
+// Something is needed as a whole, and only in runs whose size is `least` or more.
+struct RunNeed {
+  int form = 0;
+  int64_t least = 0;
+  bool operator==(const RunNeed&) const = default;
+};
+// Keeps what both sides need, that is what holds for each: the smaller numbers of the forms that
+// both have.
+[[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
+                                                    const std::vector<RunNeed>& b);
+// Joins needs of which each one holds: the larger numbers.
+[[nodiscard]] std::vector<RunNeed> needed_by_all(std::vector<RunNeed> a,
+                                                 const std::vector<RunNeed>& b);
 
 // Returns the least (or, if `most`, the largest) value of a form for all values of the variables
 // that `is_inner` names, as a form of the others; nothing if there is no bound.
@@ -71,6 +84,9 @@ class SizeLimits {
   // Returns which indices of an input are read, in each dimension; empty intervals if it is not
   // read.
   [[nodiscard]] std::vector<Interval> indices_of_param(const BufferPtr& buffer) const;
+  // Returns in which runs anything of an output is stored, or of an input read, that is needed.
+  [[nodiscard]] std::vector<RunNeed> runs_of_stores(const BufferPtr& output) const;
+  [[nodiscard]] std::vector<RunNeed> runs_of_loads(const BufferPtr& input) const;
   [[nodiscard]] const std::vector<int>& forms() const { return forms_; }
 
  private:

@@ -130,7 +130,10 @@ std::optional<Need> ValuesBeyond::mark_of(const Expr& comparison, const Ranges& 
   const std::optional<int> form = form_of(comparison->args[1], ranges);
   const Expr& a = comparison->args[0];
   const Expr& place = a->op == Op::kCast ? a->args[0] : a;
-  if (!form || place->op != Op::kLoad) return std::nullopt;
+  if (!form) return std::nullopt;
+  if (place->type == DType::kI64 && !has_load(place))
+    return Need{*form, linearize(simplify(place, ranges)), 1};
+  if (place->op != Op::kLoad) return std::nullopt;
   const auto it = known_.places.find(place->buffer.get());
   if (it == known_.places.end()) return std::nullopt;
   const Expr at = floormod(floordiv(flat_place(place), it->second.inner), it->second.most);
