@@ -165,7 +165,7 @@ TEST(task_scheduler, a_lost_batch_leaves_the_task_as_it_was) {
   const double before = scheduler.gain(0);
   const int first = scheduler.next();
   scheduler.start(first);
-  EXPECT_LT(scheduler.gain(first), before);
+  EXPECT_NE(scheduler.next(), first);
   scheduler.withdraw(first);
   EXPECT_EQ(scheduler.gain(first), before);
   EXPECT_EQ(scheduler.next(), first);
