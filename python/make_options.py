@@ -1,23 +1,33 @@
-"""Makes the keyword arguments of hone.compile and hone.tune of the C++ interface's options.
+"""Makes the keyword arguments of the package's functions of the C++ interface's options.
 
-    make_options.py options.h OPTIONS.inc DOCS.py
+    make_options.py INCLUDE/hone OUTPUT_FOLDER
 
-Each field of the structs below becomes a keyword argument of its name. OPTIONS.inc sets the fields, DOCS.py has their
-types, defaults and comments, so that every option is described in one place.
+Each field of the structs below becomes a keyword argument of its name. options.inc, dataset_options.inc and
+train_options.inc set the fields, _option_docs.py has their types, defaults and comments, so that every option is
+described in one place.
 """
+import keyword
 import re
 import sys
 from pathlib import Path
 
 # The structs, and how a TuneOptions reaches each of them. Fields of the last are options of tune only.
-GROUPS = {"ModelOptions": "compile.model", "TargetOptions": "compile.target", "LibraryOptions": "compile.library",
+TUNE_GROUPS = {"ModelOptions": "compile.model", "TargetOptions": "compile.target", "LibraryOptions": "compile.library",
           "RecordOptions": "compile.records", "AdvancedOptions": "compile.advanced", "SearchOptions": "search"}
+# By the name of the tables: the header, the struct that all others are reached from, and the structs with the fields.
+JOBS = {"OPTIONS": ("options.h", "TuneOptions", TUNE_GROUPS),
+        "DATASET_OPTIONS": ("dataset.h", "DatasetOptions", {"DatasetOptions": ""}),
+        "TRAIN_OPTIONS": ("train.h", "TrainOptions", {"TrainOptions": "", "TrainData": "data", "NetTrainOptions": "net"})}
 TYPES = {"std::string": "str", "int": "int", "int64_t": "int", "uint64_t": "int", "double": "float", "bool": "bool",
-         "std::optional<bool>": "bool | None", "std::vector<std::string>": "list[str]",
+         "std::optional<bool>": "bool | None", "std::optional<int>": "int | None", "std::optional<double>": "float | None",
+         "std::vector<std::string>": "list[str]", "std::vector<int>": "list[int]", "std::vector<int64_t>": "list[int]",
+         "std::set<uint64_t>": "set[int]",
          "std::map<std::string, Shape>": "dict[str, tuple[int, ...]]", "std::map<std::string, Tensor>": "dict[str, array]",
          "std::map<std::string, ShapeRange>": "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]"}
 # Fields that are no plain values, or that the Python interface decides by itself.
-LEFT_OUT = {"hooks", "spent_seconds", "sync", "available"}
+LEFT_OUT = {"hooks", "spent_seconds", "sync", "available", "interrupted", "data", "net"}
+# The database is an argument of its own.
+LEFT_OUT_OF = {"DatasetOptions": {"db"}, "TrainData": {"db"}}
 
 
 def fields_of(body):
@@ -40,19 +50,22 @@ def fields_of(body):
 def python_value(default, kind):
     """The text of a default as Python writes it."""
     if default is None:
-        return {"str": '""', "list[str]": "[]", "bool | None": "None"}.get(kind, "{}")
+        empty = {"str": '""', "list": "[]", "set": "set()", "dict": "{}"}
+        return "None" if kind.endswith("None") else empty[kind.split("[")[0]]
+    if kind.startswith("list"):
+        return default.replace("{", "[").replace("}", "]")
     return {"true": "True", "false": "False"}.get(default, default)
 
 
-def options_of(header):
+def options_of(header, groups):
     """(group, name, Python type, default, comment) of all options."""
     options = []
-    for struct, group in GROUPS.items():
+    for struct, group in groups.items():
         match = re.search(rf"struct {struct} {{\n(.*?)\n}};", header, re.S)
         if not match:
             sys.exit(f"make_options: no struct {struct} in the header")
         for name, kind, default, comment in fields_of(match[1]):
-            if name in LEFT_OUT:
+            if name in LEFT_OUT or name in LEFT_OUT_OF.get(struct, ()):
                 continue
             if kind not in TYPES or not comment:
                 sys.exit(f"make_options: {struct}::{name} has the type '{kind}' and the comment '{comment}', expected one of {', '.join(TYPES)}, "
@@ -61,17 +74,29 @@ def options_of(header):
     return options
 
 
+def argument(name):
+    """The keyword argument of a field; a name that Python reserves gets an underscore behind it."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 def main():
-    header, code, docs = sys.argv[1:]
-    options = options_of(Path(header).read_text())
-    names = [name for _, name, *_ in options]
-    if len(set(names)) != len(names):
-        sys.exit("make_options: two options have one name")
-    Path(code).write_text("".join(f'{{"{name}", {"true" if group == "search" else "false"}, '
-                                  f"[](TuneOptions& o, nb::handle v) {{ assign(o.{group}.{name}, v); }}}},\n" for group, name, *_ in options))
-    lines = ['"""The options of hone.compile and hone.tune, from the C++ interface."""', "OPTIONS = {"]
-    lines += [f"    {name!r}: ({group == 'search'}, {kind!r}, {default!r}, {comment!r})," for group, name, kind, default, comment in options]
-    Path(docs).write_text("\n".join([*lines, "}", ""]))
+    headers, output = map(Path, sys.argv[1:])
+    docs = ['"""The options of the functions of this package, from the C++ interface."""']
+    for table, (header, root, groups) in JOBS.items():
+        options = options_of((headers / header).read_text(), groups)
+        names = [name for _, name, *_ in options]
+        if len(set(names)) != len(names):
+            sys.exit("make_options: two options have one name")
+        lines = []
+        docs.append(f"{table} = {{")
+        for group, name, kind, default, comment in options:
+            path = f"{group}.{name}" if group else name
+            tunes = group == "search"
+            lines.append(f'{{"{argument(name)}", {str(tunes).lower()}, []({root}& o, nb::handle v) {{ assign(o.{path}, v); }}}},\n')
+            docs.append(f"    {argument(name)!r}: ({tunes}, {kind!r}, {default!r}, {comment!r}),")
+        docs.append("}")
+        (output / f"{table.lower()}.inc").write_text("".join(lines))
+    (output / "_option_docs.py").write_text("\n".join([*docs, ""]))
 
 
 if __name__ == "__main__":

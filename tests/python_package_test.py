@@ -402,5 +402,8 @@ if __name__ == "__main__":
         Package.site = install(Path(temporary))
         sys.path.insert(0, str(Package.site))
         import hone
+        if "--fleet" in sys.argv:
+            sys.argv.remove("--fleet")
+            from fleet_cases import *  # noqa: F403
         from python_search_cases import *  # noqa: F403
         unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

@@ -85,6 +85,48 @@ class Tasks(Package):
         self.refused("there are no features 'abacus'", hone.feature_names, "abacus")
         self.assertEqual(space.features([]).shape[0], 0)
 
+    def test_a_task_is_tuned_alone(self):
+        db, states = self.folder / "one.db", []
+        task = max(hone.tasks(MODEL, db=db, threads=1), key=lambda task: task.flops * task.multiplicity)
+        tuned = task.tune(on_progress=states.append, budget_seconds=30, max_trials=8)
+        self.assertTrue(0 < tuned.trials <= 8 and 0 < tuned.seconds <= tuned.untuned_seconds, tuned)
+        self.assertEqual((tuned.store_problem, tuned.interrupted), ("", False))
+        self.assertTrue(states and states[-1].trials > 0)
+        records = hone.records(db)
+        self.assertEqual((set(records["task"]), records.rows), ({task.key}, tuned.trials))
+        self.assertEqual(task.tune(budget_seconds=30, max_trials=2).untuned_seconds > 0, True)
+        compiled = hone.compile(MODEL, db=db, threads=1)
+        self.assertEqual([one.source for one in compiled.summary.tasks if one.key == task.key], ["stored"])
+
+        def enough(state):
+            raise LookupError("enough")
+
+        with self.assertRaises(LookupError):
+            task.tune(on_progress=enough, budget_seconds=60)
+        self.assertGreater(hone.records(db).rows, records.rows)
+        self.refused("an option of hone.tasks, which Task.tune does not take", task.tune, threads=1)
+        self.refused("there is no option 'treads'", task.tune, treads=1)
+        self.refused("expected no option mode", task.tune, mode="quality")
+
+    def test_time_is_divided_by_what_it_gains(self):
+        scheduler = hone.TaskScheduler([1, 4, 1], [1e-3, 2e-3, 1e-3], [0, 1, 0])
+        self.assertEqual((len(scheduler), scheduler.next(), scheduler.total()), (3, 1, 1e-2))
+        scheduler.start(1)
+        self.assertNotEqual(scheduler.next(), 1)
+        scheduler.withdraw(1)
+        self.assertEqual(scheduler.next(), 1)
+        scheduler.start(1)
+        scheduler.report(1, 2.0, 1e-3)
+        scheduler.set_bound(1, 0.99e-3)
+        self.assertTrue(scheduler.at_limit(1))
+        self.assertEqual((scheduler.best(1), scheduler.spent(1), scheduler.gain(1), scheduler.gain_in(1, 10)), (1e-3, 2.0, 0.0, 0.0))
+        for task in (0, 2):
+            scheduler.finish(task)
+        self.assertEqual(scheduler.next(), -1)
+        self.refused("there is no task 3, expected 0 to 2", scheduler.report, 3, 1.0, 1.0)
+        self.refused("spent is negative", scheduler.report, 0, -1.0, 1.0)
+        self.refused("expected one for each task", hone.TaskScheduler, [1, 2], [1e-3])
+
     def test_a_fork_is_told_that_it_has_no_task(self):
         space = self.task().space()
         child = os.fork()

@@ -43,20 +43,23 @@ struct DatasetProgress {
 };
 
 struct DatasetOptions {
-  // The sizes of the variants, besides each model's own: the first extent of all inputs; the sides
-  // of images (inputs of 4 dimensions with 3 channels); the lengths of token sequences (integer
-  // inputs of 2 dimensions).
-  std::vector<int64_t> batches, sides, sequences;
-  bool linked_data = false;  // as ModelOptions::linked_data
-  int max_tasks = 0;         // limit of the number of tasks; 0: none
-  std::set<uint64_t> only;   // keys of tasks, such as TaskList::keys(); if it is empty, all tasks
+  // Sizes of the variants, besides each model's own: of the first extent of all inputs.
+  std::vector<int64_t> batches;
+  // Likewise of the sides of images (inputs of 4 dimensions with 3 channels).
+  std::vector<int64_t> sides;
+  // Likewise of the lengths of token sequences (integer inputs of 2 dimensions).
+  std::vector<int64_t> sequences;
+  // Follow symbolic links from a model's external data to files outside its folder.
+  bool linked_data = false;
+  int max_tasks = 0;        // limit of the number of tasks; 0: none
+  std::set<uint64_t> only;  // keys of tasks, such as TaskList::keys(); if it is empty, all tasks
   // "host", and names of device_names() that are its parts; or a GPU that is here, alone.
   std::vector<std::string> devices = {"host"};
   std::vector<int> threads;  // if it is empty, 1 and all cores; 1 for a GPU
   int schedules = 128;       // number for each task, device and number of threads
   int round = 32;            // number of these that are measured before the next task has its turn
   double task_seconds = 20;  // limit for each task, device and number of threads
-  double budget_seconds = 3600;
+  double budget_seconds = 3600;     // limit for all measurements
   std::string db;                   // it is made if it does not exist; what it has counts
   uint64_t seed = 1;                // of all random choices
   double tolerance = 1e-4;          // relative to the largest output; 0: outputs are not checked

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "hone/options.h"
 #include "hone/point_rows.h"
 #include "hone/status.h"
+#include "hone/tune.h"
 
 namespace hone {
 
@@ -61,6 +63,29 @@ struct MeasurePointsOptions {
   int rounds = 1;  // how often each point is measured, in turns; the least time counts
   // If it becomes true, the call ends early with Code::kCancelled. It may be null.
   const std::atomic<bool>* interrupted = nullptr;
+};
+
+struct TuneTaskOptions {
+  // As for tune(), but without a mode and a file of what the strategy learned, as one task alone is
+  // tuned. The budget is all for the search.
+  SearchOptions search;
+  // If it becomes true, the search ends early, with what it has found. It may be null.
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const TuneProgress&)> on_progress;  // as TuneOptions::on_progress
+};
+
+// What became of a task that was tuned alone.
+struct TaskTuning {
+  int trials = 0;
+  double seconds = 0;          // of a run with the fastest schedule; 0: none could be measured
+  double untuned_seconds = 0;  // of the one that was the fastest known or predicted before
+  double bound_seconds = 0;    // what no schedule is expected to beat; 0: unknown
+  double search_seconds = 0;   // seconds that the search took
+  bool finished = false;       // nothing is left to try or to gain, whatever budget there is
+  bool interrupted = false;
+  std::vector<FailureSummary> failures;
+  // The first failure of the database, which ended the search. What was measured after it is lost.
+  Status store_status;
 };
 
 // A task and the space of its schedules. Copies are the same task, and may be used by several
@@ -113,6 +138,11 @@ class HONE_API ModelTask {
   // for a task of tune(), which measures what its strategy proposes.
   [[nodiscard]] Result<std::vector<PointTime>> measure(
       const PointRows& points, const MeasurePointsOptions& options = {}) const;
+  // Searches for faster schedules of this task alone, for the budget, less if nothing is left to
+  // try. It begins with what the database of the task's options has, which is made if it does not
+  // exist, and stores what it measures there; compile() and tune() of any model with this task use
+  // it. No library is written. It is an error for a task of tune().
+  [[nodiscard]] Result<TaskTuning> tune(const TuneTaskOptions& options = {}) const;
 
  private:
   std::shared_ptr<State> state_;

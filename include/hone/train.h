@@ -66,19 +66,21 @@ struct TrainSummary {
 struct NetTrainOptions {
   std::string adapt;  // with TrainOptions::from, what is trained: "full" (default) or "head"
   std::string loss;   // a name of TrainChoices::losses
-  std::optional<int> epochs, batch;   // batch: number of schedules, 2 or more
-  std::optional<double> rate, decay;  // learning rate at the start; decay of the weights
+  std::optional<int> epochs;    // passes over the data
+  std::optional<int> batch;     // number of schedules of a step, 2 or more
+  std::optional<double> rate;   // learning rate at the start
+  std::optional<double> decay;  // decay of the weights
   // Share of the tasks that each epoch is judged by instead of being trained on, or the networks
   // whose tasks are. Default: 0.1, but 0 with TrainData::only.
   std::optional<double> validation;
-  std::vector<std::string> validation_models;
+  std::vector<std::string> validation_models;  // names of these networks
   int patience = 0;  // number of epochs without a better one after which it stops; 0: never
   // It stops after the epoch in which these are spent; 0: never. With meta-learning, half of them
   // are for the training before.
   double budget_seconds = 0;
-  // Meta-learning that follows, a name of TrainChoices::meta; empty: that of the family. Its
-  // options are such as "steps=5,rate=0.01".
-  std::string meta, meta_options;
+  // Meta-learning that follows, a name of TrainChoices::meta; empty: that of the family.
+  std::string meta;
+  std::string meta_options;  // its options, such as "steps=5,rate=0.01"
   // Number of threads; 0: all cores. The same number and seed give the same net.
   int threads = 0;
   std::string place = "cpu";  // a name of TrainChoices::places

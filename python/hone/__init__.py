@@ -16,28 +16,40 @@ import tempfile
 
 from hone import _native
 from hone._model import Model
-from hone._native import (CheckSummary, CompileSummary, Decision, Evaluation, FailureSummary, Score, Sketch, Space, StepTime, Task,
-                          TaskProgress, TaskSummary, TensorInfo, TuneProgress, TuneSeconds, TuneSummary)
+from hone._native import (CheckSummary, CompileSummary, DatasetSummary, Decision, Evaluation, FailureSummary, Score, Sketch, Space, StepTime,
+                          Task, TaskProgress, TaskScheduler, TaskSummary, TaskTuning, TensorInfo, TrainSummary, TuneProgress, TuneSeconds,
+                          TuneSummary)
+from hone._option_docs import DATASET_OPTIONS as _DATASET_OPTIONS
 from hone._option_docs import OPTIONS as _OPTIONS
+from hone._option_docs import TRAIN_OPTIONS as _TRAIN_OPTIONS
 from hone._progress import ProgressLine
 from hone._records import Table, dataset, records
 from hone._search import Batch, CostModel, Measurements, SearchStrategy, checked_model, checked_strategy
 from hone.errors import Error, InputError, InternalError, UnsupportedError
 
-__all__ = ["Batch", "CheckSummary", "CompileSummary", "CostModel", "Decision", "Error", "Evaluation", "FailureSummary", "InputError",
-           "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "Sketch", "Space", "StepTime",
-           "Table", "Task", "TaskProgress", "TaskSummary", "TensorInfo", "TuneProgress", "TuneSeconds", "TuneSummary",
-           "UnsupportedError", "compile", "cost_models", "dataset", "devices", "evaluate", "feature_names", "feature_sets", "load",
-           "options", "records", "strategies", "tasks", "tune"]
+__all__ = ["Batch", "CheckSummary", "CompileSummary", "CostModel", "DatasetSummary", "Decision", "Error", "Evaluation", "FailureSummary",
+           "InputError", "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "Sketch", "Space",
+           "StepTime", "Table", "Task", "TaskProgress", "TaskScheduler", "TaskSummary", "TaskTuning", "TensorInfo", "TrainSummary",
+           "TuneProgress", "TuneSeconds", "TuneSummary", "UnsupportedError", "compile", "cost_models", "dataset", "devices", "evaluate",
+           "feature_names", "feature_sets", "load", "make_dataset", "options", "records", "split_dataset", "strategies", "tasks", "train",
+           "tune"]
 __version__ = _native.version()
 
 atexit.register(_native.end_all_jobs)
 os.register_at_fork(after_in_child=_native.forget_jobs)
 
 
-def options(tune=True):
-    """The keyword arguments of hone.tune, or, with tune=False, those of hone.compile: {name: 'type = default: what it does'}."""
-    return {name: f"{kind} = {default}: {text}" for name, (tunes, kind, default, text) in _OPTIONS.items() if tune or not tunes}
+def options(tune=True, *, of=None):
+    """The keyword arguments of hone.tune or, with tune=False, those of hone.compile: {name: 'type = default: what it does'}.
+
+    Args:
+        tune: as above.
+        of: "make_dataset" or "train": those of hone.make_dataset or hone.train instead.
+    """
+    tables = {None: _OPTIONS, "make_dataset": _DATASET_OPTIONS, "train": _TRAIN_OPTIONS}
+    if of not in tables:
+        raise InputError(f"of is {of!r}, expected 'make_dataset' or 'train'")
+    return {name: f"{kind} = {default}: {text}" for name, (tunes, kind, default, text) in tables[of].items() if tune or not tunes}
 
 
 @contextlib.contextmanager
@@ -192,7 +204,56 @@ def tasks(model, **options):
         return _native.tasks(path, options)
 
 
-def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", except_tasks=()):
+def make_dataset(models, db, **options):
+    """Measures samples of the schedules of all kernels of models, to train cost models on (hone dataset make).
+
+    Args:
+        models: paths of ONNX files; what each is besides its own size, the options batches, sides and sequences say.
+        db: the database of the data set, which is made if it does not exist; what it has counts.
+        **options: see hone.options(of="make_dataset").
+
+    Returns: a DatasetSummary.
+    Raises: InputError, UnsupportedError, InternalError; KeyboardInterrupt after Ctrl-C: all measurements are stored, and the same call
+        goes on.
+    """
+    paths = [_path_of(model, "a model") for model in ([models] if isinstance(models, (str, os.PathLike)) else models)]
+    return _native.make_dataset(_native.collect_tasks(paths, options), _path_of(db, "the database"), options)
+
+
+def split_dataset(db, path, *, by="task", held_out=(), fraction=0.1, validation=0.1, seed=1):
+    """Divides a data set into parts for training, for choosing among models and for judging them (hone dataset split).
+
+    Args:
+        db: the database of the data set.
+        path: the file to write, for the options split_file.
+        by: what is divided: "within" (the schedules of each task), "task", "model" or "device".
+        held_out: names of the networks or devices to judge by, for by="model" and by="device".
+        fraction: share of the schedules or tasks to judge by, for by="within" and by="task".
+        validation: share of the others to choose by.
+        seed: of the division.
+
+    Returns: the numbers of schedules for training, choosing and judging.
+    Raises: InputError, also if nothing would be left for training or judging.
+    """
+    return _native.split_dataset(os.fspath(db), _path_of(path, "the split"), by, list(held_out), fraction, validation, seed)
+
+
+def train(db, output, **options):
+    """Trains a cost model on a data set (hone train).
+
+    Args:
+        db: the database of the data set.
+        output: the file to write: FILE.model for trees, FILE.onnx for a net.
+        **options: see hone.options(of="train").
+
+    Returns: a TrainSummary.
+    Raises: InputError, UnsupportedError, InternalError, also where this installation has not what nets need; KeyboardInterrupt after
+        Ctrl-C.
+    """
+    return _native.train(os.fspath(db), _path_of(output, "output"), options)
+
+
+def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", split_file="", except_tasks=()):
     """Judges a cost model on the measured schedules of a database, by tasks with 8 schedules or more.
 
     Args:
@@ -201,12 +262,14 @@ def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", ex
         cost_model: a cost model in Python, as CostModel describes it, in the place of `cost`. It is judged as it is.
         device: a device's name or key, and then "/THREADS" or nothing.
         split: how models that learn are trained anew: "none", "by-model", "by-task" or "within", as `hone eval --split`.
+        split_file: a file of split_dataset, in the place of `split`: it is judged by the schedules that this holds out.
         except_tasks: keys of tasks that are not judged, such as those that the model was trained on.
 
     Returns: an Evaluation, with the figures of `hone eval`.
     Raises: InputError, also if no task can be judged, and what cost_model raises; KeyboardInterrupt after Ctrl-C.
     """
-    return _native.evaluate(os.fspath(db), os.fspath(cost), checked_model(cost_model), device, split, {int(key) for key in except_tasks})
+    return _native.evaluate(os.fspath(db), os.fspath(cost), checked_model(cost_model), device, split, os.fspath(split_file),
+                            {int(key) for key in except_tasks})
 
 
 def feature_sets():

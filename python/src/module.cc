@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "datasets.h"
 #include "errors.h"
 #include "jobs.h"
 #include "model.h"
@@ -17,6 +18,7 @@
 #include "own_parts.h"
 #include "progress.h"
 #include "records.h"
+#include "scheduler.h"
 #include "summaries.h"
 #include "tasks.h"
 
@@ -56,6 +58,8 @@ TuneSummary tune_model(const std::string& model, const std::string& output,
   return summary;
 }
 
+std::string device_key(const std::string& name) { return value_or_raise(find_device(name)).key; }
+
 }  // namespace
 
 void raise(const Status& status) {
@@ -83,6 +87,8 @@ NB_MODULE(_native, module) {
   bind_summaries(module);
   bind_tasks(module);
   bind_records(module);
+  bind_datasets(module);
+  bind_scheduler(module);
   module.def("compile", &compile_model, nb::arg("model"), nb::arg("output"), nb::arg("options"));
   module.def("tune", &tune_model, nb::arg("model"), nb::arg("output"), nb::arg("options"),
              nb::arg("on_progress").none(), nb::arg("search").none(), nb::arg("cost_model").none());
@@ -90,6 +96,7 @@ NB_MODULE(_native, module) {
   module.def("forget_jobs", &forget_jobs);
   module.def("version", [] { return std::string(hone::version()); });
   module.def("device_names", &hone::device_names);
+  module.def("device_key", &device_key, nb::arg("name"));
   module.def("strategy_names", &hone::strategy_names);
   module.def("cost_model_names", &hone::cost_model_names);
 }

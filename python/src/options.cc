@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -55,39 +56,82 @@ void assign(std::map<std::string, ShapeRange>& field, nb::handle value) {
   }
 }
 
+template <typename Options>
 struct Option {
   const char* name;
-  bool tunes;  // of hone.tune only
-  void (*set)(TuneOptions&, nb::handle);
+  bool tunes;  // of SearchOptions
+  void (*set)(Options&, nb::handle);
 };
 
-constexpr Option kOptions[] = {
+constexpr Option<TuneOptions> kOptions[] = {
 #include "options.inc"
 };
+constexpr Option<DatasetOptions> kDatasetOptions[] = {
+#include "dataset_options.inc"
+};
+constexpr Option<TrainOptions> kTrainOptions[] = {
+#include "train_options.inc"
+};
+
+// Sets the options that the keywords say. `call` is how a user asks what there is, and `check` may
+// refuse an option.
+template <typename Options, size_t kCount>
+void set_options(const Option<Options> (&known)[kCount], const nb::dict& keywords,
+                 const std::string& call, const auto& check, Options& options) {
+  for (const auto& [key, value] : keywords) {
+    const auto name = nb::cast<std::string>(key);
+    const Option<Options>* found = nullptr;
+    for (const Option<Options>& option : known) {
+      if (option.name == name) found = &option;
+    }
+    if (found == nullptr)
+      raise_input_error("there is no option '" + name + "', expected one of " + call);
+    check(*found);
+    try {
+      found->set(options, value);
+    } catch (const std::bad_cast&) {
+      raise_input_error("the option '" + name + "' is of the Python type " +
+                        nb::type_name(value.type()).c_str() + ", expected what " + call + "['" +
+                        name + "'] says");
+    }
+  }
+}
+
+constexpr auto kTakesAll = [](const auto&) {};
 
 }  // namespace
 
 TuneOptions options_from(const nb::dict& keywords, bool tunes) {
   TuneOptions options;
-  for (const auto& [key, value] : keywords) {
-    const auto name = nb::cast<std::string>(key);
-    const Option* found = nullptr;
-    for (const Option& option : kOptions) {
-      if (option.name == name) found = &option;
-    }
-    if (found == nullptr)
-      raise_input_error("there is no option '" + name + "', expected one of hone.options()");
-    if (found->tunes && !tunes)
-      raise_input_error("'" + name +
+  const auto check = [&](const Option<TuneOptions>& option) {
+    if (option.tunes && !tunes)
+      raise_input_error("'" + std::string(option.name) +
                         "' is an option of hone.tune, which hone.compile does not take");
-    try {
-      found->set(options, value);
-    } catch (const std::bad_cast&) {
-      raise_input_error("the option '" + name + "' is of the Python type " +
-                        nb::type_name(value.type()).c_str() + ", expected what hone.options()['" +
-                        name + "'] says");
-    }
-  }
+  };
+  set_options(kOptions, keywords, "hone.options()", check, options);
+  return options;
+}
+
+SearchOptions search_options_from(const nb::dict& keywords) {
+  TuneOptions options;
+  const auto check = [](const Option<TuneOptions>& option) {
+    if (!option.tunes)
+      raise_input_error("'" + std::string(option.name) +
+                        "' is an option of hone.tasks, which Task.tune does not take");
+  };
+  set_options(kOptions, keywords, "hone.options()", check, options);
+  return options.search;
+}
+
+DatasetOptions dataset_options_from(const nb::dict& keywords) {
+  DatasetOptions options;
+  set_options(kDatasetOptions, keywords, "hone.options(of='make_dataset')", kTakesAll, options);
+  return options;
+}
+
+TrainOptions train_options_from(const nb::dict& keywords) {
+  TrainOptions options;
+  set_options(kTrainOptions, keywords, "hone.options(of='train')", kTakesAll, options);
   return options;
 }
 

@@ -1,6 +1,8 @@
 // options.h - keyword arguments as options of jobs.
 #pragma once
 
+#include <hone/dataset.h>
+#include <hone/train.h>
 #include <hone/tune.h>
 #include <nanobind/nanobind.h>
 
@@ -10,5 +12,10 @@ namespace hone::python {
 // hone/options.h. With `tunes`, those of SearchOptions are among them. An unknown name or a value
 // of a wrong type raises InputError, which names it.
 [[nodiscard]] TuneOptions options_from(const nanobind::dict& keywords, bool tunes);
+// Returns the options of a search alone, likewise: those of CompileOptions are refused.
+[[nodiscard]] SearchOptions search_options_from(const nanobind::dict& keywords);
+// Returns the fields of these structs, and of those within them, likewise.
+[[nodiscard]] DatasetOptions dataset_options_from(const nanobind::dict& keywords);
+[[nodiscard]] TrainOptions train_options_from(const nanobind::dict& keywords);
 
 }  // namespace hone::python

@@ -1,5 +1,6 @@
 #include "tasks.h"
 
+#include <hone/null_machine.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -142,8 +143,22 @@ nb::object measure(SpaceObject& space, nb::handle points, int rounds) {
                             to_numbers(std::move(high)), outcomes, messages);
 }
 
-nb::list open_tasks(const std::string& model, const nb::dict& keywords) {
+TaskTuning tune(SpaceObject& space, nb::handle on_progress, const nb::kwargs& keywords) {
+  const ModelTask& task = space.task();
+  TuneTaskOptions options{.search = search_options_from(keywords)};
+  TuneOptions flags;
+  return run_job<TaskTuning>(flags, AtTheEnd::kWritesTheBest, on_progress, [&] {
+    options.interrupted = flags.interrupted;
+    options.on_progress = flags.on_progress;
+    return task.tune(options);
+  });
+}
+
+// `null_seconds` of 0 or more: the tasks are measured on a machine that measures nothing
+// (hone/null_machine.h).
+nb::list open_tasks(const std::string& model, const nb::dict& keywords, double null_seconds) {
   TuneOptions options = options_from(keywords, false);
+  if (null_seconds >= 0) options.compile.advanced.hooks = null_machine(null_seconds);
   const auto tasks =
       run_job<std::vector<ModelTask>>(options, AtTheEnd::kWritesNothing, nb::none(),
                                       [&] { return hone::model_tasks(model, options.compile); });
@@ -215,8 +230,46 @@ void bind_task(nb::module_& module) {
       .def(
           "space", [](std::shared_ptr<TaskObject> t) { return SpaceObject{std::move(t)}; },
           "The Space of its schedules.")
+      .def(
+          "tune",
+          [](std::shared_ptr<TaskObject> t, nb::handle on_progress, const nb::kwargs& keywords) {
+            SpaceObject space{std::move(t)};
+            return tune(space, on_progress, keywords);
+          },
+          nb::arg("on_progress") = nb::none(), nb::arg("options"),
+          "Searches for faster schedules of this task alone, and stores what it measures.\n\n"
+          "hone.compile and hone.tune of any model with this task use what is found. It begins "
+          "with what the database that was given to hone.tasks has, and no library is written.\n\n"
+          "Args: on_progress: as for hone.tune. **options: those of hone.options() that hone.tasks "
+          "does not take, without mode and policy_state; budget_seconds is the time for the "
+          "search. Returns: a TaskTuning. Raises: InputError, UnsupportedError, InternalError; "
+          "KeyboardInterrupt after Ctrl-C, and what on_progress raises: what was measured is "
+          "stored.")
       .def("__repr__", [](const TaskObject& t) {
         return "Task(" + t.info().text + ", " + std::to_string(t.info().threads) + " threads)";
+      });
+}
+
+void bind_task_tuning(nb::module_& module) {
+  nb::class_<TaskTuning>(module, "TaskTuning", "What became of a task that Task.tune tuned.")
+      .def_ro("trials", &TaskTuning::trials, "number of measurements")
+      .def_ro("seconds", &TaskTuning::seconds,
+              "of a run with the fastest schedule; 0 if none could be measured")
+      .def_ro("untuned_seconds", &TaskTuning::untuned_seconds,
+              "of the schedule that was the fastest known or predicted before")
+      .def_ro("bound_seconds", &TaskTuning::bound_seconds,
+              "seconds that no schedule is expected to beat; 0 if unknown")
+      .def_ro("search_seconds", &TaskTuning::search_seconds, "seconds that the search took")
+      .def_ro("finished", &TaskTuning::finished,
+              "nothing is left to try or to gain, whatever budget there is")
+      .def_ro("interrupted", &TaskTuning::interrupted, "whether the search ended early")
+      .def_ro("failures", &TaskTuning::failures, "a list of FailureSummary")
+      .def_prop_ro(
+          "store_problem", [](const TaskTuning& t) { return t.store_status.message(); },
+          "the first failure of the database, which ended the search; empty: none")
+      .def("__repr__", [](const TaskTuning& t) {
+        return "TaskTuning(" + std::to_string(t.trials) + " trials, " + std::to_string(t.seconds) +
+               " s)";
       });
 }
 
@@ -296,6 +349,7 @@ nb::object task_object(const ModelTask& task) {
 void bind_tasks(nb::module_& module) {
   bind_sketches(module);
   bind_task(module);
+  bind_task_tuning(module);
   nb::class_<SpaceObject> space(
       module, "Space",
       "All schedules of a task: sketches with decisions.\n\n"
@@ -303,7 +357,8 @@ void bind_tasks(nb::module_& module) {
       "of its decisions, and -1 behind them. Several threads may use a space.");
   bind_space_points(space);
   bind_space_schedules(space);
-  module.def("tasks", &open_tasks, nb::arg("model"), nb::arg("options"));
+  module.def("tasks", &open_tasks, nb::arg("model"), nb::arg("options"),
+             nb::arg("null_seconds") = -1.0);
   module.def("feature_sets", &hone::feature_sets);
   module.def("feature_names", &hone::feature_names, nb::arg("set"));
 }

@@ -11,9 +11,7 @@
 #include "hone/search/policy_state.h"
 
 namespace hone {
-namespace {
 
-// What a policy wants to know of the device before it chooses what may move.
 Status load_sensitivities(const Session& session, const CompileOptions& options,
                           search::Policy& policy) {
   if (!policy.movable().reads_sensitivities()) return ok_status();
@@ -24,6 +22,8 @@ Status load_sensitivities(const Session& session, const CompileOptions& options,
       db::load_sensitivities(options.records.db, session.device(), session.threads()));
   return policy.movable().set_sensitivities(std::move(measured), where);
 }
+
+namespace {
 
 using PolicyPtr = std::unique_ptr<search::Policy>;
 

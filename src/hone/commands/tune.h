@@ -6,7 +6,9 @@
 
 #include "hone/compile.h"
 #include "hone/model.h"
+#include "hone/search/policy.h"
 #include "hone/session/compile_options.h"
+#include "hone/session/session.h"
 #include "hone/tune.h"
 
 namespace hone {
@@ -15,5 +17,9 @@ namespace hone {
                                              const CompileOptions& options = {});
 [[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                                        const TuneOptions& options = {});
+
+// Tells a strategy of the options, before it makes searchers, what it wants to know of the device.
+[[nodiscard]] Status load_sensitivities(const Session& session, const CompileOptions& options,
+                                        search::Policy& policy);
 
 }  // namespace hone

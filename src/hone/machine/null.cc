@@ -34,7 +34,8 @@ class NullConditions final : public Conditions {
 
 Result<std::unique_ptr<measure::Runner>> NullMachine::make_runner(const measure::WorkerOptions&,
                                                                   const target::Target&) const {
-  return std::unique_ptr<measure::Runner>(std::make_unique<measure::NullRunner>(cost_));
+  return std::unique_ptr<measure::Runner>(
+      std::make_unique<measure::NullRunner>(cost_, wait_seconds_));
 }
 
 const ModelTimer& NullMachine::models() const {

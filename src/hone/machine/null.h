@@ -9,8 +9,9 @@ namespace hone::machine {
 
 class NullMachine final : public Machine {
  public:
-  NullMachine(target::Target target, measure::NullRunner::Cost cost)
-      : target_(std::move(target)), cost_(std::move(cost)) {}
+  // Its runners wait for `wait_seconds` in place of running a candidate.
+  NullMachine(target::Target target, measure::NullRunner::Cost cost, double wait_seconds = 0)
+      : target_(std::move(target)), cost_(std::move(cost)), wait_seconds_(wait_seconds) {}
 
   [[nodiscard]] const target::Target& target() const override { return target_; }
   [[nodiscard]] Result<std::unique_ptr<measure::Runner>> make_runner(
@@ -21,6 +22,7 @@ class NullMachine final : public Machine {
  private:
   target::Target target_;
   measure::NullRunner::Cost cost_;
+  double wait_seconds_;
 };
 
 }  // namespace hone::machine

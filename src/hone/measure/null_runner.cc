@@ -1,5 +1,7 @@
 #include "hone/measure/null_runner.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace hone::measure {
@@ -31,6 +33,10 @@ Status NullRunner::submit(std::vector<Job> batch) {
   return ok_status();
 }
 
-Result<std::vector<Measurement>> NullRunner::collect() { return std::exchange(done_, {}); }
+Result<std::vector<Measurement>> NullRunner::collect() {
+  const double seconds = wait_seconds_ * static_cast<double>(done_.size());
+  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return std::exchange(done_, {});
+}
 
 }  // namespace hone::measure

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "hone/base/thread_pool.h"
-#include "hone/search/task_scheduler.h"
 #include "hone/search/task_tuner.h"
+#include "hone/task_scheduler.h"
 
 namespace hone::search {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/compute/dag_testing.h"
-#include "hone/search/task_scheduler.h"
+#include "hone/task_scheduler.h"
 
 namespace hone::search {
 namespace {

@@ -1,11 +1,11 @@
-#include "hone/search/task_scheduler.h"
+#include "hone/task_scheduler.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "hone/base/assert.h"
 
-namespace hone::search {
+namespace hone {
 namespace {
 
 constexpr double kWarmUpShare = 0.002;  // tasks below this share of the model are not warmed up
@@ -101,6 +101,8 @@ int TaskScheduler::next() const {
 
 void TaskScheduler::start(int task) { ++at(task).running; }
 
+void TaskScheduler::withdraw(int task) { at(task).running = std::max(0, at(task).running - 1); }
+
 void TaskScheduler::report(int task, double spent, double best) {
   State& state = at(task);
   HONE_ASSERT(spent >= 0, "time runs forward");
@@ -124,4 +126,4 @@ void TaskScheduler::set_bound(int task, double bound) { at(task).task.bound = bo
 
 void TaskScheduler::finish(int task) { at(task).finished = true; }
 
-}  // namespace hone::search
+}  // namespace hone

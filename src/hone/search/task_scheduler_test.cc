@@ -1,4 +1,4 @@
-#include "hone/search/task_scheduler.h"
+#include "hone/task_scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -158,6 +158,18 @@ TEST(task_scheduler, counts_on_batches_under_way) {
   const int first = scheduler.next();
   scheduler.start(first);
   EXPECT_NE(scheduler.next(), first);
+}
+
+TEST(task_scheduler, a_lost_batch_leaves_the_task_as_it_was) {
+  TaskScheduler scheduler({{1, 2e-3, 0}, {1, 1e-3, 0}});
+  const double before = scheduler.gain(0);
+  const int first = scheduler.next();
+  scheduler.start(first);
+  EXPECT_NE(scheduler.next(), first);
+  scheduler.withdraw(first);
+  EXPECT_EQ(scheduler.gain(first), before);
+  EXPECT_EQ(scheduler.next(), first);
+  EXPECT_EQ(scheduler.spent(first), 0);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hone/progress.h"
-#include "hone/search/task_scheduler.h"
 #include "hone/search/task_tuner.h"
+#include "hone/task_scheduler.h"
 
 namespace hone::search {
 

@@ -368,6 +368,7 @@ Result<TuneResult> Loop::run() {
     status = measure(current, ready);
     if (ended()) break;
   }
+  const bool nothing_left = ready.empty() && !ended() && !batches_->spent();
   batches_->give_up(ready);
   HONE_RETURN_IF_ERROR(status);
   report_progress(-1, "comparing the best of each kernel");
@@ -384,6 +385,7 @@ Result<TuneResult> Loop::run() {
   result.failures = keeper_.failures();
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();
+  result.nothing_left = nothing_left;
   result.store_status = keeper_.status();
   return result;
 }

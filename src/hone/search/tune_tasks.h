@@ -61,6 +61,7 @@ struct TuneResult {
   std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;
+  bool nothing_left = false;  // it ended because no task has anything left to gain or to try
   Status store_status = ok_status();  // its first failure, which ended the search
 };
 

@@ -12,14 +12,7 @@ namespace {
 constexpr size_t kAtOnce = 8;  // points that are built and measured before the flag is looked at
 
 Status make_tuner(ModelWithTasks& model, size_t group) {
-  if (!model.runner) {
-    HONE_RETURN_IF_ERROR(
-        model.session->machine().find_measurable(model.options.target.device).status());
-    HONE_ASSIGN_OR_RETURN(model.runner,
-                          model.session->machine().make_runner(hooks_of(model.options).worker,
-                                                               model.session->target()));
-    model.context = task_context(model.tasks, model.options.advanced.seed);
-  }
+  HONE_RETURN_IF_ERROR(make_runner(model));
   if (model.tuner && model.tuned_group == group) return ok_status();
   model.tuner = std::make_unique<search::TaskTuner>(tune_task(model.tasks, group), model.context,
                                                     &model.session->pool());
@@ -67,6 +60,16 @@ Status measure_some(ModelWithTasks& model, std::span<const schedule::Steps> sche
 }
 
 }  // namespace
+
+Status make_runner(ModelWithTasks& model) {
+  if (model.runner) return ok_status();
+  HONE_RETURN_IF_ERROR(
+      model.session->machine().find_measurable(model.options.target.device).status());
+  HONE_ASSIGN_OR_RETURN(model.runner, model.session->machine().make_runner(
+                                          hooks_of(model.options).worker, model.session->target()));
+  model.context = task_context(model.tasks, model.options.advanced.seed);
+  return ok_status();
+}
 
 Result<std::vector<PointTime>> ModelTask::measure(const PointRows& points,
                                                   const MeasurePointsOptions& options) const {

@@ -42,6 +42,9 @@ struct ModelWithTasks {
   size_t tuned_group = 0;
 };
 
+// Makes the runner of the model unless there is one.
+[[nodiscard]] Status make_runner(ModelWithTasks& model);
+
 // A search that a strategy of the caller takes part in. Its cost model may be asked only while the
 // strategy is called: at other times it learns, or is gone.
 class LiveSearch {

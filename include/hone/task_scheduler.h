@@ -1,5 +1,11 @@
-// search/task_scheduler.h - spends seconds over the tasks of a model where they shorten the model
-// most. Pure logic: it is told what time was spent and what was found, and never looks at a clock.
+// task_scheduler.h - spends seconds over the tasks of a model where they shorten the model most:
+// what tune() asks, for who divides the work of many machines. Pure logic: it is told what time was
+// spent and what was found, and never looks at a clock.
+//
+//   hone::TaskScheduler scheduler({{.multiplicity = 2, .expected = 1e-3}, {.expected = 4e-3}});
+//   const int task = scheduler.next();
+//   scheduler.start(task);
+//   scheduler.report(task, seconds_spent, seconds_of_its_best_schedule);
 //
 // The rate at which a task is expected to gain comes from how fast it gained lately and from what
 // it may still gain: its gap to the lower bound shrinks like 1 / (time spent), as the best of n
@@ -11,7 +17,9 @@
 #include <deque>
 #include <vector>
 
-namespace hone::search {
+#include "hone/export.h"
+
+namespace hone {
 
 struct ScheduledTask {
   double multiplicity = 1;  // how often the task occurs in the model
@@ -20,7 +28,8 @@ struct ScheduledTask {
   int family = -1;          // tasks with the same number are alike; -1: like no other
 };
 
-class TaskScheduler {
+// Tasks are named by their index. Several batches of one task may be under way at the same time.
+class HONE_API TaskScheduler {
  public:
   explicit TaskScheduler(std::vector<ScheduledTask> tasks);
 
@@ -32,11 +41,14 @@ class TaskScheduler {
   // Reports a batch. `spent` is the seconds that it took, and `best` the seconds of the task's best
   // schedule so far.
   void report(int task, double spent, double best);
+  // Takes back a start(): the batch was lost, and no report() follows.
+  void withdraw(int task);
   // Sets the seconds that no schedule can beat, when they are known better.
   void set_bound(int task, double bound);
   // Tells the scheduler that the task has nothing more to hand out.
   void finish(int task);
 
+  [[nodiscard]] int size() const { return static_cast<int>(states_.size()); }
   [[nodiscard]] double best(int task) const { return at(task).best; }
   [[nodiscard]] double spent(int task) const { return at(task).spent; }
   // Returns the sum over tasks of multiplicity x best.
@@ -73,4 +85,4 @@ class TaskScheduler {
   std::vector<State> states_;
 };
 
-}  // namespace hone::search
+}  // namespace hone
