@@ -10,6 +10,7 @@
 #include "hone/commands/verify_tasks.h"
 #include "hone/machine/local.h"
 #include "hone/model.h"
+#include "hone/target/cpu_devices.h"
 
 namespace hone {
 namespace {
