@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "hone/base/file.h"
@@ -94,6 +95,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // what goes wrong is said once, by Hone
   const std::string_view role = argc == 4 && std::string_view(argv[2]) == "--fd" ? argv[1] : "";
   if (role == "--connect" || role == "--worker") {
     const hone::Result<int64_t> parsed = hone::parse_int(argv[3], 0, 1 << 20);

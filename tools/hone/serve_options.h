@@ -1,4 +1,4 @@
-// tools/serve/serve_options.h - the options of `hone serve` and of the program hone-serve, which
+// tools/hone/serve_options.h - the options of `hone serve` and of the program hone-serve, which
 // are the same.
 #pragma once
 
