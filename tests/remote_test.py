@@ -79,10 +79,9 @@ class Remote(Case):
         self.assertLessEqual(support.relative_error(self.outputs(library, {"x": x})["y"], expected), 1e-4)
         self.assertEqual({record["device"] for record in self.records(db)}, {here["key"]})
         compiled = self.succeed_json("compile", model, "-o", library, "--db", db, "--threads", "1")
-        self.assertTrue(all(kernel["source"] == "stored" for kernel in compiled["kernels"] if kernel["source"] != "only"), compiled)
-        made = self.succeed("dataset", "make", model, "--machine", machine, "--db", self.folder / "data.db", "--schedules", "4",
-                            "--max-tasks", "1", "--threads", "1", "--budget", "2s")
-        self.assertNotEqual(made, None)
+        self.assertTrue(any(kernel["source"] == "stored" for kernel in compiled["kernels"]), compiled["kernels"])
+        self.succeed("dataset", "make", model, "--machine", machine, "--db", self.folder / "data.db", "--schedules", "4", "--max-tasks", "1",
+                     "--threads", "1", "--budget", "5s")
         self.assertEqual(len(self.records(self.folder / "data.db")), 4)
 
     def test_lost_connections_cost_nothing_and_a_restart_one_candidate(self):
@@ -145,11 +144,8 @@ class Remote(Case):
             port = silent.getsockname()[1]
             board = self.folder / "board.toml"
             board.write_text(f'address = "127.0.0.1:{port}"\nwait = "1s"\n')
-            done = support.hone("devices", "--machine", board, timeout=20)
-            self.assertEqual((done.returncode, done.stderr.strip()), (1, f"hone: {board} does not answer within 1 s"))
-        done = support.hone("devices", "--machine", f"grpc://127.0.0.1:{port}", timeout=20)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("Connection refused", done.stderr)
+            self.refuse_machine(f"{board} does not answer within 1 s", board)
+        self.refuse_machine("Connection refused", f"grpc://127.0.0.1:{port}")
         self.refuse_machine("expected HOST:PORT", "grpc://127.0.0.1")
         self.refuse_machine("expected grpc://HOST:PORT or a file", "ssh://127.0.0.1:1")
         board.write_text("adress = 1\n")

@@ -38,9 +38,9 @@ Command serve_command(CLI::App& root) {
       "serve", "Measure on this machine for tuners elsewhere, which name it by --machine");
   add_serve_options(*app, *options);
   app->footer(
-      "It prints its address when it is ready, and ends on Ctrl-C or SIGTERM. Each candidate runs "
-      "in a process\n"
-      "of its own. See docs/user/remote.md.");
+      "It prints its address when it is ready, and ends on Ctrl-C or SIGTERM. Candidates run in a "
+      "process that is\n"
+      "replaced if one crashes. See docs/user/remote.md.");
   return {app, [options] { return serve(*options); },
           [options](FileRoles& files) {
             if (!options->tls_certificate.empty())

@@ -27,7 +27,7 @@ constexpr int kInternal = 1, kBadInput = 2;  // exit codes, as those of hone
 
 int fail(const Status& status) {
   fmt::print(stderr, "hone-serve: {}\n", status.message());
-  return status.code() == Code::kInternal || status.code() == Code::kIo ? kInternal : kBadInput;
+  return status.code() == Code::kInternal ? kInternal : kBadInput;
 }
 
 Result<remote::ListenOptions> read_files(const ServeOptions& options, std::string& token_file) {

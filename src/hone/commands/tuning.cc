@@ -143,7 +143,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.overlap = options_.search.overlap;
   if (session_.machine().is_elsewhere()) {
     loop.compile_threads = machine::local().target().cpu().cores;
-    if (!loop.overlap) loop.overlap = true;
+    if (!loop.overlap.has_value()) loop.overlap = true;
   }
   loop.roofline = session_.roofline();
   loop.interrupted = options_.interrupted;

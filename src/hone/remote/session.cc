@@ -172,6 +172,7 @@ Status Session::take_cancel(std::string_view message) {
   HONE_ASSIGN_OR_RETURN(const Cancel cancel, decode<Cancel>(message));
   const std::lock_guard lock(mutex_);
   cancelled_ = std::max(cancelled_, std::min(cancel.sequence, last_job_));
+  if (cancelled_ == last_job_) turns_.drop(this);  // what waits makes room for other jobs
   return ok_status();
 }
 
