@@ -77,7 +77,7 @@ END
 version=$(sed -n 's/^project(hone VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
 triple=aarch64-linux-gnu
 flags=(-std=c++20 -O2 -DNDEBUG -DFMT_HEADER_ONLY "-DHONE_VERSION=\"$version\"" '-DHONE_INSTALL_PREFIX="/usr/local"' -w
-       -mno-outline-atomics -fstack-protector-strong -ffunction-sections -fdata-sections -I src -I include -I tools/hone
+       -mno-outline-atomics -fstack-protector-strong -ffunction-sections -fdata-sections -I src -I include
        -isystem "$generated" -isystem "$root/usr/include" -isystem "$root/usr/include/$triple")
 makefile=$folder/objects.mk
 {

@@ -18,7 +18,7 @@
 #include "hone/remote/grpc/server.h"
 #include "hone/remote/machine_file.h"
 
-#include "serve_options.h"
+#include "../hone/serve_options.h"
 
 namespace hone::tool {
 namespace {
