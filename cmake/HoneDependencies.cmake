@@ -37,4 +37,10 @@ hone_require(CLI11_FOUND libcli11-dev)
 find_package(nlohmann_json QUIET)
 hone_require(nlohmann_json_FOUND nlohmann-json3-dev)
 pkg_check_modules(libpq QUIET IMPORTED_TARGET libpq)  # optional: PostgreSQL as a store
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h)
+hone_require(TOMLPLUSPLUS_INCLUDE_DIR libtomlplusplus-dev)
+# optional: measuring for tuners elsewhere, and by machines elsewhere
+pkg_check_modules(grpc QUIET IMPORTED_TARGET grpc++ protobuf)
+find_program(PROTOC protoc)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin)
 find_package(dnnl QUIET)  # optional: a rival in benchmarks/

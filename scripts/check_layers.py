@@ -13,7 +13,7 @@ import sources
 
 # From the ground up. Above them is everything outside src/hone.
 LAYERS = ["base", "tensor", "runtime", "ir", "compute", "schedule", "target", "trial", "db", "space", "analysis",
-          "backend", "artifact", "measure", "machine", "cost", "learn", "search", "graph", "neural", "session",
+          "backend", "artifact", "measure", "machine", "remote", "cost", "learn", "search", "graph", "neural", "session",
           "commands", "api"]
 OUTSIDE = len(LAYERS)
 PUBLIC = -1  # the layer of include/hone: below all others
@@ -34,6 +34,8 @@ OWNERS = {
     r"libpq": "db",
     r"hwloc": "target",
     r"zlib\.h": "tensor",
+    r"toml\+\+/": "remote",
+    r"(grpc|grpcpp)/|remote\.(grpc\.)?pb\.h": "remote/grpc",
 }
 STANDARD = re.compile(r"[a-z_]+")  # as <string>; no header of C, which would be <string.h>
 # Headers of this project -> the only folder of src/hone that may include them, tests apart.

@@ -9,6 +9,7 @@ packages=(
   g++ cmake ninja-build pkg-config git
   llvm-22-dev libonnx-dev libprotobuf-dev protobuf-compiler libhwloc-dev libsqlite3-dev
   nlohmann-json3-dev libcli11-dev libabsl-dev libfmt-dev zlib1g-dev libpq-dev libxgboost-dev libtorch-dev
+  libtomlplusplus-dev libgrpc++-dev protobuf-compiler-grpc
   # to test and to measure against
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   ocl-icd-libopencl1 pocl-opencl-icd

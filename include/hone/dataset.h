@@ -55,6 +55,7 @@ struct DatasetOptions {
   std::set<uint64_t> only;  // keys of tasks, such as TaskList::keys(); if it is empty, all tasks
   // "host", and names of device_names() that are its parts; or a GPU that is here, alone.
   std::vector<std::string> devices = {"host"};
+  std::string machine;       // as TargetOptions::machine
   std::vector<int> threads;  // if it is empty, 1 and all cores; 1 for a GPU
   int schedules = 128;       // number for each task, device and number of threads
   int round = 32;            // number of these that are measured before the next task has its turn

@@ -51,8 +51,9 @@ struct Device {
 // "opencl" are the GPUs of this machine, if it has some.
 [[nodiscard]] HONE_API std::vector<std::string> device_names();
 // Finds a device by its name. The error lists the known names, or says why there is no such GPU
-// here.
-[[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host");
+// here. `machine` is the one that "host" stands for, as TargetOptions::machine; empty: this one.
+[[nodiscard]] HONE_API Result<Device> find_device(const std::string& name = "host",
+                                                  const std::string& machine = "");
 
 // Returns the GPU of this machine whose driver calls it so (Model::device()). It is an error if
 // there is none.

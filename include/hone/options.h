@@ -52,6 +52,9 @@ struct TargetOptions {
   // The machine to compile for: "host", or a name that device_names() lists. Tuning needs a device
   // that is here: "host", its parts, or a GPU of this machine.
   std::string device = "host";
+  // The machine that "host" is and that measures: empty: this one; grpc://HOST:PORT, where hone
+  // serve runs; or a file about such a machine (docs/user/remote.md).
+  std::string machine;
   // The number of threads that the library will run on; 0: all cores of a CPU. It also runs on
   // other numbers, but its schedules are chosen for this one. On a GPU 1 of the host works: 0 or 1.
   int threads = 0;

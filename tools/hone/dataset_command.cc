@@ -23,7 +23,7 @@ constexpr int kMaxSize = 1 << 20;
 struct MakeOptions {
   std::vector<std::string> models, batches, sides, sequences;
   std::vector<std::string> devices = {"host"}, threads;
-  std::string db, only;
+  std::string db, only, machine;
   std::string schedules = std::to_string(DatasetOptions().schedules);
   std::string round = std::to_string(DatasetOptions().round);
   std::string task_time = "20s", budget = "1h", max_tasks = "0";
@@ -67,6 +67,7 @@ Result<DatasetOptions> parse(const MakeOptions& texts) {
                         of_option("--budget", parse_duration(texts.budget)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.db = texts.db;
+  options.machine = texts.machine;
   options.linked_data = texts.linked_data;
   if (!texts.only.empty()) {
     HONE_ASSIGN_OR_RETURN(const TaskList list, read_task_list(texts.only));
@@ -189,6 +190,7 @@ Command dataset_make_command(CLI::App& dataset) {
            "Lengths of token sequences, in addition to the model's own", "N,...");
   add_list("--device", options->devices,
            "Machines to measure for: host and subsets of its features (host-avx2)", "NAME,...");
+  add_machine(*app, options->machine);
   add_list("--threads", options->threads, "Numbers of threads; default: 1 and all cores", "N,...");
   app->add_option(
          "--schedules", options->schedules,

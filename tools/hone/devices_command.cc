@@ -76,6 +76,7 @@ Json to_json(const Roofline& roofline) {
 
 struct Options {
   std::string db;
+  std::string machine;
   bool measure = false;
   bool cores = false;
   int threads = 0;     // 0: as many as there are cores
@@ -103,7 +104,19 @@ Status show_cores(const Options& options) {
   return ok_status();
 }
 
+// A machine elsewhere, by what it says of itself.
+Status show_machine(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const Device device, find_device("host", options.machine));
+  if (options.json) {
+    fmt::print("{}", json_text(Json::array({to_json(device)})));
+  } else {
+    fmt::print("{}", device.text);
+  }
+  return ok_status();
+}
+
 Status show_devices(const Options& options) {
+  if (!options.machine.empty()) return show_machine(options);
   if (options.cores) return show_cores(options);
   if (options.measure)
     HONE_RETURN_IF_ERROR(measure_roofline(options.db, &listen_for_interrupt()).status());
@@ -157,6 +170,12 @@ Command devices_command(CLI::App& root) {
       ->needs(cores)
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);
+  app->add_option("--machine", options->machine,
+                  "Only show what a machine elsewhere is: grpc://HOST:PORT, where hone serve runs, "
+                  "or a file about it")
+      ->type_name("MACHINE")
+      ->excludes(measure)
+      ->excludes(cores);
   add_db(*app, options->db);
   add_json(*app, options->json);
   return {app, [options] { return show_devices(*options); },

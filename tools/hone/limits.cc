@@ -27,6 +27,7 @@ Result<Limits> Limits::load(const std::string& db, const std::string& device, in
 }
 
 Result<Limits> Limits::load(const CompileOptions& options) {
+  if (!options.target.machine.empty()) return Limits();  // those of other machines are not measured
   if (!options.records.use_db) {  // the limits of a GPU are those of its description
     HONE_ASSIGN_OR_RETURN(const Device device, find_device(options.target.device));
     return device.gpu ? load("", device.name, options.target.threads) : Limits();

@@ -89,6 +89,12 @@ void add_device(CLI::App& app, std::string& name) {
       ->type_name("NAME")
       ->capture_default_str();
 }
+void add_machine(CLI::App& app, std::string& name) {
+  app.add_option("--machine", name,
+                 "The machine that \"host\" is and that measures, if it is not this one: "
+                 "grpc://HOST:PORT, where hone serve runs, or a file about it")
+      ->type_name("MACHINE");
+}
 void add_measured_device(CLI::App& app, std::string& name) {
   app.add_option("--device", name, measured_device_help())
       ->type_name("NAME")
@@ -201,6 +207,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
 
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_task_options(app, texts);
+  add_machine(app, texts.machine);
   app.add_option(
          "--refine", texts.refine,
          "A second cost model, named as for --cost, that chooses again among the best few that "
@@ -242,6 +249,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.model.linked_data = texts.linked_data;
   HONE_ASSIGN_OR_RETURN(options.model.max_turns, parse_max_turns(texts.max_turns));
   options.target.device = texts.device;
+  options.target.machine = texts.machine;
   options.records.transfer = texts.transfer;
   options.records.nearest = texts.nearest;
   options.records.exclude_models = texts.exclude_models;

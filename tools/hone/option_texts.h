@@ -28,6 +28,7 @@ void add_max_turns(CLI::App& app, std::string& text);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
+void add_machine(CLI::App& app, std::string& name);
 // Whose measurements a command works on: NAME, or NAME/THREADS.
 void add_measured_device(CLI::App& app, std::string& name);
 [[nodiscard]] std::string measured_device_help();
@@ -48,6 +49,7 @@ struct BuildOptionTexts {
   std::string db;
   bool no_db = false;
   std::string device = TargetOptions().device;
+  std::string machine;
   std::string transfer = RecordOptions().transfer;
   std::string nearest = RecordOptions().nearest;
   std::vector<std::string> exclude_models;

@@ -18,7 +18,8 @@ RunRecorder::RunRecorder(std::string model, const CompileOptions& options, doubl
   about_.model = std::move(model);
   about_.threads = options.target.threads;
   about_.began = std::time(nullptr);
-  if (const Result<Device> device = find_device(options.target.device); device.ok()) {
+  if (const Result<Device> device = find_device(options.target.device, options.target.machine);
+      device.ok()) {
     about_.device = device->key;
     if (about_.threads == 0) about_.threads = device->gpu ? 1 : device->cores;
   }

@@ -8,6 +8,7 @@
 #include "hone/db/roofline_store.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/measure_roofline.h"
+#include "hone/remote/remote_machine.h"
 #include "hone/target/gpu_devices.h"
 #include "hone/target/target.h"
 #include "hone/target/topology.h"
@@ -64,8 +65,10 @@ Roofline roofline_of(const target::Gpu& gpu) {
 
 std::vector<std::string> device_names() { return target::names(); }
 
-Result<Device> find_device(const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
+Result<Device> find_device(const std::string& name, const std::string& machine) {
+  HONE_ASSIGN_OR_RETURN(const machine::Machine* const named, remote::machine_named(machine));
+  HONE_ASSIGN_OR_RETURN(const target::Target target,
+                        machine.empty() ? target::find(name) : named->find(name));
   Device device = {.name = target.name,
                    .key = target::device_key(target),
                    .gpu = {},

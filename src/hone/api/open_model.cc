@@ -36,6 +36,9 @@ Result<Model> load_for(const TargetOptions& target, const std::string& library) 
 }  // namespace
 
 Result<OpenedModel> open_model(const std::string& path, const CompileOptions& options) {
+  if (!options.target.machine.empty())
+    return error(Code::kUnsupported, "machine '{}' measures kernels, but runs no models",
+                 options.target.machine);
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
   if (is_compiled) {
     HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, path));

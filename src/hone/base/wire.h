@@ -25,6 +25,9 @@ enum class MessageType : uint32_t {
   kResult = 5,    // from the worker: its measurement
   kSource = 6,    // to a worker that compiles: the source of kernels
   kCode = 7,      // from it: their code, or why there is none
+  kConnect = 8,   // to a program that connects: to which server
+  kFrame = 9,     // to it and from it: a message to and from that server (remote/protocol.h)
+  kLost = 10,     // from it: there is no connection, and why
 };
 
 struct Message {

@@ -1,6 +1,7 @@
 #include "hone/base/worker_child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -123,6 +124,11 @@ void WorkerChild::limit_cpu(double seconds) const {
   const rlimit limit = {static_cast<rlim_t>(used.tv_sec) + static_cast<rlim_t>(seconds) + 1,
                         RLIM_INFINITY};
   prlimit(pid_, RLIMIT_CPU, &limit, nullptr);
+}
+
+bool WorkerChild::wait(double seconds) const {
+  pollfd readable = {socket_, POLLIN, 0};
+  return poll(&readable, 1, to_ms(seconds)) != 0;
 }
 
 Result<wire::Message> WorkerChild::receive(double seconds) {

@@ -32,6 +32,9 @@ class WorkerChild {
   [[nodiscard]] Status send(wire::MessageType type, std::string_view body, int attached_fd = -1) {
     return wire::send_message(socket_, type, body, attached_fd);
   }
+  // Waits until there is something to receive, or the child has ended; false if there is not in
+  // time.
+  [[nodiscard]] bool wait(double seconds) const;
   // The error is that of wire::receive_message().
   [[nodiscard]] Result<wire::Message> receive(double seconds);
   // Waits for its exit, or kills it with `by_force`, and returns how it ended.

@@ -231,9 +231,7 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
 
 Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
   using Measure = ExplainOptions::Measure;
-  if (options.measure == Measure::kAlways)
-    HONE_RETURN_IF_ERROR(
-        machine_of(options.compile).find_measurable(options.compile.target.device).status());
+  if (options.measure == Measure::kAlways) HONE_RETURN_IF_ERROR(check_measurable(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options.compile));
   HONE_ASSIGN_OR_RETURN(const Found found, find_task(*session, path, options));
   const auto& [model, task] = found;

@@ -14,7 +14,7 @@ void find_limits(const machine::Machine& machine, const TuneOptions& options,
                  const std::function<void()>& before) {
   const CompileOptions& compile = options.compile;
   if (!compile.records.use_db || compile.target.device != "host" ||
-      options.search.budget_seconds < kLimitsBudget)
+      !compile.target.machine.empty() || options.search.budget_seconds < kLimitsBudget)
     return;
   const std::string device = target::device_key(machine.target());
   const auto known = db::load_roofline(compile.records.db, device);

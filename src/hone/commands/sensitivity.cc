@@ -229,8 +229,7 @@ Result<SensitivityReport> measure_sensitivity(std::vector<graph::Graph> graphs,
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
   if (options.tasks < 1) return invalid("{} kernels, expected 1 or more", options.tasks);
-  HONE_RETURN_IF_ERROR(
-      machine_of(options.compile).find_measurable(options.compile.target.device).status());
+  HONE_RETURN_IF_ERROR(check_measurable(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::open(options.compile, {.store = SessionOptions::Store::kWrite}));
   return Measuring(*session, options).run(std::move(graphs));

@@ -78,6 +78,7 @@ double estimated_write_seconds(const TimeDemand& demand) {
 }
 
 std::string why_not_compared(const TimeDemand& demand, double compare_seconds) {
+  if (!demand.times_no_models.empty()) return demand.times_no_models;
   if (demand.weight_bytes > kTwiceBytes) return "the model is too large";
   const bool cheap =
       demand.weight_bytes <= kCheapBytes && demand.budget_seconds >= kCheapBudgetSeconds;
@@ -96,6 +97,7 @@ void plan_in_model(const TimeDemand& demand, TimePlan& plan) {
   if (least <= kInModelLargeShare * budget) seconds = std::max(seconds, least);
   if (demand.weight_bytes > kTwiceBytes) plan.in_model_skipped = "the model is too large";
   if (least > seconds) plan.in_model_skipped = "the budget is too short";
+  if (!demand.times_no_models.empty()) plan.in_model_skipped = demand.times_no_models;
   plan.in_model_seconds = plan.in_model_skipped.empty() ? seconds : 0;
 }
 

@@ -28,6 +28,7 @@ struct TimeDemand {
   // The model is for a device. Compiling takes most of the time of writing it at first; what the
   // search finds is compiled then.
   bool for_device = false;
+  std::string times_no_models;  // why the machine times no whole models, or empty
 };
 
 // The result of writing the untuned model.

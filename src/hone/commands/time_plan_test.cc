@@ -51,6 +51,16 @@ TEST(time_plan, a_device_s_kernels_are_compiled_by_the_search) {
   EXPECT_LT(plan_time(demand).reserved_seconds, 4);
 }
 
+TEST(time_plan, compares_nothing_where_no_models_are_timed) {
+  TimeDemand demand = usual();
+  demand.times_no_models = "the machine is far away";
+  const TimePlan plan = plan_time(demand);
+  EXPECT_EQ(plan.not_compared, "the machine is far away");
+  EXPECT_EQ(plan.in_model_skipped, "the machine is far away");
+  EXPECT_FALSE(plan.writes_untuned);
+  EXPECT_LT(plan.reserved_seconds, plan_time(usual()).reserved_seconds);
+}
+
 // The second plan compares what the first one does: else the untuned model was written in vain.
 TEST(time_plan, decides_on_the_comparison_once) {
   for (const double budget : {0.5, 2.0, 9.9, 10.0, 60.0, 3600.0}) {

@@ -391,8 +391,7 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
     return invalid("transfer 'off', expected pool: the report is about transferring");
   if (options.as_in_paper && options.search_seconds > 0)
     return invalid("a time to search in goes with a search: schedules as they are have none");
-  HONE_RETURN_IF_ERROR(
-      machine_of(options.compile).find_measurable(options.compile.target.device).status());
+  HONE_RETURN_IF_ERROR(check_measurable(options.compile));
   if (excludes(options.compile, graph.name)) {
     return invalid("records of model {} are excluded, but the report is about it and needs them",
                    graph.name);

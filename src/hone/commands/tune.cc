@@ -67,8 +67,7 @@ Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
   if (measures) {
     const double budget = options.search.budget_seconds;
     if (!(budget > 0)) return invalid("the budget is {} seconds, expected more than 0", budget);
-    HONE_RETURN_IF_ERROR(
-        machine_of(options.compile).find_measurable(options.compile.target.device).status());
+    HONE_RETURN_IF_ERROR(check_measurable(options.compile));
   }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   if (is_stream(output)) {  // what is written there cannot be compared, nor written again

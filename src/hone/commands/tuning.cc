@@ -8,6 +8,7 @@
 #include "hone/commands/in_model.h"
 #include "hone/commands/task_programs.h"
 #include "hone/db/trial_info.h"
+#include "hone/machine/local.h"
 #include "hone/search/policy_state.h"
 #include "hone/session/static_model.h"
 #include "hone/session/write_model.h"
@@ -63,7 +64,8 @@ TimeDemand Tuning::demand() const {
           .static_library = is_static_,
           .checks = options_.compile.library.check.value_or(true),
           .bounded_memory = plain_.target.max_memory > 0,
-          .for_device = session_.target().kind() == target::Kind::kGpu};
+          .for_device = session_.target().kind() == target::Kind::kGpu,
+          .times_no_models = session_.machine().models().unable()};
 }
 
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.
@@ -139,6 +141,10 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.max_trials = options_.search.max_trials;
   if (options_.search.mode == "quality") loop.patience = kQualityPatience;
   loop.overlap = options_.search.overlap;
+  if (session_.machine().is_elsewhere()) {
+    loop.compile_threads = machine::local().target().cpu().cores;
+    if (!loop.overlap.has_value()) loop.overlap = true;
+  }
   loop.roofline = session_.roofline();
   loop.interrupted = options_.interrupted;
   loop.on_progress = [this](const TuneProgress& progress) {

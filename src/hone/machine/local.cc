@@ -1,5 +1,7 @@
 #include "hone/machine/local.h"
 
+#include <algorithm>
+
 #include "hone/machine/model_run.h"
 #include "hone/machine/time_in_turns.h"
 #include "hone/measure/self_test.h"
@@ -60,8 +62,8 @@ Result<target::Gpu> LocalMachine::gpu_here(const target::Gpu& described) const {
 }
 
 int host_cores(const target::Target& target) {
-  const bool is_cpu = target.kind() == target::Kind::kCpu;
-  return (is_cpu ? target : local().target()).cpu().cores;
+  const int here = local().target().cpu().cores;
+  return target.kind() == target::Kind::kCpu ? std::min(target.cpu().cores, here) : here;
 }
 
 const Machine& local() {

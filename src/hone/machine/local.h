@@ -24,12 +24,8 @@ class LocalMachine final : public Machine {
 
 // Returns the machine that this process runs on, as target::host() describes it.
 [[nodiscard]] const Machine& local();
-// Returns the cores of the machine that a target is a part of: a GPU's host is this machine. They
-// compile, and compute what outputs must be.
+// Returns the cores that compile for a target, and compute what outputs must be: those of this
+// machine, or of the part of it that a CPU is.
 [[nodiscard]] int host_cores(const target::Target& target);
-// Returns the machine that a caller names; local() if it is null.
-[[nodiscard]] inline const Machine& or_local(const Machine* machine) {
-  return machine != nullptr ? *machine : local();
-}
 
 }  // namespace hone::machine

@@ -29,6 +29,8 @@ class TimedModel {
 class ModelTimer {
  public:
   virtual ~ModelTimer() = default;
+  // Returns why this machine times no models; empty if it does.
+  [[nodiscard]] virtual std::string unable() const { return ""; }
   // Returns the seconds of the runs of each library, in turns, so that what disturbs one disturbs
   // the others, too: in each round every library runs once, on inputs of zeros. There are at least
   // kLeastRounds rounds however few `seconds` there are, and the first one is not timed.
@@ -68,6 +70,10 @@ class Machine {
   // Returns the GPU of this machine that is meant by a description, as its driver describes it. By
   // default, there is none.
   [[nodiscard]] virtual Result<target::Gpu> gpu_here(const target::Gpu& described) const;
+
+  // Returns whether its cores are others than those that this process compiles on, which then have
+  // nothing else to do while it measures. By default, they are the same.
+  [[nodiscard]] virtual bool is_elsewhere() const { return false; }
 
   // Finds a device by its name: "host" is this machine, "host-..." a part of it, and any other name
   // is one that target::find knows. What is described of OpenCL's devices differs from machine to

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hone::measure {
 namespace {
@@ -61,20 +62,27 @@ Status check(std::span<const OperandSpec> specs, std::span<const Expected> expec
 
 }  // namespace
 
-Result<std::shared_ptr<const Operands>> Operands::create(std::span<const OperandSpec> specs,
-                                                         std::span<const Expected> expected) {
-  HONE_RETURN_IF_ERROR(check(specs, expected));
+Result<std::shared_ptr<const Operands>> Operands::reserve(OperandLayout layout) {
   static std::atomic<uint64_t> next_id{1};
   std::shared_ptr<Operands> result(new Operands);
   result->id_ = next_id++;
-  result->layout_ = make_layout(specs, expected);
-  const OperandLayout& layout = result->layout_;
+  result->layout_ = std::move(layout);
+  const int64_t total = result->layout_.total_bytes;
   result->fd_ = memfd_create("hone_operands", MFD_CLOEXEC);
-  const auto total = static_cast<size_t>(layout.total_bytes);
   // Reserved at once: a lack of memory is an error here, not a SIGBUS later.
-  const int code = result->fd_ < 0 ? errno : posix_fallocate(result->fd_, 0, layout.total_bytes);
+  const int code = result->fd_ < 0 ? errno : posix_fallocate(result->fd_, 0, total);
   if (code != 0)
     return error(Code::kIo, "no shared memory of {} bytes: {}", total, std::strerror(code));
+  return std::shared_ptr<const Operands>(std::move(result));
+}
+
+Result<std::shared_ptr<const Operands>> Operands::create(std::span<const OperandSpec> specs,
+                                                         std::span<const Expected> expected) {
+  HONE_RETURN_IF_ERROR(check(specs, expected));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const Operands> result,
+                        reserve(make_layout(specs, expected)));
+  const OperandLayout& layout = result->layout_;
+  const auto total = static_cast<size_t>(layout.total_bytes);
   void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, result->fd_, 0);
   if (memory == MAP_FAILED)
     return error(Code::kIo, "cannot map {} bytes: {}", total, std::strerror(errno));
@@ -92,7 +100,7 @@ Result<std::shared_ptr<const Operands>> Operands::create(std::span<const Operand
     copy(layout.expected[i].values_offset, expected[i].values);
   }
   munmap(memory, total);
-  return std::shared_ptr<const Operands>(std::move(result));
+  return result;
 }
 
 Operands::~Operands() {

@@ -49,6 +49,8 @@ class Operands {
  public:
   [[nodiscard]] static Result<std::shared_ptr<const Operands>> create(
       std::span<const OperandSpec> specs, std::span<const Expected> expected = {});
+  // Returns operands whose memory is still empty. Who has them from elsewhere writes it, by fd().
+  [[nodiscard]] static Result<std::shared_ptr<const Operands>> reserve(OperandLayout layout);
   ~Operands();
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;

@@ -49,7 +49,13 @@ struct JobHooks {
 // Returns the hooks of the options, or those that change nothing.
 [[nodiscard]] const JobHooks& hooks_of(const CompileOptions& options);
 // Returns the machine that the options name.
-[[nodiscard]] const machine::Machine& machine_of(const CompileOptions& options);
+// The machine of the hooks or, if they have none, that of the name (TargetOptions::machine). It
+// lives as long as the process.
+[[nodiscard]] Result<const machine::Machine*> machine_of(const JobHooks* hooks,
+                                                         const std::string& name);
+[[nodiscard]] Result<const machine::Machine*> machine_of(const CompileOptions& options);
+// Checks that the device of the options is one that their machine can measure.
+[[nodiscard]] Status check_measurable(const CompileOptions& options);
 // Returns an error if the device, the accuracy or the transfer is none that exists. The name of the
 // cost model is not checked.
 [[nodiscard]] Status check_options(const CompileOptions& options);

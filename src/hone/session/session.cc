@@ -46,12 +46,13 @@ static int threads_of(const CompileOptions& options, const target::Target& targe
   return target.kind() == target::Kind::kCpu ? target.cpu().cores : 1;
 }
 
-Session::Session(const CompileOptions& options, target::Target target)
+Session::Session(const CompileOptions& options, const machine::Machine& machine,
+                 target::Target target)
     : db_(options.records.db),
       shipped_folder_(options.records.shipped),
       use_db_(options.records.use_db),
       use_shipped_(options.records.use_shipped),
-      machine_(machine_of(options)),
+      machine_(machine),
       target_(std::move(target)),
       device_(target::device_key(target_)),
       threads_(threads_of(options, target_)),
@@ -66,7 +67,8 @@ Session::Session(const CompileOptions& options, target::Target target)
 Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
                                                const SessionOptions& more) {
   HONE_RETURN_IF_ERROR(check_options(options));
-  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.target.device));
+  HONE_ASSIGN_OR_RETURN(const machine::Machine* const machine, machine_of(options));
+  HONE_ASSIGN_OR_RETURN(target::Target target, machine->find(options.target.device));
   if (target.kind() == target::Kind::kGpu && options.target.threads > 1)
     return invalid(
         "{} threads are wanted for {}, expected 0 or 1: one thread of the host is enough",
@@ -84,7 +86,7 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_cost, cost, target));
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_guide, guide, target));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const Refiner> refiner, make_refiner(options, target));
-  std::unique_ptr<Session> session(new Session(options, std::move(target)));
+  std::unique_ptr<Session> session(new Session(options, *machine, std::move(target)));
   session->refiner_ = std::move(refiner);
   session->cost_ = std::move(made_cost);
   session->guide_ = std::move(made_guide);

@@ -67,7 +67,7 @@ class Session {
   [[nodiscard]] Result<const std::vector<trial::Record>*> shipped();
 
  private:
-  Session(const CompileOptions& options, target::Target target);
+  Session(const CompileOptions& options, const machine::Machine& machine, target::Target target);
 
   const std::string db_, shipped_folder_;
   const bool use_db_, use_shipped_;

@@ -10,6 +10,7 @@
 #include "hone/commands/verify_tasks.h"
 #include "hone/machine/local.h"
 #include "hone/model.h"
+#include "hone/target/cpu_devices.h"
 
 namespace hone {
 namespace {
@@ -86,7 +87,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
 static bool runs_here(const Session& session) {
   const target::Target& target = session.target();
   if (target.kind() == target::Kind::kGpu) return session.machine().runs(target);
-  return target.cpu().triple == machine::local().target().cpu().triple;
+  return target::has_features(machine::local().target().cpu(), target.cpu());
 }
 
 // Returns the seconds until a library is ready to run: a driver of OpenCL compiles its kernels.

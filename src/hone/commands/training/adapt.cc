@@ -14,7 +14,7 @@
 #include "hone/learn/representatives.h"
 #include "hone/learn/task_list.h"
 #include "hone/learn/train_trees.h"
-#include "hone/machine/local.h"
+#include "hone/machine/machine.h"
 #include "hone/session/compile_options.h"
 #include "hone/session/cost_models.h"
 #include "hone/train.h"
@@ -220,10 +220,6 @@ Result<std::unique_ptr<Corrector>> make_corrector(const AdaptOptions& options,
       new TreeCorrector(std::move(known), data, library, measure.seed));
 }
 
-const machine::Machine& machine_of(const DatasetOptions& options) {
-  return machine::or_local(options.hooks != nullptr ? options.hooks->machine : nullptr);
-}
-
 }  // namespace
 
 Result<AdaptSummary> adapt(const std::vector<std::string>& models, const std::string& output,
@@ -231,8 +227,9 @@ Result<AdaptSummary> adapt(const std::vector<std::string>& models, const std::st
                            const std::function<void(const ModelVariant&)>& on_variant) {
   HONE_RETURN_IF_ERROR(check(output, options));
   DatasetOptions measure = options.measure;
-  HONE_ASSIGN_OR_RETURN(const target::Target target,
-                        machine_of(measure).find_measurable(measure.devices[0]));
+  HONE_ASSIGN_OR_RETURN(const machine::Machine* const machine,
+                        machine_of(measure.hooks, measure.machine));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, machine->find_measurable(measure.devices[0]));
   if (measure.threads.empty())
     measure.threads = {target.kind() == target::Kind::kCpu ? target.cpu().cores : 1};
   AdaptSummary summary;

@@ -11,7 +11,7 @@
 #include "hone/dataset.h"
 #include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/machine/local.h"
+#include "hone/machine/machine.h"
 #include "hone/measure/counters.h"
 #include "hone/search/sample_tasks.h"
 #include "hone/session/compile_options.h"
@@ -106,10 +106,6 @@ std::string describe(const std::vector<Input>& inputs, const std::map<std::strin
                      fmt::join(changed == shapes.end() ? inputs[0].shape : changed->second, "x"));
 }
 
-const machine::Machine& machine_of(const DatasetOptions& options) {
-  return machine::or_local(options.hooks != nullptr ? options.hooks->machine : nullptr);
-}
-
 class Collector {
  public:
   Collector(const DatasetOptions& options, target::Target target)
@@ -137,6 +133,7 @@ class Collector {
     compile.advanced.cost =
         "analytic";  // which tasks there are does not hang on trees that learn from them
     compile.target.device = options_.devices[0];
+    compile.target.machine = options_.machine;
     compile.advanced.seed = options_.seed;
     compile.advanced.hooks = options_.hooks;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph,
@@ -219,8 +216,9 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
                                    const DatasetOptions& options,
                                    const std::function<void(const ModelVariant&)>& on_variant) {
   if (options.devices.empty()) return invalid("no device is named, expected one or more");
-  HONE_ASSIGN_OR_RETURN(std::vector<target::Target> targets,
-                        measured_targets(options, machine_of(options)));
+  HONE_ASSIGN_OR_RETURN(const machine::Machine* const machine,
+                        machine_of(options.hooks, options.machine));
+  HONE_ASSIGN_OR_RETURN(std::vector<target::Target> targets, measured_targets(options, *machine));
   Collector collector(options, std::move(targets[0]));
   for (const std::string& path : models) {
     const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
@@ -259,7 +257,9 @@ Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOpti
   if (tasks.tasks.empty() || options.devices.empty())
     return invalid("{} tasks for {} devices, expected one or more of each", tasks.tasks.size(),
                    options.devices.size());
-  const machine::Machine& machine = machine_of(options);
+  HONE_ASSIGN_OR_RETURN(const machine::Machine* const named,
+                        machine_of(options.hooks, options.machine));
+  const machine::Machine& machine = *named;
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets,
                         measured_targets(options, machine));
   search::SampleOptions sample;

@@ -1,0 +1,87 @@
+"""A machine elsewhere for tests and benchmarks, which is this one: hone serve, and a network that can be cut."""
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import threading
+
+
+class Server(contextlib.AbstractContextManager):
+    """hone serve on the loopback interface. `port`: 0 for any, which is the same one after a restart."""
+
+    def __init__(self, hone, token_file, *options):
+        self.command = [hone, "serve", "--token-file", str(token_file), *map(str, options)]
+        self.port, self.process = 0, None
+
+    def start(self):
+        self.process = subprocess.Popen([*self.command, "--port", str(self.port)], stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        found = re.match(r"measures for tuners at grpc://[0-9.]+:([0-9]+)", line)
+        if found is None:
+            raise RuntimeError(f"hone serve did not start: {line}")
+        self.port = int(found[1])
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+class Network(contextlib.AbstractContextManager):
+    """Passes connections on to a port, until it is cut."""
+
+    def __init__(self, port):
+        self.to = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.sockets, self.lock = set(), threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self):
+        """Ends all connections; new ones are passed on."""
+        with self.lock:
+            ended, self.sockets = self.sockets, set()
+        for one in ended:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        return len(ended) // 2
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                try:
+                    far = socket.create_connection(("127.0.0.1", self.to))
+                except OSError:  # the server is not there
+                    near.close()
+                    continue
+                with self.lock:
+                    self.sockets |= {near, far}
+                for source, target in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def _copy(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        for one in (source, target):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def __exit__(self, *_):
+        self.cut()
+        self.listener.close()
+
+
+def program_of(hone):
+    """The program hone-serve that belongs to a program hone."""
+    return os.path.join(os.path.dirname(hone), "..", "libexec", "hone", "hone-serve")

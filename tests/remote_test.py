@@ -1,0 +1,194 @@
+"""Tuning for a machine elsewhere, over the loopback interface: what is measured, what lost connections and a server that is
+started again cost, and what is refused."""
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import numpy as np
+
+import support
+from remote_machine import Network, Server, program_of
+from support import Case, small_network
+
+CONNECT, FRAME, LOST = 8, 9, 10  # base/wire.h
+WELCOME, REFUSAL = 2, 3  # remote/protocol.h
+
+
+class Relay:
+    """The process that connects for a tuner, with this test as the tuner."""
+
+    def __init__(self, port, token):
+        self.socket, theirs = socket.socketpair()
+        self.socket.settimeout(30)
+        self.process = subprocess.Popen([program_of(support.HONE), "--connect", "--fd", str(theirs.fileno())], pass_fds=[theirs.fileno()])
+        theirs.close()
+        (self.magic, self.version), kind, _ = self.receive()
+        self.send(CONNECT, b"".join(map(text, (f"127.0.0.1:{port}", token, "", ""))))
+
+    def send(self, kind, body):
+        self.socket.sendall(struct.pack("<IIIIQ", self.magic, self.version, kind, 0, len(body)) + body)
+
+    def receive(self):
+        magic, version, kind, _, length = struct.unpack("<IIIIQ", self.socket.recv(24, socket.MSG_WAITALL))
+        return (magic, version), kind, self.socket.recv(length, socket.MSG_WAITALL) if length else b""
+
+    def close(self):
+        self.socket.close()
+        return self.process.wait(30)
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def hello(version=1, job_version=None, session="abc"):
+    return struct.pack("<BII", 1, version, job_version) + text("9.9.9") + text(session) + struct.pack("<Q", 0)
+
+
+class Remote(Case):
+    def setUp(self):
+        super().setUp()
+        os.environ["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        self.addCleanup(os.environ.pop, "XDG_CONFIG_HOME")
+        self.token = self.folder / "config" / "hone" / "token"
+
+    def serve(self, *options):
+        return self.enterContext(Server(support.HONE, self.token, *options))
+
+    def records(self, db):
+        self.succeed("db", "export", self.folder / "trials.jsonl", "--db", db)
+        return [json.loads(line) for line in (self.folder / "trials.jsonl").read_text().splitlines()]
+
+    def test_tunes_as_on_the_machine_itself(self):
+        server = self.serve()
+        machine, model, db = f"grpc://127.0.0.1:{server.port}", self.save(small_network()), self.folder / "trials.db"
+        here = self.succeed_json("devices")[0]
+        there = self.succeed_json("devices", "--machine", machine)
+        self.assertEqual([{**here, "roofline": None}], [{**device, "roofline": None} for device in there])
+        library = self.folder / "model.so"
+        report = self.succeed_json("tune", model, "-o", library, "--machine", machine, "--db", db, "--threads", "1", "--budget", "4s")
+        self.assertGreater(report["trials"], 10)
+        self.assertIn("not timed on a machine elsewhere", report["not_compared"])
+        self.assertEqual(report["failures"], {})
+        x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
+        (expected,) = support.reference(model, {"x": x}).values()
+        self.assertLessEqual(support.relative_error(self.outputs(library, {"x": x})["y"], expected), 1e-4)
+        self.assertEqual({record["device"] for record in self.records(db)}, {here["key"]})
+        compiled = self.succeed_json("compile", model, "-o", library, "--db", db, "--threads", "1")
+        self.assertTrue(any(kernel["source"] == "stored" for kernel in compiled["kernels"]), compiled["kernels"])
+        self.succeed("dataset", "make", model, "--machine", machine, "--db", self.folder / "data.db", "--schedules", "4", "--max-tasks", "1",
+                     "--threads", "1", "--budget", "5s")
+        self.assertEqual(len(self.records(self.folder / "data.db")), 4)
+
+    def test_lost_connections_cost_nothing_and_a_restart_one_candidate(self):
+        server = self.serve()
+        network = self.enterContext(Network(server.port))
+        model, db = self.save(small_network()), self.folder / "trials.db"
+        process = subprocess.Popen([support.HONE, "tune", model, "-o", self.folder / "model.so", "--db", db, "--threads", "1", "--budget", "9s",
+                                    "--machine", f"grpc://127.0.0.1:{network.port}", "--json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        self.wait_for_trials(db, 1)
+        self.assertGreater(network.cut(), 0)
+        before = self.wait_for_trials(db, self.trials(db) + 8)
+        server.kill()
+        network.cut()
+        server.start()
+        self.wait_for_trials(db, before + 8)
+        printed, messages = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, messages)
+        self.assertIn("connecting again", messages)
+        self.assertGreater(json.loads(printed)["trials"], before + 8)
+        outcomes = [record["outcome"] for record in self.records(db)]
+        self.assertLessEqual(len(outcomes) - outcomes.count("ok"), 1, outcomes)
+
+    def trials(self, db):
+        done = support.hone("db", "stat", "--db", db, "--json")
+        return json.loads(done.stdout)["trials"] if done.returncode == 0 else 0
+
+    def wait_for_trials(self, db, wanted):
+        end = time.monotonic() + 40
+        while (found := self.trials(db)) < wanted:
+            self.assertLess(time.monotonic(), end, f"{found} trials, expected {wanted}")
+        return found
+
+    def refuse_machine(self, message, machine):
+        return self.refuse(message, "devices", "--machine", machine)
+
+    def test_bad_tokens(self):
+        server = self.serve()
+        machine = f"grpc://127.0.0.1:{server.port}"
+        token = self.token.read_text()
+        self.token.write_text("0" * 32)
+        self.refuse_machine(f"{machine}: the token is wrong", machine)
+        self.refuse("the token is wrong", "tune", self.save(small_network()), "-o", self.folder / "model.so", "--machine", machine)
+        self.token.write_text("short")
+        self.refuse_machine("a token of 5 characters, expected 16 to 1024", machine)
+        self.token.chmod(0o644)
+        self.refuse_machine("other users may read or write this token", machine)
+        self.token.unlink()
+        self.refuse_machine("there is no token", machine)
+        self.token.write_text(token)
+        self.token.chmod(0o600)
+        self.succeed("devices", "--machine", machine)
+
+    def test_servers_that_are_none(self):
+        self.token.parent.mkdir(parents=True)
+        self.token.write_text("0" * 32)
+        self.token.chmod(0o600)
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+            port = silent.getsockname()[1]
+            board = self.folder / "board.toml"
+            board.write_text(f'address = "127.0.0.1:{port}"\nwait = "1s"\n')
+            self.refuse_machine(f"{board} does not answer within 1 s", board)
+        self.refuse_machine("Connection refused", f"grpc://127.0.0.1:{port}")
+        self.refuse_machine("expected HOST:PORT", "grpc://127.0.0.1")
+        self.refuse_machine("expected grpc://HOST:PORT or a file", "ssh://127.0.0.1:1")
+        board.write_text("adress = 1\n")
+        self.refuse_machine("unknown key 'adress'", board)
+
+    def test_ports_that_are_taken(self):
+        server = self.serve()
+        self.refuse_serve(f"cannot listen on port {server.port} of 127.0.0.1: address already in use", "--port", server.port)
+        self.refuse_serve("mode 600", "--port", 0, "--token-file", self.save_text("token", "0" * 32))
+        self.refuse_serve("--cache", "--port", 0, "--cache", "much")
+
+    def save_text(self, name, contents):
+        (self.folder / name).write_text(contents)
+        return self.folder / name
+
+    def refuse_serve(self, message, *arguments):
+        done = support.hone("serve", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_peers_of_another_version_and_messages_that_are_too_long(self):
+        server = self.serve()
+        token = self.token.read_text().strip()
+        relay = Relay(server.port, token)
+        relay.send(FRAME, hello(version=99, job_version=relay.version))
+        _, kind, welcome = relay.receive()
+        self.assertEqual((kind, welcome[0], struct.unpack_from("<II", welcome, 1)), (FRAME, WELCOME, (1, relay.version)))
+        _, kind, refusal = relay.receive()
+        self.assertEqual((kind, refusal[0]), (FRAME, REFUSAL))
+        self.assertIn(b"the tuner's protocol is 99.", refusal)
+        self.assertEqual(relay.receive()[1], LOST)
+        self.assertEqual(relay.close(), 0)
+        relay = Relay(server.port, token)
+        relay.send(FRAME, hello(job_version=relay.version))
+        self.assertEqual(relay.receive()[2][0], WELCOME)
+        relay.send(FRAME, bytes(65 << 20))
+        _, kind, lost = relay.receive()
+        self.assertEqual(kind, LOST)
+        self.assertIn(b"larger than max", lost)
+        self.assertEqual(relay.close(), 0)
+        self.succeed("devices", "--machine", f"grpc://127.0.0.1:{server.port}")  # it lives
+
+
+if __name__ == "__main__":
+    support.main()
