@@ -256,7 +256,7 @@ struct Options {
   std::vector<std::string> folders;
 };
 
-int run(const Options& options) {
+int run_cases(const Options& options) {
   std::map<std::string, fs::path> cases;
   for (const std::string& folder : options.folders) {
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -330,5 +330,5 @@ int main(int argc, char** argv) {
                "[--list TABLE] [--check] FOLDER...\n");
     return 2;
   }
-  return hone::run(options);
+  return hone::run_cases(options);
 }

@@ -46,7 +46,7 @@ void expect_variants(const Assembly& assembly) {
 
 // Runs a model with one input and one output, whose first dimension is the only one that varies.
 void check(const graph::TestModel& model, const Shape& row, int64_t most,
-           const std::vector<int64_t>& sizes) {
+           const std::vector<int64_t>& sizes, bool has_variants = true) {
   CompileOptions options;
   options.records.use_db = false;
   options.target.threads = 2;
@@ -60,7 +60,7 @@ void check(const graph::TestModel& model, const Shape& row, int64_t most,
   for (const artifact::ArtifactStep& step : assembly.spec.steps)
     limited = limited || step.limit.form >= 0;
   EXPECT_TRUE(limited);
-  expect_variants(assembly);
+  if (has_variants) expect_variants(assembly);
   StepRun run = *StepRun::create(assembly, 2);
   Rng rng(3);
   for (const int64_t n : sizes) {
@@ -120,7 +120,7 @@ TEST(limited_model, recurrent_nets) {
         .node("Add", {"a", "h"}, {"both"})
         .node("Reshape", {"both", "rows"}, {"y"})
         .output("y");
-    check(model, 6, 9, {1, 2, 5, 8, 9});
+    check(model, {6}, 9, {1, 2, 5, 8, 9}, false);
   }
 }
 
