@@ -225,6 +225,26 @@ std::vector<std::pair<size_t, ir::ReductionEnd>> ends_of(const compute::Dag& dag
   return ends;
 }
 
+// Adds what the caller of the model reads, and what loops copy.
+void add_outside_readers(const graph::TaskList& tasks, NeededParts& needed) {
+  for (size_t i = 0; i < tasks.outputs.size(); ++i) {
+    const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
+    const Shape& shape = tasks.outputs[i].shape;
+    PartReader user{{}, shape, {}, {}};
+    if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
+    for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
+    needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
+  }
+  // What a turn hands on, or stacks, has the sizes of the run.
+  for (const graph::TaskLoop& loop : tasks.loops) {
+    for (const graph::LoopCopy& copy : loop.copies) {
+      PartReader reader{limits_of_parts(copy.parts, copy.shape), copy.shape, {}, {}};
+      for (const int64_t extent : copy.shape) reader.indices.push_back({0, extent - 1});
+      needed.add({graph::Argument::Kind::kArena, copy.from}, std::move(reader));
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<OffsetLimit> to_offsets(const ir::SizeLimit& limit, const Shape& shape) {
@@ -319,22 +339,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
   }
   NeededParts needed(tasks.varying);
-  for (size_t i = 0; i < tasks.outputs.size(); ++i) {
-    const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
-    const Shape& shape = tasks.outputs[i].shape;
-    PartReader user{{}, shape, {}, {}};
-    if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
-    for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
-    needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
-  }
-  // What a turn hands on, or stacks, has the sizes of the run.
-  for (const graph::TaskLoop& loop : tasks.loops) {
-    for (const graph::LoopCopy& copy : loop.copies) {
-      PartReader reader{limits_of_parts(copy.parts, copy.shape), copy.shape, {}};
-      for (const int64_t extent : copy.shape) reader.indices.push_back({0, extent - 1});
-      needed.add({graph::Argument::Kind::kArena, copy.from}, std::move(reader));
-    }
-  }
+  add_outside_readers(tasks, needed);
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
   const OptionalCalls optional(tasks);
   for (size_t c = tasks.calls.size(); c-- > 0;) {
