@@ -3,9 +3,11 @@
 python_package_test.py --fleet runs these with its package. They need Ray, and a machine that is not busy: Ray gives up nodes that take
 long to start."""
 import contextlib
+import io
 import json
 import os
 import socket
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -138,6 +140,8 @@ class Fleet(Package):
         self.fleet_refused("expected a number of 1 or more", workers=0)
         self.fleet_refused("a number of seconds above 0", budget_seconds=-1)
         self.fleet_refused("no option 'treads' of a fleet", treads=1)
+        self.fleet_refused("no option 'machine' of a fleet", machine="grpc://127.0.0.1:1")
+        self.fleet_refused("seed is 'one', expected a whole number", seed="one")
         self.fleet_refused("a fleet needs a store", db=None)
         self.fleet_refused("cannot connect to database", db="postgres://hone@127.0.0.1:1/hone")
         self.succeed_script("""
@@ -175,6 +179,17 @@ class Fleet(Package):
             self.assertTrue(0 < result.top1 <= result.top5 <= 1, result)
             self.assertGreater(Path(result.path).stat().st_size, 100)
 
+    def test_models_given_as_bytes_are_told_apart_and_workers_leave_no_files(self):
+        from hone import fleet
+        self.node("host")
+        before = set(Path(tempfile.gettempdir()).glob("hone-fleet-*"))  # those of workers that were killed in other tests
+        models = [MODEL, self.save(small_network(), "network.onnx")]
+        common = {"address": self.cluster.address, "budget_seconds": 30, "null_seconds": 0, "threads": [1], "schedules": 4}
+        by_path = fleet.make_dataset(models, db=self.server.create("paths"), **common)
+        by_bytes = fleet.make_dataset([model.read_bytes() for model in models], db=self.server.create("bytes"), **common)
+        self.assertEqual(by_bytes.tasks, by_path.tasks)
+        self.assertEqual(set(Path(tempfile.gettempdir()).glob("hone-fleet-*")) - before, set())
+
     def test_all_that_is_public_is_documented(self):
         from hone import fleet
         for name in fleet.__all__:
@@ -182,6 +197,34 @@ class Fleet(Package):
             self.assertTrue(thing.__doc__, name)
             fields = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "_fields", ())
             self.assertEqual([field for field in fields if field not in thing.__doc__], [], name)
+
+    def test_mistakes_in_a_command_are_named(self):
+        from hone.fleet.__main__ import main
+        files = {"object.json": '{"cost": "gbdt"}', "text.json": '["gbdt"]', "name.json": '[{"csot": "gbdt"}]', "cut.json": "[{", "empty.json": "[]",
+                 "good.json": '[{"cost": "gbdt"}]'}
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        tune, sweep = ["tune", str(MODEL), "--db", "hone.db"], ["sweep", "-o", str(self.folder / "made"), "--db", "missing.db"]
+        cases = [([*tune, "--option", "treads=1"], "--option treads: there is no such option of tune, expected one of accuracy, "),
+                 ([*tune, "--option", "machine=here"], "--option machine: there is no such option of tune"),
+                 ([*tune, "--option", "threads=1", "--option", "threads=2"], "--option threads: it is given twice"),
+                 ([*tune, "--option", "device=host"], "--option device: expected --device instead"),
+                 ([*tune, "--option", "threads"], "--option threads: expected NAME=VALUE"),
+                 ([*tune, "--option", "seed={[]: 1}"], "seed is '{[]: 1}', expected a whole number"),
+                 (["dataset", str(MODEL), "--db", "hone.db", "--workers", "0"], "workers is 0, expected a number of 1 or more"),
+                 (["dataset", str(MODEL), "--db", "hone.db", "--option", "only=1"], "--option only: there is no such option of dataset"),
+                 ([*sweep, str(self.folder / "missing.json")], "missing.json: No such file or directory, expected a JSON file"),
+                 ([*sweep, str(self.folder / "object.json")], "object.json: the configurations are of the Python type dict, expected a list"),
+                 ([*sweep, str(self.folder / "text.json")], "text.json: configuration 0 is 'gbdt', expected an object of options"),
+                 ([*sweep, str(self.folder / "name.json")], "name.json: configuration 0: there is no option 'csot' of a sweep"),
+                 ([*sweep, str(self.folder / "cut.json")], "cut.json: "), ([*sweep, str(self.folder / "empty.json")], "expected one or more"),
+                 ([*sweep, str(self.folder / "good.json"), "--option", "held_out=bert"], "held_out is 'bert', expected a list of names"),
+                 (["sweep", str(self.folder / "good.json"), "-o", str(self.folder / "cut.json"), "--db", "missing.db"], "expected a folder")]
+        for arguments, message in cases:
+            with self.subTest(message), contextlib.redirect_stderr(io.StringIO()) as printed:
+                self.assertEqual(main(arguments), 2)
+                self.assertIn(message, printed.getvalue())
+                self.assertEqual(printed.getvalue().count("\n"), 1)
 
     def test_the_command(self):
         self.node("host")

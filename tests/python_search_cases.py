@@ -88,13 +88,13 @@ class Tasks(Package):
     def test_a_task_is_tuned_alone(self):
         db, states = self.folder / "one.db", []
         task = max(hone.tasks(MODEL, db=db, threads=1), key=lambda task: task.flops * task.multiplicity)
-        tuned = task.tune(on_progress=states.append, budget_seconds=30, max_trials=8)
+        tuned = task.tune(budget_seconds=30, max_trials=8)
         self.assertTrue(0 < tuned.trials <= 8 and 0 < tuned.seconds <= tuned.untuned_seconds, tuned)
         self.assertEqual((tuned.store_problem, tuned.interrupted), ("", False))
-        self.assertTrue(states and states[-1].trials > 0)
         records = hone.records(db)
         self.assertEqual((set(records["task"]), records.rows), ({task.key}, tuned.trials))
-        self.assertEqual(task.tune(budget_seconds=30, max_trials=2).untuned_seconds > 0, True)
+        self.assertGreater(task.tune(on_progress=states.append, budget_seconds=4).untuned_seconds, 0)
+        self.assertTrue(states and states[-1].trials > 0)
         compiled = hone.compile(MODEL, db=db, threads=1)
         self.assertEqual([one.source for one in compiled.summary.tasks if one.key == task.key], ["stored"])
 
@@ -110,7 +110,7 @@ class Tasks(Package):
 
     def test_time_is_divided_by_what_it_gains(self):
         scheduler = hone.TaskScheduler([1, 4, 1], [1e-3, 2e-3, 1e-3], [0, 1, 0])
-        self.assertEqual((len(scheduler), scheduler.next(), scheduler.total()), (3, 1, 1e-2))
+        self.assertEqual((len(scheduler), scheduler.next(), round(scheduler.total(), 9)), (3, 1, 1e-2))
         scheduler.start(1)
         self.assertNotEqual(scheduler.next(), 1)
         scheduler.withdraw(1)
@@ -293,7 +293,7 @@ class SearchDocumentation(Package):
 
     def test_the_examples_run(self):
         found = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "user" / "research.md").read_text(), re.M | re.S)
-        self.run_text(re.sub(r"budget_seconds=\d+", "budget_seconds=60, max_trials=60, check=False", "\n".join(found)))
+        self.run_text(re.sub(r"(hone\.tune\(.*)budget_seconds=\d+", r"\1budget_seconds=60, max_trials=60, check=False", "\n".join(found)))
 
     def test_the_notebooks_run_and_are_kept_without_results(self):
         self.assertEqual([path.name for path in NOTEBOOKS], ["cost_model.ipynb", "tune.ipynb"])

@@ -1,6 +1,15 @@
 #include "serve_options.h"
 
 namespace hone::tool {
+namespace {
+
+// An address of IPv6 needs them before a port.
+std::string with_brackets(const std::string& address) {
+  const bool needs_them = address.find(':') != std::string::npos && !address.starts_with('[');
+  return needs_them ? "[" + address + "]" : address;
+}
+
+}  // namespace
 
 void add_serve_options(CLI::App& app, ServeOptions& options) {
   app.add_option("--port", options.port, "The port to listen on; 0: any that is free")
@@ -34,7 +43,7 @@ void add_serve_options(CLI::App& app, ServeOptions& options) {
 
 std::vector<std::string> to_words(const ServeOptions& options) {
   std::vector<std::string> words = {"--port", std::to_string(options.port), "--listen",
-                                    options.listen};
+                                    with_brackets(options.listen)};
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {name, value});
   };

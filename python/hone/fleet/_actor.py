@@ -3,10 +3,12 @@ hone only inside of functions, and nothing else but the standard library."""
 import contextlib
 import hashlib
 import os
+import shutil
 import socket
 import tempfile
 import threading
 import time
+import weakref
 
 KEPT_MODELS = 8  # models that a worker keeps open; one more closes the one that was not used for the longest time
 
@@ -63,7 +65,10 @@ class Worker:
     def __init__(self, settings):
         self.settings = settings  # db, options, null_seconds, seed
         self.stopping = threading.Event()
-        self.models = {}  # name of the content -> (folder or None, {key: Task}), those used last at the end
+        self.folder = tempfile.mkdtemp(prefix="hone-fleet-")  # All files of this worker are in it.
+        # This is called at the end of the process, too. Another call may still write there, so it does not insist.
+        self.remove_folder = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.models = {}  # name of the content -> (folder, {key: Task}), those used last at the end
         self.data = None  # the tasks of a data set
 
     def identity(self, device):
@@ -72,6 +77,11 @@ class Worker:
     def stop(self):
         """Ends the call that is under way, and all later ones."""
         self.stopping.set()
+
+    def close(self):
+        """Ends the call that is under way, and removes all files of this worker, which is of no use afterwards."""
+        self.stopping.set()
+        self.remove_folder()
 
     def tasks(self, model):
         """A row for each task of a model: what a driver needs to divide the time."""
@@ -99,7 +109,7 @@ class Worker:
         def made():
             import hone
 
-            with tempfile.TemporaryDirectory(prefix="hone-fleet") as folder:
+            with tempfile.TemporaryDirectory(dir=self.folder) as folder:
                 output = os.path.join(folder, "model.so")
                 options = {**self.settings["options"], "db": self.settings["db"]}
                 if seconds > 0:
@@ -150,7 +160,7 @@ class Worker:
         while len(self.models) >= KEPT_MODELS:
             folder, _ = self.models.pop(next(iter(self.models)))
             folder.cleanup()
-        folder = tempfile.TemporaryDirectory(prefix="hone-fleet")
+        folder = tempfile.TemporaryDirectory(dir=self.folder)
         options = {"seed": self.settings["seed"], **self.settings["options"], "db": self.settings["db"]}
         tasks = _native.tasks(self._path(model, folder.name), options, self._null_seconds())
         self.models[name] = folder, {task.key: task for task in tasks}
@@ -160,20 +170,21 @@ class Worker:
         from hone import _native
 
         if self.data is None:
-            folder = tempfile.mkdtemp(prefix="hone-fleet")
+            folder = tempfile.mkdtemp(dir=self.folder)
             self.data = _native.collect_tasks([self._path(model, folder) for model in models], options, self._null_seconds())
         return self.data
 
     @staticmethod
     def _path(model, folder):
-        """The driver's path if this node has the same file there, beside which weights may be; else a copy in the folder."""
+        """The driver's path if this node has the same file there, beside which weights may be; else a copy in the folder. The name of the
+        copy is one that no other model of the run has."""
         import ray
 
         path = model["path"]
         with contextlib.suppress(OSError):
             if path is not None and content_name(open(path, "rb")) == model["name"]:
                 return path
-        copy = os.path.join(folder, os.path.basename(path or "model.onnx"))
+        copy = os.path.join(folder, model["file"])
         with open(copy, "wb") as file:
             file.write(ray.get(model["content"][0]))
         return copy

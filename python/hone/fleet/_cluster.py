@@ -17,6 +17,7 @@ START_SECONDS = 60  # that a node may take to start a worker
 LOOK_SECONDS = 1  # between two looks at the cluster's nodes
 ALONE_SECONDS = 60  # without any worker after which a run ends
 PAUSE_SECONDS = 5  # that a worker rests after its store failed
+CLOSE_SECONDS = 2  # A worker that has not removed its files by then is ended all the same.
 MOST_FAILURES = 3  # in a row, after which a worker or a job is given up
 # The beginning of a connection of HTTP/2 (RFC 9113, 3.4), which Ray's servers speak: they answer with a frame of settings, whose type
 # is its fourth byte.
@@ -205,8 +206,7 @@ class Crew:
             self.refused.setdefault(node, f"{member.name}: {why}")
         self.members.remove(member)
         self.left.append(member)
-        with contextlib.suppress(self.ray.exceptions.RayError):
-            self.ray.kill(member.actor)
+        self._end([member])
 
     def run(self, jobs, until=None):
         """Hands out jobs until there are no more, or `until`, a time.monotonic(); whoever works then is waited for.
@@ -301,11 +301,23 @@ class Crew:
 
     def close(self):
         """Ends all workers."""
-        for member in self.members:
-            with contextlib.suppress(self.ray.exceptions.RayError):
-                self.ray.kill(member.actor)
-        self.left += self.members
-        self.members = []
+        ended, self.members = self.members, []
+        self.left += ended
+        self._end(ended)
+
+    def _end(self, members):
+        """Lets workers remove their files, and ends them. One that is lost or hangs cannot remove them."""
+        calls = []
+        try:
+            for member in members:
+                with contextlib.suppress(self.ray.exceptions.RayError):
+                    calls.append(member.actor.close.remote())
+            if calls:
+                self.ray.wait(calls, num_returns=len(calls), timeout=CLOSE_SECONDS)
+        finally:  # Ctrl-C ends the waiting, but the workers have to end, too.
+            for member in members:
+                with contextlib.suppress(self.ray.exceptions.RayError):
+                    self.ray.kill(member.actor)
 
 
 class Job:
@@ -375,3 +387,31 @@ def opened_store(db):
         text = os.path.abspath(text) if "://" not in text else text
     _native.create_database(text)
     return text
+
+
+def made_folder(path):
+    """The text of a folder that files can be written to, made if it does not exist."""
+    text = os.fspath(path)
+    try:
+        os.makedirs(text, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the output {text} cannot be made: {error.strerror}; expected a folder") from None
+    if not os.access(text, os.W_OK | os.X_OK):
+        raise InputError(f"the output {text} cannot be written to, expected a folder that can")
+    return text
+
+
+def check_workers(workers):
+    """Refuses what is no number of workers; None means any number."""
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise InputError(f"workers is {workers!r}, expected a number of 1 or more")
+
+
+def check_seconds(**values):
+    """Refuses what is no time; None means that a caller gave none."""
+    least = {"finish_seconds": 0.0, "null_seconds": 0.0}
+    for name, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 or value == least.get(name)):
+            raise InputError(f"{name} is {value!r}, expected a number of seconds above 0")

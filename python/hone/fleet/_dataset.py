@@ -4,12 +4,13 @@ import time
 
 from hone._option_docs import DATASET_OPTIONS
 from hone.errors import InputError
-from hone.fleet._cluster import Crew, Job, Queue, connected, opened_store, resource_of
+from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, opened_store, resource_of
 from hone.fleet._models import fleet_models
 from hone.fleet._progress import FleetProgress, shown
 
 PARTS_OF_A_WORKER = 4  # so that the last parts end at about the same time, and a lost worker costs little
-NOT_TAKEN = {"budget_seconds", "devices", "only"}
+# Options that a fleet decides by itself; a worker measures on its own node only.
+NOT_TAKEN = {"budget_seconds", "devices", "machine", "only"}
 
 
 @dataclasses.dataclass
@@ -74,6 +75,8 @@ def make_dataset(models, *, db, budget_seconds=3600.0, address=None, workers=Non
     Raises: as hone.fleet.tune; after Ctrl-C all measurements are stored, and the same call goes on.
     """
     begin = time.monotonic()
+    check_seconds(budget_seconds=budget_seconds, null_seconds=null_seconds)
+    check_workers(workers)
     for name in options:
         if name in NOT_TAKEN or name not in DATASET_OPTIONS:
             raise InputError(f"there is no option '{name}' of a fleet's data set, expected one of hone.options(of='make_dataset') besides "

@@ -11,12 +11,12 @@ class FleetModel:
     """A model that is given as a path, as bytes or as an onnx.ModelProto."""
 
     def __init__(self, ray, given, number):
-        self.path = None
+        self.path, suffix = None, ".onnx"
         if hasattr(given, "SerializeToString"):
             given = given.SerializeToString()
         if isinstance(given, (str, os.PathLike)):
             self.path = os.path.abspath(os.fspath(given))
-            self.name = os.path.splitext(os.path.basename(self.path))[0]
+            self.name, suffix = os.path.splitext(os.path.basename(self.path))
             try:
                 with open(self.path, "rb") as file:
                     given = file.read()
@@ -28,13 +28,14 @@ class FleetModel:
             raise InputError(f"a model is of the Python type {type(given).__name__}, expected a path, bytes or an onnx.ModelProto")
         import io
 
-        self.sent = {"name": content_name(io.BytesIO(given)), "path": self.path, "content": [ray.put(bytes(given))]}
+        # The names of the models of a run differ (fleet_models), so their files can be in one folder.
+        self.sent = {"name": content_name(io.BytesIO(given)), "file": self.name + suffix, "path": self.path, "content": [ray.put(bytes(given))]}
         self.tasks = []  # rows of _actor.Worker.tasks
 
 
 def fleet_models(ray, models):
     """The models of a call, with names that differ."""
-    if isinstance(models, (str, bytes, os.PathLike)) or hasattr(models, "SerializeToString"):
+    if isinstance(models, (str, bytes, bytearray, memoryview, os.PathLike)) or hasattr(models, "SerializeToString"):
         models = [models]
     found = [FleetModel(ray, given, number) for number, given in enumerate(models)]
     if not found:

@@ -6,7 +6,7 @@ import hone
 from hone._option_docs import TRAIN_OPTIONS
 from hone.errors import InputError
 from hone.fleet import _actor
-from hone.fleet._cluster import connected, first_line, is_server
+from hone.fleet._cluster import connected, first_line, is_server, made_folder
 
 NOT_TAKEN = {"from_", "resume", "split_file"}
 RETRIES = 3  # of a training whose node is lost
@@ -55,16 +55,9 @@ def sweep(configurations, output, *, db, by="task", held_out=(), fraction=0.1, s
     Returns: a list of SweepResult, the largest top1 first, those with a problem last.
     Raises: InputError, InternalError; KeyboardInterrupt after Ctrl-C: models that were trained by then are in the folder.
     """
-    configurations = [dict(one) for one in configurations]
-    if not configurations:
-        raise InputError("there are no configurations, expected one or more")
-    for one in configurations:
-        unknown = sorted(name for name in one if name in NOT_TAKEN or name not in TRAIN_OPTIONS)
-        if unknown:
-            raise InputError(f"there is no option '{unknown[0]}' of a sweep, expected one of hone.options(of='train') besides "
-                             f"{', '.join(sorted(NOT_TAKEN))}")
-    folder = os.fspath(output)
-    os.makedirs(folder, exist_ok=True)
+    configurations = checked_configurations(configurations)
+    _check_arguments(by, held_out, fraction, seed, judged, cpus)
+    folder = made_folder(output)
     text = os.fspath(db) if is_server(db) else os.path.abspath(os.fspath(db))
     split = _split(text, folder, by, held_out, fraction, seed)
     with connected(address, None) as ray:
@@ -83,6 +76,41 @@ def sweep(configurations, output, *, db, by="task", held_out=(), fraction=0.1, s
             for call in calls:
                 ray.cancel(call, force=True)
     return sorted(results, key=lambda result: (bool(result.problem), -result.top1))
+
+
+def checked_configurations(configurations):
+    """The configurations as a list of dicts, or the InputError that says which one is wrong."""
+    if isinstance(configurations, (str, bytes, dict)) or not hasattr(configurations, "__iter__"):
+        raise InputError(f"the configurations are of the Python type {type(configurations).__name__}, expected a list of objects of options, "
+                         'such as [{"cost": "gbdt"}]')
+    configurations = list(configurations)
+    if not configurations:
+        raise InputError("there are no configurations, expected one or more")
+    for number, one in enumerate(configurations):
+        if not isinstance(one, dict):
+            raise InputError(f"configuration {number} is {one!r}, expected an object of options, such as {{\"cost\": \"gbdt\"}}")
+        for name in one:
+            if name in NOT_TAKEN or name not in TRAIN_OPTIONS:
+                raise InputError(f"configuration {number}: there is no option '{name}' of a sweep, expected one of hone.options(of='train') "
+                                 f"besides {', '.join(sorted(NOT_TAKEN))}")
+    return [dict(one) for one in configurations]
+
+
+def _check_arguments(by, held_out, fraction, seed, judged, cpus):
+    """Refuses arguments of wrong types; what their values mean is checked where they are used."""
+    def is_number(value, kinds):
+        return isinstance(value, kinds) and not isinstance(value, bool)
+
+    checks = {"by": (by, isinstance(by, str), "'within', 'task', 'model' or 'device'"),
+              "held_out": (held_out, isinstance(held_out, (list, tuple, set)) and all(isinstance(name, str) for name in held_out),
+                           "a list of names, such as ['bert']"),
+              "fraction": (fraction, is_number(fraction, (int, float)), "a number"),
+              "seed": (seed, is_number(seed, int), "a whole number"),
+              "judged": (judged, isinstance(judged, str), "the name of a device"),
+              "cpus": (cpus, is_number(cpus, (int, float)) and cpus > 0, "a number above 0")}
+    for name, (value, good, expected) in checks.items():
+        if not good:
+            raise InputError(f"{name} is {value!r}, expected {expected}")
 
 
 def _split(db, folder, by, held_out, fraction, seed):

@@ -5,14 +5,14 @@ import time
 
 from hone._option_docs import OPTIONS
 from hone.errors import Error, InputError
-from hone.fleet._cluster import Crew, Job, Queue, connected, opened_store, resource_of
+from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, made_folder, opened_store, resource_of
 from hone.fleet._models import SharedTasks, fleet_models, read_tasks
 from hone.fleet._progress import FleetProgress, shown
 
 LEAST_SLICE, MOST_SLICE = 3.0, 20.0  # seconds, where a caller gives none
 SLICES_OF_A_TASK = 4  # that a slice's length leaves time for
-# Options that a fleet decides by itself, or that mean a file of the driver's.
-NOT_TAKEN = {"db", "use_db", "budget_seconds", "mode", "policy_state", "max_trials", "exclude_models"}
+# Options that a fleet decides by itself, or that mean a file of the driver's; a worker measures on its own node only.
+NOT_TAKEN = {"db", "use_db", "budget_seconds", "machine", "mode", "policy_state", "max_trials", "exclude_models"}
 
 
 @dataclasses.dataclass
@@ -201,17 +201,18 @@ def tune(models, output=None, *, db, budget_seconds=60.0, address=None, workers=
         stored, and the libraries are written with the best schedules so far. A second Ctrl-C ends it without them.
     """
     begin = time.monotonic()
-    _check_numbers(budget_seconds=budget_seconds, slice_seconds=slice_seconds, finish_seconds=finish_seconds, null_seconds=null_seconds)
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers is {workers!r}, expected a number of 1 or more")
+    check_seconds(budget_seconds=budget_seconds, slice_seconds=slice_seconds, finish_seconds=finish_seconds, null_seconds=null_seconds)
+    check_workers(workers)
     opening, search = checked_options(options)
+    seed = opening.pop("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError(f"seed is {seed!r}, expected a whole number")
     resource = resource_of(device)
     with connected(address, {resource: workers or 1}) as ray:
-        settings = {"db": opened_store(db), "options": {**opening, "device": device}, "null_seconds": null_seconds, "seed": options.get("seed", 1)}
-        settings["options"].pop("seed", None)
+        settings = {"db": opened_store(db), "options": {**opening, "device": device}, "null_seconds": null_seconds, "seed": seed}
         sent = fleet_models(ray, models)
         if output is not None:
-            os.makedirs(os.fspath(output), exist_ok=True)
+            made_folder(output)
         crew = Crew(ray, resource, settings, device, workers)
         try:
             crew.open()
@@ -221,15 +222,6 @@ def tune(models, output=None, *, db, budget_seconds=60.0, address=None, workers=
                 return run.all(show)
         finally:
             crew.close()
-
-
-def _check_numbers(**values):
-    least = {"finish_seconds": 0.0, "null_seconds": 0.0}
-    for name, value in values.items():
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 or value == least.get(name)):
-            raise InputError(f"{name} is {value!r}, expected a number of seconds above 0")
 
 
 class Run:

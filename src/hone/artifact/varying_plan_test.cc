@@ -193,8 +193,8 @@ TEST(varying_plan, that_does_not_fit_is_not_written) {
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {3, 1, 4}; }), interval);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {-2, 1, 4}; }), interval);
   EXPECT_EQ(problem([](Spec& s) { s.steps[0].when = {0, 5, 4}; }), interval);
-  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = 3; }), tiles);
-  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = -2; }), tiles);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = 3; }), interval);
+  EXPECT_EQ(problem([](Spec& s) { s.steps[0].run.form = -2; }), interval);
   EXPECT_EQ(problem([](Spec& s) {
               s.device = DeviceKind::kCuda;
               s.steps.clear();

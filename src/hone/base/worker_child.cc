@@ -16,6 +16,8 @@
 #include <fstream>
 #include <vector>
 
+#include "hone/base/clock.h"
+
 extern char** environ;
 
 namespace hone {
@@ -128,7 +130,11 @@ void WorkerChild::limit_cpu(double seconds) const {
 
 bool WorkerChild::wait(double seconds) const {
   pollfd readable = {socket_, POLLIN, 0};
-  return poll(&readable, 1, to_ms(seconds)) != 0;
+  const double end = real_clock().now_seconds() + seconds;
+  for (double rest = seconds;; rest = std::max(0.0, end - real_clock().now_seconds())) {
+    const int ready = poll(&readable, 1, to_ms(rest));
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
 }
 
 Result<wire::Message> WorkerChild::receive(double seconds) {

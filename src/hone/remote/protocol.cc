@@ -1,5 +1,6 @@
 #include "hone/remote/protocol.h"
 
+#include <cmath>
 #include <concepts>
 #include <type_traits>
 
@@ -104,8 +105,10 @@ class Get {
   }
   template <typename T>
   void get(std::vector<T>& values) {
-    values.resize(reader_.get_count());
-    for (T& value : values) get(value);
+    // It grows with what is read: an element in memory is larger than a byte of the message.
+    const size_t count = reader_.get_count();
+    values.clear();
+    for (size_t i = 0; i < count && reader_.ok(); ++i) get(values.emplace_back());
   }
   wire::Reader reader_;
   bool is_other_ = false;
@@ -150,11 +153,17 @@ Status check_piece(int64_t offset, int64_t bytes, int64_t total, std::string_vie
   return ok_status();
 }
 
+// Far beyond those of any machine.
+constexpr size_t kMostCaches = 16;
+constexpr int64_t kMostCacheBytes = int64_t{1} << 40;
+
+bool is_rate(double value) { return std::isfinite(value) && value > 0; }
+
 bool is_cpu_that_can_be(const target::Cpu& cpu) {
   return !cpu.triple.empty() && cpu.vector_bytes >= 4 && cpu.vector_bytes <= 4096 &&
-         cpu.vector_registers >= 1 && cpu.cores >= 1 && cpu.cores <= 4096 && cpu.ghz > 0 &&
+         cpu.vector_registers >= 1 && cpu.cores >= 1 && cpu.cores <= 4096 && is_rate(cpu.ghz) &&
          cpu.fma_per_cycle >= 1 && cpu.fma_latency >= 1 && cpu.loads_per_cycle >= 1 &&
-         cpu.memory_bytes_per_cycle > 0;
+         is_rate(cpu.memory_bytes_per_cycle) && cpu.caches.size() <= kMostCaches;
 }
 
 // What the fields of a message must be for those who read it.
@@ -175,8 +184,8 @@ Status check(const Welcome& m) {
   if (m.version != kVersion || m.job_version != wire::kProtocolVersion) return ok_status();
   if (!is_cpu_that_can_be(m.target.cpu())) return invalid("a description of no CPU");
   for (const target::Cache& cache : m.target.cpu().caches) {
-    if (cache.bytes < 1 || cache.line_bytes < 1 || cache.shared_by < 1 ||
-        !(cache.bytes_per_cycle > 0))
+    if (cache.bytes < 1 || cache.bytes > kMostCacheBytes || cache.line_bytes < 1 ||
+        cache.shared_by < 1 || !is_rate(cache.bytes_per_cycle))
       return invalid("a description of no cache");
   }
   return ok_status();

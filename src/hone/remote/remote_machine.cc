@@ -39,8 +39,10 @@ class RemoteMachine::Timer final : public machine::ModelTimer {
 // system that does not say it; who measures learns from the runner that the machine is lost.
 class RemoteMachine::Conditions final : public machine::Conditions {
  public:
-  Conditions(const MachineAddress& address, std::unique_ptr<Link> link, bool is_elsewhere)
+  Conditions(const MachineAddress& address, std::string session, std::unique_ptr<Link> link,
+             bool is_elsewhere)
       : address_(address),
+        session_(std::move(session)),
         cores_(link->welcome().target.cpu().cores),
         is_elsewhere_(is_elsewhere),
         link_(std::move(link)) {}
@@ -94,15 +96,13 @@ class RemoteMachine::Conditions final : public machine::Conditions {
     const double now = real_clock().now_seconds();
     if (now < next_attempt_) return;
     next_attempt_ = now + kBetween;
-    Hello hello{.job_version = wire::kProtocolVersion};
-    Result<std::string> session = random_name();
-    if (!session.ok()) return;
-    hello.session = *std::move(session);
+    const Hello hello{.job_version = wire::kProtocolVersion, .session = session_};
     Result<std::unique_ptr<Link>> link = Link::open(address_, hello);
     if (link.ok()) link_ = *std::move(link);
   }
 
   const MachineAddress& address_;
+  const std::string session_;  // the same for all its connections
   const int cores_;
   const bool is_elsewhere_;
   mutable std::mutex mutex_;
@@ -111,12 +111,14 @@ class RemoteMachine::Conditions final : public machine::Conditions {
   mutable double next_attempt_ = 0;
 };
 
-RemoteMachine::RemoteMachine(MachineAddress address, std::unique_ptr<Link> link)
+RemoteMachine::RemoteMachine(MachineAddress address, std::string session,
+                             std::unique_ptr<Link> link)
     : address_(std::move(address)), target_(link->welcome().target) {
   target_.name = "host";
   const std::string& boot = link->welcome().boot;
   is_elsewhere_ = boot.empty() || boot != boot_name();
-  conditions_ = std::make_unique<Conditions>(address_, std::move(link), is_elsewhere_);
+  conditions_ =
+      std::make_unique<Conditions>(address_, std::move(session), std::move(link), is_elsewhere_);
 }
 
 RemoteMachine::~RemoteMachine() = default;
@@ -125,7 +127,8 @@ Result<std::unique_ptr<RemoteMachine>> RemoteMachine::open(MachineAddress addres
   Hello hello{.job_version = wire::kProtocolVersion};
   HONE_ASSIGN_OR_RETURN(hello.session, random_name());
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Link> link, Link::open(address, hello));
-  return std::unique_ptr<RemoteMachine>(new RemoteMachine(std::move(address), std::move(link)));
+  return std::unique_ptr<RemoteMachine>(
+      new RemoteMachine(std::move(address), std::move(hello.session), std::move(link)));
 }
 
 Result<std::unique_ptr<measure::Runner>> RemoteMachine::make_runner(

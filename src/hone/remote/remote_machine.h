@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "hone/machine/machine.h"
 #include "hone/remote/link.h"
@@ -27,7 +28,7 @@ class RemoteMachine final : public machine::Machine {
  private:
   class Timer;
   class Conditions;
-  RemoteMachine(MachineAddress address, std::unique_ptr<Link> link);
+  RemoteMachine(MachineAddress address, std::string session, std::unique_ptr<Link> link);
 
   MachineAddress address_;
   target::Target target_;

@@ -29,6 +29,7 @@ using measure::Measurement;
 constexpr double kSlice = 0.02;       // between looks for new jobs, while others are measured
 constexpr double kMoreSeconds = 90;   // beyond a job's own limit: its worker may start anew first
 constexpr double kOfferSeconds = 60;  // for an answer to an offer of operands
+constexpr double kEndSeconds = 1;     // for the server to read that it may drop jobs
 constexpr double kFirstPause = 0.1, kMostPause = 2;  // between attempts to connect
 constexpr int kMostRestarts = 2;  // of the server, with one and the same job the next
 
@@ -93,7 +94,13 @@ class RemoteRunner final : public measure::Runner {
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return closing_ || !jobs_.empty(); });
-        if (closing_) return;
+        if (closing_) {
+          const bool is_owed = !jobs_.empty() || told_cancelled_ < cancelled_;
+          const uint64_t last = last_sequence_;
+          lock.unlock();
+          if (is_owed) renounce(last);
+          return;
+        }
       }
       Status status = exchange();
       if (is_passing(status)) status = reconnect(status);
@@ -104,6 +111,21 @@ class RemoteRunner final : public measure::Runner {
       jobs_.clear();
       changed_.notify_all();
       return;
+    }
+  }
+
+  // What nobody waits for any more would take the turns of other tuners. The answer to a question
+  // behind the cancel says that the server has read both: the connection may end.
+  void renounce(uint64_t last) {
+    if (link_ == nullptr || !link_->send(encode(Cancel{last})).ok() ||
+        !link_->send(encode(Question{})).ok())
+      return;
+    const double end = real_clock().now_seconds() + kEndSeconds;
+    for (double rest = kEndSeconds; rest > 0; rest = end - real_clock().now_seconds()) {
+      const Result<std::string> message = link_->receive(rest);
+      if (!message.ok()) return;
+      const Result<Kind> kind = kind_of(*message);
+      if (!kind.ok() || *kind == Kind::kAnswer) return;
     }
   }
 

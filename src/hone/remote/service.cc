@@ -42,7 +42,6 @@ std::unique_ptr<Service::Peer> Service::connect(std::shared_ptr<Connection> conn
 
 Result<std::shared_ptr<Session>> Service::session_of(const std::string& name) {
   if (name.empty() || name.size() > kMostName) return invalid("a session without a name");
-  const std::lock_guard lock(mutex_);
   const double now = real_clock().now_seconds();
   std::erase_if(sessions_, [&](const auto& entry) {
     const Session& session = *entry.second;
@@ -51,14 +50,33 @@ Result<std::shared_ptr<Session>> Service::session_of(const std::string& name) {
   });
   const auto found = sessions_.find(name);
   if (found != sessions_.end()) return found->second;
-  if (sessions_.size() >= kMostSessions)
-    return error(Code::kUnsupported, "{} tuners use this server, which is its limit",
-                 kMostSessions);
+  HONE_RETURN_IF_ERROR(make_room_for_session());
   return sessions_.emplace(name, std::make_shared<Session>(store_, turns_)).first->second;
 }
 
+// The tuner whose session makes room sends its jobs again if it comes back.
+Status Service::make_room_for_session() {
+  if (sessions_.size() < kMostSessions) return ok_status();
+  auto oldest = sessions_.end();
+  for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
+    if (it->second->is_attached()) continue;
+    if (oldest == sessions_.end() ||
+        it->second->detached_since() < oldest->second->detached_since())
+      oldest = it;
+  }
+  if (oldest == sessions_.end())
+    return error(Code::kUnsupported, "{} connections of tuners use this server, which is its limit",
+                 kMostSessions);
+  sessions_.erase(oldest);
+  return ok_status();
+}
+
 Service::Peer::~Peer() {
-  if (session_ != nullptr) session_->detach(connection_.get());
+  if (session_ == nullptr) return;
+  const std::lock_guard lock(service_.mutex_);
+  session_->detach(connection_.get());
+  if (!session_->is_attached() && session_->is_idle())
+    std::erase_if(service_.sessions_, [&](const auto& entry) { return entry.second == session_; });
 }
 
 Status Service::Peer::take(std::string_view message) {
@@ -85,6 +103,7 @@ Status Service::Peer::greet(std::string_view message) {
                    hello.version, hello.job_version, hello.hone, kVersion, wire::kProtocolVersion,
                    options.hone);
   }
+  const std::lock_guard lock(service_.mutex_);
   HONE_ASSIGN_OR_RETURN(session_, service_.session_of(hello.session));
   welcome.last_job = session_->last_job();
   connection_->send(encode(welcome));

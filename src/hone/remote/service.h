@@ -26,7 +26,7 @@ class Service {
   // One connection's part of the service.
   class Peer {
    public:
-    ~Peer();
+    ~Peer();  // a session that is idle then ends with it
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
     // Takes the next message. After an error, which has been sent as a refusal, the connection is
@@ -46,7 +46,9 @@ class Service {
 
  private:
   Service(ServiceOptions options, std::unique_ptr<measure::Runner> runner, std::string instance);
+  // Finds or makes a session; the caller holds the mutex until a connection is attached to it.
   [[nodiscard]] Result<std::shared_ptr<Session>> session_of(const std::string& name);
+  [[nodiscard]] Status make_room_for_session();
 
   const ServiceOptions options_;
   const std::string instance_, boot_;

@@ -75,6 +75,12 @@ uint64_t Session::last_job() const {
   return last_job_;
 }
 
+bool Session::is_idle() const {
+  if (turns_.is_busy(this)) return false;
+  const std::lock_guard lock(mutex_);
+  return results_.empty();
+}
+
 void Session::send(std::string message) {
   const std::lock_guard lock(mutex_);
   if (connection_ != nullptr) connection_->send(std::move(message));

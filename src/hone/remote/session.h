@@ -34,6 +34,9 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool is_attached() const;
   [[nodiscard]] double detached_since() const;  // in the seconds of the real clock
   [[nodiscard]] uint64_t last_job() const;
+  // Returns whether nothing would be lost with it: no work, and no result that may not have
+  // arrived.
+  [[nodiscard]] bool is_idle() const;
 
   // Takes a message of any kind that follows a hello. An error says what is wrong with it.
   [[nodiscard]] Status take(std::string_view message);

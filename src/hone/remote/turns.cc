@@ -48,6 +48,12 @@ size_t Turns::waiting(const void* owner) const {
   return 0;
 }
 
+bool Turns::is_busy(const void* owner) const {
+  const std::lock_guard lock(mutex_);
+  return running_ == owner || std::any_of(queues_.begin(), queues_.end(),
+                                          [&](const Queue& queue) { return queue.owner == owner; });
+}
+
 Result<measure::Runner*> Turns::runner() {
   if (runner_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(runner_, make_runner_());
@@ -64,12 +70,14 @@ void Turns::run() {
     queues_.pop_front();
     const Work work = std::move(queue.work.front());
     queue.work.pop_front();
+    running_ = queue.owner;
     if (!queue.work.empty()) queues_.push_back(std::move(queue));
     lock.unlock();
     work(runner());
     // A runner that says that nothing can be measured with it any more is replaced.
     if (runner_ != nullptr && !runner_->submit({}).ok()) runner_.reset();
     lock.lock();
+    running_ = nullptr;
   }
   lock.unlock();
   runner_.reset();  // its workers end with the thread that started them

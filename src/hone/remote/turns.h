@@ -32,6 +32,8 @@ class Turns {
   // Drops what the owner has and what has not begun.
   void drop(const void* owner);
   [[nodiscard]] size_t waiting(const void* owner) const;
+  // Returns whether the owner has work that has not ended.
+  [[nodiscard]] bool is_busy(const void* owner) const;
 
  private:
   struct Queue {
@@ -44,7 +46,8 @@ class Turns {
   const MakeRunner make_runner_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Queue> queues_;  // none is empty; the next turn is the first one's
+  std::deque<Queue> queues_;       // none is empty; the next turn is the first one's
+  const void* running_ = nullptr;  // the owner of what the thread does
   bool closing_ = false;
   std::unique_ptr<measure::Runner> runner_;  // the thread's
   std::thread thread_;

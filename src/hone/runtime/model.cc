@@ -56,6 +56,12 @@ bool cpu_has_features(const PlanHeader& plan, char* message) {
   return false;
 }
 
+// Whether a step does the work of the one before at other sizes.
+bool stands_in(const PlanHeader& plan, const PlanStep& step, const PlanStep& before) {
+  return step.when.form >= 0 && before.when.form >= 0 &&
+         strcmp(plan_string(plan, step.name), plan_string(plan, before.name)) == 0;
+}
+
 // More threads than CPUs hold each other up, and more than the tiles of the widest step, or of the
 // widest that run together, never work.
 int threads_for(const PlanHeader& plan, const ModelOptions& options) {
@@ -64,13 +70,18 @@ int threads_for(const PlanHeader& plan, const ModelOptions& options) {
     const int cpus = usable_cpus();
     if (wanted == 0 || wanted > cpus) wanted = cpus;
   }
-  int64_t most = 1, width = 0;
+  int64_t most = 1, width = 0, last = 0;
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
     if (runs_on_device(plan, step)) continue;
     int64_t own = step.num_tiles < kMaxThreads ? step.num_tiles : kMaxThreads;
     if (step.max_threads > 0 && step.max_threads < own) own = step.max_threads;
-    width = step.joins == 1 ? width + own : own;
+    // Of steps for different sizes, a run has one.
+    const bool instead =
+        i > 0 && stands_in(plan, step, plan_table<PlanStep>(plan, plan.steps)[i - 1]);
+    const int64_t others = !instead ? (step.joins == 1 ? width : 0) : width - last;
+    last = instead && last > own ? last : own;
+    width = others + last;
     if (width > most) most = width;
   }
   return wanted > most ? static_cast<int>(most) : wanted;

@@ -111,6 +111,7 @@ bool copies_are_apart(const PlanHeader& plan, const PlanLoop& loop, Span* spans)
 // A kernel may read the sizes, as an argument that begins where they do.
 bool argument_meets(const PlanArgument& argument, const Span& sizes) {
   if (argument.kind != ArgumentKind::kArena) return false;
+  if (argument.written == 1 && argument.bytes == 0) return false;  // an empty tensor
   const int64_t bytes = argument.bytes > 0 ? argument.bytes : 1;
   if (!meet({argument.offset, argument.offset + bytes, false}, sizes)) return false;
   return argument.offset != sizes.begin || argument.written == 1;

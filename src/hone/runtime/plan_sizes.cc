@@ -117,9 +117,6 @@ bool dims_fit(const PlanHeader& plan, const PlanTensor& tensor) {
 
 bool limit_fits(const PlanHeader& plan, const PlanStep& step, const int64_t* most) {
   const TileLimit& limit = step.limit;
-  if (step.run.form < -1 ||
-      (step.run.form >= 0 && static_cast<uint32_t>(step.run.form) >= plan.num_forms))
-    return false;
   if (limit.form == -1) return true;
   if (limit.form < -1 || static_cast<uint32_t>(limit.form) >= plan.num_forms || limit.divisor < 1 ||
       limit.divisor > kMostBytes || limit.multiplier < 0)
@@ -129,7 +126,11 @@ bool limit_fits(const PlanHeader& plan, const PlanStep& step, const int64_t* mos
   return !__builtin_mul_overflow(tiles, limit.multiplier, &tiles);
 }
 
-bool interval_fits(const PlanHeader& plan, const SizeInterval& when) {
+bool sizes_fit(const PlanHeader& plan, const PlanStep& step) {
+  const SizeInterval& when = step.when;
+  if (step.run.form < -1 ||
+      (step.run.form >= 0 && static_cast<uint32_t>(step.run.form) >= plan.num_forms))
+    return false;
   if (when.form == -1) return true;
   return when.form >= 0 && static_cast<uint32_t>(when.form) < plan.num_forms &&
          when.from <= when.most;
@@ -178,7 +179,7 @@ const char* sizes_check(const PlanHeader& plan) {
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
     if (!limit_fits(plan, step, most)) return "the tiles of a step of the plan are out of range";
-    if (!interval_fits(plan, step.when)) return "the sizes of a step of the plan are out of range";
+    if (!sizes_fit(plan, step)) return "the sizes of a step of the plan are out of range";
   }
   if (!symbols_follow(plan)) return "a size of the plan follows from no input";
   return nullptr;

@@ -28,6 +28,7 @@ int run_phases(Model& model, const PhaseCall* phases, int64_t first, int64_t end
 // Runs all steps of the plan.
 int run_plan(Model& model) {
   const PlanHeader& plan = *model.plan;
+  // Times and loops have the numbers of the plan's steps.
   if (model.needed != nullptr && !model.profile && plan.num_loops == 0)
     return run_phases(model, model.needed, 0, model.num_needed);
   const auto run = [&](uint32_t first, uint32_t end) {

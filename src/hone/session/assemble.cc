@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <map>
 
-#include "hone/analysis/cpu_measure.h"
 #include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
-#include "hone/base/hash.h"
 #include "hone/base/round_up.h"
-#include "hone/compute/bytes_moved.h"
 #include "hone/graph/size_values.h"
 #include "hone/ir/in_place.h"
 #include "hone/machine/local.h"
@@ -163,7 +158,8 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
   };
   const InPhase compiling(session.phases(), Phase::kCompiling);
   GroupKernels kernels{std::vector<KernelPtr>(tasks.groups.size()),
-                       std::vector<VariantKernels>(tasks.groups.size())};
+                       std::vector<VariantKernels>(tasks.groups.size()),
+                       std::vector<char>(tasks.groups.size(), 0)};
   std::vector<Status> statuses(tasks.groups.size());
   session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
@@ -175,7 +171,16 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
       return is_limited ? limited_kernel(session, task, steps, limits.kernels[i])
                         : session.kernels().build(task, steps);
     };
-    Result<KernelPtr> kernel = compile(schedules[i]);
+    const SizeVariants* variants = limits.variants.empty() ? nullptr : &limits.variants[i];
+    const schedule::Steps* own = &schedules[i];
+    Result<KernelPtr> kernel = error(Code::kUnsupported, "nothing replaces the schedule");
+    if (variants != nullptr && variants->replaces_own) {
+      kernel = compile(*variants->replaces_own);
+      own = kernel.ok() ? &*variants->replaces_own : own;
+      variants = kernel.ok() ? variants : nullptr;
+      kernels.is_replaced[i] = kernel.ok();
+    }
+    if (!kernel.ok()) kernel = compile(*own);
     if (host == HostKernels::kWhereNeeded && kernel.status().code() == Code::kUnsupported)
       kernel = host_kernel(first_call(i).dag);
     if (!kernel.ok()) {
@@ -183,10 +188,15 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
       return;
     }
     kernels.own[i] = std::move(kernel).value();
-    if (!is_limited || limits.variants.empty()) return;
-    Result<VariantKernels> variants = compile_variants(
-        limits.variants[i], *kernels.own[i], schedules[i], task->dag(), limits.kernels[i], compile);
-    if (variants.ok()) kernels.variants[i] = *std::move(variants);
+    if (!is_limited || variants == nullptr) return;
+    Result<VariantKernels> others =
+        compile_variants(*variants, *kernels.own[i], *own, task->dag(), limits.kernels[i], compile);
+    // A point that nobody compiled before may have no code.
+    const Code code = others.status().code();
+    if (others.ok())
+      kernels.variants[i] = *std::move(others);
+    else if (code != Code::kUnsupported && code != Code::kInvalid)
+      statuses[i] = others.status();
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -295,6 +305,8 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
 
   Assembly assembly;
   assembly.plan = run.memory;
+  for (size_t g = 0; g < compiled.is_replaced.size(); ++g)
+    if (compiled.is_replaced[g] != 0) assembly.replaced.push_back(g);
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
   set_device(session.target(), spec);

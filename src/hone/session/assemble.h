@@ -47,8 +47,9 @@ struct Assembly {
   // The number of calls that run on one thread although they have tiles for several, since waking
   // other threads is predicted not to pay.
   int small = 0;
-  std::vector<Tensor> weights;  // the memory that spec.weights points to
-  std::vector<size_t> on_host;  // the groups of tasks that run on the host beside a device
+  std::vector<Tensor> weights;   // the memory that spec.weights points to
+  std::vector<size_t> on_host;   // the groups of tasks that run on the host beside a device
+  std::vector<size_t> replaced;  // the groups whose schedule is SizeVariants::replaces_own
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per

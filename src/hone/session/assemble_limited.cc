@@ -19,13 +19,12 @@ bool was_measured(const TaskSummary& line) {
   return line.source == "stored" || line.source == "tuned" || line.source == "shipped";
 }
 
-// Only the CPU's measure knows smaller sizes. Replaces schedules whose weights should lie
-// otherwise.
+// Only the CPU's measure knows smaller sizes. Where memory is short, there is one schedule each.
 std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedTasks& split,
-                                             std::vector<schedule::Steps>& steps,
+                                             std::span<const schedule::Steps> steps,
                                              const CompileOptions& options) {
   std::vector<SizeVariants> variants(split.tasks.groups.size());
-  if (model.target().kind() != target::Kind::kCpu) return variants;
+  if (model.target().kind() != target::Kind::kCpu || options.target.max_memory > 0) return variants;
   model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
     const auto g = static_cast<size_t>(i);
     if (is_cancelled(options.interrupted)) return;
@@ -38,10 +37,10 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
       const Result<double> seconds = predicted_seconds(model, before, other);
       return seconds.ok() ? *seconds : kNever;
     };
-    // What a kernel with ends reads depends on its schedule.
+    // What a kernel with ends reads depends on its schedule, and the other kernels' limits are
+    // those for this one.
     context.may_replace = !was_measured(model.summaries[before]) && split.limits[g].ends.empty();
     variants[g] = choose_variants(call, model.task(before), steps[g], split.limits[g], context);
-    if (variants[g].replaces_own) steps[g] = *variants[g].replaces_own;
   });
   return variants;
 }
@@ -75,8 +74,7 @@ Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedule
   return ok_status();
 }
 
-Result<Assembly> assemble_limited(const ModelTasks& model,
-                                  std::span<const schedule::Steps> schedules,
+Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::Steps> schedules,
                                   const CompileOptions& options, const TogetherOptions& together) {
   const auto steps_of = [&](const graph::TaskCall& call) -> const schedule::Steps& {
     return schedules[static_cast<size_t>(call.group)];
@@ -96,8 +94,22 @@ Result<Assembly> assemble_limited(const ModelTasks& model,
     if (!together.seconds.empty()) shared.seconds.push_back(together.seconds[g]);
   }
   const std::vector<SizeVariants> variants = variants_of_groups(model, split, steps, options);
-  return assemble(*model.session, split.tasks, steps, options.interrupted, shared,
-                  HostKernels::kNone, {split.limits, variants, limits.runs});
+  for (size_t g = 0; g < shared.seconds.size(); ++g) {
+    if (!variants[g].replaces_own) continue;
+    const Result<double> seconds =
+        predicted_seconds(model, split.group_before[g], *variants[g].replaces_own);
+    if (seconds.ok()) shared.seconds[g] = *seconds;
+  }
+  HONE_ASSIGN_OR_RETURN(Assembly assembly,
+                        assemble(*model.session, split.tasks, steps, options.interrupted, shared,
+                                 HostKernels::kNone, {split.limits, variants, limits.runs}));
+  for (const size_t g : assembly.replaced) {
+    TaskSummary& line = model.summaries[split.group_before[g]];
+    line.steps = schedule::to_string(*variants[g].replaces_own);
+    line.source = "predicted";
+    line.from.clear();
+  }
+  return assembly;
 }
 
 }  // namespace hone

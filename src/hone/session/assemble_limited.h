@@ -13,7 +13,7 @@ namespace hone {
 
 // Assembles the model so that each kernel computes only what the sizes of a run need
 // (session/limit_tasks.h).
-[[nodiscard]] Result<Assembly> assemble_limited(const ModelTasks& model,
+[[nodiscard]] Result<Assembly> assemble_limited(ModelTasks& model,
                                                 std::span<const schedule::Steps> schedules,
                                                 const CompileOptions& options,
                                                 const TogetherOptions& together);

@@ -48,9 +48,8 @@ struct JobHooks {
 
 // Returns the hooks of the options, or those that change nothing.
 [[nodiscard]] const JobHooks& hooks_of(const CompileOptions& options);
-// Returns the machine that the options name.
-// The machine of the hooks or, if they have none, that of the name (TargetOptions::machine). It
-// lives as long as the process.
+// Returns the machine of the hooks or, if they have none, that of the name
+// (TargetOptions::machine). It lives as long as the process.
 [[nodiscard]] Result<const machine::Machine*> machine_of(const JobHooks* hooks,
                                                          const std::string& name);
 [[nodiscard]] Result<const machine::Machine*> machine_of(const CompileOptions& options);

@@ -365,7 +365,8 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
       programs.push_back(with_integers(**program, call, tasks));
       found.emplace_back(programs.back(), limits[c].outputs, sizes);
     }
-    const std::vector<ir::RunNeed> runs = optional.runs_of(call, found, needed);
+    std::vector<ir::RunNeed> runs = optional.runs_of(call, found, needed);
+    if (runs.size() > 1) runs.resize(1);  // a step of the plan has one
     add_inputs(call, found, runs, needed);
     if (runs.empty()) continue;
     made.runs[c] = runs.front();

@@ -5,6 +5,7 @@
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/analysis/limited_nests.h"
+#include "hone/base/hash.h"
 #include "hone/base/round_up.h"
 #include "hone/compute/dag.h"
 #include "hone/graph/size_values.h"
@@ -31,6 +32,8 @@ ConstantPlaces places_of(const space::Candidate& candidate) {
     const StageState& stage = candidate.state.stages[s];
     if (!stage.info->constant || stage.compute.kind != schedule::AttachKind::kRoot) continue;
     std::vector<int64_t>& place = places.emplace_back();
+    place.push_back(static_cast<int64_t>(hash_bytes(stage.name().data(), stage.name().size())));
+    place.push_back(static_cast<int64_t>(stage.buffer()->dtype));
     for (const schedule::LayoutDim& dim : stage.layout)
       place.insert(place.end(), {dim.axis, dim.divide, dim.modulo, dim.pad});
     for (const int64_t extent : schedule::storage_shape(stage, candidate.bounds.stages[s]))

@@ -15,7 +15,7 @@ namespace {
 // Points of a space that are compared: random ones, and those near the kernel's own schedule.
 constexpr int kSamples = 150, kMutants = 100;
 constexpr int64_t kShortTiles[] = {1, 2, 3, 4, 6, 8};
-constexpr int kSizes = 6;  // sizes at which they are
+constexpr int kSizes = 6;  // the number of sizes at which schedules are compared
 constexpr size_t kMostVariants = 2;
 constexpr int kMostCorrected = 40;  // predictions by the cost model
 // A schedule is faster than another if the prediction says at least this ratio, as it errs, and so

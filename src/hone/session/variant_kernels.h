@@ -23,6 +23,8 @@ struct VariantKernels {
 struct GroupKernels {
   std::vector<KernelPtr> own;
   std::vector<VariantKernels> variants;
+  std::vector<char>
+      is_replaced;  // whether `own` is of SizeVariants::replaces_own; no bits: threads
 };
 
 // Returns whether all that runs with the model is one phase without a workspace, so that the kernel

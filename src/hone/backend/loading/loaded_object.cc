@@ -186,11 +186,15 @@ class Linking {
         if (function == nullptr) return invalid("object: symbol {} is not in this process", name);
         addresses_[i] = reinterpret_cast<uint64_t>(function);
         write_jump(reinterpret_cast<char*>(jump(i)), addresses_[i]);
+      } else if (symbol.st_shndx == SHN_ABS) {
+        addresses_[i] = symbol.st_value;
       } else if (symbol.st_shndx < object_.sections.size()) {
         const int64_t offset = plan_.offsets[symbol.st_shndx];
         if (offset == Plan::kNone) continue;  // of what is not in memory
+        if (symbol.st_value > object_.sections[symbol.st_shndx].sh_size)
+          return invalid("object: symbol {} is beyond its section", name);
         addresses_[i] = address(offset) + symbol.st_value;
-      } else if (symbol.st_shndx != SHN_ABS) {
+      } else {
         return invalid("object: symbol {} is in no section", name);
       }
       std::memcpy(reinterpret_cast<char*>(slot(i)), &addresses_[i], sizeof(uint64_t));
@@ -211,6 +215,8 @@ class Linking {
           changed > size - relocation.r_offset)
         return cut_off();
       const bool outside = object_.symbols[symbol].st_shndx == SHN_UNDEF;
+      if (outside && addresses_[symbol] == 0)
+        return invalid("object: a relocation to a symbol that is nowhere");
       HONE_RETURN_IF_ERROR(
           relocate({.type = type,
                     .place = image_ + plan_.offsets[section.sh_info] + relocation.r_offset,

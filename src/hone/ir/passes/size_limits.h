@@ -46,8 +46,7 @@ struct RunNeed {
   int64_t least = 0;
   bool operator==(const RunNeed&) const = default;
 };
-// Keeps what both sides need, that is what holds for each: the smaller numbers of the forms that
-// both have.
+// Returns the runs that one of two readers needs: of the forms that both name, the smaller numbers.
 [[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
                                                     const std::vector<RunNeed>& b);
 // Joins needs of which each one holds: the larger numbers.

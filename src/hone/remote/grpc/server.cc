@@ -42,7 +42,13 @@ class StreamConnection final : public Connection {
 
   void send(std::string message) override {
     const std::lock_guard lock(mutex_);
-    if (ended_ || waiting_.size() >= kMostWaiting) return;
+    if (ended_) return;
+    if (waiting_.size() >= kMostWaiting) {
+      // A message must not be missing: the tuner connects again, and the session goes on.
+      waiting_.clear(), ended_ = true;
+      context_.TryCancel();
+      return;
+    }
     waiting_.push_back(std::move(message));
     changed_.notify_all();
   }
