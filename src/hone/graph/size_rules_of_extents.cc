@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/graph/size_follower.h"
+#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 namespace {
@@ -75,6 +76,13 @@ Status follow_compress(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(make_contiguous(rule, condition, 0));
   const ValueId out = rule.node.outputs[0];
   ShapeParts parts = rule.sizes.parts_of(x);
+  const Varying& varying = rule.sizes.graph().varying;
+  const int64_t least = shape_of({parts[0]}, {0}, sizes_of(varying, smallest_symbols(varying)))[0];
+  if (!rule.sizes.varies(condition, 0) && rule.c.shape_of(condition)[0] > least)
+    return rule.c.unsupported(
+        "its condition has {} elements, and there may be as few as {} to choose from: give a range "
+        "that begins higher (--shape)",
+        rule.c.shape_of(condition)[0], least);
   const auto taken = rule.sizes.seen_part(out, 0);
   if (!taken) return rule.c.unsupported("its largest result does not follow from the sizes");
   parts[0] = {*taken};
