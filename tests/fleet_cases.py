@@ -133,6 +133,7 @@ class Fleet(Package):
         self.fleet_refused("no node of the Ray cluster has the resource 'hone:cuda'", device="cuda")
 
     def test_bad_arguments(self):
+        from hone import fleet
         self.fleet_refused("there is no Ray cluster at '127.0.0.1:1'", address="127.0.0.1:1")
         self.fleet_refused("is none of a Ray cluster", address="nonsense")
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -143,7 +144,8 @@ class Fleet(Package):
         self.fleet_refused("no option 'machine' of a fleet", machine="grpc://127.0.0.1:1")
         self.fleet_refused("seed is 'one', expected a whole number", seed="one")
         self.fleet_refused("a fleet needs a store", db=None)
-        self.fleet_refused("cannot connect to database", db="postgres://hone@127.0.0.1:1/hone")
+        with self.assertRaisesRegex(hone.Error, "cannot connect to database"):
+            fleet.tune(MODEL, db="postgres://hone@127.0.0.1:1/hone", address=self.cluster.address, budget_seconds=20)
         self.succeed_script("""
             import sys
             sys.modules["ray"] = None
@@ -161,17 +163,17 @@ class Fleet(Package):
         db = self.server.create("data")
         self.node("host"), self.node("host")
         models = [MODEL, self.save(small_network(), "network.onnx")]
-        report = fleet.make_dataset(models, db=db, address=self.cluster.address, budget_seconds=30, null_seconds=0, threads=[1], schedules=8)
+        report = fleet.make_dataset(models, db=db, address=self.cluster.address, budget_seconds=30, null_seconds=0, threads=[1], schedules=16)
         self.assertTrue(report.complete, report)
         self.assertEqual((report.workers, report.lost), (2, 0))
         self.assertGreaterEqual(report.records, 8 * report.tasks)
         self.assertEqual(len(set(hone.records(db)["task"])), report.tasks)
-        again = fleet.make_dataset(models, db=db, address=self.cluster.address, budget_seconds=30, null_seconds=0, threads=[1], schedules=8)
+        again = fleet.make_dataset(models, db=db, address=self.cluster.address, budget_seconds=30, null_seconds=0, threads=[1], schedules=16)
         self.assertEqual((again.complete, again.records), (True, 0))
 
         seen = []
         results = fleet.sweep([{"cost": "combined", "options": "trees=4"}, {"cost": "gbdt", "options": "trees=4"}, {"cost": "abacus"}],
-                              self.folder / "swept", db=db, address=self.cluster.address, by="within", fraction=0.4, on_result=seen.append)
+                              self.folder / "swept", db=db, address=self.cluster.address, by="within", fraction=0.5, on_result=seen.append)
         self.assertEqual(len(seen), 3)
         self.assertIn("abacus", results[2].problem)
         for result in results[:2]:
