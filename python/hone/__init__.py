@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 
 from hone import _native
@@ -23,6 +22,7 @@ from hone._option_docs import DATASET_OPTIONS as _DATASET_OPTIONS
 from hone._option_docs import OPTIONS as _OPTIONS
 from hone._option_docs import TRAIN_OPTIONS as _TRAIN_OPTIONS
 from hone._progress import ProgressLine
+from hone._progress import shown as _shown
 from hone._records import Table, dataset, records
 from hone._search import Batch, CostModel, Measurements, SearchStrategy, checked_model, checked_strategy
 from hone.errors import Error, InputError, InternalError, UnsupportedError
@@ -119,27 +119,10 @@ def tune(model, output=None, *, on_progress=None, progress=None, search=None, co
     Raises: as compile, and KeyboardInterrupt after Ctrl-C: by then all that was measured is stored, and the library is written
         with the best schedules so far. A second Ctrl-C ends it without a library.
     """
-    if on_progress is not None and not callable(on_progress):
-        raise InputError(f"on_progress is of the Python type {type(on_progress).__name__}, expected a function")
-    checked_strategy(search)
-    checked_model(cost_model)
-    line = ProgressLine() if (_is_watched() if progress is None else progress) else None
-
-    def show(state):
-        if line is not None:
-            line(state)
-        if on_progress is not None:
-            on_progress(state)
-
-    try:
+    with _shown(progress, on_progress) as show:
+        checked_strategy(search)
+        checked_model(cost_model)
         return _made(lambda source, target: _native.tune(source, target, options, show, search, cost_model), model, output, options)
-    finally:
-        if line is not None:
-            line.close()
-
-
-def _is_watched():
-    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 def load(path, threads=0, *, time_limit=0.0):

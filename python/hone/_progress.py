@@ -2,6 +2,8 @@
 import contextlib
 import sys
 
+from hone.errors import InputError
+
 WIDTH = 24  # characters of the bar
 
 
@@ -43,3 +45,25 @@ class ProgressLine:
             self._stream.write("\r" + text.ljust(self._written))
             self._stream.flush()
             self._written = len(text)
+
+
+@contextlib.contextmanager
+def shown(progress, on_progress, line_class=ProgressLine):
+    """A function that shows each state of a tune in a line and passes it on. Without a choice, there is a line in terminals and notebooks."""
+    if on_progress is not None and not callable(on_progress):
+        raise InputError(f"on_progress is of the Python type {type(on_progress).__name__}, expected a function")
+    if progress is None:
+        progress = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    line = line_class() if progress else None
+
+    def show(state):
+        if line is not None:
+            line(state)
+        if on_progress is not None:
+            on_progress(state)
+
+    try:
+        yield show
+    finally:
+        if line is not None:
+            line.close()

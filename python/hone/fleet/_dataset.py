@@ -3,10 +3,11 @@ import dataclasses
 import time
 
 from hone._option_docs import DATASET_OPTIONS
+from hone._progress import shown
 from hone.errors import InputError
 from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, opened_store, resource_of
 from hone.fleet._models import fleet_models
-from hone.fleet._progress import FleetProgress, shown
+from hone.fleet._progress import FleetLine, FleetProgress
 
 PARTS_OF_A_WORKER = 4  # so that the last parts end at about the same time, and a lost worker costs little
 # Options that a fleet decides by itself; a worker measures on its own node only.
@@ -92,7 +93,7 @@ def make_dataset(models, *, db, budget_seconds=3600.0, address=None, workers=Non
             listing = Queue([Job(lambda member: member.actor.dataset_keys.remote(sent, given), 600)])
             crew.run(listing)
             keys = listing.results[0][1]
-            with shown(progress, on_progress) as show:
+            with shown(progress, on_progress, FleetLine) as show:
                 parts = _measured(crew, sent, given, keys, begin + budget_seconds, Teller(crew, begin, budget_seconds, show))
             answers = [answer for _, answer in parts.results if answer is not None]
             return DatasetReport(len(keys), sum(answer["records"] for answer in answers), sum(answer["failed"] for answer in answers),

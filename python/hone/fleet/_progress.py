@@ -1,10 +1,7 @@
 """How far a fleet is: what callers get, and the line that is shown."""
-import contextlib
-import sys
 from typing import NamedTuple
 
 from hone._progress import WIDTH, ProgressLine
-from hone.errors import InputError
 
 
 class FleetProgress(NamedTuple):
@@ -39,25 +36,3 @@ class FleetLine(ProgressLine):
         lost = f", {progress.lost} lost" if progress.lost else ""
         return (f"[{'#' * full}{'.' * (WIDTH - full)}] {progress.elapsed:.0f} of {progress.budget:.0f} s, {progress.workers} workers, "
                 f"{progress.trials} trials{lost}, {progress.gain:.2f}x")
-
-
-@contextlib.contextmanager
-def shown(progress, on_progress):
-    """A function that shows a FleetProgress and passes it on."""
-    if on_progress is not None and not callable(on_progress):
-        raise InputError(f"on_progress is of the Python type {type(on_progress).__name__}, expected a function")
-    if progress is None:
-        progress = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    line = FleetLine() if progress else None
-
-    def show(state):
-        if line is not None:
-            line(state)
-        if on_progress is not None:
-            on_progress(state)
-
-    try:
-        yield show
-    finally:
-        if line is not None:
-            line.close()

@@ -4,10 +4,11 @@ import os
 import time
 
 from hone._option_docs import OPTIONS
+from hone._progress import shown
 from hone.errors import Error, InputError
 from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, made_folder, opened_store, resource_of
 from hone.fleet._models import SharedTasks, fleet_models, read_tasks
-from hone.fleet._progress import FleetProgress, shown
+from hone.fleet._progress import FleetLine, FleetProgress
 
 LEAST_SLICE, MOST_SLICE = 3.0, 20.0  # seconds, where a caller gives none
 SLICES_OF_A_TASK = 4  # that a slice's length leaves time for
@@ -218,7 +219,7 @@ def tune(models, output=None, *, db, budget_seconds=60.0, address=None, workers=
             crew.open()
             run = Run(crew, sent, output, search, begin, budget_seconds)
             run.plan(slice_seconds, finish_seconds)
-            with shown(progress, on_progress) as show:
+            with shown(progress, on_progress, FleetLine) as show:
                 return run.all(show)
         finally:
             crew.close()

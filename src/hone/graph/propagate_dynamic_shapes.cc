@@ -256,47 +256,53 @@ std::optional<double> neutral_of(DType dtype, int sign) {
   return dtype == DType::kI64 && sign < 0 ? std::optional(-0x1p63) : std::nullopt;
 }
 
-template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
-Status propagate_reduce(ExpandContext& c) {
+// The dimensions over which an operator reduces, and the shape of its result.
+struct Reduction {
+  std::vector<int64_t> dims;
+  bool keep = false;   // reduced dimensions stay, with one element
+  bool fixed = false;  // nothing of the shape is left that depends on data
+  std::vector<ExtentPart> shape;
+
+  // Makes a value the result.
+  [[nodiscard]] Status give(ExpandContext& c, ValueId y) const {
+    c.result(0, fixed ? y : with_extents(c, y, join_extents(c, shape)));
+    return ok_status();
+  }
+};
+Result<Reduction> reduction_of(ExpandContext& c) {
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(c));
-  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  Reduction made;
+  made.keep = c.attributes().integer("keepdims", 1) != 0;
+  for (size_t d = 0; d < rank; ++d) {
+    if (reduced[d]) made.dims.push_back(static_cast<int64_t>(d));
+    if (reduced[d] && made.keep) made.shape.push_back({kNoValue, 1});
+    if (!reduced[d]) made.shape = joined(std::move(made.shape), parts(c, c.input(0), d, d + 1));
+  }
+  made.fixed = made.dims.size() == rank;
+  return made;
+}
+
+template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
+Status propagate_reduce(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
   const std::optional<double> fill = neutral_of(c.dtype(0), kSign);
   if (!fill) return c.unsupported("elements {} of varying shape", dtype_name(c.dtype(0)));
-  std::vector<int64_t> list;
-  std::vector<ExtentPart> shape;
-  for (size_t d = 0; d < rank; ++d) {
-    if (reduced[d]) list.push_back(static_cast<int64_t>(d));
-    if (reduced[d] && keep) shape.push_back({kNoValue, 1});
-    if (!reduced[d]) shape = joined(std::move(shape), parts(c, c.input(0), d, d + 1));
-  }
-  const ValueId y =
-      c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), *fill), list, keep);
-  const bool fixed = list.size() == rank;
-  c.result(0, fixed ? y : with_extents(c, y, join_extents(c, shape)));
-  return ok_status();
+  const ValueId y = c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), *fill),
+                             reduction.dims, reduction.keep);
+  return reduction.give(c, y);
 }
 
 // The sum divided by how many elements there are.
 Status propagate_mean(ExpandContext& c) {
-  const size_t rank = c.shape(0).size();
   if (!is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
-  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(c));
-  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
   const ValueId extents = actual_extents(c, c.input(0));
-  std::vector<int64_t> list;
-  std::vector<ExtentPart> shape;
-  for (size_t d = 0; d < rank; ++d) {
-    if (reduced[d]) list.push_back(static_cast<int64_t>(d));
-    if (reduced[d] && keep) shape.push_back({kNoValue, 1});
-    if (!reduced[d]) shape = joined(std::move(shape), parts(c, c.input(0), d, d + 1));
-  }
-  const ValueId counts = c.add("Gather", {extents, c.integers(list)});
+  const ValueId counts = c.add("Gather", {extents, c.integers(reduction.dims)});
   const ValueId count = c.cast(c.reduce("ReduceProd", counts, {0}, false), c.dtype(0));
-  const ValueId sum = c.reduce("ReduceSum", filled(c, c.input(0), 0), list, keep);
-  const ValueId y = c.binary("Div", sum, count);
-  c.result(0, list.size() == rank ? y : with_extents(c, y, join_extents(c, shape)));
-  return ok_status();
+  const ValueId sum =
+      c.reduce("ReduceSum", filled(c, c.input(0), 0), reduction.dims, reduction.keep);
+  return reduction.give(c, c.binary("Div", sum, count));
 }
 
 // Terms that are not there are 0 in both factors.

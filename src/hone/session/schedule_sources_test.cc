@@ -446,24 +446,39 @@ TEST(schedule_sources, a_session_has_the_devices_limits_which_are_read_once) {
   EXPECT_FALSE(f.open().roofline().has_value());
 }
 
+// Without records, by trees that are named, as those of this processor may choose otherwise.
+void name_trees(Fixture& f) {
+  f.options.target.device = "x86-64-avx512";
+  f.options.records.use_db = false;
+  f.options.advanced.cost = "combined-znver5";
+}
+
+// Returns the schedules that are chosen for a model, as text.
+std::string chosen_text(Fixture& f, graph::Graph graph) {
+  ModelTasks model = f.tasks(std::move(graph));
+  Result<ScheduleSources> nothing = load_sources(model, f.options);
+  EXPECT_TRUE(nothing.ok()) << nothing.status().message();
+  if (!nothing.ok()) return "";
+  const auto steps = choose_schedules(model, *nothing, f.options);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  std::string all;
+  if (steps.ok()) {
+    for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
+  }
+  return all;
+}
+
 // Of 0.6 million operations, and of 4: only the large one is worth what Winograd's algorithm
-// rounds. The trees are named, as others than those of this processor may find it slower.
+// rounds.
 TEST(schedule_sources, small_convolutions_are_summed_as_they_are_written) {
   for (const auto& [size, rounds] : {std::pair<int64_t, bool>{23, false}, {60, true}}) {
     Fixture f;
-    f.options.target.device = "x86-64-avx512";
-    f.options.records.use_db = false;
-    f.options.advanced.cost = "combined-znver5";
+    name_trees(f);
     Rng rng(9);
     graph::TestModel conv;
     conv.input("x", {1, 8, size, size}).constant("w", graph::random_tensor({8, 8, 3, 3}, rng));
-    ModelTasks model = f.tasks(conv.node("Conv", {"x", "w"}, {"y"}).output("y").graph());
-    Result<ScheduleSources> nothing = load_sources(model, f.options);
-    ASSERT_TRUE(nothing.ok()) << nothing.status().message();
-    const auto steps = choose_schedules(model, *nothing, f.options);
-    ASSERT_TRUE(steps.ok()) << steps.status().message();
-    std::string all;
-    for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
+    const std::string all =
+        chosen_text(f, conv.node("Conv", {"x", "w"}, {"y"}).output("y").graph());
     EXPECT_EQ(all.find("winograd(") != std::string::npos, rounds) << size << ": " << all;
   }
 }
@@ -472,9 +487,7 @@ TEST(schedule_sources, small_convolutions_are_summed_as_they_are_written) {
 TEST(schedule_sources, products_of_ranges_keep_rows_apart) {
   for (const bool varies : {false, true}) {
     Fixture f;
-    f.options.target.device = "x86-64-avx512";
-    f.options.records.use_db = false;
-    f.options.advanced.cost = "combined-znver5";
+    name_trees(f);
     Rng rng(9);
     graph::TestModel product;
     product.open_input("x", {"rows", "1024"})
@@ -490,13 +503,7 @@ TEST(schedule_sources, products_of_ranges_keep_rows_apart) {
     Result<graph::Graph> graph =
         graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", how);
     ASSERT_TRUE(graph.ok()) << graph.status().message();
-    ModelTasks model = f.tasks(*std::move(graph));
-    Result<ScheduleSources> nothing = load_sources(model, f.options);
-    ASSERT_TRUE(nothing.ok()) << nothing.status().message();
-    const auto steps = choose_schedules(model, *nothing, f.options);
-    ASSERT_TRUE(steps.ok()) << steps.status().message();
-    std::string all;
-    for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
+    const std::string all = chosen_text(f, *std::move(graph));
     EXPECT_EQ(all.find("strassen(") == std::string::npos, varies) << all;
   }
 }

@@ -50,7 +50,8 @@ int deciding_form(const KernelLimits& limits, const graph::Varying& varying) {
 struct Candidate {
   SizedSchedule schedule;
   std::vector<double> seconds;
-  bool is_corrected = false;  // by what the cost model predicts at the largest size
+  std::optional<double> predicted;  // seconds at the largest size by the cost model, if asked
+  bool is_corrected = false;        // `seconds` is corrected by that
 };
 // Those that read the same weights.
 using Layouts = std::map<ConstantPlaces, std::vector<Candidate>>;
@@ -97,7 +98,7 @@ class Chooser {
   [[nodiscard]] std::optional<Candidate> candidate(const schedule::Steps& steps) const {
     std::optional<SizedSchedule> made = SizedSchedule::create(task_, steps);
     if (!made) return std::nullopt;
-    Candidate one{*std::move(made), {}};
+    Candidate one{*std::move(made), {}, {}};
     measure(one);
     return one;
   }
@@ -159,16 +160,18 @@ class Chooser {
     return points;
   }
 
+  double predicted(Candidate& one) const {
+    if (!one.predicted) one.predicted = context_.predict(one.schedule.steps());
+    return *one.predicted;
+  }
   // The static measure does not know all that the cost model does, such as rows that fall into the
   // same sets of a cache: what that says of the largest size holds for all sizes. Times are those
   // of the first candidate, by the static measure, times a ratio.
-  void correct(Candidate& one, const Candidate& first) const {
+  void correct(Candidate& one, Candidate& first) const {
     one.is_corrected = true;
     const double measured = one.seconds.back() / first.seconds.back();
-    const double predicted =
-        context_.predict(one.schedule.steps()) / context_.predict(first.schedule.steps());
     // The first one was chosen for the largest size: none is better there.
-    const double factor = std::max(predicted, 1.0) / measured;
+    const double factor = std::max(predicted(one) / predicted(first), 1.0) / measured;
     if (!std::isfinite(factor)) return;
     for (double& seconds : one.seconds) seconds *= factor;
   }
@@ -249,13 +252,13 @@ class Chooser {
     }
     std::sort(ranked.begin(), ranked.end());
     if (ranked.empty()) return nullptr;
-    const double limit = kMostLonger * context_.predict(layouts[own][0].schedule.steps());
+    const double limit = kMostLonger * predicted(layouts[own][0]);
     for (size_t i = 0; i < std::min(ranked.size(), kLayoutsTried); ++i) {
       std::vector<Candidate>& all = *ranked[i].second;
       auto best = all.end();
       double least = limit;
       for (size_t c = 0; c < std::min(all.size(), kSchedulesTried); ++c) {
-        const double found = context_.predict(all[c].schedule.steps());
+        const double found = predicted(all[c]);
         if (found < least) best = all.begin() + static_cast<std::ptrdiff_t>(c), least = found;
       }
       if (best == all.end()) continue;
