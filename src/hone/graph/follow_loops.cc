@@ -145,7 +145,7 @@ Status SizeFollower::run_body(const Varying& around, const std::vector<ShapePart
     if (!known.insert(out).second) out = held(rule, out);
   }
   HONE_RETURN_IF_ERROR(c.status());
-  name_nodes();
+  finish_nodes();
   return ok_status();
 }
 

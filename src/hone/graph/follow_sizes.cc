@@ -352,7 +352,7 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
   graph_.inputs.push_back(varying.sizes);
   HONE_RETURN_IF_ERROR(follow_nodes(std::move(graph_.nodes)));
   HONE_RETURN_IF_ERROR(follow_outputs());
-  name_nodes();
+  finish_nodes();
   return ok_status();
 }
 
@@ -371,9 +371,13 @@ Status SizeFollower::follow_nodes(std::vector<Node> nodes) {
   return ok_status();
 }
 
-void SizeFollower::name_nodes() {
+void SizeFollower::finish_nodes() {
   NodeNames names;
-  for (Node& node : nodes_) node.name = names.take(node.name, NodeNames::Suffix::kSigns);
+  for (Node& node : nodes_) {
+    node.name = names.take(node.name, NodeNames::Suffix::kSigns);
+    const auto known = node.outputs.empty() ? run_places_.end() : run_places_.find(node.outputs[0]);
+    if (known != run_places_.end()) node.run_places = known->second;
+  }
   graph_.nodes = std::move(nodes_);
 }
 

@@ -68,6 +68,7 @@ struct Node {
   std::vector<ValueId> inputs;           // kNoValue for an optional one that is missing
   std::vector<ValueId> outputs;          // kNoValue for results that are not wanted
   std::shared_ptr<const LoopBody> loop;  // what a hone.Loop repeats; null for other nodes
+  std::optional<RunPlaces> run_places;   // what is known of the indices of a Gather
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }

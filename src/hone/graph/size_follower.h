@@ -50,6 +50,8 @@ class SizeFollower {
   // Returns x with the elements of a run side by side along a dimension; nullopt if no form tells
   // their number.
   std::optional<ValueId> side_by_side(ExpandContext& c, ValueId x, size_t dim);
+  // Returns the elements of x at `places`, of which this is known, along a dimension.
+  ValueId gathered(ExpandContext& c, ValueId x, ValueId places, size_t dim, RunPlaces known);
   // Returns x with `value` where `dims` are beyond their extents. Fill 0 is remembered.
   ValueId filled(ExpandContext& c, ValueId x, const std::vector<size_t>& dims, double value);
   // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
@@ -93,7 +95,7 @@ class SizeFollower {
   Status check_alike(const Node& node, bool varying) const;
   Status check_parts(const Node& node) const;
   Status follow_outputs();
-  void name_nodes();  // and hands them over to the graph
+  void finish_nodes();  // names them and hands them over to the graph
   ValueId mask_of(ExpandContext& c, const DimParts& parts);
   [[nodiscard]] bool is_box(const Tensor& whole, const Tensor& part) const;
   std::optional<int> number_form(ValueId constant, int64_t element);
@@ -118,6 +120,7 @@ class SizeFollower {
   std::map<std::tuple<ValueId, std::vector<size_t>, double>, ValueId> filled_;
   std::map<std::pair<ValueId, size_t>, ValueId> side_by_side_;
   std::set<std::pair<ValueId, size_t>> zero_beyond_;
+  std::map<ValueId, RunPlaces> run_places_;  // by the result that is gathered
 };
 
 // The work of a rule: it gives the results of `node` their parts, after it changed the operands of

@@ -49,6 +49,13 @@ using DimParts = std::vector<SizePart>;
 // The parts of each dimension of a value. It is empty if none varies.
 using ShapeParts = std::vector<DimParts>;
 
+// Of the indices along a dimension with these parts, those before the size `within` are indices of
+// elements that a run has; all are if that is kNoForm.
+struct RunPlaces {
+  int within = kNoForm;
+  DimParts parts;
+};
+
 struct Varying {
   std::vector<SizeSymbol> symbols;
   std::vector<SizeForm> forms;

@@ -109,12 +109,19 @@ std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, s
     if (k > 0) left = c.binary("Div", left, size);
   }
   place = c.binary("Min", place, static_cast<double>(most - 1));
-  const ValueId y = c.add("Gather", {x, place}, {{"axis", static_cast<int64_t>(dim)}});
+  const ValueId y = gathered(c, x, place, dim, {*form, parts[dim]});
   ShapeParts moved = parts;
   moved[dim] = {{*form, most}};
   set_parts(y, std::move(moved));
   origins_[y] = origin(x);
   return side_by_side_[{x, dim}] = y;
+}
+
+ValueId SizeFollower::gathered(ExpandContext& c, ValueId x, ValueId places, size_t dim,
+                               RunPlaces known) {
+  const ValueId y = c.add("Gather", {x, places}, {{"axis", static_cast<int64_t>(dim)}});
+  run_places_[y] = std::move(known);
+  return y;
 }
 
 ValueId numbers_from_0(ExpandContext& c, int64_t count) {

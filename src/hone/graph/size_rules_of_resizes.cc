@@ -124,6 +124,31 @@ Result<bool> is_fixed(SizeRule& rule, const ResizeGeometry& most, size_t d) {
   return rule.c.unsupported("the factor of dimension {} follows from no extents at {}", d, where);
 }
 
+// Returns how often in a row an axis has each element of the data, if that is the same number at
+// all sizes and nothing else is along the axis; 0 if not.
+Result<int64_t> repeats_along(SizeRule& rule, const ResizeGeometry& most, size_t d) {
+  if (most.mode.mode != "nearest" || most.mode.coordinates == "tf_crop_and_resize") return 0;
+  const int64_t repeats = most.axes[d].output / most.axes[d].input;
+  const auto is_repeated = [&](const ResizeGeometry& g) -> Result<bool> {
+    const ResizeAxis& axis = g.axes[d];
+    if (axis.output != axis.input * repeats) return false;
+    HONE_ASSIGN_OR_RETURN(const Taps taps, make_taps(g.mode, axis));
+    for (int64_t o = 0; o < axis.output; ++o) {
+      if (taps.index[static_cast<size_t>(o)] != o / repeats) return false;
+    }
+    return true;
+  };
+  HONE_ASSIGN_OR_RETURN(bool all, is_repeated(most));
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
+    if (twin == nullptr || !all) continue;
+    HONE_ASSIGN_OR_RETURN(const ResizeGeometry geometry,
+                          resize_geometry(InferContext(const_cast<Graph&>(probe.graph), *twin)));
+    HONE_ASSIGN_OR_RETURN(all, is_repeated(geometry));
+  }
+  return all ? repeats : 0;
+}
+
 Status check_mode(SizeRule& rule, const ResizeGeometry& g) {
   if (g.mode.coordinates == "tf_crop_and_resize")
     return rule.c.unsupported("tf_crop_and_resize of sides that vary from run to run");
@@ -176,8 +201,15 @@ Status follow_resize(SizeRule& rule) {
   const bool weighted = g.mode.mode != "nearest";
   ValueId x = rule.node.inputs[0];
   if (weighted) x = c.cast(x, DType::kF32);
+  Shape repeats(parts.size(), 1);
   for (const size_t d : dims) {
     const SizePart result = *rule.sizes.seen_part(out, d);
+    HONE_ASSIGN_OR_RETURN(const int64_t times, repeats_along(rule, g, d));
+    if (times > 0) {
+      repeats[d] = times;
+      parts[d] = {result};
+      continue;
+    }
     HONE_ASSIGN_OR_RETURN(
         const RunAxis axis,
         run_axis(rule, g, rule.sizes.parts_of(rule.node.inputs[0])[d], result, d));
@@ -188,10 +220,11 @@ Status follow_resize(SizeRule& rule) {
       x = c.add("hone.Resample", {x, taps.places, taps.weights}, {{"axis", along}});
     } else {
       const ValueId from = inside(c, axis, nearest(c, g.mode.rounding, places), DType::kI64);
-      x = c.add("Gather", {x, from}, {{"axis", along}});
+      x = rule.sizes.gathered(c, x, from, d, {result.form, parts[d]});
     }
     parts[d] = {result};
   }
+  if (num_elements(repeats) > 1) x = c.add("hone.Repeat", {x}, {{"repeats", repeats}});
   c.result(0, c.cast(x, c.dtype_of(out)));
   rule.sizes.set_parts(out, std::move(parts));
   rule.replaced = true;

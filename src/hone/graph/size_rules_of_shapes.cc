@@ -3,6 +3,7 @@
 
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
+#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 namespace {
@@ -94,6 +95,25 @@ size_t axis_of(const SizeRule& rule, int64_t otherwise) {
                                              rule.c.rank_of(rule.node.inputs[0])));
 }
 
+// Returns the form of the extents of the first operands of a Concat together; nullopt if none says
+// it.
+std::optional<int> form_of_first(SizeRule& rule, size_t count, size_t axis) {
+  int64_t most = 0;
+  for (size_t i = 0; i < count; ++i) most += rule.c.shape_of(rule.node.inputs[i])[axis];
+  const std::vector<int64_t> largest = largest_symbols(rule.sizes.graph().varying);
+  std::vector<SizeSample> samples = {{&largest, most}};
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Value* twin = probe.twin(rule.sizes.origin(rule.node.inputs[i]));
+      if (twin == nullptr) return std::nullopt;
+      sum += twin->shape[axis];
+    }
+    samples.push_back({&probe.symbols, sum});
+  }
+  return rule.sizes.form_of(samples);
+}
+
 // Behind an operand whose extent varies there is a gap, unless it is the last one: then the result
 // is gathered from what the operands have.
 Status follow_concat(SizeRule& rule) {
@@ -123,15 +143,21 @@ Status follow_concat(SizeRule& rule) {
     ValueId before = c.scalar(DType::kI64, 0), result = kNoValue;
     Shape along(parts.size() - axis, 1);
     along[0] = most;
-    for (const ValueId in : rule.node.inputs) {
+    for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
+      const ValueId in = rule.node.inputs[i];
+      const ValueId from = c.binary("Max", c.binary("Sub", place, before), 0.0);
+      const auto end = form_of_first(rule, i + 1, axis);
       const ValueId own =
-          c.add("Gather", {in, c.binary("Max", c.binary("Sub", place, before), 0.0)},
-                {{"axis", static_cast<int64_t>(axis)}});
+          end ? rule.sizes.gathered(c, in, from, axis, {*end, rule.sizes.parts_of(in)[axis]})
+              : c.add("Gather", {in, from}, {{"axis", static_cast<int64_t>(axis)}});
       result =
           result == kNoValue
               ? own
               : c.add("Where", {c.reshape(c.binary("Less", place, before), along), result, own});
-      before = c.binary("Add", before, rule.sizes.extent_of(c, rule.sizes.parts_of(in)[axis]));
+      const bool varies = end && *end != kNoForm;
+      before =
+          varies ? rule.sizes.size_of(c, *end)
+                 : c.binary("Add", before, rule.sizes.extent_of(c, rule.sizes.parts_of(in)[axis]));
     }
     c.result(0, result);
     rule.replaced = true;

@@ -77,6 +77,11 @@ class ListMaker {
     const std::vector<size_t> order = compute::order_like(call.dag, kernel);
     call.dag.params = compute::in_order(call.dag.params, order);
     call.arguments = compute::in_order(call.arguments, order);
+    const auto moved = [&](size_t param) {
+      return static_cast<size_t>(std::ranges::find(order, param) - order.begin());
+    };
+    for (IndexParam& one : call.indices)
+      one.indices = moved(one.indices), one.data = moved(one.data);
   }
 
   void keep_common_zeros(const TaskGroup& group) {
@@ -176,8 +181,21 @@ class Extractor {
     call.runs = around_.runs;
     for (const EmittedArgument& argument : emitted.arguments)
       call.arguments.push_back(place(argument));
+    for (const int node : group)
+      add_indices(graph_.nodes[static_cast<size_t>(node)], emitted, call);
     made_.add(std::move(call));
     return ok_status();
+  }
+
+  static void add_indices(const Node& node, const Emitted& emitted, TaskCall& call) {
+    if (!node.run_places) return;
+    const auto param_of = [&](ValueId id) {
+      const auto at = std::ranges::find(emitted.arguments, id, &EmittedArgument::value);
+      return static_cast<size_t>(at - emitted.arguments.begin());
+    };
+    const size_t data = param_of(node.inputs[0]), indices = param_of(node.inputs[1]);
+    if (std::max(data, indices) < emitted.arguments.size())
+      call.indices.push_back({indices, data, *node.run_places});
   }
 
   // The place of a value that is no constant.

@@ -15,6 +15,12 @@ struct Argument {
   int index;  // number of the model input, model output, buffer (TaskList::buffers) or constant
 };
 
+// What is known of a param with indices into another one: as RunPlaces says.
+struct IndexParam {
+  size_t indices = 0, data = 0;  // params of the Dag
+  RunPlaces places;
+};
+
 struct TaskCall {
   compute::Dag dag;
   uint64_t key = 0;
@@ -27,6 +33,7 @@ struct TaskCall {
   // then the outermost loop's node.
   int loop = -1;
   double runs = 1;  // the expected number of its runs in a run of the model
+  std::vector<IndexParam> indices = {};
 };
 
 // Calls with one key, which share a schedule. Those with equal constants share packed weights, too.

@@ -131,6 +131,35 @@ class OptionalCalls {
   std::set<Place> kept_;
 };
 
+// Numbers of which the sizes are multiples in all runs.
+std::vector<int64_t> multiples_of(const graph::Varying& varying) {
+  std::vector<int64_t> all;
+  for (const graph::SizeForm& form : varying.forms) {
+    int64_t multiple = form.offset;
+    for (const graph::SizeTerm& term : form.terms) multiple = std::gcd(multiple, term.factor);
+    all.push_back(form.divisor == 1 && multiple > 0 ? multiple : 1);
+  }
+  return all;
+}
+
+// Where a call's gathers read.
+std::vector<ir::IndexPlaces> places_of_indices(const graph::TaskCall& call) {
+  std::vector<ir::IndexPlaces> all;
+  for (const graph::IndexParam& one : call.indices) {
+    ir::IndexPlaces places{call.dag.params[one.indices].buffer,
+                           call.dag.params[one.data].buffer,
+                           one.places.within,
+                           {}};
+    int64_t extent = 1;
+    for (const graph::SizePart& part : one.places.parts) extent *= part.most;
+    for (const OffsetLimit& limit : limits_of_parts({one.places.parts}, {extent})) {
+      if (const auto found = to_dimension(limit, {extent})) places.limits.push_back(*found);
+    }
+    all.push_back(std::move(places));
+  }
+  return all;
+}
+
 // Whether a limit only says in which runs all stores are needed.
 bool is_of_whole_call(const ir::Program& program, const ir::ParamLimit& limit) {
   return !ir::SizeLimits(program, {limit})
@@ -264,15 +293,19 @@ std::optional<OffsetLimit> to_offsets(const ir::SizeLimit& limit, const Shape& s
   } else {
     return std::nullopt;
   }
-  // Rows of r elements each, of which n are needed, are n * r elements.
-  const int64_t rows = made.unit;
-  if (rows > 1 && made.scale == 1 && made.beyond % rows == 0 && made.extent % rows == 0) {
-    made.stride *= rows;
-    made.extent /= rows;
-    made.beyond /= rows;
-    made.unit = 1;
+  return with_whole_rows(made);
+}
+
+// Rows of r elements each, of which n are needed, are n * r elements.
+OffsetLimit with_whole_rows(OffsetLimit limit) {
+  const int64_t rows = limit.unit;
+  if (rows > 1 && limit.scale == 1 && limit.beyond % rows == 0 && limit.extent % rows == 0) {
+    limit.stride *= rows;
+    limit.extent /= rows;
+    limit.beyond /= rows;
+    limit.unit = 1;
   }
-  return made;
+  return limit;
 }
 
 std::optional<ir::SizeLimit> to_dimension(const OffsetLimit& limit, const Shape& shape) {
@@ -338,6 +371,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     beyond.push_back(tensors.follow(tasks.calls[c], naive[c]));
     limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
   }
+  const std::vector<int64_t> multiples = multiples_of(tasks.varying);
   NeededParts needed(tasks.varying);
   add_outside_readers(tasks, needed);
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
@@ -345,6 +379,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
+    limits[c].multiples = multiples;
     std::vector<ir::Program> programs;  // outlive what is found in them
     std::vector<ir::SizeLimits> found;
     const bool mixes = calls.mixes(call);
@@ -353,7 +388,8 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
       const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
         return beyond[c].needs_of(e, holds, ranges);
       };
-      found.emplace_back(programs.back(), limits[c].outputs, nullptr, conditions);
+      found.emplace_back(programs.back(), limits[c].outputs, nullptr,
+                         ir::RunFacts{conditions, places_of_indices(call), multiples});
     }
     if (mixes || !limits[c].ends.empty()) {
       Result<search::ProgramPtr> program = calls.lower(call, with_ends(call.dag, limits[c], sizes));
@@ -363,7 +399,8 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
       }
       HONE_RETURN_IF_ERROR(program.status());
       programs.push_back(with_integers(**program, call, tasks));
-      found.emplace_back(programs.back(), limits[c].outputs, sizes);
+      found.emplace_back(programs.back(), limits[c].outputs, sizes,
+                         ir::RunFacts{.multiples = multiples});
     }
     std::vector<ir::RunNeed> runs = optional.runs_of(call, found, needed);
     if (runs.size() > 1) runs.resize(1);  // a step of the plan has one

@@ -33,6 +33,8 @@ struct OffsetLimit {
 [[nodiscard]] std::optional<OffsetLimit> to_offsets(const ir::SizeLimit& limit, const Shape& shape);
 [[nodiscard]] std::optional<ir::SizeLimit> to_dimension(const OffsetLimit& limit,
                                                         const Shape& shape);
+// Returns the same limit, where rows of several elements are needed together, by their number.
+[[nodiscard]] OffsetLimit with_whole_rows(OffsetLimit limit);
 // Returns the limits of an array whose dimensions have these parts.
 [[nodiscard]] std::vector<OffsetLimit> limits_of_parts(const graph::ShapeParts& parts,
                                                        const Shape& shape);
@@ -42,6 +44,7 @@ struct OffsetLimit {
 struct KernelLimits {
   std::vector<ir::ParamLimit> outputs;
   std::vector<std::pair<size_t, ir::ReductionEnd>> ends;  // by the index of the stage
+  std::vector<int64_t> multiples;                         // as in ir::RunFacts
   [[nodiscard]] bool any() const { return !outputs.empty() || !ends.empty(); }
   bool operator==(const KernelLimits&) const = default;
 };

@@ -1,6 +1,9 @@
 #include "hone/session/needed_parts.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "hone/ir/scalar.h"
 
 namespace hone {
 namespace {
@@ -36,7 +39,7 @@ void PartReader::keep_indices(const std::vector<ir::Interval>& known) {
   for (size_t d = 0; d < indices.size(); ++d) indices[d] = ir::intersect(indices[d], known[d]);
 }
 
-NeededParts::NeededParts(const graph::Varying& varying) {
+NeededParts::NeededParts(const graph::Varying& varying) : all_forms_(varying.forms) {
   std::vector<int64_t> least, most;
   for (const graph::SizeSymbol& symbol : varying.symbols) {
     least.push_back(symbol.min);
@@ -72,11 +75,36 @@ std::vector<OffsetLimit> NeededParts::suggested_by(const PartReader& reader) con
   return limits;
 }
 
+// Returns a limit by another size of which the limit's own is a multiple or a part at all symbols:
+// the sides of a picture before and after they are doubled.
+std::optional<OffsetLimit> NeededParts::with_form(OffsetLimit limit, int form) const {
+  if (limit.form == form) return limit;
+  const auto factor_of = [&](int f) -> const graph::SizeTerm* {
+    if (static_cast<size_t>(f) >= all_forms_.size()) return nullptr;
+    const graph::SizeForm& one = all_forms_[static_cast<size_t>(f)];
+    const bool is_product = one.terms.size() == 1 && one.offset == 0 && one.divisor == 1;
+    return is_product && one.terms[0].factor > 0 ? one.terms.data() : nullptr;
+  };
+  const graph::SizeTerm *own = factor_of(limit.form), *other = factor_of(form);
+  if (own == nullptr || other == nullptr || own->symbols != other->symbols) return std::nullopt;
+  // The size is own / other times the other one.
+  const int64_t scale = limit.scale * other->factor, unit = limit.unit * own->factor;
+  const int64_t g = std::gcd(scale, unit);
+  limit.form = form;
+  limit.scale = scale / g;
+  limit.unit = unit / g;
+  // Whole numbers are less than a number that is not whole if they are less than the next whole
+  // one.
+  limit.beyond = -ir::floor_div(-limit.beyond * other->factor, g);
+  return with_whole_rows(limit);
+}
+
 // Widens the limit to what a reader with the same kind of limit needs.
 bool NeededParts::stays_within(const PartReader& reader, OffsetLimit& limit) const {
   for (const OffsetLimit& own : reader.limits) {
-    if (!same_place(own, limit)) continue;
-    limit.beyond = std::max(limit.beyond, own.beyond);
+    const auto same = with_form(own, limit.form);
+    if (!same || !same_place(*same, limit)) continue;
+    limit.beyond = std::max(limit.beyond, same->beyond);
     return true;
   }
   const std::optional<ir::SizeLimit> seen = to_dimension(limit, reader.shape);

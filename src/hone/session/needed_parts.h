@@ -47,8 +47,10 @@ class NeededParts {
   [[nodiscard]] int64_t least_of(const PartReader& reader, size_t form) const;
   [[nodiscard]] std::vector<OffsetLimit> suggested_by(const PartReader& reader) const;
   [[nodiscard]] bool stays_within(const PartReader& reader, OffsetLimit& limit) const;
+  [[nodiscard]] std::optional<OffsetLimit> with_form(OffsetLimit limit, int form) const;
 
   std::vector<FormRange> forms_;  // one for each form
+  std::vector<graph::SizeForm> all_forms_;
   std::map<Place, std::vector<PartReader>> readers_;
 };
 

@@ -56,10 +56,11 @@ bool is_within(const std::vector<ir::Interval>& inner, const std::vector<ir::Int
 bool reads_no_more(const Kernel& variant, const Kernel& own, const compute::Dag& dag,
                    const KernelLimits& limits) {
   const ir::Program naive = compute::naive_program(dag);
-  const ir::SizeLimits any(naive, limits.outputs);  // holds for all schedules
+  const ir::RunFacts facts{.multiples = limits.multiples};
+  const ir::SizeLimits any(naive, limits.outputs, nullptr, facts);  // holds for all schedules
   const auto limits_of = [&](const Kernel& kernel) {
     const ir::Param* sizes = sizes_of(kernel);
-    return ir::SizeLimits(kernel.program(), limits.outputs, sizes ? sizes->buffer : nullptr);
+    return ir::SizeLimits(kernel.program(), limits.outputs, sizes ? sizes->buffer : nullptr, facts);
   };
   const ir::SizeLimits mine = limits_of(variant), given = limits_of(own);
   const std::vector<const ir::Param*> params = common_params(variant), others = common_params(own);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hone/ir/scalar.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 // Limits that follow from others are found in this many rounds at most.
 constexpr int kRounds = 4;
-// So many uses of a buffer are asked for a limit that could hold for all.
+// So many uses of a buffer are asked for a limit that could hold for all, before the laxest one of
+// all uses is tried.
 constexpr size_t kAskedUses = 6;
 
 bool uses_inner(const Expr& e, const std::function<bool(const Var*)>& is_inner) {
@@ -59,6 +61,20 @@ std::optional<Linear> atom_bound(const Expr& e, const std::function<bool(const V
     return linearize(simplify(floordiv(to_expr(*inner), e->args[1]->int_value), ranges));
   }
   return constant_bound(e, ranges, most);
+}
+
+// The load of an index, if a place is the element of `indices` that it loads, kept inside the
+// dimension, plus a constant; null if it is not.
+Expr index_load(const Linear& place, const Buffer* indices) {
+  if (place.terms.size() != 1 || place.terms[0].second != 1) return nullptr;
+  Expr found;
+  bool is_one = true;
+  visit(place.terms[0].first, [&](const Expr& e) {
+    if (e->op != Op::kLoad) return;
+    is_one = is_one && e->buffer.get() == indices && (!found || equal(e, found));
+    found = e;
+  });
+  return is_one ? found : nullptr;
 }
 
 // Whether an integer quotient may trap, or an address be wrong, where its operands are undefined.
@@ -172,8 +188,8 @@ std::vector<RunNeed> runs_of(const std::vector<Need>& needs) {
 }  // namespace
 
 SizeLimits::SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
-                       BufferPtr sizes, ConditionNeeds conditions)
-    : sizes_(std::move(sizes)), conditions_(std::move(conditions)) {
+                       BufferPtr sizes, RunFacts facts)
+    : sizes_(std::move(sizes)), facts_(std::move(facts)) {
   for (const Phase& phase : program.phases) {
     std::vector<const StmtNode*> around;
     if (phase.body && !phase.prepare) collect(*phase.body, around);
@@ -185,8 +201,8 @@ SizeLimits::SizeLimits(const Program& program, const std::vector<ParamLimit>& gi
     const SizeLimit& g = one.limit;
     const Param& param = program.params[one.param];
     if (param.role != Role::kOutput || pinned_.contains(param.buffer.get())) continue;
-    Limit limit{g.form, g.dimension, make_var("index"), nullptr, g.unit};
-    const Expr index = variable(limit.index);
+    Limit limit{g.form, g.dimension, nullptr, g.unit};
+    const Expr index = variable(index_);
     limit.at = (g.period > 0 ? floormod(index, g.period) : index) * g.scale - g.offset;
     limits_[param.buffer.get()].push_back(std::move(limit));
     if (std::find(forms_.begin(), forms_.end(), g.form) == forms_.end()) forms_.push_back(g.form);
@@ -214,7 +230,8 @@ void SizeLimits::add_forms() {
   };
   for (const Buffer* buffer : order_) {
     for (const Use& use : uses_[buffer]) {
-      if (!sizes_ && (!conditions_ || use.facts.empty())) continue;
+      const bool has_facts = !facts_.places.empty() || (facts_.conditions && !use.facts.empty());
+      if (!sizes_ && !has_facts) continue;
       for (const Need& need : needs_of(use, scope_of(use))) add(need);
     }
   }
@@ -310,7 +327,7 @@ Linear SizeLimits::place(const Limit& limit, std::span<const Expr> indices,
   const auto d = static_cast<size_t>(limit.dimension);
   // A single element without an index has a limit of the loops around it only.
   const Expr index = d < indices.size() ? indices[d] : constant(0);
-  return linearize(simplify(substitute(limit.at, {{limit.index, index}}), ranges));
+  return linearize(simplify(substitute(limit.at, {{index_, index}}), ranges));
 }
 
 std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges) const {
@@ -328,16 +345,53 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
 std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
   const Site& site = sites_[use.site];
   std::vector<Need> all;
-  if (conditions_) {
+  if (facts_.conditions) {
     for (const auto& [condition, holds] : use.facts) {
-      for (Need& need : conditions_(condition, holds, ranges)) all.push_back(std::move(need));
+      for (Need& need : facts_.conditions(condition, holds, ranges)) all.push_back(std::move(need));
     }
   }
   for (Need& need : needs(*site.store, ranges)) all.push_back(std::move(need));
   for (const StmtNode* s : site.around) {
     if (const auto need = need_of_loop(*s, sizes_.get())) all.push_back(*need);
   }
+  add_places(use, ranges, all);
+  for (Need& need : all) need = strengthened(std::move(need));
   return all;
+}
+
+// If the first of g rows is before a size that is a multiple of g, so is the last one: tiles of
+// Winograd's algorithm that end where the size does.
+Need SizeLimits::strengthened(Need need) const {
+  const auto f = static_cast<size_t>(need.form);
+  int64_t rows = need.unit * (f < facts_.multiples.size() ? facts_.multiples[f] : 1);
+  for (const auto& term : need.at.terms) rows = std::gcd(rows, term.second);
+  if (rows > 1) need.at.constant += rows - 1 - floor_mod(need.at.constant, rows);
+  return need;
+}
+
+// Adds where the element lies that a load reads at an index which is data: within what the run has,
+// if the index is one that is needed.
+void SizeLimits::add_places(const Use& use, const Ranges& ranges, std::vector<Need>& needs) const {
+  for (const IndexPlaces& places : facts_.places) {
+    if (places.data != use.load->buffer) continue;
+    for (const Expr& arg : use.load->args) {
+      const Linear at = linearize(simplify(arg, ranges));
+      const Expr index = index_load(at, places.indices.get());
+      if (!index) continue;
+      const Linear element = linearize(simplify(index->args[0], ranges));
+      const bool is_needed =
+          places.within < 0 || std::any_of(needs.begin(), needs.end(), [&](const Need& need) {
+            const auto gap = add(need.at, element, -need.unit);
+            return need.form == places.within && gap && ranges.proves_nonnegative(*gap);
+          });
+      if (!is_needed) continue;
+      const Expr& place = at.terms[0].first;
+      for (const SizeLimit& limit : places.limits) {
+        const Expr digit = limit.period > 0 ? floormod(place, limit.period) : place;
+        needs.push_back({limit.form, linearize(digit), limit.unit});
+      }
+    }
+  }
 }
 
 bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const {
@@ -380,18 +434,22 @@ void SizeLimits::infer(const Buffer* buffer, int form) {
   if (it == uses_.end() || pinned_.contains(buffer) || outputs_.contains(buffer)) return;
   for (size_t i = 0; i < std::min(it->second.size(), kAskedUses); ++i)
     try_use(buffer, form, it->second[i]);
+  if (it->second.size() > kAskedUses) try_laxest(buffer, form, it->second);
 }
 
-// Tries the limits that hold for one use of a buffer, one in each dimension: the scores of
-// self-attention end at the same size in both.
-void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
-  const Ranges ranges = scope_of(use);
+bool SizeLimits::is_inside(const Buffer* buffer, const Var* var) const {
   const auto scope = scopes_.find(buffer);
-  const auto is_inner = [&](const Var* var) {
-    return scope == scopes_.end() || !scope->second.contains(var);
-  };
-  const std::vector<Need> all = needs_of(use, ranges);
-  for (const Need& need : all) {
+  return scope == scopes_.end() || !scope->second.contains(var);
+}
+
+// The limits that hold for one use of a buffer, in each dimension: the scores of self-attention end
+// at the same size in both.
+std::vector<SizeLimits::Limit> SizeLimits::limits_of_use(const Buffer* buffer, int form,
+                                                         const Use& use) const {
+  const Ranges ranges = scope_of(use);
+  const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
+  std::vector<Limit> limits;
+  for (const Need& need : needs_of(use, ranges)) {
     if (need.form != form) continue;
     for (size_t d = 0; d < use.load->args.size(); ++d) {
       const auto dimension = static_cast<int>(d);
@@ -399,26 +457,62 @@ void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
       const Linear index = linearize(simplify(use.load->args[d], ranges));
       for (Limit& limit : limits_at(need, index, is_inner, ranges)) {
         limit.dimension = dimension;
-        if (try_limit(buffer, std::move(limit))) break;
+        limits.push_back(std::move(limit));
       }
     }
   }
+  return limits;
+}
+
+// Tries the limits of one use, one in each dimension.
+void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
+  for (Limit& limit : limits_of_use(buffer, form, use)) {
+    if (!has_limit(buffer, form, limit.dimension)) (void)try_limit(buffer, std::move(limit));
+  }
   // A buffer inside loops whose iterations are needed or not with all its elements.
-  for (const Need& need : all) {
+  if (has_limit(buffer, form)) return;
+  const Ranges ranges = scope_of(use);
+  const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
+  for (const Need& need : needs_of(use, ranges)) {
     if (need.form != form || has_limit(buffer, form)) continue;
     const auto least = bound_of(need.at, is_inner, ranges);
     if (!least || least->is_constant()) continue;
-    (void)try_limit(buffer, {form, 0, make_var("index"), to_expr(*least), need.unit});
+    (void)try_limit(buffer, {form, 0, to_expr(*least), need.unit});
+  }
+}
+
+// Of limits that differ in a constant only, tries the one within which all others are: that of the
+// last row of a window whose rows are read one by one.
+void SizeLimits::try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses) {
+  std::vector<std::pair<Limit, Linear>> laxest;
+  for (const Use& use : uses) {
+    for (Limit& limit : limits_of_use(buffer, form, use)) {
+      const Linear at = linearize(limit.at);
+      const auto gap_to = [&](const std::pair<Limit, Linear>& other) -> std::optional<int64_t> {
+        const auto gap = add(at, other.second, -1);
+        const bool is_alike = gap && gap->is_constant() && other.first.unit == limit.unit &&
+                              other.first.dimension == limit.dimension;
+        return is_alike ? std::optional(gap->constant) : std::nullopt;
+      };
+      const auto alike = std::find_if(laxest.begin(), laxest.end(),
+                                      [&](const auto& other) { return gap_to(other).has_value(); });
+      if (alike == laxest.end())
+        laxest.emplace_back(std::move(limit), at);
+      else if (*gap_to(*alike) < 0)
+        *alike = {std::move(limit), at};
+    }
+  }
+  for (auto& [limit, at] : laxest) {
+    if (!has_limit(buffer, form, limit.dimension)) (void)try_limit(buffer, std::move(limit));
   }
 }
 
 // The limits of a dimension that follow for an element with this index.
 std::vector<SizeLimits::Limit> SizeLimits::limits_at(
     const Need& need, const Linear& index, const std::function<bool(const Var*)>& is_inner,
-    const Ranges& ranges) {
+    const Ranges& ranges) const {
   std::vector<Limit> limits;
-  const VarPtr var = make_var("index");
-  const Expr x = variable(var);
+  const Expr x = variable(index_);
   // A sum that has an atom in common with the index.
   for (const auto& [e, c] : index.terms) {
     const int64_t k = need.at.coefficient(e);
@@ -426,7 +520,7 @@ std::vector<SizeLimits::Limit> SizeLimits::limits_at(
     const auto scaled = scale(need.at, c);
     const auto rest = scaled ? add(*scaled, index, -k) : std::nullopt;
     const auto least = rest ? bound_of(*rest, is_inner, ranges) : std::nullopt;
-    if (least) limits.push_back({need.form, 0, var, x * k + to_expr(*least), need.unit * c});
+    if (least) limits.push_back({need.form, 0, x * k + to_expr(*least), need.unit * c});
   }
   // A quotient or remainder of the index.
   if (need.at.terms.size() != 1) return limits;
@@ -435,7 +529,7 @@ std::vector<SizeLimits::Limit> SizeLimits::limits_at(
   const auto shift = add(linearize(e->args[0]), index, -1);
   if (!shift || !shift->is_constant()) return limits;
   const Expr at = make(e->op, {x + shift->constant, e->args[1]}) * c + need.at.constant;
-  limits.push_back({need.form, 0, var, at, need.unit});
+  limits.push_back({need.form, 0, at, need.unit});
   return limits;
 }
 

@@ -62,6 +62,20 @@ struct RunNeed {
 // Returns when a condition can be true (or false): only if all of these hold.
 using ConditionNeeds =
     std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>;
+// An operand with indices of elements along a dimension of `data`: element k is the index of an
+// element that the run has, which is within these limits, if k is less than the size `within`; or
+// always, if that is -1.
+struct IndexPlaces {
+  BufferPtr indices, data;
+  int within = 0;
+  std::vector<SizeLimit> limits;  // whatever the dimension
+};
+// What is known of a program besides its statements.
+struct RunFacts {
+  ConditionNeeds conditions;  // of selects; may be empty
+  std::vector<IndexPlaces> places;
+  std::vector<int64_t> multiples;  // size f is a multiple of element f, or of 1 if there is none
+};
 // Returns when an iteration of a loop can run whose end is at a size of the run: an element of
 // `sizes`. Nothing is known of other loops.
 [[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
@@ -69,10 +83,9 @@ using ConditionNeeds =
 class SizeLimits {
  public:
   // `given` are limits of outputs. Those that are not closed, as needed elements are computed from
-  // elements beyond them, are dropped. The sizes are an input, or null; `conditions` says more of
-  // what selects choose.
+  // elements beyond them, are dropped. The sizes are an input, or null.
   SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
-             BufferPtr sizes = nullptr, ConditionNeeds conditions = {});
+             BufferPtr sizes = nullptr, RunFacts facts = {});
 
   // Returns when a store is needed: only if all of these hold.
   [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
@@ -89,12 +102,11 @@ class SizeLimits {
   [[nodiscard]] const std::vector<int>& forms() const { return forms_; }
 
  private:
-  // An element is needed only if `at`, in which `index` stands for its index in the dimension, is
+  // An element is needed only if `at`, in which `index_` stands for its index in the dimension, is
   // less than unit * size. Variables of loops around the buffer may occur there, too.
   struct Limit {
     int form = 0;
     int dimension = 0;
-    VarPtr index;
     Expr at;
     int64_t unit = 1;
   };
@@ -117,6 +129,8 @@ class SizeLimits {
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
   [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
+  [[nodiscard]] Need strengthened(Need need) const;
+  void add_places(const Use& use, const Ranges& ranges, std::vector<Need>& needs) const;
   [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
                              const Ranges& ranges) const;
   [[nodiscard]] bool is_closed(const Buffer* buffer, const Limit& limit) const;
@@ -125,14 +139,20 @@ class SizeLimits {
   void infer(const Buffer* buffer, int form);
   [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
   void try_use(const Buffer* buffer, int form, const Use& use);
-  [[nodiscard]] static std::vector<Limit> limits_at(const Need& need, const Linear& index,
-                                                    const std::function<bool(const Var*)>& is_inner,
-                                                    const Ranges& ranges);
+  void try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses);
+  // Whether a variable is of a loop inside the allocation of a buffer.
+  [[nodiscard]] bool is_inside(const Buffer* buffer, const Var* var) const;
+  [[nodiscard]] std::vector<Limit> limits_of_use(const Buffer* buffer, int form,
+                                                 const Use& use) const;
+  [[nodiscard]] std::vector<Limit> limits_at(const Need& need, const Linear& index,
+                                             const std::function<bool(const Var*)>& is_inner,
+                                             const Ranges& ranges) const;
   // In this dimension, or in any if it is -1.
   [[nodiscard]] bool has_limit(const Buffer* buffer, int form, int dimension = -1) const;
 
   BufferPtr sizes_;
-  ConditionNeeds conditions_;
+  RunFacts facts_;
+  const VarPtr index_ = make_var("index");  // of all limits
   std::vector<int> forms_;
   std::vector<Site> sites_;
   std::vector<const Buffer*> order_;  // buffers in the order in which they are first seen
