@@ -131,11 +131,13 @@ bool widen_recurrent(Widener& w, Node& node) {
   return w.widen(node, 0, {dim}, quantizes ? std::optional(0.0) : std::nullopt);
 }
 
-// Boxes that a run does not have are worse than any score.
+// The scores of boxes that a run does not have are below any threshold, so that nobody reads where
+// these boxes are.
 bool widen_boxes(Widener& w, Node& node) {
-  const bool boxes = w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
   const bool scores =
       w.widen(node, 1, w.open_dims(node.inputs[1]), -std::numeric_limits<double>::infinity());
+  const bool boxes =
+      w.widen(node, 0, w.open_dims(node.inputs[0]), scores ? std::nullopt : std::optional(0.0));
   if (scores && !node.has_input(4)) {
     node.inputs.resize(5, kNoValue);
     Tensor least(w.dtype_of(node.inputs[1]), {1});

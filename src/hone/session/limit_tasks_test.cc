@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/graph/import_onnx.h"
-#include "hone/graph/passes/pass.h"
 #include "hone/ir/passes/limit_loops_testing.h"
-#include "hone/schedule/lower.h"
+#include "hone/session/limit_tasks_testing.h"
 #include "hone/session/limited_model_testing.h"
 #include "hone/space/space.h"
 
 namespace hone {
 namespace {
+
+using testing::Limited;
+using testing::limited;
 
 TEST(limit_tasks, limits_of_dimensions_and_of_offsets) {
   // Rows of 64, of [8, 32, 64] and of the same memory in other shapes.
@@ -39,35 +40,6 @@ TEST(limit_tasks, limits_of_dimensions_and_of_offsets) {
   EXPECT_EQ(merged[1].stride, 64);
   EXPECT_EQ(merged[1].extent, 32);
   EXPECT_TRUE(limits_of_parts({{{0, 8}}}, {9}).empty());
-}
-
-// The tasks of a model for ranges, and their limits.
-struct Limited {
-  graph::TaskList tasks;
-  std::vector<KernelLimits> limits;
-  std::vector<std::optional<ir::RunNeed>> runs;
-};
-using Ranges = std::map<std::string, ShapeRange>;
-Limited limited(const graph::TestModel& model, const ScheduledCalls& calls, const Ranges& ranges) {
-  const std::string bytes = model.bytes();
-  Result<graph::Graph> graph = graph::import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
-                                                        {.ranges = ranges, .open_ranges = true});
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_TRUE(graph::optimize(*graph, {}).ok());
-  Limited made{*graph::extract_tasks(*graph), {}, {}};
-  CallLimits found = *limits_of_calls(made.tasks, calls);
-  made.limits = std::move(found.kernels);
-  made.runs = std::move(found.runs);
-  return made;
-}
-Limited limited(const graph::TestModel& model, bool mixes = false, const Ranges& ranges = {}) {
-  ScheduledCalls calls;
-  calls.mixes = [mixes](const graph::TaskCall&) { return mixes; };
-  calls.lower = [](const graph::TaskCall&, const compute::Dag& dag) -> Result<search::ProgramPtr> {
-    HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::lower(dag, {}));
-    return std::make_shared<const ir::Program>(std::move(program));
-  };
-  return limited(model, calls, ranges);
 }
 
 TEST(limit_tasks, all_tasks_of_a_batch_have_its_limit) {

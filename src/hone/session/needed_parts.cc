@@ -138,7 +138,8 @@ std::vector<OffsetLimit> NeededParts::of(const Place& place) const {
   for (const PartReader& reader : found->second) {
     for (OffsetLimit limit : suggested_by(reader)) {
       const bool is_known = std::any_of(all.begin(), all.end(), [&](const OffsetLimit& known) {
-        return same_place(known, limit);
+        const auto same = with_form(limit, known.form);
+        return same && same_place(*same, known);
       });
       const auto stays = [&](const PartReader& other) { return stays_within(other, limit); };
       if (!is_known && std::all_of(found->second.begin(), found->second.end(), stays))

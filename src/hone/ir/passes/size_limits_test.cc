@@ -1,0 +1,85 @@
+#include "hone/ir/passes/size_limits.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/ir/pass_testing.h"
+
+namespace hone::ir {
+namespace {
+
+using testing::parsed;
+
+// The rows of a tile of Winograd's algorithm are read one by one, and each mixes with all others.
+constexpr const char* kWindow = R"(
+program window {
+  input x: f32[41]
+  output y: f32[40]
+  phase {
+    for t in 0..10 {
+      alloc stack s: f32[1] {
+        s[0] = x[t * 4] + x[t * 4 + 1] + x[t * 4 + 2] + x[t * 4 + 3]
+        for i in 0..4 { y[t * 4 + i] = s[0] }
+      }
+    }
+  }
+}
+)";
+
+std::vector<SizeLimit> limits_of_input(const std::string& text, const SizeLimit& of_output,
+                                       RunFacts facts = {}) {
+  const Program program = parsed(text);
+  const size_t output = program.params.size() - 1;
+  const SizeLimits found(program, {{output, of_output}}, nullptr, std::move(facts));
+  return found.of_param(program.params[0].buffer);
+}
+
+TEST(size_limits, a_window_read_in_parts_needs_its_last_row) {
+  EXPECT_EQ(limits_of_input(kWindow, {}), (std::vector<SizeLimit>{{.offset = 3}}));
+  // More rows than are asked one by one.
+  std::string nine = kWindow;
+  nine.replace(nine.find(" + x[t * 4 + 3]"), 15,
+               " + x[t * 4 + 3] + x[t * 4 + 4] + x[t * 4 + 5] + x[t * 4 + 6]"
+               " + x[t * 4 + 7] + x[t * 4 + 8]");
+  nine.replace(nine.find("[41]"), 4, "[45]");
+  EXPECT_EQ(limits_of_input(nine, {}), (std::vector<SizeLimit>{{.offset = 8}}));
+}
+
+TEST(size_limits, tiles_end_where_a_size_that_is_their_multiple_does) {
+  EXPECT_EQ(limits_of_input(kWindow, {}, {.multiples = {4}}), (std::vector<SizeLimit>{{}}));
+  EXPECT_EQ(limits_of_input(kWindow, {}, {.multiples = {2}}),
+            (std::vector<SizeLimit>{{.offset = 2}}));
+  EXPECT_EQ(limits_of_input(kWindow, {.unit = 4}), (std::vector<SizeLimit>{{.unit = 4}}));
+}
+
+TEST(size_limits, gathers_read_what_a_run_has) {
+  // Rows of 8 by 5, of which the first sizes[0] * sizes[1] indices are of elements that there are.
+  const Program program = parsed(R"(
+program gather {
+  input x: f32[3, 40]
+  input at: i64[40]
+  output y: f32[3, 40]
+  phase {
+    for i in 0..3 { for j in 0..40 { y[i, j] = x[i, min(max(at[j], 0), 39)] } }
+  }
+}
+)");
+  const BufferPtr data = program.params[0].buffer, indices = program.params[1].buffer;
+  const std::vector<SizeLimit> grid = {{.form = 0, .unit = 5}, {.form = 1, .period = 5}};
+  const auto limits = [&](int within, const std::vector<ParamLimit>& of_output) {
+    const SizeLimits found(program, of_output, nullptr,
+                           {.places = {{indices, data, within, grid}}});
+    return found.of_param(data);
+  };
+  const std::vector<ParamLimit> list = {{2, {.form = 2, .dimension = 1}}};
+  const std::vector<SizeLimit> both = {{.form = 0, .dimension = 1, .unit = 5},
+                                       {.form = 1, .dimension = 1, .period = 5}};
+  EXPECT_EQ(limits(2, list), both);
+  EXPECT_EQ(limits(-1, {}), both);  // all indices are of elements that there are
+  // Elements behind the list are needed, or nobody says so.
+  EXPECT_TRUE(limits(2, {}).empty());
+  EXPECT_TRUE(limits(2, {{2, {.form = 2, .dimension = 1, .offset = 1}}}).empty());
+  EXPECT_TRUE(limits(3, list).empty());
+}
+
+}  // namespace
+}  // namespace hone::ir
