@@ -377,6 +377,10 @@ void SizeFollower::finish_nodes() {
     node.name = names.take(node.name, NodeNames::Suffix::kSigns);
     const auto known = node.outputs.empty() ? run_places_.end() : run_places_.find(node.outputs[0]);
     if (known != run_places_.end()) node.run_places = known->second;
+    // Boxes are read of scores above a threshold, which those beyond the parts have not.
+    const auto defined =
+        node.type == "hone.SelectBoxes" ? defined_.find(node.inputs[0]) : defined_.end();
+    if (defined != defined_.end()) node.run_parts = defined->second;
   }
   graph_.nodes = std::move(nodes_);
 }

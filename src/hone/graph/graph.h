@@ -69,6 +69,9 @@ struct Node {
   std::vector<ValueId> outputs;          // kNoValue for results that are not wanted
   std::shared_ptr<const LoopBody> loop;  // what a hone.Loop repeats; null for other nodes
   std::optional<RunPlaces> run_places;   // what is known of the indices of a Gather
+  // Of operand 0: the parts that a run has, where the node needs nothing beyond them although the
+  // operand does not vary.
+  ShapeParts run_parts;
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }

@@ -50,6 +50,8 @@ class SizeFollower {
   // Returns x with the elements of a run side by side along a dimension; nullopt if no form tells
   // their number.
   std::optional<ValueId> side_by_side(ExpandContext& c, ValueId x, size_t dim);
+  // Tells that x, which does not vary, has anything beyond these parts.
+  void set_undefined_beyond(ValueId x, ShapeParts parts) { defined_[x] = std::move(parts); }
   // Returns the elements of x at `places`, of which this is known, along a dimension.
   ValueId gathered(ExpandContext& c, ValueId x, ValueId places, size_t dim, RunPlaces known);
   // Returns x with `value` where `dims` are beyond their extents. Fill 0 is remembered.
@@ -121,6 +123,7 @@ class SizeFollower {
   std::map<std::pair<ValueId, size_t>, ValueId> side_by_side_;
   std::set<std::pair<ValueId, size_t>> zero_beyond_;
   std::map<ValueId, RunPlaces> run_places_;  // by the result that is gathered
+  std::map<ValueId, ShapeParts> defined_;    // see set_undefined_beyond()
 };
 
 // The work of a rule: it gives the results of `node` their parts, after it changed the operands of

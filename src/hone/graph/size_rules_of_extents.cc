@@ -19,6 +19,8 @@ Status follow_widen(SizeRule& rule) {
     dims.push_back(d);
   }
   ShapeParts parts = rule.sizes.parts_of(x);
+  if (!rule.node.attributes.has("value"))
+    rule.sizes.set_undefined_beyond(rule.node.outputs[0], parts);
   for (const size_t d : dims) parts[d] = {{kNoForm, shape[d]}};
   if (rule.node.attributes.has("value")) {
     const double value = static_cast<double>(rule.node.attributes.number("value", 0));

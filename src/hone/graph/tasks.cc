@@ -82,6 +82,7 @@ class ListMaker {
     };
     for (IndexParam& one : call.indices)
       one.indices = moved(one.indices), one.data = moved(one.data);
+    for (PartsOfParam& one : call.parts) one.param = moved(one.param);
   }
 
   void keep_common_zeros(const TaskGroup& group) {
@@ -181,21 +182,33 @@ class Extractor {
     call.runs = around_.runs;
     for (const EmittedArgument& argument : emitted.arguments)
       call.arguments.push_back(place(argument));
-    for (const int node : group)
-      add_indices(graph_.nodes[static_cast<size_t>(node)], emitted, call);
+    for (const int node : group) add_reads(graph_.nodes[static_cast<size_t>(node)], emitted, call);
     made_.add(std::move(call));
     return ok_status();
   }
 
-  static void add_indices(const Node& node, const Emitted& emitted, TaskCall& call) {
-    if (!node.run_places) return;
-    const auto param_of = [&](ValueId id) {
-      const auto at = std::ranges::find(emitted.arguments, id, &EmittedArgument::value);
+  // What is known of the elements that a node reads.
+  void add_reads(const Node& node, const Emitted& emitted, TaskCall& call) const {
+    const size_t number = emitted.arguments.size();
+    const auto param_of = [&](size_t operand) {
+      const auto at =
+          std::ranges::find(emitted.arguments, node.inputs[operand], &EmittedArgument::value);
       return static_cast<size_t>(at - emitted.arguments.begin());
     };
-    const size_t data = param_of(node.inputs[0]), indices = param_of(node.inputs[1]);
-    if (std::max(data, indices) < emitted.arguments.size())
-      call.indices.push_back({indices, data, *node.run_places});
+    if (node.run_places) {
+      const size_t data = param_of(0), indices = param_of(1);
+      if (std::max(data, indices) < number)
+        call.indices.push_back({indices, data, *node.run_places});
+    }
+    if (node.run_parts.empty() || param_of(0) == number) return;
+    const Value& value = graph_.value(node.inputs[0]);
+    PartsOfParam read{param_of(0), {}};
+    Shape shape;
+    for (const int dim : order_of(value)) {
+      read.parts.push_back(node.run_parts[static_cast<size_t>(dim)]);
+      shape.push_back(value.shape[static_cast<size_t>(dim)]);
+    }
+    if (call.dag.params[read.param].buffer->shape == shape) call.parts.push_back(std::move(read));
   }
 
   // The place of a value that is no constant.

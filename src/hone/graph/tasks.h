@@ -21,6 +21,12 @@ struct IndexParam {
   RunPlaces places;
 };
 
+// The parts that a call needs of a param which lies as a dense array with these dimensions.
+struct PartsOfParam {
+  size_t param = 0;
+  ShapeParts parts;
+};
+
 struct TaskCall {
   compute::Dag dag;
   uint64_t key = 0;
@@ -34,6 +40,7 @@ struct TaskCall {
   int loop = -1;
   double runs = 1;  // the expected number of its runs in a run of the model
   std::vector<IndexParam> indices = {};
+  std::vector<PartsOfParam> parts = {};
 };
 
 // Calls with one key, which share a schedule. Those with equal constants share packed weights, too.

@@ -88,6 +88,11 @@ void add_inputs(const graph::TaskCall& call, std::span<const ir::SizeLimits> fou
       reader.keep_indices(limits.indices_of_param(buffer));
       reader.runs = ir::needed_by_all(std::move(reader.runs), limits.runs_of_loads(buffer));
     }
+    for (const graph::PartsOfParam& one : call.parts) {
+      if (one.param != i) continue;
+      for (const OffsetLimit& limit : limits_of_parts(one.parts, buffer->shape))
+        reader.add_limit(limit);
+    }
     needed.add(place_of(call.arguments[i]), std::move(reader));
   }
 }
