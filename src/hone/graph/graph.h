@@ -69,7 +69,7 @@ struct Node {
   std::vector<ValueId> outputs;          // kNoValue for results that are not wanted
   std::shared_ptr<const LoopBody> loop;  // what a hone.Loop repeats; null for other nodes
   std::optional<RunPlaces> run_places;   // what is known of the indices of a Gather
-  // Of operand 0: the parts that a run has, where the node needs nothing beyond them although the
+  // The parts of operand 0 that a run has, where the node needs nothing beyond them although the
   // operand does not vary.
   ShapeParts run_parts;
   [[nodiscard]] bool has_input(size_t i) const {

@@ -49,8 +49,8 @@ using DimParts = std::vector<SizePart>;
 // The parts of each dimension of a value. It is empty if none varies.
 using ShapeParts = std::vector<DimParts>;
 
-// Of the indices along a dimension with these parts, those before the size `within` are indices of
-// elements that a run has; all are if that is kNoForm.
+// Describes indices along a dimension with these parts: those before the size `within`, or all if
+// that is kNoForm, are indices of elements that a run has.
 struct RunPlaces {
   int within = kNoForm;
   DimParts parts;

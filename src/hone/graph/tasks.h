@@ -15,7 +15,7 @@ struct Argument {
   int index;  // number of the model input, model output, buffer (TaskList::buffers) or constant
 };
 
-// What is known of a param with indices into another one: as RunPlaces says.
+// A param with indices into another one, of which this is known.
 struct IndexParam {
   size_t indices = 0, data = 0;  // params of the Dag
   RunPlaces places;

@@ -13,8 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "hone/ir/ranges.h"
-#include "hone/ir/stmt.h"
+#include "hone/ir/passes/size_needs.h"
 
 namespace hone::ir {
 
@@ -34,31 +33,6 @@ struct ParamLimit {
   bool operator==(const ParamLimit&) const = default;
 };
 
-// Something is needed only if at < unit * size.
-struct Need {
-  int form = 0;
-  Linear at;
-  int64_t unit = 1;
-};
-// Something is needed as a whole, and only in runs whose size is `least` or more.
-struct RunNeed {
-  int form = 0;
-  int64_t least = 0;
-  bool operator==(const RunNeed&) const = default;
-};
-// Returns the runs that one of two readers needs: of the forms that both name, the smaller numbers.
-[[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
-                                                    const std::vector<RunNeed>& b);
-// Joins needs of which each one holds: the larger numbers.
-[[nodiscard]] std::vector<RunNeed> needed_by_all(std::vector<RunNeed> a,
-                                                 const std::vector<RunNeed>& b);
-
-// Returns the least (or, if `most`, the largest) value of a form for all values of the variables
-// that `is_inner` names, as a form of the others; nothing if there is no bound.
-[[nodiscard]] std::optional<Linear> bound_of(const Linear& form,
-                                             const std::function<bool(const Var*)>& is_inner,
-                                             const Ranges& ranges, bool most = false);
-
 // Returns when a condition can be true (or false): only if all of these hold.
 using ConditionNeeds =
     std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>;
@@ -70,16 +44,12 @@ struct IndexPlaces {
   int within = 0;
   std::vector<SizeLimit> limits;  // whatever the dimension
 };
-// What is known of a program besides its statements.
+// Facts about a program besides its statements.
 struct RunFacts {
-  ConditionNeeds conditions;  // of selects; may be empty
+  ConditionNeeds conditions;  // for selects; may be empty
   std::vector<IndexPlaces> places;
   std::vector<int64_t> multiples;  // size f is a multiple of element f, or of 1 if there is none
 };
-// Returns when an iteration of a loop can run whose end is at a size of the run: an element of
-// `sizes`. Nothing is known of other loops.
-[[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
-
 class SizeLimits {
  public:
   // `given` are limits of outputs. Those that are not closed, as needed elements are computed from
@@ -140,7 +110,7 @@ class SizeLimits {
   [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
   void try_use(const Buffer* buffer, int form, const Use& use);
   void try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses);
-  // Whether a variable is of a loop inside the allocation of a buffer.
+  // Returns whether a variable is of a loop inside the allocation of a buffer.
   [[nodiscard]] bool is_inside(const Buffer* buffer, const Var* var) const;
   [[nodiscard]] std::vector<Limit> limits_of_use(const Buffer* buffer, int form,
                                                  const Use& use) const;
@@ -152,7 +122,7 @@ class SizeLimits {
 
   BufferPtr sizes_;
   RunFacts facts_;
-  const VarPtr index_ = make_var("index");  // of all limits
+  const VarPtr index_ = make_var("index");  // in Limit::at
   std::vector<int> forms_;
   std::vector<Site> sites_;
   std::vector<const Buffer*> order_;  // buffers in the order in which they are first seen

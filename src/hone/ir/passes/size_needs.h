@@ -1,0 +1,46 @@
+// ir/passes/size_needs.h - when something is needed in a run whose sizes are smaller than the
+// shapes that a program was made for.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "hone/ir/ranges.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+// Something is needed only if at < unit * size.
+struct Need {
+  int form = 0;
+  Linear at;
+  int64_t unit = 1;
+};
+// Something is needed as a whole, and only in runs whose size is `least` or more.
+struct RunNeed {
+  int form = 0;
+  int64_t least = 0;
+  bool operator==(const RunNeed&) const = default;
+};
+// Returns the runs that one of two readers needs: of the forms that both name, the smaller numbers.
+[[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
+                                                    const std::vector<RunNeed>& b);
+// Joins needs of which each one holds: the larger numbers.
+[[nodiscard]] std::vector<RunNeed> needed_by_all(std::vector<RunNeed> a,
+                                                 const std::vector<RunNeed>& b);
+
+// Returns whether an expression is a quotient, or its remainder, that is rounded down and whose
+// divisor is a positive number.
+[[nodiscard]] bool has_positive_divisor(const ExprNode& e);
+// Returns the least (or, if `most`, the largest) value of a form for all values of the variables
+// that `is_inner` names, as a form of the others; nothing if there is no bound.
+[[nodiscard]] std::optional<Linear> bound_of(const Linear& form,
+                                             const std::function<bool(const Var*)>& is_inner,
+                                             const Ranges& ranges, bool most = false);
+
+// Returns when an iteration of a loop can run whose end is at a size of the run: an element of
+// `sizes`. Nothing is known of other loops.
+[[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
+
+}  // namespace hone::ir
