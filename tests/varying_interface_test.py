@@ -1,11 +1,11 @@
 """A library of ranges through its C interface, and the commands that run it."""
-import ctypes
 import itertools
 
 import numpy as np
 
 import support
 from support import Case, helper, make_model, value
+from varying_library import Library
 
 WIDTH = 8
 
@@ -19,37 +19,6 @@ def model():
              helper.make_node("Mul", ["r", "m"], ["y"], name="masked")]
     return make_model(nodes, [value("x", ("batch", "seq", WIDTH)), value("mask", ("batch", "seq"))],
                       [value("y", ("batch", "seq", WIDTH))], {"w": weights, "last": np.array([2])}), weights
-
-
-class Library:
-    """The functions of a library; shapes as tuples."""
-
-    def __init__(self, path):
-        self.api = ctypes.CDLL(str(path))
-        self.api.hone_model_last_error.restype = self.api.hone_model_input_dim.restype = ctypes.c_char_p
-        self.api.hone_model_last_error.argtypes = [ctypes.c_void_p]
-        self.model = ctypes.c_void_p()
-        if self.api.hone_model_create(ctypes.byref(self.model), 2) != 0:
-            raise RuntimeError(self.api.hone_model_last_error(None))
-
-    def close(self):
-        self.api.hone_model_destroy(self.model)
-
-    def error(self):
-        return self.api.hone_model_last_error(self.model).decode()
-
-    def set(self, i, shape):
-        return self.api.hone_model_set_input_shape(self.model, i, len(shape), (ctypes.c_int64 * len(shape))(*shape))
-
-    def shape(self, function, i):
-        rank, dims = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
-        if getattr(self.api, f"hone_model_{function}")(self.model, i, ctypes.byref(rank), ctypes.byref(dims)) != 0:
-            return self.error()
-        return tuple(dims[:rank.value])
-
-    def run(self, inputs, outputs):
-        pointers = [(ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)) for arrays in (inputs, outputs)]
-        return self.api.hone_model_run(self.model, *pointers)
 
 
 class VaryingInterface(Case):

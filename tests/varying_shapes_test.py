@@ -1,10 +1,12 @@
 """Libraries of ranges: at all sizes their results are those of ONNX Runtime."""
 import itertools
+import shutil
 
 import numpy as np
 
 import support
 import varying_models
+from varying_library import Library
 from varying_models import RangeCase
 
 
@@ -66,6 +68,31 @@ class VaryingShapes(RangeCase):
         np.save(self.folder / "x.npy", np.zeros((1, 3, 170, 64), np.float32))
         self.refuse("--input: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
                     "--input", f"x={self.folder / 'x.npy'}")
+
+    def test_nothing_is_left_of_a_larger_run(self):
+        """A run of the largest size with NaN everywhere leaves NaN in whatever a smaller run does not compute anew."""
+        for model, ranges, sizes in (
+                (varying_models.detector(), ("N=1", "height=160..256", "width=64..160"), ((1, 3, 160, 64), (1, 3, 192, 160), (1, 3, 256, 96))),
+                (varying_models.network(), ("x=1..2x3x16..40x17..33",), ((1, 3, 16, 17), (2, 3, 23, 33), (1, 3, 40, 30)))):
+            path = self.compile(model, *ranges)
+            # A program loads one library of a name.
+            library = Library(shutil.copy(self.folder / "model.so", self.folder / f"{ranges[0]}.so"))
+            self.addCleanup(library.close)
+            largest = library.shape("input_shape", 0)
+            outputs = support.reference(path, {"x": np.zeros(largest, np.float32)}).values()
+            whole = [np.empty(library.largest(i), value.dtype) for i, value in enumerate(outputs)]
+            for size in sizes:
+                inputs = {"x": np.random.default_rng(size[2]).standard_normal(size).astype(np.float32)}
+                self.assertEqual(library.set(0, largest), 0, library.error())
+                expected = support.reference(path, inputs)
+                self.assertEqual(library.run([np.full(largest, np.nan, np.float32)], whole), 0, library.error())
+                self.assertEqual(library.set(0, size), 0, library.error())
+                self.assertEqual(library.run([inputs["x"]], whole), 0, library.error())
+                found = {}
+                for i, (name, array) in enumerate(zip(expected, whole, strict=True)):
+                    shape = library.shape("output_shape", i)
+                    found[name] = array.reshape(-1)[:np.prod(shape, dtype=int)].reshape(shape)
+                self.expect_near(found, path, inputs)
 
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
