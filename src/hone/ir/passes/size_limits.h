@@ -59,9 +59,14 @@ struct RunNeed {
                                              const std::function<bool(const Var*)>& is_inner,
                                              const Ranges& ranges, bool most = false);
 
-// Returns when a condition can be true (or false): only if all of these hold.
-using ConditionNeeds =
-    std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>;
+// Facts about a program's operands that its own text does not tell.
+struct OperandFacts {
+  // Returns when a condition can be true (or false): only if all of these hold.
+  std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>
+      needs_of_condition;
+  // Returns the form of the size that an expression is.
+  std::function<std::optional<int>(const Expr& e, const Ranges& ranges)> form_of;
+};
 // Returns when an iteration of a loop can run whose end is at a size of the run: an element of
 // `sizes`. Nothing is known of other loops.
 [[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
@@ -69,10 +74,9 @@ using ConditionNeeds =
 class SizeLimits {
  public:
   // `given` are limits of outputs. Those that are not closed, as needed elements are computed from
-  // elements beyond them, are dropped. The sizes are an input, or null; `conditions` says more of
-  // what selects choose.
+  // elements beyond them, are dropped. The sizes are an input, or null.
   SizeLimits(const Program& program, const std::vector<ParamLimit>& given,
-             BufferPtr sizes = nullptr, ConditionNeeds conditions = {});
+             BufferPtr sizes = nullptr, OperandFacts facts = {});
 
   // Returns when a store is needed: only if all of these hold.
   [[nodiscard]] std::vector<Need> needs(const StmtNode& store, const Ranges& ranges) const;
@@ -103,7 +107,8 @@ class SizeLimits {
     const StmtNode* store;
     std::vector<const StmtNode*> around;
   };
-  // A load in the value of a store, with the conditions of selects under which it is evaluated.
+  // A load in the value of a store, with the conditions of selects under which it is evaluated. A
+  // load whose index is a select is two.
   struct Use {
     size_t site;
     Expr load;
@@ -113,12 +118,15 @@ class SizeLimits {
 
   void collect(const StmtNode& s, std::vector<const StmtNode*>& around);
   void collect_value(const Expr& e, size_t site, Facts& facts);
+  void collect_load(const Expr& load, size_t site, Facts& facts);
   void pin(const Expr& e);
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
   [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
   [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
                              const Ranges& ranges) const;
+  [[nodiscard]] bool stays_within(const Linear& own, const Limit& limit,
+                                  const Ranges& ranges) const;
   [[nodiscard]] bool is_closed(const Buffer* buffer, const Limit& limit) const;
   void add_forms();
   void keep_closed();
@@ -132,7 +140,7 @@ class SizeLimits {
   [[nodiscard]] bool has_limit(const Buffer* buffer, int form, int dimension = -1) const;
 
   BufferPtr sizes_;
-  ConditionNeeds conditions_;
+  OperandFacts facts_;
   std::vector<int> forms_;
   std::vector<Site> sites_;
   std::vector<const Buffer*> order_;  // buffers in the order in which they are first seen
