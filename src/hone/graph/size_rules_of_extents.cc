@@ -103,6 +103,15 @@ Status follow_last_step(SizeRule& rule) {
   return ok_status();
 }
 
+// Steps of a row change places with one another only.
+Status follow_reverse_steps(SizeRule& rule) {
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  if (rule.node.has_input(2))
+    HONE_RETURN_IF_ERROR(join_parts(rule, parts[1], rule.sizes.parts_of(rule.node.inputs[2])[0]));
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return ok_status();
+}
+
 // The result lies as its extents, which are computed, say.
 Status follow_compact(SizeRule&) { return ok_status(); }
 
@@ -110,7 +119,7 @@ constexpr SizeRuleOf kRules[] = {
     {"hone.Widen", follow_widen},       {"hone.Extent", follow_extent},
     {"hone.Narrow", follow_narrow},     {"hone.LastStep", follow_last_step},
     {"hone.Compact", follow_compact},   {"hone.Unique", follow_unique},
-    {"hone.Compress", follow_compress},
+    {"hone.Compress", follow_compress}, {"hone.ReverseSteps", follow_reverse_steps},
 };
 
 }  // namespace

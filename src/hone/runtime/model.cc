@@ -159,7 +159,7 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
   const PlanHeader& plan = *model.plan;
   if (!allocate(model.staging, static_cast<uint64_t>(num_tensors(plan))) ||
       !allocate(model.phases, plan.num_steps) || !allocate(model.arguments, plan.num_arguments) ||
-      !allocate(model.step_ns, plan.num_steps) ||
+      !allocate(model.given, plan.num_arguments) || !allocate(model.step_ns, plan.num_steps) ||
       (plan.num_loops > 0 && !allocate(model.turn_ns, plan.num_steps)) ||
       (varies(plan) && !allocate(model.needed, plan.num_steps))) {
     say(message, "out of memory");
@@ -186,6 +186,8 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
     const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
     if (argument.kind == ArgumentKind::kWeight)
       model.arguments[i] = const_cast<char*>(weights + argument.offset);
+    if (argument.kind == ArgumentKind::kInput || argument.kind == ArgumentKind::kOutput)
+      model.given[model.num_given++] = i;
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
@@ -256,10 +258,10 @@ void bind_arrays(Model& model, const void* const* inputs, void* const* outputs) 
     else if (!aligned(inputs[i]) && tensor.bytes > 0)
       memcpy(model.staging[i], inputs[i], static_cast<size_t>(tensor.bytes));
   }
-  for (uint32_t i = 0; i < plan.num_arguments; ++i) {
+  for (uint32_t k = 0; k < model.num_given; ++k) {
+    const uint32_t i = model.given[k];
     const PlanArgument& argument = plan_table<PlanArgument>(plan, plan.arguments)[i];
     const bool is_input = argument.kind == ArgumentKind::kInput;
-    if (!is_input && argument.kind != ArgumentKind::kOutput) continue;
     const int tensor = is_input ? argument.index : num_inputs + argument.index;
     const void* given = is_input ? inputs[argument.index] : outputs[argument.index];
     char* base = in_place(model, tensor, given) ? static_cast<char*>(const_cast<void*>(given))
@@ -343,6 +345,7 @@ void model_destroy(Model* model) {
   free(model->chosen_steps);
   sizes_destroy(model->sizes);
   free(model->arguments);
+  free(model->given);
   free(model->step_ns);
   free(model->spans);
   free(model->turn_ns);

@@ -36,6 +36,9 @@ class Model {
   int32_t* chosen_steps = nullptr;  // their steps
   int64_t num_chosen = 0;
   void** arguments = nullptr;  // arguments of all phases
+  // The numbers of those that are in the caller's arrays. A plan may have thousands of others.
+  uint32_t* given = nullptr;
+  uint32_t num_given = 0;
   int64_t* step_ns = nullptr;
   int64_t* turn_ns = nullptr;  // times of a turn of a loop; null if there are no loops
   bool profile = false;

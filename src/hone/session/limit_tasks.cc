@@ -248,6 +248,17 @@ class KnownTensors {
   std::map<int, std::optional<ir::SizeOperands::Places>> places_;  // by constant
 };
 
+// The functions refer to `beyond`.
+ir::RunFacts facts_of(const graph::TaskCall& call, const ir::ValuesBeyond& beyond,
+                      const std::vector<int64_t>& multiples) {
+  return {
+      [&beyond](const ir::Expr& condition, bool holds, const ir::Ranges& ranges) {
+        return beyond.needs_of(condition, holds, ranges);
+      },
+      [&beyond](const ir::Expr& e, const ir::Ranges& ranges) { return beyond.form_of(e, ranges); },
+      places_of_indices(call), multiples};
+}
+
 std::vector<std::pair<size_t, ir::ReductionEnd>> ends_of(const compute::Dag& dag,
                                                          const ir::ValuesBeyond& beyond) {
   std::vector<std::pair<size_t, ir::ReductionEnd>> ends;
@@ -390,11 +401,8 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     const bool mixes = calls.mixes(call);
     if (!mixes) {
       programs.push_back(with_integers(naive[c], call, tasks));
-      const auto conditions = [&](const ir::Expr& e, bool holds, const ir::Ranges& ranges) {
-        return beyond[c].needs_of(e, holds, ranges);
-      };
       found.emplace_back(programs.back(), limits[c].outputs, nullptr,
-                         ir::RunFacts{conditions, places_of_indices(call), multiples});
+                         facts_of(call, beyond[c], multiples));
     }
     if (mixes || !limits[c].ends.empty()) {
       Result<search::ProgramPtr> program = calls.lower(call, with_ends(call.dag, limits[c], sizes));

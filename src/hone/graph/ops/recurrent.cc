@@ -224,35 +224,51 @@ ValueId Recurrent::start(size_t state, int64_t direction) {
   return c_.reshape(all, {batch_, hidden_});
 }
 
-bool Recurrent::wants_history(const Steps& steps, size_t state) const {
+bool Recurrent::chooses_last(const Steps& steps, size_t state) const {
   return steps.valid != kNoValue && !steps.reversed && c_.wants(1 + state);
 }
 
 void Recurrent::keep_step(Steps& steps, int64_t t, std::vector<ValueId> next) {
-  const ValueId holds = steps.valid == kNoValue ? kNoValue : at_step(steps.valid, t);
-  const Shape one = {1, 1, batch_, hidden_};
+  // The output of steps that a row does not have is 0; those that a run does not have are no part
+  // of the result.
+  const bool masks_output = c_.has(4) && c_.wants(0);
+  const bool asks = masks_output || (steps.valid != kNoValue && steps.reversed);
+  const ValueId holds = asks ? at_step(steps.valid, t) : kNoValue;
   for (size_t k = 0; k < states_; ++k) {
-    if (wants_history(steps, k)) steps.history[k].push_back(c_.reshape(next[k], one));
-    if (holds != kNoValue && steps.reversed)
-      next[k] = c_.add("Where", {holds, next[k], steps.starts[k]});
+    if (asks && steps.reversed) next[k] = c_.add("Where", {holds, next[k], steps.starts[k]});
+    ValueId kept = next[k];
+    if (k == 0 && masks_output) kept = c_.add("Where", {holds, kept, c_.scalar(c_.dtype(0), 0)});
+    if (k == 0 || chooses_last(steps, k))
+      steps.history[k][static_cast<size_t>(t)] = c_.reshape(kept, {1, 1, batch_, hidden_});
   }
-  // Steps that a row does not have are 0; those that a run does not have are no part of the result.
-  ValueId output = next[0];
-  if (c_.has(4)) output = c_.add("Where", {holds, output, c_.scalar(c_.dtype(0), 0)});
-  steps.outputs[static_cast<size_t>(t)] = c_.reshape(output, one);
   steps.states = std::move(next);
+}
+
+// The number of steps of the run and those of the rows, as operands behind data; kNoValue for what
+// is not given.
+std::vector<ValueId> Recurrent::with_lengths(ValueId x) {
+  std::vector<ValueId> operands = {x, kNoValue, kNoValue};
+  if (c_.has(kStepsOfRun)) operands[1] = c_.input(kStepsOfRun);
+  if (c_.has(4)) operands[2] = c_.input(4);
+  return operands;
+}
+
+// Data of all steps, [steps, ..., batch, n], with the steps of each row in the opposite order where
+// those of the direction are.
+ValueId Recurrent::in_order(ValueId x, int64_t direction) {
+  if (!reverses_data(direction)) return x;
+  const Shape shape = c_.shape_of(x);
+  const ValueId reversed =
+      c_.add("hone.ReverseSteps", with_lengths(c_.reshape(x, {steps_, batch_, shape.back()})));
+  return c_.reshape(reversed, shape);
 }
 
 // A state behind the last step of each row: [1, batch, hidden].
 ValueId Recurrent::final_state(const Steps& steps, size_t state) {
   ValueId last = steps.states[state];
-  if (wants_history(steps, state)) {
-    const ValueId all = joined(steps.history[state], 0);
-    std::vector<ValueId> operands = {c_.reshape(all, {steps_, batch_, hidden_}), kNoValue,
-                                     kNoValue};
-    if (c_.has(kStepsOfRun)) operands[1] = c_.input(kStepsOfRun);
-    if (c_.has(4)) operands[2] = c_.input(4);
-    last = c_.add("hone.LastStep", operands);
+  if (chooses_last(steps, state)) {
+    const ValueId all = state == 0 ? steps.output : joined(steps.history[state], 0);
+    last = c_.add("hone.LastStep", with_lengths(c_.reshape(all, {steps_, batch_, hidden_})));
     if (c_.has(5 + state))
       last = c_.add("Where", {at_step(steps.valid, 0), last, steps.starts[state]});
   }
@@ -261,18 +277,18 @@ ValueId Recurrent::final_state(const Steps& steps, size_t state) {
 
 Status Recurrent::run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid) {
   Steps steps;
-  steps.reversed = first_reversed_ || direction == 1;
+  steps.reversed = is_reversed(direction) && !reverses_data(direction);
   steps.valid = valid;
   for (size_t k = 0; k < states_; ++k) steps.starts.push_back(start(k, direction));
   steps.states = steps.starts;
-  steps.outputs.resize(static_cast<size_t>(steps_));
-  steps.history.resize(states_);
+  steps.history.resize(states_, std::vector<ValueId>(static_cast<size_t>(steps_)));
   for (int64_t n = 0; n < steps_; ++n) {
     const int64_t t = steps.reversed ? steps_ - 1 - n : n;
     keep_step(steps, t, step(at_step(gates, t), steps.states));
     HONE_RETURN_IF_ERROR(c_.status());
   }
-  if (c_.wants(0)) sequences_.push_back(joined(steps.outputs, 0));
+  if (c_.wants(0) || chooses_last(steps, 0)) steps.output = joined(steps.history[0], 0);
+  if (c_.wants(0)) sequences_.push_back(in_order(steps.output, direction));
   for (size_t k = 0; k < states_; ++k) finals_[k].push_back(final_state(steps, k));
   return ok_status();
 }
@@ -291,7 +307,7 @@ Status Recurrent::run(const Direction& make) {
   finals_.resize(states_);
   for (int64_t d = 0; d < directions_; ++d) {
     const Step step = make(d);
-    HONE_RETURN_IF_ERROR(run_direction(d, step, input_part(x, d), valid));
+    HONE_RETURN_IF_ERROR(run_direction(d, step, input_part(in_order(x, d), d), valid));
   }
   if (c_.wants(0)) {
     const ValueId y = joined(sequences_, 1);

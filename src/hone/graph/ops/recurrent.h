@@ -6,10 +6,11 @@
 // Where activations are the usual ones, all that follows a step's product are one or two kernels
 // (hone.LstmCell, hone.LstmState, hone.GruState); other ones are operators of their own.
 //
-// Steps behind the last one of a row change none of its results, so they need not be computed in a
-// run whose sizes say that they are not there: forward, a state of the last step is chosen from
-// those of all steps (hone.LastStep), and reversed, each step that a row does not have hands on the
-// state that the row begins with.
+// Steps behind the last one of a row change none of its results: forward, a state of the last step
+// is chosen from those of all steps (hone.LastStep), and reversed, each step that a row does not
+// have hands on the state that the row begins with. Where shapes vary, a reversed direction runs
+// forward over the data with the steps of each row in the opposite order (hone.ReverseSteps), and
+// its results are put back in order. So no direction needs the steps that a run does not have.
 #pragma once
 
 #include <algorithm>
@@ -87,12 +88,24 @@ class Recurrent {
     bool reversed = false;
     std::vector<ValueId> starts, states;  // before the first step, and behind the last one so far
     ValueId valid = kNoValue;
-    std::vector<ValueId> outputs;               // by step: [1, 1, batch, hidden]
-    std::vector<std::vector<ValueId>> history;  // likewise of each state, where it is needed
+    // By state and step: [1, 1, batch, hidden]. The first one is the output of the step; others are
+    // kept where they are needed.
+    std::vector<std::vector<ValueId>> history;
+    ValueId output = kNoValue;  // the outputs of all steps: [steps, 1, batch, hidden]
   };
-  [[nodiscard]] bool wants_history(const Steps& steps, size_t state) const;
+  // Returns whether a state behind the last step of each row is chosen from those of all steps.
+  [[nodiscard]] bool chooses_last(const Steps& steps, size_t state) const;
   void keep_step(Steps& steps, int64_t t, std::vector<ValueId> next);
   ValueId final_state(const Steps& steps, size_t state);
+  [[nodiscard]] bool is_reversed(int64_t direction) const {
+    return first_reversed_ || direction == 1;
+  }
+  // Returns whether the data of a direction is reversed in place of the order of its steps.
+  [[nodiscard]] bool reverses_data(int64_t direction) const {
+    return is_reversed(direction) && c_.has(kStepsOfRun);
+  }
+  std::vector<ValueId> with_lengths(ValueId x);
+  ValueId in_order(ValueId x, int64_t direction);
   Status run_direction(int64_t direction, const Step& step, ValueId gates, ValueId valid);
   ValueId joined(const std::vector<ValueId>& parts, int64_t axis);
   ExpandContext& c_;

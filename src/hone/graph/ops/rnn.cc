@@ -1,4 +1,5 @@
 // RNN, GRU and LSTM: one step of each.
+#include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/pointwise.h"
 #include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
@@ -62,6 +63,22 @@ void emit_last_step(EmitContext& c) {
              const Expr is_last = ir::make(ir::Op::kEq, {r[0] + 1, end});
              return ir::select(ir::logical_and(is_there, is_last), x, lit(x, 0));
            });
+}
+
+// hone.ReverseSteps: data of [steps, batch, n] with the steps of each row in the opposite order.
+// Steps behind its last one stay where they are. The operands are those of hone.LastStep.
+Status infer_reverse_steps(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0)); }
+
+void emit_reverse_steps(EmitContext& c) {
+  element_body(c, "reverse_steps", [&](const std::vector<Expr>& index) {
+    Expr end = ir::constant(c.input(0).shape[0]);
+    if (c.node().has_input(1)) end = c.read(1, "steps", {ir::constant(0)});
+    if (c.node().has_input(2))
+      end = ir::min(end, ir::cast(DType::kI64, c.read(2, "length", {index[1]})));
+    std::vector<Expr> from = index;
+    from[0] = ir::select(ir::less(index[0], end), end - index[0] - 1, index[0]);
+    return c.read(0, "data", from);
+  });
 }
 
 // H = f(X W + H R + b)
@@ -208,6 +225,11 @@ std::span<const Op> rnn_ops() {
        .infer = infer_last_step,
        .fold = evaluate_node,
        .emit = emit_last_step},
+      {.name = "hone.ReverseSteps",
+       .max_inputs = 3,
+       .infer = infer_reverse_steps,
+       .fold = evaluate_node,
+       .emit = emit_reverse_steps},
   };
   return ops;
 }

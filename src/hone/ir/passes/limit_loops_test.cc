@@ -146,6 +146,36 @@ program gather {
   EXPECT_NE(print(gathered.program).find("for k in 0..2048"), std::string::npos);
 }
 
+// Rows in the opposite order, of which each column may have fewer than the run.
+TEST(limit_loops, places_that_are_counted_from_the_end_are_within_the_size) {
+  const Program program = parsed(R"(
+program reversed {
+  input x: f32[512, 8]
+  input n: i64[1]
+  input m: i64[8]
+  output y: f32[512, 8]
+  phase {
+    for i in 0..512 { for j in 0..8 {
+      y[i, j] = x[select(i < min(n[0], m[j]), min(n[0], m[j]) - i - 1, i), j]
+    } }
+  }
+}
+)");
+  const std::vector<ParamLimit> limits = {{3, {.form = 2}}};
+  const BufferPtr rows = program.params[0].buffer;
+  EXPECT_TRUE(SizeLimits(program, limits).of_param(rows).empty());
+  const auto known = [&](int form) {
+    RunFacts facts;
+    facts.form_of = [&program, form](const Expr& e, const Ranges&) -> std::optional<int> {
+      const bool is_size = e->op == Op::kLoad && e->buffer == program.params[1].buffer;
+      return is_size ? std::optional(form) : std::nullopt;
+    };
+    return SizeLimits(program, limits, nullptr, facts);
+  };
+  EXPECT_EQ(known(2).of_param(rows), (std::vector<SizeLimit>{{.form = 2, .dimension = 0}}));
+  EXPECT_TRUE(known(1).of_param(rows).empty());
+}
+
 TEST(limit_loops, outputs_that_are_read_keep_what_is_needed) {
   const Program program = parsed(R"(
 program both {

@@ -92,7 +92,8 @@ void SizeLimits::add_forms() {
   };
   for (const Buffer* buffer : order_) {
     for (const Use& use : uses_[buffer]) {
-      const bool has_facts = !facts_.places.empty() || (facts_.conditions && !use.facts.empty());
+      const bool has_facts = !facts_.places.empty() ||
+                             (facts_.needs_of_condition && !use.facts.empty());
       if (!sizes_ && !has_facts) continue;
       for (const Need& need : needs_of(use, scope_of(use))) add(need);
     }
@@ -128,8 +129,8 @@ void SizeLimits::pin(const Expr& e) {
 void SizeLimits::collect_value(const Expr& e, size_t site, Facts& facts) {
   if (e->op == Op::kLoad) {
     note(e->buffer);
-    uses_[e->buffer.get()].push_back({site, e, facts});
     for (const Expr& index : e->args) pin(index);
+    collect_load(e, site, facts);
     return;
   }
   if (is_quotient(*e)) pin(e);
@@ -141,6 +142,22 @@ void SizeLimits::collect_value(const Expr& e, size_t site, Facts& facts) {
   for (const bool holds : {true, false}) {
     facts.emplace_back(e->args[0], holds);
     collect_value(e->args[holds ? 1 : 2], site, facts);
+    facts.pop_back();
+  }
+}
+
+void SizeLimits::collect_load(const Expr& load, size_t site, Facts& facts) {
+  const auto chosen = std::find_if(load->args.begin(), load->args.end(),
+                                   [](const Expr& index) { return index->op == Op::kSelect; });
+  if (chosen == load->args.end()) {
+    uses_[load->buffer.get()].push_back({site, load, facts});
+    return;
+  }
+  for (const bool holds : {true, false}) {
+    std::vector<Expr> indices = load->args;
+    indices[static_cast<size_t>(chosen - load->args.begin())] = (*chosen)->args[holds ? 1 : 2];
+    facts.emplace_back((*chosen)->args[0], holds);
+    collect_load(ir::load(load->buffer, std::move(indices)), site, facts);
     facts.pop_back();
   }
 }
@@ -207,9 +224,10 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
 std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
   const Site& site = sites_[use.site];
   std::vector<Need> all;
-  if (facts_.conditions) {
+  if (facts_.needs_of_condition) {
     for (const auto& [condition, holds] : use.facts) {
-      for (Need& need : facts_.conditions(condition, holds, ranges)) all.push_back(std::move(need));
+      for (Need& need : facts_.needs_of_condition(condition, holds, ranges))
+        all.push_back(std::move(need));
     }
   }
   for (Need& need : needs(*site.store, ranges)) all.push_back(std::move(need));
@@ -264,6 +282,24 @@ bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const 
          });
 }
 
+// Whether a place is within the limit in all runs, as it is counted from the size: size - 1 - i.
+bool SizeLimits::stays_within(const Linear& own, const Limit& limit, const Ranges& ranges) const {
+  if (!facts_.form_of) return false;
+  return std::any_of(own.terms.begin(), own.terms.end(), [&](const auto& term) {
+    const auto& [e, c] = term;
+    const Linear rest = without(own, e);
+    if (c > 0 && e->op == Op::kMin) {
+      return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& bound) {
+        const auto most = add(rest, linearize(bound), c);
+        return most && stays_within(*most, limit, ranges);
+      });
+    }
+    if (c != limit.unit || facts_.form_of(e, ranges) != limit.form) return false;
+    const auto gap = add({-1, {}}, rest, -1);
+    return gap && ranges.proves_nonnegative(*gap);
+  });
+}
+
 // Each element beyond the limit is read only to compute elements that are beyond theirs.
 bool SizeLimits::is_closed(const Buffer* buffer, const Limit& limit) const {
   const auto it = uses_.find(buffer);
@@ -271,6 +307,7 @@ bool SizeLimits::is_closed(const Buffer* buffer, const Limit& limit) const {
   return std::all_of(it->second.begin(), it->second.end(), [&](const Use& use) {
     const Ranges ranges = scope_of(use);
     const Linear own = place(limit, use.load->args, ranges);
+    if (stays_within(own, limit, ranges)) return true;
     const std::vector<Need> all = needs_of(use, ranges);
     return std::any_of(all.begin(), all.end(), [&](const Need& need) {
       if (need.form != limit.form) return false;

@@ -33,9 +33,6 @@ struct ParamLimit {
   bool operator==(const ParamLimit&) const = default;
 };
 
-// Returns when a condition can be true (or false): only if all of these hold.
-using ConditionNeeds =
-    std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>;
 // An operand with indices of elements along a dimension of `data`: element k is the index of an
 // element that the run has, which is within these limits, if k is less than the size `within`; or
 // always, if that is -1.
@@ -44,12 +41,17 @@ struct IndexPlaces {
   int within = 0;
   std::vector<SizeLimit> limits;  // whatever the dimension
 };
-// Facts about a program besides its statements.
+// Facts about a program that its statements do not tell.
 struct RunFacts {
-  ConditionNeeds conditions;  // for selects; may be empty
+  // Returns when a condition can be true (or false): only if all of these hold.
+  std::function<std::vector<Need>(const Expr& condition, bool holds, const Ranges& ranges)>
+      needs_of_condition;
+  // Returns the form of the size that an expression is.
+  std::function<std::optional<int>(const Expr& e, const Ranges& ranges)> form_of;
   std::vector<IndexPlaces> places;
   std::vector<int64_t> multiples;  // size f is a multiple of element f, or of 1 if there is none
 };
+
 class SizeLimits {
  public:
   // `given` are limits of outputs. Those that are not closed, as needed elements are computed from
@@ -85,7 +87,8 @@ class SizeLimits {
     const StmtNode* store;
     std::vector<const StmtNode*> around;
   };
-  // A load in the value of a store, with the conditions of selects under which it is evaluated.
+  // A load in the value of a store, with the conditions of selects under which it is evaluated. A
+  // load whose index is a select is two.
   struct Use {
     size_t site;
     Expr load;
@@ -95,6 +98,7 @@ class SizeLimits {
 
   void collect(const StmtNode& s, std::vector<const StmtNode*>& around);
   void collect_value(const Expr& e, size_t site, Facts& facts);
+  void collect_load(const Expr& load, size_t site, Facts& facts);
   void pin(const Expr& e);
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
@@ -103,6 +107,8 @@ class SizeLimits {
   void add_places(const Use& use, const Ranges& ranges, std::vector<Need>& needs) const;
   [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
                              const Ranges& ranges) const;
+  [[nodiscard]] bool stays_within(const Linear& own, const Limit& limit,
+                                  const Ranges& ranges) const;
   [[nodiscard]] bool is_closed(const Buffer* buffer, const Limit& limit) const;
   void add_forms();
   void keep_closed();

@@ -111,7 +111,6 @@ void ValuesBeyond::follow(const Buffer* buffer, const std::vector<Site>& sites) 
   if (sites.size() == 2) follow_reduction(buffer, sites[0], sites[1]);
 }
 
-// The size that an expression is.
 std::optional<int> ValuesBeyond::form_of(const Expr& e, const Ranges& ranges) const {
   const Expr& value = e->op == Op::kCast ? e->args[0] : e;
   if (value->op != Op::kLoad) return std::nullopt;

@@ -48,6 +48,8 @@ class ValuesBeyond {
   // Returns when a condition can be true (or false): only if all of these hold.
   [[nodiscard]] std::vector<Need> needs_of(const Expr& condition, bool holds,
                                            const Ranges& ranges) const;
+  // Returns the form of the size that an expression is.
+  [[nodiscard]] std::optional<int> form_of(const Expr& e, const Ranges& ranges) const;
 
  private:
   struct Site {
@@ -60,7 +62,6 @@ class ValuesBeyond {
   void follow_reduction(const Buffer* buffer, const Site& init, const Site& update);
   [[nodiscard]] std::vector<Need> marks_of(const Expr& value, const Ranges& ranges) const;
   [[nodiscard]] std::optional<Need> mark_of(const Expr& comparison, const Ranges& ranges) const;
-  [[nodiscard]] std::optional<int> form_of(const Expr& e, const Ranges& ranges) const;
   [[nodiscard]] std::optional<double> evaluate(const Expr& e, const Need& beyond,
                                                const Ranges& ranges) const;
 
