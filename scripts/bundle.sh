@@ -33,6 +33,16 @@ add_program() {
   programs+=("$copy")
 }
 
+# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries.
+add_server() {
+  local file=$stage/share/hone/boards/x86_64/hone-serve
+  if [[ -f $file ]]; then
+    cp "$file" "$stage/libexec/hone/hone-serve"
+  else
+    echo "$(basename "$0" .sh): no target hone_board_x86_64 was built, so there is no --machine" >&2
+  fi
+}
+
 # add_linker FOLDER: LLVM's linker beside the worker, where Hone looks for one if the machine has none.
 add_linker() {
   [[ -x $1/../bin/lld ]] || fail "no $1/../bin/lld: run scripts/setup.sh"

@@ -26,6 +26,7 @@ add_program "$(realpath "$installed/lib/libhone.so")" lib
 for link in "$installed"/lib/libhone.so*; do [[ ! -L $link ]] || cp -P "$link" "$stage/lib/"; done
 cp -r "$installed"/lib/{cmake,pkgconfig} "$stage/lib/"
 cp -r "$installed"/{include,share} "$stage/"
+add_server
 for test in "${device_tests[@]}"; do add_program "$build/src/hone/$test" tests; done
 for object in "${test_objects[@]}"; do cp "$build/src/hone/$object" "$stage/tests/"; done
 llvm=$(folder_of_llvm)

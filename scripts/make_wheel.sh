@@ -21,6 +21,7 @@ cp -r "$installed/share" "$stage/"
 add_program "$installed/lib/libhone.so" lib
 add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
+add_server
 add_linker "$llvm"
 make_llvm "$llvm"
 # Trees are trained by this library, which Hone loads by its name.

@@ -28,12 +28,15 @@ packages=(
 venv=build/venv
 requirements=(scripts/requirements.txt)
 
+with_board=  # hone-serve for boards of 64-bit Arm
+
 for argument in "$@"; do
   case "$argument" in
     --with-openvino) requirements+=(scripts/requirements-openvino.txt) ;;
     --with-nvrtc) requirements+=(scripts/requirements-nvrtc.txt) ;;
     --with-torch) requirements+=(scripts/requirements-torch.txt) ;;
-    *) echo "usage: scripts/setup.sh [--with-openvino] [--with-nvrtc] [--with-torch]" >&2; exit 2 ;;
+    --with-board) with_board=yes ;;
+    *) echo "usage: scripts/setup.sh [--with-openvino] [--with-nvrtc] [--with-torch] [--with-board]" >&2; exit 2 ;;
   esac
 done
 
@@ -110,3 +113,4 @@ install_python() {
 
 install_packages
 install_python
+[[ -z $with_board ]] || scripts/board_packages.sh

@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).resolve().parent / "cli_help"
 OPERATORS = Path(__file__).resolve().parent.parent / "docs" / "user" / "operators.md"
 COMMANDS = ("", "tune", "compile", "run", "bench", "show", "explain", "verify", "transfer", "sensitivity", "report", "dataset", "dataset make", "dataset representatives", "dataset split", "dataset stat",
             "dataset import", "dataset export", "adapt", "policy", "policy train", "train", "eval", "db", "db show", "db best", "db stat",
-            "db import", "db export", "db merge", "db verify", "db gc", "db ship", "ops", "devices", "serve", "doctor", "completion", "version")
+            "db import", "db export", "db merge", "db verify", "db gc", "db ship", "ops", "devices", "serve", "deploy", "doctor", "completion", "version")
 
 
 def check(path, update, *arguments):

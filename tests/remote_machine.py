@@ -2,6 +2,7 @@
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -21,6 +22,13 @@ class Server(contextlib.AbstractContextManager):
         if found is None:
             raise RuntimeError(f"hone serve did not start: {line}")
         self.port = int(found[1])
+
+    def kill_model(self):
+        """Ends the process that runs a model; false if there is none."""
+        children = subprocess.run(["pgrep", "-P", str(self.process.pid), "-f", "--", "--model"], capture_output=True, text=True)
+        for process in children.stdout.split():
+            os.kill(int(process), signal.SIGKILL)
+        return children.stdout != ""
 
     def kill(self):
         self.process.kill()
@@ -43,6 +51,7 @@ class Network(contextlib.AbstractContextManager):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets, self.lock = set(), threading.Lock()
+        self.sent = 0  # bytes to the port
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
@@ -66,12 +75,12 @@ class Network(contextlib.AbstractContextManager):
                 with self.lock:
                     self.sockets |= {near, far}
                 for source, target in ((near, far), (far, near)):
-                    threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+                    threading.Thread(target=self._copy, args=(source, target, source is near), daemon=True).start()
 
-    @staticmethod
-    def _copy(source, target):
+    def _copy(self, source, target, counts):
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                self.sent += len(data) if counts else 0
                 target.sendall(data)
         for one in (source, target):
             with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from remote_machine import Network, Server, program_of
 from support import Case, small_network
 
 CONNECT, FRAME, LOST = 8, 9, 10  # base/wire.h
-WELCOME, REFUSAL = 2, 3  # remote/protocol.h
+VERSION, WELCOME, REFUSAL = 2, 2, 3  # remote/protocol.h
 
 
 class Relay:
@@ -45,7 +45,7 @@ def text(value):
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def hello(version=1, job_version=None, session="abc"):
+def hello(version=VERSION, job_version=None, session="abc"):
     return struct.pack("<BII", 1, version, job_version) + text("9.9.9") + text(session) + struct.pack("<Q", 0)
 
 
@@ -105,6 +105,66 @@ class Remote(Case):
         self.assertGreater(json.loads(printed)["trials"], before + 8)
         outcomes = [record["outcome"] for record in self.records(db)]
         self.assertLessEqual(len(outcomes) - outcomes.count("ok"), 1, outcomes)
+
+    def test_runs_models_as_on_the_machine_itself(self):
+        network = self.enterContext(Network(self.serve().port))
+        machine = ("--machine", f"grpc://127.0.0.1:{network.port}")
+        model, library = self.save(small_network(channels=64)), self.folder / "model.so"
+        self.succeed("compile", model, "-o", library, "--threads", "1", "--no-db")
+        x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
+        here = self.outputs(library, {"x": x}, "--threads", "1")
+        np.testing.assert_array_equal(self.outputs(library, {"x": x}, "--threads", "1", *machine)["y"], here["y"])
+        size = library.stat().st_size
+        self.assertGreater(network.sent, size)
+        before = network.sent
+        printed = self.succeed_json("run", library, *machine, "--threads", "1", "--repeat", "20", "--profile")
+        self.assertLess(network.sent - before, size // 2)  # the library was there
+        self.assertEqual(printed["runs"], 20)
+        self.assertGreater(printed["min_seconds"], 0)
+        self.assertGreater(len(printed["profile"]), 2)
+        self.assertTrue(all(kernel["calls"] == 1 and kernel["seconds"] > 0 for kernel in printed["profile"]), printed["profile"])
+        (expected,) = support.reference(model, {"x": x}).values()
+        self.assertLessEqual(support.relative_error(self.outputs(model, {"x": x}, *machine)["y"], expected), 1e-4)
+        bench = self.succeed_json("bench", library, *machine, "--threads", "1", "--repeat", "5")
+        self.assertEqual([kernel["name"] for kernel in bench["kernels"]],
+                         [kernel["name"] for kernel in self.succeed_json("bench", library, "--threads", "1", "--repeat", "1")["kernels"]])
+        self.assertGreater(bench["seconds"], 0)
+        self.refuse("record no traces", "run", library, *machine, "--trace", self.folder / "trace.json")
+        self.refuse("is not a shared library", "run", self.save_text("model.so", "\x7fELF nonsense"), *machine)
+
+    def test_runs_models_of_varying_shapes(self):
+        machine = ("--machine", f"grpc://127.0.0.1:{self.serve().port}")
+        model, library = self.save(support.relu_model(("batch", 4))), self.folder / "model.so"
+        self.succeed("compile", model, "-o", library, "--shape", "x=1..8x4", "--threads", "1", "--no-db")
+        for batch in (3, 8):
+            x = np.random.default_rng(batch).standard_normal((batch, 4)).astype(np.float32)
+            np.testing.assert_array_equal(self.outputs(library, {"x": x}, *machine)["y"], np.maximum(x, 0))
+        sizes = self.succeed_json("bench", library, *machine, "--shape", "batch=1,2", "--repeat", "2")["sizes"]
+        self.assertEqual([size["size"] for size in sizes], ["batch=1", "batch=2"])
+
+    def start_long_run(self, port):
+        """hone run, for longer than any test lasts; when the server runs the model."""
+        library = self.folder / "model.so"
+        self.succeed("compile", self.save(small_network()), "-o", library, "--threads", "1", "--no-db")
+        process = subprocess.Popen([support.HONE, "run", library, "--machine", f"grpc://127.0.0.1:{port}", "--repeat", "1000000", "--threads", "1"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_lost_connection_costs_no_run_of_a_model_and_a_crash_is_an_error(self):
+        server = self.serve()
+        network = self.enterContext(Network(server.port))
+        process = self.start_long_run(network.port)
+        end = time.monotonic() + 20
+        while network.sent < 20000 and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertGreater(network.cut(), 0)
+        while not server.kill_model() and time.monotonic() < end:
+            time.sleep(0.05)
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1, messages)
+        self.assertIn("connecting again", messages)
+        self.assertIn("the model crashed: the worker was killed by signal 9", messages.splitlines()[-1])
 
     def trials(self, db):
         done = support.hone("db", "stat", "--db", db, "--json")
@@ -173,7 +233,7 @@ class Remote(Case):
         relay = Relay(server.port, token)
         relay.send(FRAME, hello(version=99, job_version=relay.version))
         _, kind, welcome = relay.receive()
-        self.assertEqual((kind, welcome[0], struct.unpack_from("<II", welcome, 1)), (FRAME, WELCOME, (1, relay.version)))
+        self.assertEqual((kind, welcome[0], struct.unpack_from("<II", welcome, 1)), (FRAME, WELCOME, (VERSION, relay.version)))
         _, kind, refusal = relay.receive()
         self.assertEqual((kind, refusal[0]), (FRAME, REFUSAL))
         self.assertIn(b"the tuner's protocol is 99.", refusal)

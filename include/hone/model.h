@@ -1,4 +1,4 @@
-// model.h - runs compiled models in this process.
+// model.h - runs compiled models.
 //
 //   hone::Result<hone::Model> model = hone::load("resnet18.so");
 //   hone::Tensor image(hone::DType::kF32, model->inputs()[0].shape);
@@ -50,6 +50,12 @@ struct ThreadWork {
   double begin = 0, end = 0;
 };
 
+// The time of one run, where the model runs.
+struct RunTime {
+  double seconds = 0;
+  std::vector<StepTime> steps;  // while profile() is enabled
+};
+
 struct LoadOptions {
   int num_threads = 0;  // 0: all cores that this process may use
   // For a library for a GPU: the most seconds that a run may take; 0: any. A run that takes longer
@@ -57,8 +63,11 @@ struct LoadOptions {
   double time_limit = 0;
 };
 
+class ModelBody;
+
 // A library that is loaded, with memory and threads of its own. Different objects may run at the
-// same time, and objects of one library share the weights.
+// same time, and objects of one library share the weights. It runs in this process, or on a machine
+// elsewhere (open_model() with TargetOptions::machine), which then has all data of a run sent.
 class HONE_API Model {
  public:
   // Loads a library. The file is inspected first: only a sound library whose interface has a
@@ -66,6 +75,7 @@ class HONE_API Model {
   // it runs on all cores that this process may use.
   [[nodiscard]] static Result<Model> load(const std::string& path, int num_threads = 0);
   [[nodiscard]] static Result<Model> load(const std::string& path, const LoadOptions& options);
+  explicit Model(std::unique_ptr<ModelBody> body);  // for Hone itself: how a model is run
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -83,6 +93,14 @@ class HONE_API Model {
   // Runs the model on inputs of any shapes that it takes, and checks shapes and types. The outputs
   // have their actual shapes.
   [[nodiscard]] Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  // Like the other two functions, for who times the model: runs it up to `most` times in a row on
+  // the same inputs, and adds the times of these runs, which are those of the machine where it
+  // runs. In this process it runs once; elsewhere as often as fits a second, so that the machine
+  // need not wait for the network in between.
+  [[nodiscard]] Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                           int most, std::vector<RunTime>& times);
+  [[nodiscard]] Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, int most,
+                                                std::vector<RunTime>& times);
   // Returns the actual shape of an output: in the next run, or in the last one if it depends on the
   // data.
   [[nodiscard]] Result<Shape> output_shape(int output) const;
@@ -98,15 +116,13 @@ class HONE_API Model {
   [[nodiscard]] std::vector<StepTime> step_times() const;
   // While this is enabled, each run is profiled and records when each thread works on each step of
   // the CPU. It costs two more readings of the clock for each part of a step that a thread takes.
-  // It is an error for a library of an older version of Hone.
+  // It is an error for a library of an older version of Hone, and for a model elsewhere.
   [[nodiscard]] Status trace(bool enable);
   // Returns what the last run recorded, in the order of the steps; nothing without trace().
   [[nodiscard]] std::vector<ThreadWork> thread_work() const;
 
  private:
-  struct State;
-  explicit Model(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  std::unique_ptr<ModelBody> body_;
 };
 
 // Returns Model::load().

@@ -6,7 +6,6 @@
 
 #include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
-#include "hone/base/clock.h"
 #include "hone/device.h"
 #include "hone/open_model.h"
 
@@ -36,6 +35,17 @@ struct Bench {
   bool is_whole = true;
 };
 
+Result<std::vector<RunTime>> times_of(Model& model, const std::vector<const void*>& from,
+                                      const std::vector<void*>& to, int runs) {
+  const std::atomic<bool>& interrupted = listen_for_interrupt();
+  std::vector<RunTime> times;
+  for (int rest = runs; rest > 0; rest = runs - static_cast<int>(times.size())) {
+    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
+    HONE_RETURN_IF_ERROR(model.run(from, to, rest, times));
+  }
+  return times;
+}
+
 Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t seed) {
   std::vector<Tensor> outputs;
   std::vector<const void*> from;
@@ -63,22 +73,16 @@ Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t s
   Bench bench;
   for (size_t i = 0; i < wanted.size(); ++i)
     bench.is_whole = bench.is_whole && wanted[i].shape == model.inputs()[i].shape;
-  for (int i = 0; i < 3; ++i) HONE_RETURN_IF_ERROR(model.run(from, to));
+  HONE_RETURN_IF_ERROR(times_of(model, from, to, 3).status());
+  HONE_ASSIGN_OR_RETURN(const std::vector<RunTime> runs, times_of(model, from, to, repeat));
   std::vector<double> whole;
-  const std::atomic<bool>& interrupted = listen_for_interrupt();
-  for (int i = 0; i < repeat; ++i) {
-    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
-    const double start = real_clock().now_seconds();
-    HONE_RETURN_IF_ERROR(model.run(from, to));
-    whole.push_back(real_clock().now_seconds() - start);
-  }
+  for (const RunTime& run : runs) whole.push_back(run.seconds);
   bench.seconds = median(whole);
   model.profile(true);
+  HONE_ASSIGN_OR_RETURN(const std::vector<RunTime> profiled, times_of(model, from, to, repeat));
   std::vector<std::vector<double>> times;
-  for (int i = 0; i < repeat; ++i) {
-    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
-    HONE_RETURN_IF_ERROR(model.run(from, to));
-    const std::vector<StepTime> steps = model.step_times();
+  for (const RunTime& run : profiled) {
+    const std::vector<StepTime>& steps = run.steps;
     size_t tasks = 0;  // parts of one task follow each other and have one name
     for (size_t k = 0; k < steps.size(); ++k) {
       const StepTime& step = steps[k];
@@ -114,10 +118,14 @@ Result<Peak> find_peak(const Model& model, const CompileOptions& options, const 
     return Peak{device.gpu->flops, 1, fmt::format("{} without matrix instructions", product),
                 std::move(limits)};
   }
-  HONE_ASSIGN_OR_RETURN(const Device host, find_device("host"));
+  const std::string& machine = options.target.machine;
+  HONE_ASSIGN_OR_RETURN(const Device host, find_device("host", machine));
   const int wanted = options.target.threads;
   const int threads = wanted > 0 ? std::min(wanted, host.cores) : host.cores;
-  HONE_ASSIGN_OR_RETURN(Limits limits, Limits::load(db, host.name, threads));
+  Limits limits;  // those of other machines are not measured
+  if (machine.empty()) {
+    HONE_ASSIGN_OR_RETURN(limits, Limits::load(db, host.name, threads));
+  }
   return Peak{host.core_flops * threads, threads,
               fmt::format("{} core{} at the nominal clock", threads, threads == 1 ? "" : "s"),
               std::move(limits)};

@@ -55,6 +55,7 @@ struct Command {
 [[nodiscard]] Command train_command(CLI::App& root);
 [[nodiscard]] Command eval_command(CLI::App& root);
 [[nodiscard]] Command serve_command(CLI::App& root);
+[[nodiscard]] Command deploy_command(CLI::App& root);
 [[nodiscard]] Command ops_command(CLI::App& root);
 [[nodiscard]] Command devices_command(CLI::App& root);
 [[nodiscard]] Command doctor_command(CLI::App& root);

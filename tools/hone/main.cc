@@ -128,6 +128,7 @@ int run_tool(int argc, char** argv) {
   commands.push_back(train_command(app));
   commands.push_back(eval_command(app));
   commands.push_back(serve_command(app));
+  commands.push_back(deploy_command(app));
   commands.push_back(ops_command(app));
   commands.push_back(devices_command(app));
   commands.push_back(doctor_command(app));

@@ -274,6 +274,10 @@ void add_model(CLI::App& app, ModelRunTexts& texts) {
 void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text,
                            const std::string& shape_text) {
   app.add_option("--repeat", texts.repeat, repeat_text)->type_name("N")->capture_default_str();
+  app.add_option("--machine", texts.machine,
+                 "Run it on a machine elsewhere, whose times are printed: grpc://HOST:PORT, where "
+                 "hone serve runs, or a file about it")
+      ->type_name("MACHINE");
   add_threads(app, texts.threads);
   app.add_option("--time-limit", texts.time_limit,
                  "The most seconds of a run on a GPU; one that takes longer is an error; 0: any")
@@ -298,6 +302,7 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   run.compile.model.linked_data = texts.linked_data;
   HONE_ASSIGN_OR_RETURN(run.compile.model.max_turns, parse_max_turns(texts.max_turns));
   run.compile.target.accuracy = texts.accuracy;
+  run.compile.target.machine = texts.machine;
   HONE_ASSIGN_OR_RETURN(run.compile.target.max_memory, parse_max_memory(texts.max_memory));
   HONE_ASSIGN_OR_RETURN(run.compile.target.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(run.compile.target.time_limit,

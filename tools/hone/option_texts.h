@@ -78,6 +78,7 @@ struct ModelRunTexts {
   std::string seed = "0";
   std::vector<std::string> shapes, bind;
   std::string db;
+  std::string machine;
   bool linked_data = false;
   std::string max_turns = std::to_string(ModelOptions().max_turns);
   std::string accuracy = TargetOptions().accuracy;

@@ -25,7 +25,7 @@
 namespace hone::tool {
 namespace {
 
-constexpr int kMostTraced = 100;  // runs; more are hard to look at
+constexpr size_t kMostTraced = 100;  // runs; more are hard to look at
 
 struct RunTexts {
   ModelRunTexts model;
@@ -138,6 +138,34 @@ Status print(const Model& model, const std::vector<Tensor>& outputs,
   return ok_status();
 }
 
+// The runs of a model, as --profile and --trace tell of them, and the outputs of the last one.
+struct Runs {
+  std::vector<Tensor> outputs;
+  std::vector<double> times;
+  Profile profile;
+  Trace trace;
+};
+
+Status run_repeatedly(Model& model, const std::vector<Tensor>& inputs, int repeat,
+                      const RunTexts& texts, Runs& done) {
+  const std::atomic<bool>& interrupted = listen_for_interrupt();
+  const double first = real_clock().now_seconds();
+  while (std::ssize(done.times) < repeat) {
+    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
+    const double start = real_clock().now_seconds();
+    const int rest = repeat - static_cast<int>(done.times.size());
+    std::vector<RunTime> runs;
+    HONE_ASSIGN_OR_RETURN(done.outputs, model.run(inputs, rest, runs));
+    for (const RunTime& run : runs) {
+      done.times.push_back(run.seconds);
+      if (texts.profile) done.profile.add_run(run.steps);
+    }
+    if (!texts.trace.empty() && done.times.size() <= kMostTraced)
+      done.trace.add_run(start - first, model.step_times(), model.thread_work());
+  }
+  return ok_status();
+}
+
 Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts.model));
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
@@ -167,36 +195,27 @@ Status run_model(const RunTexts& texts) {
   if (!texts.output_dir.empty()) files = files_of(file.model.outputs());
   HONE_RETURN_IF_ERROR(check_files(texts, file, files));
 
-  std::vector<Tensor> outputs;
-  std::vector<double> times;
-  Limits limits;
-  if (texts.profile) {
+  Limits limits;  // those of other machines are not measured
+  if (texts.profile && texts.model.machine.empty()) {
     HONE_ASSIGN_OR_RETURN(limits,
                           Limits::load(texts.model.db, "host", options.compile.target.threads));
   }
   bool is_whole = true;
   for (size_t i = 0; i < wanted.size(); ++i)
     is_whole = is_whole && wanted[i].shape == file.model.inputs()[i].shape;
-  Profile profile(std::move(limits), is_whole);
+  Runs runs{{},
+            {},
+            Profile(std::move(limits), is_whole),
+            Trace(std::filesystem::path(texts.model.model).filename().string())};
   file.model.profile(texts.profile);
-  Trace trace(std::filesystem::path(texts.model.model).filename().string());
   if (!texts.trace.empty()) HONE_RETURN_IF_ERROR(by_option("--trace", file.model.trace(true)));
-  const std::atomic<bool>& interrupted = listen_for_interrupt();
-  const double first = real_clock().now_seconds();
-  for (int i = 0; i < options.repeat; ++i) {
-    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
-    const double start = real_clock().now_seconds();
-    HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
-    times.push_back(real_clock().now_seconds() - start);
-    if (texts.profile) profile.add_run(file.model.step_times());
-    if (!texts.trace.empty() && i < kMostTraced)
-      trace.add_run(start - first, file.model.step_times(), file.model.thread_work());
-  }
+  HONE_RETURN_IF_ERROR(run_repeatedly(file.model, inputs, options.repeat, texts, runs));
   if (!texts.trace.empty())
-    HONE_RETURN_IF_ERROR(write_file_atomic(texts.trace, json_text(trace.json())));
+    HONE_RETURN_IF_ERROR(write_file_atomic(texts.trace, json_text(runs.trace.json())));
   if (!texts.output_dir.empty())
-    HONE_RETURN_IF_ERROR(write_outputs(texts.output_dir, files, outputs));
-  return print(file.model, outputs, files, std::move(times), profile, texts.model.json);
+    HONE_RETURN_IF_ERROR(write_outputs(texts.output_dir, files, runs.outputs));
+  return print(file.model, runs.outputs, files, std::move(runs.times), runs.profile,
+               texts.model.json);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // hone-serve: measures on this machine for tuners elsewhere (`hone serve` starts it). It has no
 // compiler and needs no other file, so a board has this program alone: with --worker, it is the
-// process that runs candidates. With --connect it is the other end: the process that has a tuner's
-// connection (remote/link.h), started by the tuner.
+// process that runs candidates, and with --model the one that runs a model. With --connect it is
+// the other end: the process that has a tuner's connection (remote/link.h), started by the tuner.
 #include <unistd.h>
 
 #include <csignal>
@@ -17,6 +17,7 @@
 #include "hone/remote/grpc/relay.h"
 #include "hone/remote/grpc/server.h"
 #include "hone/remote/machine_file.h"
+#include "hone/remote/model_process.h"
 
 #include "../hone/serve_options.h"
 
@@ -24,6 +25,7 @@ namespace hone::tool {
 namespace {
 
 constexpr int kInternal = 1, kBadInput = 2;  // exit codes, as those of hone
+constexpr double kStartSeconds = 10;         // until the process of a model says hello
 
 int fail(const Status& status) {
   fmt::print(stderr, "hone-serve: {}\n", status.message());
@@ -43,18 +45,34 @@ Result<remote::ListenOptions> read_files(const ServeOptions& options, std::strin
   return listen;
 }
 
-Result<std::unique_ptr<measure::Runner>> make_runner() {
-  return measure::make_local_runner({.executable = own_file(), .arguments = {"--worker"}});
+int64_t quarter_of_memory() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
+}
+
+// Data that tuners have sent takes `cache` bytes at most. Half is for the data, and half for the
+// copies of the process that measures: it has one of the operands of the last job, which may be all
+// of the data, or some of a quarter of that.
+remote::ServiceOptions service_options(int64_t cache, const std::string& program) {
+  remote::ServiceOptions options{
+      .operand_bytes = cache / 2, .target = target::host(), .hone = HONE_VERSION};
+  options.make_runner = [=] {
+    return measure::make_local_runner(
+        {.executable = program, .arguments = {"--worker"}, .held_bytes = cache / 8});
+  };
+  options.start_model = [=] {
+    static const std::string role = "--model";
+    return WorkerChild::start(program, {&role, 1}, kStartSeconds);
+  };
+  return options;
 }
 
 // Listens until it is told to end.
 Status serve(const ServeOptions& options) {
   std::string token_file;
   HONE_ASSIGN_OR_RETURN(const remote::ListenOptions listen, read_files(options, token_file));
-  remote::ServiceOptions about{
-      .make_runner = make_runner, .target = target::host(), .hone = HONE_VERSION};
+  int64_t cache = quarter_of_memory();
   if (!options.cache.empty()) {
-    HONE_ASSIGN_OR_RETURN(about.operand_bytes, of_option("--cache", parse_bytes(options.cache)));
+    HONE_ASSIGN_OR_RETURN(cache, of_option("--cache", parse_bytes(options.cache)));
   }
   // Signals are for this thread, which waits for them.
   sigset_t ends;
@@ -62,7 +80,7 @@ Status serve(const ServeOptions& options) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<remote::Service> service,
-                        remote::Service::create(std::move(about)));
+                        remote::Service::create(service_options(cache, own_file())));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<remote::GrpcServer> server,
                         remote::GrpcServer::start(*service, listen));
   fmt::print("measures for tuners at grpc://{}:{}{}; their token is in {}\n", options.listen,
@@ -97,10 +115,11 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_DFL);
   ::setenv("GRPC_VERBOSITY", "NONE", 0);  // what goes wrong is said once, by Hone
   const std::string_view role = argc == 4 && std::string_view(argv[2]) == "--fd" ? argv[1] : "";
-  if (role == "--connect" || role == "--worker") {
+  if (role == "--connect" || role == "--worker" || role == "--model") {
     const hone::Result<int64_t> parsed = hone::parse_int(argv[3], 0, 1 << 20);
     const int fd = parsed.ok() ? static_cast<int>(*parsed) : -1;
     if (fd >= 0 && role == "--connect") return hone::remote::relay_main(fd);
+    if (fd >= 0 && role == "--model") return hone::remote::model_main(fd);
     if (fd >= 0) return hone::measure::worker_main(fd);
   }
   return hone::tool::run(argc, argv);

@@ -11,6 +11,7 @@
 #include "hone/base/status.h"
 #include "hone/compile.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/remote/remote_model.h"
 
 namespace hone {
 
@@ -30,15 +31,17 @@ Result<bool> is_library(const std::string& path) {
 namespace {
 
 Result<Model> load_for(const TargetOptions& target, const std::string& library) {
-  return Model::load(library, LoadOptions{target.threads, target.time_limit});
+  const LoadOptions options{target.threads, target.time_limit};
+  if (target.machine.empty()) return Model::load(library, options);
+  HONE_ASSIGN_OR_RETURN(remote::MachineAddress address, remote::parse_machine(target.machine));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<ModelBody> body,
+                        remote::load_model(std::move(address), library, options));
+  return Model(std::move(body));
 }
 
 }  // namespace
 
 Result<OpenedModel> open_model(const std::string& path, const CompileOptions& options) {
-  if (!options.target.machine.empty())
-    return error(Code::kUnsupported, "machine '{}' measures kernels, but runs no models",
-                 options.target.machine);
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
   if (is_compiled) {
     HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, path));

@@ -18,16 +18,18 @@ namespace hone::wire {
 inline constexpr uint32_t kProtocolVersion = 6;
 
 enum class MessageType : uint32_t {
-  kHello = 1,     // from the worker, once it is ready; or its body says why it will never be
-  kOperands = 2,  // from the tuner: operands of a task, with the descriptor of their memory
-  kForget = 3,    // from the tuner: those operands are not needed any more
-  kJob = 4,       // from the tuner: a candidate
-  kResult = 5,    // from the worker: its measurement
-  kSource = 6,    // to a worker that compiles: the source of kernels
-  kCode = 7,      // from it: their code, or why there is none
-  kConnect = 8,   // to a program that connects: to which server
-  kFrame = 9,     // to it and from it: a message to and from that server (remote/protocol.h)
-  kLost = 10,     // from it: there is no connection, and why
+  kHello = 1,        // from the worker, once it is ready; or its body says why it will never be
+  kOperands = 2,     // from the tuner: operands of a task, with the descriptor of their memory
+  kForget = 3,       // from the tuner: those operands are not needed any more
+  kJob = 4,          // from the tuner: a candidate
+  kResult = 5,       // from the worker: its measurement
+  kSource = 6,       // to a worker that compiles: the source of kernels
+  kCode = 7,         // from it: their code, or why there is none
+  kConnect = 8,      // to a program that connects: to which server
+  kFrame = 9,        // to it and from it: a message to and from that server (remote/protocol.h)
+  kLost = 10,        // from it: there is no connection, and why
+  kModelCall = 11,   // to a process that runs a model (remote/protocol.h), with library or inputs
+  kModelReply = 12,  // from it, with the memory of outputs
 };
 
 struct Message {

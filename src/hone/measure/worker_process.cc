@@ -35,26 +35,36 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions&
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(options, *std::move(child)));
 }
 
-Status WorkerProcess::give_operands(const Operands& operands) {
-  if (std::find(held_.begin(), held_.end(), operands.id()) != held_.end()) return ok_status();
-  if (held_.size() >= kMaxHeldOperands) {
+// Forgets operands until there is room for others of so many bytes.
+Status WorkerProcess::make_room(int64_t bytes) {
+  int64_t all = bytes;
+  for (const auto& operands : held_) all += operands->layout().total_bytes;
+  while (!held_.empty() && (held_.size() >= kMaxHeldOperands ||
+                            (options_.held_bytes > 0 && all > options_.held_bytes))) {
     HONE_RETURN_IF_ERROR(
-        child_->send(wire::MessageType::kForget, wire::Writer().put(held_.front()).bytes()));
+        child_->send(wire::MessageType::kForget, wire::Writer().put(held_.front()->id()).bytes()));
+    all -= held_.front()->layout().total_bytes;
     held_.pop_front();
   }
+  return ok_status();
+}
+
+Status WorkerProcess::give_operands(const std::shared_ptr<const Operands>& operands) {
+  if (std::find(held_.begin(), held_.end(), operands) != held_.end()) return ok_status();
+  HONE_RETURN_IF_ERROR(make_room(operands->layout().total_bytes));
   HONE_RETURN_IF_ERROR(child_->send(wire::MessageType::kOperands,
-                                    encode(OperandsMessage{operands.id(), operands.layout()}),
-                                    operands.fd()));
+                                    encode(OperandsMessage{operands->id(), operands->layout()}),
+                                    operands->fd()));
   HONE_ASSIGN_OR_RETURN(const wire::Message answer, child_->receive(options_.operands_seconds));
   // The socket has not failed: the worker is alive and says what is wrong.
   if (!answer.body.empty()) return error(Code::kUnsupported, "{}", answer.body);
-  held_.push_back(operands.id());
+  held_.push_back(operands);
   return ok_status();
 }
 
 Measurement WorkerProcess::run(const Job& job) {
   HONE_ASSERT(alive(), "a dead worker runs nothing");
-  Status status = job.operands ? give_operands(*job.operands) : ok_status();
+  Status status = job.operands ? give_operands(job.operands) : ok_status();
   if (status.code() == Code::kUnsupported)
     return failed(job.id, trial::Outcome::kLoad, status.message());
   if (status.ok()) status = child_->send(wire::MessageType::kJob, encode_job(job));

@@ -21,6 +21,8 @@ struct WorkerOptions {
   double start_seconds = 10;     // limit until it must say hello
   double operands_seconds = 60;  // limit for copying a task's operands
   int64_t memory_bytes = 0;      // limit of mapped memory; 0 means three quarters of the machine's
+  // Limit of the operands that the worker keeps, but for those of the last job; 0: none.
+  int64_t held_bytes = 0;
 };
 
 class WorkerProcess {
@@ -40,11 +42,14 @@ class WorkerProcess {
  private:
   WorkerProcess(const WorkerOptions& options, std::unique_ptr<WorkerChild> child)
       : options_(options), child_(std::move(child)) {}
-  [[nodiscard]] Status give_operands(const Operands& operands);
+  [[nodiscard]] Status give_operands(const std::shared_ptr<const Operands>& operands);
+  [[nodiscard]] Status make_room(int64_t bytes);
 
   WorkerOptions options_;
   std::unique_ptr<WorkerChild> child_;
-  std::deque<uint64_t> held_;  // operands that the worker has, oldest first
+  // Operands that the worker has mapped, oldest first: who counts their memory sees that it is
+  // used.
+  std::deque<std::shared_ptr<const Operands>> held_;
 };
 
 }  // namespace hone::measure

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hone/base/clock.h"
 #include "hone/base/file.h"
 #include "hone/base/installation.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr double kStartSeconds = 10;  // of the process
 constexpr double kMostSeconds = 10;   // from the first attempt to connect to the welcome
-constexpr double kRestSeconds = 60;   // for the rest of a message that has begun
+constexpr double kFirstPause = 0.1, kMostPause = 2;  // between attempts to connect
+constexpr double kRestSeconds = 60;                  // for the rest of a message that has begun
 const std::string kConnect = "--connect";
 
 Result<std::string> find_program() {
@@ -33,6 +35,19 @@ Result<std::string> find_program() {
 
 bool is_passing(const Status& status) {
   return status.code() == Code::kIo || status.code() == Code::kTimeout;
+}
+
+Status try_again(const MachineAddress& address, const std::function<Status()>& attempt,
+                 const std::function<bool(double)>& pause) {
+  const double end = real_clock().now_seconds() + address.wait_seconds;
+  for (double seconds = kFirstPause;; seconds = std::min(2 * seconds, kMostPause)) {
+    Status status = attempt();
+    if (status.ok() || !is_passing(status)) return status;
+    if (real_clock().now_seconds() > end)
+      return error(Code::kIo, "{}; it was waited for for {:.0f} s", status.message(),
+                   address.wait_seconds);
+    if (!pause(seconds)) return status;
+  }
 }
 
 Result<std::unique_ptr<Link>> Link::open(const MachineAddress& address, const Hello& hello) {

@@ -2,6 +2,7 @@
 // thread owns it. The connection itself is in another process (grpc/relay.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,13 @@ class Link {
   std::unique_ptr<WorkerChild> child_;
   Welcome welcome_;
 };
+
+// Calls `attempt`, which connects, until it succeeds or has an error that does not pass, for as
+// long as the machine is to be waited for. In between, `pause` waits some seconds; if it returns
+// false, nobody waits for the connection any more.
+[[nodiscard]] Status try_again(const MachineAddress& address,
+                               const std::function<Status()>& attempt,
+                               const std::function<bool(double)>& pause);
 
 // Returns whether another attempt may succeed after this error of a Link.
 [[nodiscard]] bool is_passing(const Status& status);

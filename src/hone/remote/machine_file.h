@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hone/remote/connect_message.h"
+#include "hone/remote/protocol.h"
 
 namespace hone::remote {
 
@@ -12,6 +13,8 @@ struct MachineAddress {
   std::string name;  // as the user gave it, for messages
   ConnectMessage connect;
   double wait_seconds = 120;  // how long a lost machine is waited for
+  // How long work may wait there for its turn, which other tuners have before.
+  double queue_seconds = kMostQueueSeconds;
 };
 
 // Reads grpc://HOST:PORT, whose token is that of default_token_file(), or a file in TOML

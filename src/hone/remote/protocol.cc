@@ -1,118 +1,62 @@
 #include "hone/remote/protocol.h"
 
+#include <algorithm>
 #include <cmath>
-#include <concepts>
-#include <type_traits>
 
 #include "hone/base/wire.h"
+#include "hone/remote/message_fields.h"
 
 namespace hone::remote {
-namespace {
-
-template <typename M, typename T>
-concept Is = std::same_as<std::remove_const_t<M>, T>;
 
 // Each message names its fields once, for writing and for reading.
-void fields(auto& a, Is<Digest> auto& m) { a(m.high, m.low); }
-void fields(auto& a, Is<target::Cache> auto& m) {
+static void fields(auto& a, Is<Digest> auto& m) { a(m.high, m.low); }
+static void fields(auto& a, Is<target::Cache> auto& m) {
   a(m.level, m.bytes, m.line_bytes, m.shared_by, m.bytes_per_cycle);
 }
-void fields(auto& a, Is<target::Cpu> auto& m) {
+static void fields(auto& a, Is<target::Cpu> auto& m) {
   a(m.triple, m.model, m.features, m.vector_bytes, m.vector_registers, m.masked_memory,
     m.broadcast_operand, m.fma_per_cycle, m.fma_latency, m.loads_per_cycle, m.cores, m.ghz,
     m.caches, m.memory_bytes_per_cycle);
 }
-void fields(auto& a, Is<measure::OperandLayout::Entry> auto& m) { a(m.role, m.bytes, m.offset); }
-void fields(auto& a, Is<measure::OperandLayout::ExpectedEntry> auto& m) {
+static void fields(auto& a, Is<measure::OperandLayout::Entry> auto& m) {
+  a(m.role, m.bytes, m.offset);
+}
+static void fields(auto& a, Is<measure::OperandLayout::ExpectedEntry> auto& m) {
   a(m.operand, m.dtype, m.num_places, m.places_offset, m.num_values, m.values_offset);
 }
-void fields(auto& a, Is<measure::OperandLayout> auto& m) {
+static void fields(auto& a, Is<measure::OperandLayout> auto& m) {
   a(m.entries, m.expected, m.total_bytes);
 }
-void fields(auto& a, Is<measure::HostMonitor::Sample> auto& m) {
+static void fields(auto& a, Is<measure::HostMonitor::Sample> auto& m) {
   a(m.average, m.cpu.total, m.cpu.idle, m.cpu.steal, m.own);
 }
-void fields(auto& a, Is<Hello> auto& m) {
+static void fields(auto& a, Is<Hello> auto& m) {
   a(m.version, m.job_version, m.hone);
   if (a.is_of_other_version(m.version, m.job_version)) return;
   a(m.session, m.answered);
 }
-void fields(auto& a, Is<Welcome> auto& m) {
+static void fields(auto& a, Is<Welcome> auto& m) {
   a(m.version, m.job_version, m.hone);
   if (a.is_of_other_version(m.version, m.job_version)) return;
   a(m.instance, m.boot, m.operand_bytes, m.last_job, m.target.name, m.target.cpu());
 }
-void fields(auto& a, Is<Offer> auto& m) { a(m.digest, m.layout); }
-void fields(auto& a, Is<Held> auto& m) { a(m.digest, m.bytes, m.problem); }
-void fields(auto& a, Is<Piece> auto& m) { a(m.digest, m.offset, m.bytes); }
-void fields(auto& a, Is<JobText> auto& m) { a(m.sequence, m.timeout_seconds, m.job); }
-void fields(auto& a, Is<Started> auto& m) { a(m.sequence); }
-void fields(auto& a, Is<ResultText> auto& m) { a(m.sequence, m.measurement); }
-void fields(auto& a, Is<Cancel> auto& m) { a(m.sequence); }
-void fields(auto& a, Is<Question> auto& m) { a(m.id, m.what, m.argument); }
-void fields(auto& a, Is<Answer> auto& m) {
+static void fields(auto& a, Is<Offer> auto& m) { a(m.digest, m.layout); }
+static void fields(auto& a, Is<Held> auto& m) { a(m.digest, m.bytes, m.problem); }
+static void fields(auto& a, Is<Piece> auto& m) { a(m.digest, m.offset, m.bytes); }
+static void fields(auto& a, Is<JobText> auto& m) { a(m.sequence, m.timeout_seconds, m.job); }
+static void fields(auto& a, Is<Started> auto& m) { a(m.sequence); }
+static void fields(auto& a, Is<ResultText> auto& m) { a(m.sequence, m.measurement); }
+static void fields(auto& a, Is<Cancel> auto& m) { a(m.sequence); }
+static void fields(auto& a, Is<Question> auto& m) { a(m.id, m.what, m.argument); }
+static void fields(auto& a, Is<Answer> auto& m) {
   a(m.id, m.known, m.load, m.slowdown, m.exchange, m.in_cache);
 }
+static void fields(auto& a, Is<ModelCall> auto& m) {
+  a(m.id, m.function, m.timeout_seconds, m.body);
+}
+static void fields(auto& a, Is<ModelReply> auto& m) { a(m.id, m.code, m.problem, m.body); }
 
-template <typename T>
-constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-
-class Put {
- public:
-  explicit Put(Kind kind) { writer_.put(kind); }
-  void operator()(const auto&... values) { (put(values), ...); }
-  [[nodiscard]] bool is_of_other_version(uint32_t, uint32_t) const { return false; }
-  [[nodiscard]] const std::string& bytes() const { return writer_.bytes(); }
-
- private:
-  template <typename T>
-  void put(const T& value) {
-    if constexpr (kIsPlain<T> || std::is_same_v<T, std::string>) {
-      writer_.put(value);
-    } else {
-      fields(*this, value);
-    }
-  }
-  template <typename T>
-  void put(const std::vector<T>& values) {
-    writer_.put(uint64_t{values.size()});
-    for (const T& value : values) put(value);
-  }
-  wire::Writer writer_;
-};
-
-class Get {
- public:
-  explicit Get(std::string_view message) : reader_(message) { (void)reader_.get<Kind>(); }
-  void operator()(auto&... values) { (get(values), ...); }
-  [[nodiscard]] bool is_of_other_version(uint32_t version, uint32_t job_version) {
-    is_other_ = version != kVersion || job_version != wire::kProtocolVersion;
-    return is_other_;
-  }
-  // All fields were there and nothing else; what another version has behind them is not known.
-  [[nodiscard]] bool done() const { return is_other_ ? reader_.ok() : reader_.done(); }
-
- private:
-  template <typename T>
-  void get(T& value) {
-    if constexpr (kIsPlain<T>) {
-      value = reader_.get<T>();
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      value = reader_.get_string();
-    } else {
-      fields(*this, value);
-    }
-  }
-  template <typename T>
-  void get(std::vector<T>& values) {
-    // It grows with what is read: an element in memory is larger than a byte of the message.
-    const size_t count = reader_.get_count();
-    values.clear();
-    for (size_t i = 0; i < count && reader_.ok(); ++i) get(values.emplace_back());
-  }
-  wire::Reader reader_;
-  bool is_other_ = false;
-};
+namespace {
 
 template <typename T>
 constexpr Kind kKindOf = Kind::kRefusal;
@@ -138,6 +82,10 @@ template <>
 constexpr Kind kKindOf<Question> = Kind::kQuestion;
 template <>
 constexpr Kind kKindOf<Answer> = Kind::kAnswer;
+template <>
+constexpr Kind kKindOf<ModelCall> = Kind::kModelCall;
+template <>
+constexpr Kind kKindOf<ModelReply> = Kind::kModelReply;
 
 template <typename T>
 std::string encoded(const T& message) {
@@ -180,6 +128,16 @@ Status check(const Question& m) {
   return static_cast<int>(m.what) < kWhats ? ok_status() : invalid("an unknown question");
 }
 template <>
+Status check(const ModelCall& m) {
+  return static_cast<int>(m.function) < kModelFunctions ? ok_status()
+                                                        : invalid("an unknown function of models");
+}
+template <>
+Status check(const ModelReply& m) {
+  return m.code >= Code::kOk && m.code <= Code::kInternal ? ok_status()
+                                                          : invalid("an unknown code of an error");
+}
+template <>
 Status check(const Welcome& m) {
   if (m.version != kVersion || m.job_version != wire::kProtocolVersion) return ok_status();
   if (!is_cpu_that_can_be(m.target.cpu())) return invalid("a description of no CPU");
@@ -204,6 +162,8 @@ std::string encode(const ResultText& message) { return encoded(message); }
 std::string encode(const Cancel& message) { return encoded(message); }
 std::string encode(const Question& message) { return encoded(message); }
 std::string encode(const Answer& message) { return encoded(message); }
+std::string encode(const ModelCall& message) { return encoded(message); }
+std::string encode(const ModelReply& message) { return encoded(message); }
 
 std::string encode_refusal(std::string_view text) {
   return wire::Writer().put(Kind::kRefusal).put(text).bytes();
@@ -219,7 +179,7 @@ Result<std::string> decode_refusal(std::string_view message) {
 
 Result<Kind> kind_of(std::string_view message) {
   const auto kind = wire::Reader(message).get<Kind>();
-  if (kind < Kind::kHello || kind > Kind::kAnswer)
+  if (kind < Kind::kHello || kind > Kind::kModelReply)
     return invalid("a message of the unknown kind {}", static_cast<int>(kind));
   return kind;
 }
@@ -227,7 +187,7 @@ Result<Kind> kind_of(std::string_view message) {
 template <typename T>
 Result<T> decode(std::string_view message) {
   T decoded;
-  Get get(message);
+  Get get(message.substr(std::min<size_t>(1, message.size())));  // behind the kind
   fields(get, decoded);
   if (!get.done())
     return invalid("a message of kind {} that is too short or too long",
@@ -246,6 +206,8 @@ template Result<ResultText> decode(std::string_view);
 template Result<Cancel> decode(std::string_view);
 template Result<Question> decode(std::string_view);
 template Result<Answer> decode(std::string_view);
+template Result<ModelCall> decode(std::string_view);
+template Result<ModelReply> decode(std::string_view);
 
 Status check_layout(const measure::OperandLayout& layout) {
   if (layout.total_bytes < 1) return invalid("operands of {} bytes", layout.total_bytes);

@@ -15,26 +15,31 @@ namespace hone::remote {
 
 // Raised by each change of these messages. What a job and its answer look like has a version of its
 // own (wire::kProtocolVersion); peers need the same of both.
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 inline constexpr int64_t kMostBytes = int64_t{64} << 20;  // limit of a message
 inline constexpr int64_t kPieceBytes = int64_t{1} << 20;  // operands travel in pieces of this size
 // A tuner has at most so many jobs at the server, so that the next one is there when one ends.
 inline constexpr size_t kMostJobs = 4;
+// The most seconds that work of a tuner waits at a server for its turn: 31 others may have a job
+// before it.
+inline constexpr double kMostQueueSeconds = 900;
 
 enum class Kind : uint8_t {
-  kHello = 1,      // to the server, first of all
-  kWelcome = 2,    // its answer
-  kRefusal = 3,    // from the server, instead of any other message; the connection ends
-  kOffer = 4,      // to the server: operands that the following jobs have
-  kHeld = 5,       // its answer: how much of them it holds
-  kPiece = 6,      // to the server: a part of the operands offered
-  kJob = 7,        // to the server
-  kStarted = 8,    // from the server: it measures this job from now on
-  kResult = 9,     // from the server: the measurement of a job
-  kCancel = 10,    // to the server: jobs that are not wanted any more
-  kQuestion = 11,  // to the server
-  kAnswer = 12,    // its answer
+  kHello = 1,        // to the server, first of all
+  kWelcome = 2,      // its answer
+  kRefusal = 3,      // from the server, instead of any other message; the connection ends
+  kOffer = 4,        // to the server: operands that the following jobs have
+  kHeld = 5,         // its answer: how much of them it holds
+  kPiece = 6,        // to the server: a part of the operands offered
+  kJob = 7,          // to the server
+  kStarted = 8,      // from the server: it measures this job from now on
+  kResult = 9,       // from the server: the measurement of a job
+  kCancel = 10,      // to the server: jobs that are not wanted any more
+  kQuestion = 11,    // to the server
+  kAnswer = 12,      // its answer
+  kModelCall = 13,   // to the server: what to do with a model
+  kModelReply = 14,  // its answer
 };
 
 // The hash of operands: of their layout and of their contents.
@@ -120,6 +125,30 @@ struct Answer {
   bool in_cache = false;
 };
 
+enum class ModelFunction : uint8_t {
+  kLoad,      // loads the library that was offered last, in place of another one
+  kSetShape,  // sets the shape of an input
+  kShape,     // asks for that of an input or output in the next run
+  kRun,       // runs on the inputs that were offered last
+  kFetch,     // asks for a part of the outputs of the last run
+};
+inline constexpr int kModelFunctions = 5;
+
+// Arguments and answers are in model_messages.h.
+struct ModelCall {
+  uint64_t id = 0;
+  ModelFunction function = ModelFunction::kLoad;
+  double timeout_seconds = 0;
+  std::string body;
+};
+
+struct ModelReply {
+  uint64_t id = 0;
+  Code code = Code::kOk;
+  std::string problem;  // if the code is another one
+  std::string body;
+};
+
 [[nodiscard]] std::string encode(const Hello& message);
 [[nodiscard]] std::string encode(const Welcome& message);
 [[nodiscard]] std::string encode_refusal(std::string_view text);
@@ -132,6 +161,8 @@ struct Answer {
 [[nodiscard]] std::string encode(const Cancel& message);
 [[nodiscard]] std::string encode(const Question& message);
 [[nodiscard]] std::string encode(const Answer& message);
+[[nodiscard]] std::string encode(const ModelCall& message);
+[[nodiscard]] std::string encode(const ModelReply& message);
 
 // Returns the kind of a message; an error if it is none.
 [[nodiscard]] Result<Kind> kind_of(std::string_view message);

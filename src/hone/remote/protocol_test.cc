@@ -72,6 +72,10 @@ TEST(remote_protocol, parts_of_messages_are_errors) {
   expect_only_whole<ResultText>(encode(ResultText{1, "result"}));
   expect_only_whole<Question>(encode(Question{1, What::kCores, 2}));
   expect_only_whole<Answer>(encode(Answer{}));
+  expect_only_whole<ModelCall>(encode(ModelCall{1, ModelFunction::kRun, 2, "body"}));
+  expect_only_whole<ModelReply>(encode(ModelReply{1, Code::kIo, "no file", "body"}));
+  EXPECT_FALSE(decode<ModelCall>(encode(ModelCall{.function = ModelFunction{9}})).ok());
+  EXPECT_FALSE(decode<ModelReply>(encode(ModelReply{.code = static_cast<Code>(99)})).ok());
   EXPECT_FALSE(kind_of("").ok());
   EXPECT_FALSE(kind_of("\x63").ok());
   EXPECT_FALSE(decode<Question>(encode(Question{1, static_cast<What>(kWhats), 0})).ok());

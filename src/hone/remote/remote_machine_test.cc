@@ -175,6 +175,27 @@ TEST_F(RemoteMachineTest, one_that_does_not_come_back_is_an_error) {
   EXPECT_FALSE(machine->conditions().load()().has_value());
 }
 
+TEST_F(RemoteMachineTest, one_that_begins_no_job_is_an_error) {
+  const auto busy = RemoteMachine::open(server_.address()).value();
+  const auto other = busy->make_runner({}, busy->target()).value();
+  std::vector<measure::Job> long_jobs;
+  long_jobs.push_back(job(1, 2));
+  long_jobs[0].timing = {.min_samples = 1 << 20, .max_samples = 1 << 20, .max_seconds = 3};
+  MachineAddress address = server_.address();
+  address.queue_seconds = 0.3;
+  const auto machine = RemoteMachine::open(address).value();
+  const auto runner = machine->make_runner({}, machine->target()).value();
+  ASSERT_TRUE(other->submit(std::move(long_jobs)).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::vector<measure::Job> jobs;
+  jobs.push_back(job(1, 2));
+  (void)runner->submit(std::move(jobs));
+  const Status status = runner->collect().status();
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_EQ(status.message(), "board has not begun a job for 0.3 s");
+  other->cancel();
+}
+
 TEST_F(RemoteMachineTest, a_wrong_token_is_an_error_at_once) {
   MachineAddress address = server_.address();
   address.connect.token += "0";

@@ -1,7 +1,5 @@
 #include "hone/remote/remote_runner.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -17,6 +15,7 @@
 #include "hone/base/log.h"
 #include "hone/base/wire.h"
 #include "hone/measure/protocol.h"
+#include "hone/remote/give_operands.h"
 #include "hone/remote/link.h"
 #include "hone/remote/names.h"
 #include "hone/remote/operand_digest.h"
@@ -26,17 +25,16 @@ namespace {
 
 using measure::Measurement;
 
-constexpr double kSlice = 0.02;       // between looks for new jobs, while others are measured
-constexpr double kMoreSeconds = 90;   // beyond a job's own limit: its worker may start anew first
-constexpr double kOfferSeconds = 60;  // for an answer to an offer of operands
-constexpr double kEndSeconds = 1;     // for the server to read that it may drop jobs
-constexpr double kFirstPause = 0.1, kMostPause = 2;  // between attempts to connect
-constexpr int kMostRestarts = 2;  // of the server, with one and the same job the next
+constexpr double kSlice = 0.02;      // between looks for new jobs, while others are measured
+constexpr double kMoreSeconds = 90;  // beyond a job's own limit: its worker may start anew first
+constexpr double kEndSeconds = 1;    // for the server to read that it may drop jobs
+constexpr int kMostRestarts = 2;     // of the server, with one and the same job the next
 
 struct Pending {
   uint64_t sequence;
   std::shared_ptr<const measure::Job> job;
   bool is_sent = false;
+  double sent = 0;
   double started = 0;  // when the server began to measure it; 0: not yet
   int restarts = 0;    // of the server, while it was the first
 };
@@ -171,7 +169,8 @@ class RemoteRunner final : public measure::Runner {
       return ok_status();
     }
     HONE_RETURN_IF_ERROR(status);
-    change(pending.sequence, [](Pending& sent) { sent.is_sent = true; });
+    const double now = real_clock().now_seconds();
+    change(pending.sequence, [now](Pending& sent) { sent.is_sent = true, sent.sent = now; });
     return ok_status();
   }
 
@@ -183,53 +182,20 @@ class RemoteRunner final : public measure::Runner {
     if (known == digests_.end()) {
       HONE_ASSIGN_OR_RETURN(digests_[operands.id()], digest_of(operands));
     }
-    const Digest digest = digests_[operands.id()];
-    HONE_RETURN_IF_ERROR(link_->send(encode(Offer{digest, operands.layout()})));
-    HONE_ASSIGN_OR_RETURN(Held held, receive_held(digest));
-    const int64_t total = operands.layout().total_bytes;
-    if (held.problem.empty() && held.bytes < total) {
-      HONE_RETURN_IF_ERROR(send_pieces(operands, digest, held.bytes));
-      HONE_ASSIGN_OR_RETURN(held, receive_held(digest));
-    }
-    if (held.problem.empty()) given_ = operands.id();
-    return held.problem;
-  }
-
-  [[nodiscard]] Status send_pieces(const measure::Operands& operands, const Digest& digest,
-                                   int64_t from) {
-    const int64_t total = operands.layout().total_bytes;
-    while (from < total) {
-      Piece piece{digest, from,
-                  std::string(static_cast<size_t>(std::min(kPieceBytes, total - from)), '\0')};
-      const ssize_t read = ::pread(operands.fd(), piece.bytes.data(), piece.bytes.size(), from);
-      if (read <= 0) return error(Code::kInternal, "cannot read operands");
-      piece.bytes.resize(static_cast<size_t>(read));
-      HONE_RETURN_IF_ERROR(link_->send(encode(piece)));
-      from += read;
-    }
-    return ok_status();
-  }
-
-  // Results of other jobs may come before.
-  [[nodiscard]] Result<Held> receive_held(const Digest& digest) {
-    for (;;) {
-      HONE_ASSIGN_OR_RETURN(const std::string message, link_->receive(kOfferSeconds));
-      HONE_ASSIGN_OR_RETURN(const Kind kind, kind_of(message));
-      if (kind != Kind::kHeld) {
-        HONE_RETURN_IF_ERROR(take(message));
-        continue;
-      }
-      HONE_ASSIGN_OR_RETURN(Held held, decode<Held>(message));
-      if (held.digest == digest) return held;
-    }
+    // Results of other jobs may come before the answer.
+    const auto take_other = [this](const std::string& message) { return take(message); };
+    HONE_ASSIGN_OR_RETURN(std::string problem,
+                          give(*link_, operands, digests_[operands.id()], take_other));
+    if (problem.empty()) given_ = operands.id();
+    return problem;
   }
 
   [[nodiscard]] Status take(const std::string& message) {
     HONE_ASSIGN_OR_RETURN(const Kind kind, kind_of(message));
+    last_answer_ = real_clock().now_seconds();
     if (kind == Kind::kStarted) {
       HONE_ASSIGN_OR_RETURN(const Started started, decode<Started>(message));
-      const double now = real_clock().now_seconds();
-      change(started.sequence, [now](Pending& pending) { pending.started = now; });
+      change(started.sequence, [this](Pending& pending) { pending.started = last_answer_; });
     } else if (kind == Kind::kResult) {
       HONE_ASSIGN_OR_RETURN(const ResultText result, decode<ResultText>(message));
       HONE_ASSIGN_OR_RETURN(Measurement measurement,
@@ -239,12 +205,17 @@ class RemoteRunner final : public measure::Runner {
     return ok_status();
   }
 
-  // A server that is alive, but does not end what it has begun, is as good as lost.
+  // A server that is alive, but does not end what it has begun, or begins nothing, is as good as
+  // lost.
   [[nodiscard]] Status check_time() {
     const double now = real_clock().now_seconds();
     std::optional<Pending> late;
     {
       const std::lock_guard lock(mutex_);
+      if (!jobs_.empty() && jobs_.front().is_sent && jobs_.front().started == 0 &&
+          now - std::max(jobs_.front().sent, last_answer_) > address_.queue_seconds)
+        return error(Code::kInternal, "{} has not begun a job for {} s", address_.name,
+                     address_.queue_seconds);
       for (const Pending& pending : jobs_) {
         if (pending.started > 0 &&
             now - pending.started > pending.job->timeout_seconds + kMoreSeconds)
@@ -286,7 +257,7 @@ class RemoteRunner final : public measure::Runner {
       hello.answered = jobs_.empty() ? last_sequence_ : jobs_.front().sequence - 1;
     }
     HONE_ASSIGN_OR_RETURN(link_, Link::open(address_, hello));
-    given_ = 0, told_cancelled_ = 0;
+    given_ = 0, told_cancelled_ = 0, last_answer_ = real_clock().now_seconds();
     const Welcome& welcome = link_->welcome();
     const bool is_another = !instance_.empty() && instance_ != welcome.instance;
     instance_ = welcome.instance;
@@ -316,20 +287,17 @@ class RemoteRunner final : public measure::Runner {
                                             "the server was started again while it measured this"));
   }
 
-  [[nodiscard]] Status reconnect(Status why) {
+  [[nodiscard]] Status reconnect(const Status& why) {
     link_.reset();
     log_warning("{}; connecting again", why.message());
-    const double end = real_clock().now_seconds() + address_.wait_seconds;
-    for (double pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
-      why = connect();
-      if (why.ok() || !is_passing(why)) return why;
-      if (real_clock().now_seconds() > end)
-        return error(Code::kIo, "{}; it was waited for for {:.0f} s", why.message(),
-                     address_.wait_seconds);
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, std::chrono::duration<double>(pause), [this] { return closing_; });
-      if (closing_) return why;
-    }
+    return try_again(
+        address_, [this] { return connect(); },
+        [this](double seconds) {
+          std::unique_lock lock(mutex_);
+          changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                            [this] { return closing_; });
+          return !closing_;
+        });
   }
 
   const MachineAddress address_;
@@ -347,6 +315,7 @@ class RemoteRunner final : public measure::Runner {
   uint64_t given_ = 0;                  // id of the operands that the next job would have
   std::map<uint64_t, Digest> digests_;  // by id
   uint64_t told_cancelled_ = 0;
+  double last_answer_ = 0;  // when there was one about a job
   std::thread driver_;
 };
 

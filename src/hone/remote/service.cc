@@ -51,7 +51,8 @@ Result<std::shared_ptr<Session>> Service::session_of(const std::string& name) {
   const auto found = sessions_.find(name);
   if (found != sessions_.end()) return found->second;
   HONE_RETURN_IF_ERROR(make_room_for_session());
-  return sessions_.emplace(name, std::make_shared<Session>(store_, turns_)).first->second;
+  return sessions_.emplace(name, std::make_shared<Session>(store_, turns_, options_.start_model))
+      .first->second;
 }
 
 // The tuner whose session makes room sends its jobs again if it comes back.

@@ -14,6 +14,7 @@ namespace hone::remote {
 struct ServiceOptions {
   int64_t operand_bytes = 0;      // size of the cache of operands; 0: a quarter of the memory
   Turns::MakeRunner make_runner;  // how this machine measures
+  ModelHost::Start start_model;   // how a process that runs a model is started
   target::Target target;          // the machine
   std::string hone;               // the version of Hone
 };

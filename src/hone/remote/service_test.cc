@@ -1,6 +1,7 @@
 #include "hone/remote/service.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <condition_variable>
 
@@ -138,6 +139,66 @@ TEST(service, says_what_operands_are_too_large) {
             "--cache)");
 }
 
+// Offers data of so many bytes and sends it.
+Held give(Client& client, const measure::Operands& operands) {
+  const Digest digest = digest_of(operands).value();
+  EXPECT_TRUE(client.peer->take(encode(Offer{digest, operands.layout()})).ok());
+  Held held = decode<Held>(client.inbox->next()).value();
+  if (!held.problem.empty() || held.bytes == operands.layout().total_bytes) return held;
+  std::string bytes(static_cast<size_t>(operands.layout().total_bytes), '\0');
+  EXPECT_EQ(::pread(operands.fd(), bytes.data(), bytes.size(), 0), std::ssize(bytes));
+  EXPECT_TRUE(client.peer->take(encode(Piece{digest, 0, bytes})).ok());
+  return decode<Held>(client.inbox->next()).value();
+}
+
+std::shared_ptr<const measure::Operands> operands_of(char fill, size_t bytes) {
+  const std::string contents(bytes, fill);
+  const measure::OperandSpec specs[] = {
+      {ir::Role::kInput, static_cast<int64_t>(bytes), contents.data()}};
+  return measure::Operands::create(specs).value();
+}
+
+// The operands of the last job stay with the runner, as with a worker, until it ends.
+TEST(service, takes_operands_from_an_idle_runner_if_there_is_no_room_for_others) {
+  ServiceOptions options{.operand_bytes = 1 << 20, .target = target::host(), .hone = "1"};
+  options.make_runner = [] {
+    auto kept = std::make_shared<std::shared_ptr<const measure::Operands>>();
+    return Result<std::unique_ptr<measure::Runner>>(
+        std::make_unique<measure::NullRunner>([kept](const measure::Job& job) {
+          *kept = job.operands;
+          return 1e-3;
+        }));
+  };
+  const auto service = Service::create(std::move(options)).value();
+  Client client(*service, "a");
+  const auto first = operands_of('a', 700'000), second = operands_of('b', 700'000);
+  EXPECT_EQ(give(client, *first).problem, "");
+  measure::Job with_operands{.id = 3};
+  with_operands.operands = first;
+  ASSERT_TRUE(client.peer->take(job(1, with_operands)).ok());
+  EXPECT_EQ(expect_result(*client.inbox, 1).outcome, trial::Outcome::kOk);
+  EXPECT_EQ(give(client, *second).problem, "");
+  EXPECT_EQ(give(client, *first).problem, "");
+  Client other(*service, "b");  // what a tuner is to measure next stays
+  EXPECT_EQ(give(other, *second).problem,
+            "operands of 700032 bytes do not fit beside those in use in the server's cache of "
+            "1048576 bytes (hone serve --cache)");
+}
+
+TEST(service, runs_models_only_if_it_can_start_a_process_for_them) {
+  const auto service = make_service();
+  Client client(*service, "a");
+  EXPECT_EQ(give(client, *operands_of('a', 100)).problem, "");
+  const auto reply = [&](ModelFunction function) {
+    EXPECT_TRUE(client.peer->take(encode(ModelCall{5, function, 10, ""})).ok());
+    return decode<ModelReply>(client.inbox->next()).value();
+  };
+  EXPECT_EQ(reply(ModelFunction::kLoad).problem, "this server runs no models");
+  EXPECT_EQ(reply(ModelFunction::kRun).problem, "no model is loaded");
+  EXPECT_EQ(reply(ModelFunction::kFetch).code, Code::kInvalid);
+  EXPECT_EQ(reply(ModelFunction::kShape).id, 5U);
+}
+
 TEST(service, refuses_peers_that_do_not_keep_to_the_protocol) {
   const auto service = make_service();
   const auto refusal = [&](const std::vector<std::string>& messages) {
@@ -166,6 +227,10 @@ TEST(service, refuses_peers_that_do_not_keep_to_the_protocol) {
   const measure::OperandSpec specs[] = {{ir::Role::kInput, 1, &byte}};
   with_operands.operands = measure::Operands::create(specs).value();
   EXPECT_EQ(refusal({hello("b"), job(1, with_operands)}), "a job before its operands");
+  EXPECT_EQ(refusal({hello("d"), encode(ModelCall{1, ModelFunction::kLoad, 10, ""})}),
+            "a call before its data");
+  EXPECT_EQ(refusal({hello("e"), encode(ModelCall{1, ModelFunction::kShape, 1e9, ""})}),
+            "a call of 1000000000 seconds, expected 600 at most");
   EXPECT_EQ(refusal({hello("c"), encode(JobText{1, -1, measure::encode_job({})})}),
             "a job of -1 seconds, expected 600 at most");
 }

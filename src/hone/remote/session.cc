@@ -15,7 +15,7 @@ namespace hone::remote {
 namespace {
 
 constexpr size_t kKeptResults = 4 * kMostJobs;
-constexpr double kMostSeconds = 600;  // of a job; tuners ask for some ten
+constexpr double kMostSeconds = 600;  // of a job or a call; tuners ask for some ten for a job
 
 int64_t memory_bytes() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -57,6 +57,8 @@ void Session::detach(const Connection* connection) {
   const std::lock_guard lock(mutex_);
   if (connection_.get() != connection) return;
   connection_.reset();
+  if (model_ != nullptr) model_->stop();  // the tuner loads it again: its library is still here
+  model_ = nullptr;
   detached_since_ = real_clock().now_seconds();
 }
 
@@ -94,6 +96,7 @@ Status Session::take(std::string_view message) {
     case Kind::kJob: return take_job(message);
     case Kind::kCancel: return take_cancel(message);
     case Kind::kQuestion: return take_question(message);
+    case Kind::kModelCall: return take_model_call(message);
     default:
       return invalid("a message of kind {}, which a server does not take", static_cast<int>(kind));
   }
@@ -120,7 +123,18 @@ Status Session::take_offer(std::string_view message) {
     const std::lock_guard lock(mutex_);
     operands_.reset();  // they may make room
   }
-  answer(offer.digest, store_.offer(offer));
+  Result<OperandStore::State> state = store_.offer(offer);
+  if (state.ok() || offer.layout.total_bytes > store_.most_bytes()) {
+    answer(offer.digest, std::move(state));
+    return ok_status();
+  }
+  // The process that measures keeps operands of earlier jobs, which may be what is in the way.
+  turns_.add(this, [self = weak_from_this(), offer](const Result<measure::Runner*>&) {
+    const std::shared_ptr<Session> session = self.lock();
+    if (session == nullptr) return;
+    session->turns_.end_runner();
+    session->answer(offer.digest, session->store_.offer(offer));
+  });
   return ok_status();
 }
 
@@ -194,6 +208,33 @@ Status Session::take_question(std::string_view message) {
   turns_.add(this, [self = weak_from_this(), question](const Result<measure::Runner*>&) {
     if (const std::shared_ptr<Session> session = self.lock())
       session->send(encode(answer_to(question)));
+  });
+  return ok_status();
+}
+
+Status Session::take_model_call(std::string_view message) {
+  HONE_ASSIGN_OR_RETURN(const ModelCall call, decode<ModelCall>(message));
+  if (!(call.timeout_seconds > 0 && call.timeout_seconds <= kMostSeconds))
+    return invalid("a call of {} seconds, expected {} at most", call.timeout_seconds, kMostSeconds);
+  if (turns_.waiting(this) > kMostJobs) return invalid("more than {} calls at a time", kMostJobs);
+  std::shared_ptr<const measure::Operands> data;
+  std::shared_ptr<ModelHost> model;
+  {
+    const std::lock_guard lock(mutex_);
+    if (call.function == ModelFunction::kLoad || call.function == ModelFunction::kRun) {
+      if (operands_ == nullptr || !complete_) return invalid("a call before its data");
+      data = operands_;
+    }
+    if (model_ == nullptr) model_ = std::make_shared<ModelHost>();
+    model = model_;
+  }
+  if (call.function == ModelFunction::kFetch) {
+    send(encode(model->fetch(call)));
+    return ok_status();
+  }
+  turns_.add(this, [self = weak_from_this(), model, call, data](const Result<measure::Runner*>&) {
+    if (const std::shared_ptr<Session> session = self.lock())
+      session->send(encode(model->call(call, data, session->start_model_)));
   });
   return ok_status();
 }

@@ -1,5 +1,6 @@
 // remote/session.h - a tuner as a server knows it while connections come and go: its jobs, and the
-// results that it may not have received. Any thread may call it.
+// results that it may not have received. A model that it runs lives as long as a connection. Any
+// thread may call it.
 #pragma once
 
 #include <deque>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "hone/remote/model_host.h"
 #include "hone/remote/operand_store.h"
 #include "hone/remote/turns.h"
 
@@ -22,7 +24,8 @@ class Connection {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(OperandStore& store, Turns& turns) : store_(store), turns_(turns) {}
+  Session(OperandStore& store, Turns& turns, ModelHost::Start start_model)
+      : store_(store), turns_(turns), start_model_(std::move(start_model)) {}
   ~Session() { turns_.drop(this); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -47,6 +50,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Status take_job(std::string_view message);
   [[nodiscard]] Status take_cancel(std::string_view message);
   [[nodiscard]] Status take_question(std::string_view message);
+  [[nodiscard]] Status take_model_call(std::string_view message);
   void answer(const Digest& digest, Result<OperandStore::State> state);
   void measure(uint64_t sequence, measure::Job job, const Result<measure::Runner*>& runner);
   void finish(uint64_t sequence, const measure::Measurement& measurement);
@@ -54,11 +58,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   OperandStore& store_;
   Turns& turns_;
+  const ModelHost::Start start_model_;
   mutable std::mutex mutex_;
   std::shared_ptr<Connection> connection_;
   double detached_since_ = 0;
   std::shared_ptr<const measure::Operands> operands_;  // those of the jobs that follow
   bool complete_ = false;
+  std::shared_ptr<ModelHost> model_;
   uint64_t last_job_ = 0, cancelled_ = 0;
   std::deque<ResultText> results_;  // the last ones
 };

@@ -31,6 +31,8 @@ class Turns {
   void add(const void* owner, Work work);
   // Drops what the owner has and what has not begun.
   void drop(const void* owner);
+  // Ends the runner, which is made again for the next work. Only work may call it.
+  void end_runner() { runner_.reset(); }
   [[nodiscard]] size_t waiting(const void* owner) const;
   // Returns whether the owner has work that has not ended.
   [[nodiscard]] bool is_busy(const void* owner) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/base/status.h"
+#include "hone/target/arm_id.h"
 #include "hone/target/cpuid.h"
 #include "hone/target/key_text.h"
 #include "hone/target/machine_table.h"
@@ -92,8 +93,9 @@ Cpu detect_cpu() {
   cpu.triple = "x86_64-linux-gnu";
 #endif
   const CpuId id = read_cpuid();
-  cpu.model = llvm_cpu(id);
-  cpu.features = llvm_features(id);
+  const bool is_arm = cpu.triple.starts_with("aarch64");
+  cpu.model = is_arm ? arm_cpu(read_midr()) : llvm_cpu(id);
+  cpu.features = is_arm ? std::vector<std::string>{"+neon"} : llvm_features(id);
   const MachineNumbers& numbers = machine_numbers(cpu.model);
   fill_numbers(cpu, numbers);
   const Topology topology = read_topology();

@@ -377,6 +377,21 @@ constexpr MachineNumbers kTable[] = {
      8,
      {64 * kKi, 1 * kMi, 32 * kMi},
      32},
+    // Arm Cortex-A76 software optimization guide: two 128-bit FMA pipes, latency 4, two loads.
+    // Caches of a board with four cores (BCM2712).
+    {"cortex-a76",
+     "neon",
+     16,
+     32,
+     false,
+     false,
+     2,
+     4,
+     2,
+     {32, 16, 8},
+     4,
+     {64 * kKi, 512 * kKi, 2 * kMi},
+     4},
     // Arm Cortex-A72 software optimization guide: one FMA of 128 bits a cycle, latency 7, one load.
     // Caches of a board with four cores (BCM2711).
     {"cortex-a72", "neon", 16, 32, false, false, 1, 7, 1, {16, 8, 8}, 2, {32 * kKi, 1 * kMi, 0}, 4},

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hone/target/arm_id.h"
 #include "hone/target/cgroup.h"
 #include "hone/target/cpuid.h"
 #include "hone/target/machine_table.h"
@@ -24,6 +25,16 @@ CpuId with(std::string vendor, int family, int model, std::initializer_list<cons
   return id;
 }
 #define V4 "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "adx", "clflushopt"
+
+TEST(cpu_name, of_an_arm_core_follows_its_part_number) {
+  EXPECT_EQ(arm_cpu(0x410fd083), "cortex-a72");   // Raspberry Pi 4
+  EXPECT_EQ(arm_cpu(0x414fd0b1), "cortex-a76");   // Raspberry Pi 5
+  EXPECT_EQ(arm_cpu(0x413fd0c1), "neoverse-n1");  // Graviton 2
+  EXPECT_EQ(arm_cpu(0x480fd010), "generic");      // another maker's part
+  EXPECT_EQ(arm_cpu(0), "generic");
+  for (const char* name : {"cortex-a76", "cortex-a53", "generic"})
+    EXPECT_STREQ(machine_numbers(name).cpu, name);
+}
 
 TEST(cpu_name, follows_the_model_where_features_agree) {
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x3c, {})), "haswell");

@@ -1,0 +1,164 @@
+// hone deploy: copies hone-serve to a board, starts it, and writes the board's file for --machine.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "hone/base/file.h"
+#include "hone/base/installation.h"
+#include "hone/base/options.h"
+#include "hone/device.h"
+
+#include "command.h"
+#include "remote_shell.h"
+
+namespace hone::tool {
+namespace {
+
+struct Deploy {
+  std::string board;               // USER@HOST
+  std::string port = "5000";       // of hone-serve
+  std::string ssh_port, identity;  // of ssh; empty: as ssh is configured
+  std::string token_file;          // the copy here; empty: beside `output`
+  std::string output = "board.toml";
+};
+
+// The host is also the address by which hone-serve is reached.
+Result<std::string> host_of(const std::string& board) {
+  const std::string host = board.substr(board.rfind('@') + 1);
+  const bool is_name = !host.empty() && board.front() != '-' && host.front() != '-' &&
+                       std::all_of(board.begin(), board.end(), [](char c) {
+                         return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                                std::string_view(".-_@[]:%").find(c) != std::string_view::npos;
+                       });
+  if (!is_name) return invalid("BOARD: found '{}', expected USER@HOST or HOST", board);
+  return host;
+}
+
+Result<RemoteShell> shell_of(const Deploy& deploy) {
+  RemoteShell shell{deploy.board, {}};
+  if (!deploy.ssh_port.empty()) {
+    HONE_RETURN_IF_ERROR(of_option("--ssh-port", parse_int(deploy.ssh_port, 1, 65535)).status());
+    shell.options.insert(shell.options.end(), {"-p", deploy.ssh_port});
+  }
+  if (!deploy.identity.empty()) {
+    if (!file_exists(deploy.identity))
+      return error(Code::kNotFound, "--identity: there is no file {}", deploy.identity);
+    shell.options.insert(shell.options.end(), {"-i", deploy.identity});
+  }
+  return shell;
+}
+
+// The program for the processor that the board says it has.
+Result<std::string> find_program(const RemoteShell& shell) {
+  HONE_ASSIGN_OR_RETURN(std::string machine, run_there(shell, "uname -m"));
+  while (!machine.empty() && machine.back() == '\n') machine.pop_back();
+  if (machine == "arm64") machine = "aarch64";
+  if (machine != "aarch64" && machine != "x86_64")
+    return error(Code::kUnsupported, "{} is {}, expected aarch64 or x86_64", shell.host, machine);
+  const std::vector<std::string> places =
+      installed_places(fmt::format("share/hone/boards/{}/hone-serve", machine));
+  const auto found = std::find_if(places.begin(), places.end(), file_exists);
+  if (found != places.end()) return *found;
+  return error(Code::kNotFound,
+               "{} is {}, for which this installation has no hone-serve (target hone_board_{}, "
+               "after scripts/setup.sh --with-board); there is none at {}",
+               shell.host, machine, machine, fmt::join(places, ", "));
+}
+
+// A running one is replaced: its file is moved away, and it is told to end.
+constexpr const char* kCopy =
+    "set -e; umask 077; d=$HOME/.local/share/hone; mkdir -p \"$d\"; cat >\"$d/hone-serve.new\"; "
+    "chmod 700 \"$d/hone-serve.new\"; mv -f \"$d/hone-serve.new\" \"$d/hone-serve\"";
+
+// Prints the line that says where it listens, then the token.
+std::string start_line(const std::string& port) {
+  return fmt::format(
+      "d=$HOME/.local/share/hone; umask 077; "
+      "if [ -f \"$d/serve.pid\" ]; then p=$(cat \"$d/serve.pid\"); "
+      "if [ \"$(cat /proc/$p/comm 2>/dev/null)\" = hone-serve ]; then kill \"$p\"; "
+      "i=0; while [ -d /proc/$p ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done; fi; fi; "
+      "setsid \"$d/hone-serve\" --port {} --listen 0.0.0.0 --token-file \"$d/token\" "
+      ">\"$d/serve.log\" 2>&1 </dev/null & p=$!; echo $p >\"$d/serve.pid\"; "
+      "i=0; while [ $i -lt 100 ]; do "
+      "if grep -q '^measures for tuners' \"$d/serve.log\"; then cat \"$d/token\"; exit 0; fi; "
+      "kill -0 $p 2>/dev/null || break; sleep 0.1; i=$((i+1)); done; "
+      "cat \"$d/serve.log\" >&2; exit 1",
+      port);
+}
+
+Status write_files(const Deploy& deploy, const std::string& host, const std::string& token_file,
+                   const std::string& token) {
+  HONE_RETURN_IF_ERROR(write_file_atomic(token_file, token, 0600));
+  const std::filesystem::path folder = std::filesystem::absolute(deploy.output).parent_path();
+  const std::string relative = std::filesystem::absolute(token_file)
+                                   .lexically_normal()
+                                   .lexically_relative(folder.lexically_normal())
+                                   .string();
+  return write_file_atomic(
+      deploy.output, fmt::format("# {}, where hone deploy has put hone-serve\naddress = \"{}:{}\"\n"
+                                 "token_file = \"{}\"\n",
+                                 deploy.board, host, deploy.port, relative));
+}
+
+Status deploy_to(const Deploy& deploy) {
+  HONE_ASSIGN_OR_RETURN(const std::string host, host_of(deploy.board));
+  HONE_RETURN_IF_ERROR(of_option("--port", parse_int(deploy.port, 1, 65535)).status());
+  HONE_ASSIGN_OR_RETURN(const RemoteShell shell, shell_of(deploy));
+  const std::string token_file =
+      deploy.token_file.empty()
+          ? std::filesystem::path(deploy.output).replace_extension("token").string()
+          : deploy.token_file;
+  for (const std::string& file : {deploy.output, token_file}) {
+    if (file_exists(file))
+      return invalid("{} is there already: remove it, or name another file by -o", file);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string program, find_program(shell));
+  HONE_RETURN_IF_ERROR(run_there(shell, kCopy, program).status());
+  HONE_ASSIGN_OR_RETURN(const std::string token, run_there(shell, start_line(deploy.port)));
+  HONE_RETURN_IF_ERROR(write_files(deploy, host, token_file, token));
+  const Result<Device> device = find_device("host", deploy.output);
+  if (!device.ok())
+    return error(device.status().code(),
+                 "hone-serve was started on {}, but port {} of it cannot be reached from here: {}",
+                 deploy.board, deploy.port, device.status().message());
+  fmt::print("{} is a {} with {} cores; hone tune --machine {} measures there\n", deploy.board,
+             device->cpu, device->cores, deploy.output);
+  return ok_status();
+}
+
+}  // namespace
+
+Command deploy_command(CLI::App& root) {
+  const auto options = std::make_shared<Deploy>();
+  CLI::App* app = root.add_subcommand(
+      "deploy", "Copy hone-serve to a board by ssh, start it, and write its file for --machine");
+  app->add_option("BOARD", options->board, "The board, as ssh takes it")
+      ->required()
+      ->type_name("USER@HOST");
+  app->add_option("-o,--output", options->output, "The board's file to write")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app->add_option("--port", options->port, "The port that hone-serve listens on")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_option("--token-file", options->token_file,
+                  "Where to write the copy of the board's token. Default: beside the board's file, "
+                  "as board.token")
+      ->type_name("FILE");
+  app->add_option("--ssh-port", options->ssh_port, "The port of the board's sshd")->type_name("N");
+  app->add_option("--identity", options->identity, "The file of the key that ssh uses")
+      ->type_name("FILE");
+  app->footer(
+      "The program goes to ~/.local/share/hone on the board and needs nothing else there but glibc. "
+      "It listens on all\n"
+      "network interfaces without TLS until the board is shut down: deploy it again then. "
+      "See docs/user/remote.md.");
+  return {app,
+          [options] { return deploy_to(*options); },
+          [options](FileRoles& files) { files.written("--output", options->output); },
+          {}};
+}
+
+}  // namespace hone::tool

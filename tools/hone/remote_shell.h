@@ -1,0 +1,26 @@
+// tools/hone/remote_shell.h - commands on another machine by ssh, as the user's own configuration
+// reaches it. Nothing is asked: a key that ssh-agent or a file has is needed, as is the machine's
+// key in known_hosts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::tool {
+
+struct RemoteShell {
+  std::string host;                  // USER@HOST, as ssh takes it
+  std::vector<std::string> options;  // more of ssh
+};
+
+// Runs a line of sh there, with the contents of a file as its input (""; none), and returns what it
+// prints. If it fails, the error has what it or ssh said last.
+[[nodiscard]] Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
+                                            const std::string& input_file = "");
+
+// Returns the text as one word of a line of sh.
+[[nodiscard]] std::string quoted(const std::string& text);
+
+}  // namespace hone::tool
