@@ -67,6 +67,11 @@ class VaryingShapes(RangeCase):
         self.refuse("--input: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
                     "--input", f"x={self.folder / 'x.npy'}")
 
+    def test_boxes_of_maps(self):
+        path = self.compile(varying_models.boxes_of_maps(), "N=1..2", "height=17..40", "width=16..33")
+        for batch, height, width in ((2, 40, 33), (1, 17, 16), (2, 30, 25), (1, 33, 31)):
+            self.check(path, {"x": np.random.default_rng(width).standard_normal((batch, 3, height, width)).astype(np.float32)})
+
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
         for shapes, message in {
