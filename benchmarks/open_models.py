@@ -3,8 +3,8 @@
 
     benchmarks/open_models.py FOLDER [--legacy] [MODEL ...]
 
-A MODEL is one of torch_zoo.py, or of the table here, which has networks of few layers for speech, translation, images and sequences. The batch is open,
-and so are the tokens or steps of texts and sounds and the sides of the networks that take any. torch.onnx's exporter writes them or, with --legacy,
+A MODEL is one of torch_zoo.py, of open_zoo.py, or of the tables here, which have networks of few layers for speech, translation, images and sequences. The
+batch is open, and so are the tokens or steps of texts and sounds and the sides of the networks that take any. torch.onnx's exporter writes them or, with --legacy,
 that by tracing. scripts/setup.sh --with-torch gets PyTorch and the models' packages.
 """
 import argparse
@@ -15,7 +15,10 @@ from pathlib import Path
 
 import torch
 
+import open_tables
+import open_zoo
 import torch_zoo
+from open_zoo import Arrays
 
 ANY_SIDES = {"resnet18", "mobilenet_v3_small", "shufflenet_v2_x1_0", "regnet_y_400mf", "lraspp_mobilenet_v3_large", "fcn_resnet50", "efficientnet_v2_s"}
 LENGTH = 24  # tokens of the example; steps of a sound are many times as many
@@ -121,18 +124,6 @@ OWN = {
 }
 
 
-class Arrays(torch.nn.Module):
-    """A model of transformers that takes its inputs by place and returns plain tensors."""
-
-    def __init__(self, model, names):
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs):
-        result = self.model(**dict(zip(self.names, inputs, strict=True)), return_dict=False)
-        return tuple(x for x in result if isinstance(x, torch.Tensor)) if isinstance(result, tuple) else result
-
-
 def of_transformers(name):
     """(model, {input: (example, open dimensions)})"""
     import transformers
@@ -166,6 +157,8 @@ def of_zoo(name):
 
 
 def make(name):
+    if name in open_zoo.KINDS:
+        return open_zoo.KINDS[name]()
     if name in OWN:
         model, example, dims = OWN[name]
         return model(), {"x": (example(), dims)}
@@ -173,15 +166,19 @@ def make(name):
 
 
 def export(name, path, legacy):
+    if name in open_tables.NAMES:
+        open_tables.export(name, path)
+        return
     torch.manual_seed(0)
     model, inputs = make(name)
     model.eval()
+    torch_zoo.spread(model)
     examples = tuple(example for example, _ in inputs.values())
     if legacy:
         torch.onnx.export(model, examples, str(path), dynamo=False, input_names=list(inputs), opset_version=17,
                           dynamic_axes={key: dims for key, (_, dims) in inputs.items()})
         return
-    named = {symbol: torch.export.Dim(symbol) for _, dims in inputs.values() for symbol in dims.values()}
+    named = {symbol: torch.export.Dim(symbol) if symbol.isidentifier() else torch.export.Dim.AUTO for _, dims in inputs.values() for symbol in dims.values()}
     shapes = tuple({d: named[symbol] for d, symbol in dims.items()} for _, dims in inputs.values())
     if isinstance(model, Arrays):  # its forward takes one tuple
         shapes = (shapes,)
@@ -193,10 +190,10 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--legacy", action="store_true")
     parser.add_argument("models", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()  # models may stand behind an option
     warnings.filterwarnings("ignore")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name in arguments.models or [*torch_zoo.names(), *TRANSFORMERS, *OWN]:
+    for name in arguments.models or [*torch_zoo.names(), *TRANSFORMERS, *OWN, *open_zoo.KINDS, *open_tables.NAMES]:
         path = arguments.folder / f"{name.replace('/', '_')}{'_legacy' if arguments.legacy else ''}.onnx"
         start = time.monotonic()
         try:

@@ -4,6 +4,7 @@ from onnx import helper, numpy_helper
 
 import support
 from random_nodes import Nodes, RandomNodes
+from varying_models import RangeCase
 
 ML = "ai.onnx.ml"
 
@@ -299,6 +300,22 @@ class MlOperators(RandomNodes):
         del model.opset_import[:]
         model.opset_import.append(helper.make_opsetid(ML, 1))
         self.succeed("show", self.save(model))
+
+
+class RowsOfTables(RangeCase):
+    """Files of skl2onnx and others leave the number of rows open."""
+
+    def test_any_number_of_rows(self):
+        nodes = Nodes(4)
+        for maker in (tree_regressor, tree_classifier, tree_classifier, linear_classifier, svm_classifier):
+            maker(nodes)
+        model = nodes.model()
+        for info in model.graph.input:
+            info.type.tensor_type.shape.dim[0].dim_param = "rows"
+        path = self.compile(model, "rows=1..40")
+        for rows in (40, 1, 2, 17):
+            inputs = {name: array[np.arange(rows) % len(array)] for name, array in nodes.feeds.items()}
+            self.expect_near(self.outputs(self.folder / "model.so", inputs, "--threads", 2), path, inputs)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,23 @@ def detector(count=20, width=1):
                    {"boxes": ("N", 4, "cells"), "scores": ("N", 3, "cells"), "best": ("N", count), "at": ("N", count), "selected": ("found", 3)})
 
 
+def boxes_of_maps():
+    """SSD's kind: what is predicted at the cells of three maps of any sides, joined to one list, whose length is a sum of products of quotients."""
+    b = Builder(9)
+    x, channels, lists = "x", 3, []
+    for made in (6, 8, 8):
+        x = b.add("Relu", b.add("Conv", x, b.weights(made, channels, 3, 3), b.weights(made), pads=[1] * 4, strides=[2, 2]))
+        channels = made
+        y = b.add("Conv", x, b.weights(10, channels, 1, 1), b.weights(10))
+        by_box = b.add("Reshape", y, b.add("Concat", b.extent(y, 0), np.array([2, 5]), b.extent(y, 2), b.extent(y, 3), axis=0))
+        lists.append(b.add("Reshape", b.add("Transpose", by_box, perm=[0, 3, 4, 1, 2]), b.add("Concat", b.extent(y, 0), np.array([-1, 5]), axis=0)))
+    boxes = b.add("Concat", *lists, axis=1)
+    b.name(boxes, "boxes")
+    b.name(b.add("Softmax", boxes, axis=1), "shares")
+    b.name(b.add("Gather", boxes, np.int64(-1), axis=1), "last")
+    return b.model([value("x", ("N", 3, "height", "width"))], {"boxes": ("N", "boxes", 5), "shares": ("N", "boxes", 5), "last": ("N", 5)})
+
+
 def recurrent():
     """An LSTM over five steps of a batch that varies."""
     b = Builder(5)

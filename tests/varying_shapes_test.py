@@ -94,6 +94,11 @@ class VaryingShapes(RangeCase):
                     found[name] = array.reshape(-1)[:np.prod(shape, dtype=int)].reshape(shape)
                 self.expect_near(found, path, inputs)
 
+    def test_boxes_of_maps(self):
+        path = self.compile(varying_models.boxes_of_maps(), "N=1..2", "height=17..40", "width=16..33")
+        for batch, height, width in ((2, 40, 33), (1, 17, 16), (2, 30, 25), (1, 33, 31)):
+            self.check(path, {"x": np.random.default_rng(width).standard_normal((batch, 3, height, width)).astype(np.float32)})
+
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
         for shapes, message in {

@@ -33,7 +33,7 @@ struct ArtifactSymbol {
 };
 struct ArtifactTerm {
   int64_t factor = 1;
-  std::vector<int> symbols;  // indices into ArtifactSpec::symbols
+  std::vector<int> symbols;  // indices into ArtifactSpec::symbols, and behind them forms
 };
 struct ArtifactForm {
   std::vector<ArtifactTerm> terms;

@@ -7,16 +7,26 @@
 namespace hone::artifact {
 namespace {
 
+std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form, bool is_factor = false);
+
+// The text of what a term is a product of: a symbol, or a form behind all symbols, which itself has
+// no forms as factors.
+std::string factor_text(const ArtifactSpec& spec, size_t factor, bool of_factor) {
+  if (factor < spec.symbols.size()) return spec.symbols[factor].name;
+  const size_t form = factor - spec.symbols.size();
+  if (of_factor || form >= spec.forms.size()) return "?";
+  return "(" + text_of(spec, spec.forms[form], true) + ")";
+}
+
 // Symbols that count steps are said by what users give: a factor of 8 for a step of 32 is
 // "height/4".
-std::string text_of(const ArtifactSpec& spec, const ArtifactTerm& term) {
+std::string text_of(const ArtifactSpec& spec, const ArtifactTerm& term, bool is_factor) {
   std::string text;
   int64_t steps = 1;
   for (const int symbol : term.symbols) {
     const auto i = static_cast<size_t>(symbol);
-    const bool known = i < spec.symbols.size();
-    text += (text.empty() ? "" : "*") + (known ? spec.symbols[i].name : "?");
-    steps *= known ? spec.symbols[i].step : 1;
+    text += (text.empty() ? "" : "*") + factor_text(spec, i, is_factor);
+    if (i < spec.symbols.size()) steps *= spec.symbols[i].step;
   }
   const int64_t common = std::max<int64_t>(1, std::gcd(term.factor, steps));
   if (text.empty()) return std::to_string(term.factor);
@@ -24,10 +34,10 @@ std::string text_of(const ArtifactSpec& spec, const ArtifactTerm& term) {
   return steps == common ? text : fmt::format("{}/{}", text, steps / common);
 }
 
-std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form) {
+std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form, bool is_factor) {
   std::string text;
   for (const ArtifactTerm& term : form.terms)
-    text += (text.empty() ? "" : " + ") + text_of(spec, term);
+    text += (text.empty() ? "" : " + ") + text_of(spec, term, is_factor);
   const size_t terms = form.terms.size() + (form.offset != 0 ? 1 : 0);
   if (form.offset != 0 || text.empty()) {
     const bool minus = form.offset < 0 && !text.empty();

@@ -41,6 +41,40 @@ TEST(varying_plan, holds_what_was_written) {
   EXPECT_EQ(dim_value(plan, plan_dim(plan, flat, 0), forms), 14);
 }
 
+// Factors behind the three symbols are forms that come before.
+TEST(varying_plan, forms_may_be_factors_of_later_ones) {
+  const auto plan_of = [](const artifact::ArtifactForm& halves, const artifact::ArtifactForm& sum) {
+    ArtifactSpec spec = varying_spec("");
+    spec.forms.insert(spec.forms.end(), {halves, sum});
+    spec.outputs.push_back({.name = "joined", .shape = {19}, .dims = {{{4, 19}}}});
+    return artifact::encode_plan(spec);
+  };
+  const artifact::ArtifactForm halves = {.terms = {{1, {1}}}, .offset = 1, .divisor = 2};
+  const artifact::ArtifactForm sum = {.terms = {{1, {0, 6}}, {2, {6}}}, .offset = 1};
+  const Result<std::string> bytes = plan_of(halves, sum);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const PlanHeader& plan = header_of(*bytes);
+  EXPECT_STREQ(plan_string(plan, plan_dim(plan, plan_output(plan, 3), 0).text),
+               "batch*((seq + 1)/2) + 2*((seq + 1)/2) + 1");
+  const int64_t symbols[] = {2, 4, 0};
+  EXPECT_EQ(form_value(plan, plan_table<PlanForm>(plan, plan.forms)[4], symbols), 9);
+
+  const std::string wrong = "the model cannot be written: the sizes of the plan are out of range";
+  const auto problem = [&](const artifact::ArtifactForm& first,
+                           const artifact::ArtifactForm& last) {
+    return plan_of(first, last).status().message();
+  };
+  EXPECT_EQ(problem(halves, {.terms = {{1, {7}}}, .offset = 16}), wrong);  // itself
+  EXPECT_EQ(problem({.terms = {{1, {3}}}}, {.terms = {{1, {6}}}}),
+            wrong);                                                     // a form of a form of one
+  EXPECT_EQ(problem({.terms = {{1, {1}}}, .offset = -2}, sum), wrong);  // may be less than 0
+  ArtifactSpec spec = varying_spec("");
+  spec.forms.push_back({.terms = {{1, {3}}}});
+  spec.inputs[0].dims[0] = {{3, artifact::testing::kBatch}};
+  EXPECT_EQ(artifact::encode_plan(spec).status().message(),
+            "the model cannot be written: a dimension of the plan is out of range");
+}
+
 TEST(varying_plan, sizes_in_steps_are_said_by_what_users_give) {
   ArtifactSpec spec;
   spec.symbols = {{"h", 5, 10, 32}, {"w", 5, 10, 32}};

@@ -36,41 +36,6 @@ bool SizeFollower::varies(ValueId id, size_t dim) const {
                                        [](const SizePart& part) { return part.form != kNoForm; });
 }
 
-std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
-  for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
-    const SizeForm& known = graph_.varying.forms[i];
-    const bool same = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
-      return value_of(known, *sample.symbols) == sample.number;
-    });
-    if (same) return static_cast<int>(i);
-  }
-  const auto form = fit_form(samples);
-  if (!form) return std::nullopt;
-  if (form->terms.empty()) return kNoForm;
-  std::vector<SizeForm>& forms = graph_.varying.forms;
-  for (size_t i = 0; i < forms.size(); ++i) {
-    if (same_form(forms[i], *form)) return static_cast<int>(i);
-  }
-  full_ = forms.size() >= static_cast<size_t>(kMaxForms);
-  if (full_) return std::nullopt;
-  forms.push_back(*form);
-  return static_cast<int>(forms.size() - 1);
-}
-
-std::optional<SizePart> SizeFollower::seen_part(ValueId id, size_t dim) {
-  const int64_t most = graph_.value(id).shape[dim];
-  std::vector<SizeSample> samples = {{&most_, most}};
-  for (const SizeProbe& probe : probes_) {
-    const Value* twin = probe.twin(origin(id));
-    if (twin == nullptr) continue;
-    if (twin->shape.size() != graph_.value(id).shape.size()) return std::nullopt;
-    samples.push_back({&probe.symbols, twin->shape[dim]});
-  }
-  const auto form = form_of(samples);
-  if (!form) return std::nullopt;
-  return SizePart{*form, most};
-}
-
 void SizeFollower::set_parts(ValueId id, ShapeParts parts) {
   bool varies = false;
   for (const DimParts& dim : parts) {
@@ -215,16 +180,7 @@ Status SizeFollower::check_parts(const Node& node) const {
       const Value* twin = probe.twin(origin(out));
       if (twin == nullptr) continue;
       Shape shape;
-      for (const DimParts& dim : parts) {
-        int64_t extent = 1;
-        for (const SizePart& part : dim) {
-          extent *=
-              part.form == kNoForm
-                  ? part.most
-                  : value_of(graph_.varying.forms[static_cast<size_t>(part.form)], probe.symbols);
-        }
-        shape.push_back(extent);
-      }
+      for (const DimParts& dim : parts) shape.push_back(extent_at(dim, probe.symbols));
       if (shape == twin->shape) continue;
       return context.unsupported(
           "its result '{}' has the shape {} at {}, which does not follow from its operands (found "

@@ -293,6 +293,8 @@ TEST(follow_sizes, operators_mix_only_what_is_there) {
       {"MatMul", {"xt", "x"}, {}},
       {"Einsum", {"x", "x"}, {{"equation", std::string("bsi,bsj->bij")}}},
       {"Einsum", {"x", "x"}, {{"equation", std::string("bsi,bti -> bst")}}},
+      {"Einsum", {"x", "x"}, {{"equation", std::string("...i,...i -> ...")}}},
+      {"Einsum", {"x", "x"}, {{"equation", std::string("b...i,b...j")}}},
       {"Transpose", {"x"}, {{"perm", Shape{1, 2, 0}}}},
       {"TopK", {"x", "axis1"}, {{"axis", int64_t{1}}}},
       {"Conv", {"xt", "kernel"}, {{"pads", Shape{1, 1}}, {"strides", Shape{2}}}},

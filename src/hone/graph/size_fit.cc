@@ -163,7 +163,6 @@ std::optional<SizeForm> fit_sum_of_products(const std::vector<SizeSample>& sampl
 // sizes.
 std::optional<SizeForm> fit_quotient(const std::vector<SizeSample>& samples, const SizeSample& base,
                                      int symbol) {
-  constexpr int64_t kMostDivisor = 128;
   std::optional<SizeForm> found;
   const int64_t at_base = (*base.symbols)[static_cast<size_t>(symbol)];
   int64_t least = at_base, least_number = base.number;
@@ -180,7 +179,7 @@ std::optional<SizeForm> fit_quotient(const std::vector<SizeSample>& samples, con
     }
     return false;
   };
-  for (int64_t divisor = 2; divisor <= kMostDivisor; ++divisor) {
+  for (int64_t divisor = 2; divisor <= kMostFittedDivisor; ++divisor) {
     // The numbers at the ends of the range differ by the quotient of the range, to less than 1.
     const int64_t range = at_base - least, change = base.number - least_number;
     const int64_t first = (change - 1) * divisor / range, last = (change + 1) * divisor / range;

@@ -14,6 +14,9 @@ struct SizeSample {
   int64_t number;
 };
 
+// The largest divisor of a form that is found.
+inline constexpr int64_t kMostFittedDivisor = 128;
+
 // Returns the form that gives these numbers, which are those at the largest sizes and at others at
 // which each symbol differs; nullopt if no form does, or several. A number that does not vary has a
 // form without terms.

@@ -40,6 +40,13 @@ class SizeFollower {
   [[nodiscard]] std::optional<int> form_of(const std::vector<SizeSample>& samples);
   // Returns the part that the extent of a dimension is at all probes; nullopt if no form gives it.
   [[nodiscard]] std::optional<SizePart> seen_part(ValueId id, size_t dim);
+  // Likewise, where the extent is one that has these parts, plus one of the offsets, divided and
+  // rounded down.
+  [[nodiscard]] std::optional<SizePart> divided_part(ValueId id, size_t dim, const DimParts& from,
+                                                     const std::vector<int64_t>& offsets,
+                                                     int64_t divisor);
+  // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
+  [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
   void set_parts(ValueId id, ShapeParts parts);
   ConstantKind kind_of_constant(ValueId id);
 
@@ -104,6 +111,12 @@ class SizeFollower {
   [[nodiscard]] const SizeForm& varying_form(int form) const {
     return graph_.varying.forms[static_cast<size_t>(form)];
   }
+  [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;
+  // Returns the index of a form, which becomes one of the graph's.
+  std::optional<int> index_of(const SizeForm& form);
+  // Returns the extents of a dimension at all sizes at which the model was looked at; nullopt if a
+  // value has another rank at one of them.
+  [[nodiscard]] std::optional<std::vector<SizeSample>> samples_of(ValueId id, size_t dim) const;
 
   Graph& graph_;
   const Graph& raw_;

@@ -21,8 +21,8 @@ struct SizeSymbol {
   int64_t min = 1, max = 1;
 };
 
-// A factor times a product of symbols, which are indices into Varying::symbols; without symbols, a
-// number.
+// A factor times a product of symbols, which are indices into Varying::symbols, and of other forms,
+// of which index f into Varying::forms is -1 - f (graph/size_sums.h); without any, a number.
 struct SizeTerm {
   int64_t factor = 1;
   std::vector<int> symbols;

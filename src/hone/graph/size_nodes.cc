@@ -84,16 +84,7 @@ std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, s
   const ShapeParts parts = parts_of(x);
   if (is_contiguous(parts[dim])) return x;
   if (const auto at = side_by_side_.find({x, dim}); at != side_by_side_.end()) return at->second;
-  const auto number_at = [&](const std::vector<int64_t>& symbols) {
-    int64_t number = 1;
-    for (const SizePart& part : parts[dim])
-      number *= part.form == kNoForm ? part.most : value_of(varying_form(part.form), symbols);
-    return number;
-  };
-  std::vector<SizeSample> samples = {{&most_, number_at(most_)}};
-  for (const SizeProbe& probe : probes_)
-    samples.push_back({&probe.symbols, number_at(probe.symbols)});
-  const auto form = form_of(samples);
+  const auto form = sum_form({parts[dim]});
   if (!form) return std::nullopt;
   // The place of the n-th element: n has a digit for each part, of which the run has so many.
   const int64_t most = c.shape_of(x)[dim];

@@ -12,6 +12,12 @@ void expect_right(const TestModel& model, const Ranges& ranges,
   for (const auto& at : symbols) SizeCheck{model, *graph}.at(at, &at == &symbols.back());
 }
 
+Tensor one_number(int64_t number) {
+  Tensor tensor(DType::kI64, {1});
+  tensor.set(0, static_cast<double>(number));
+  return tensor;
+}
+
 TEST(size_ops, steps_of_recurrent_nets) {
   Rng rng(7);
   for (const auto& [type, gates] :
@@ -345,6 +351,29 @@ TEST(size_ops, the_step_of_sides_is_found) {
   EXPECT_EQ(step_of(graph->varying, 0), 8);
   EXPECT_EQ(graph->varying.symbols[1].max, 4);
   EXPECT_EQ(taken, "m.onnx: sides are multiples of 8, as the model is not valid at others");
+}
+
+// Tables that are repeated once for each row of a batch, which may have one row.
+TEST(size_ops, repeats_that_may_be_one) {
+  Rng rng(12);
+  TestModel model;
+  model.open_input("x", {"batch", "seq", "4"})
+      .constant("table", random_tensor({1, 3, 4}, rng))
+      .constant("rows", random_tensor({2, 4}, rng))
+      .constant("first", one_number(0))
+      .constant("second", one_number(1))
+      .constant("one", one_number(1))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "first"}, {"batch"})
+      .node("Gather", {"shape", "second"}, {"seq"})
+      .node("Concat", {"batch", "one", "one"}, {"for_each"}, {{"axis", int64_t{0}}})
+      .node("Concat", {"seq", "batch"}, {"for_both"}, {{"axis", int64_t{0}}})
+      .node("Tile", {"table", "for_each"}, {"tables"})
+      .node("Tile", {"rows", "for_both"}, {"many"})
+      .output("tables")
+      .output("many");
+  expect_right(model, {{"batch", {{1, 3, ""}}}, {"seq", {{1, 4, ""}}}},
+               {{3, 4}, {1, 1}, {1, 3}, {3, 1}, {2, 2}});
 }
 
 }  // namespace

@@ -180,6 +180,17 @@ Status follow_range(SizeRule& rule) {
   return ok_status();
 }
 
+// Rows go through trees by themselves: [rows, features] to [parts, rows, targets].
+Status follow_trees(SizeRule& rule) {
+  const ValueId rows = rule.node.inputs[0], out = rule.node.outputs[0];
+  if (rule.sizes.varies(rows, 1))
+    return rule.c.unsupported("the number of features varies from run to run");
+  ShapeParts parts = rule.sizes.parts_of(out);
+  parts[1] = rule.sizes.parts_of(rows)[0];
+  rule.sizes.set_parts(out, std::move(parts));
+  return ok_status();
+}
+
 constexpr SizeRuleOf kPointwise = {"", follow_pointwise};
 constexpr SizeRuleOf kRules[] = {
     {"BatchNormalization", follow_first},   {"Identity", follow_pointwise},
@@ -189,7 +200,7 @@ constexpr SizeRuleOf kRules[] = {
     {"Range", follow_range, 0b110},         {"OneHot", follow_one_hot, 0b10},
     {"CumSum", follow_running, 0b10},       {"CumProd", follow_running, 0b10},
     {"hone.Resample", follow_batch},        {"hone.ResamplePlane", follow_batch},
-    {"hone.LinearAttention", follow_batch},
+    {"hone.LinearAttention", follow_batch}, {"hone.TreeWalk", follow_trees},
 };
 
 }  // namespace

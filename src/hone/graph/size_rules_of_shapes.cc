@@ -131,9 +131,11 @@ Status follow_concat(SizeRule& rule) {
     HONE_RETURN_IF_ERROR(make_contiguous(rule, in, axis));
     gaps = gaps || (rule.sizes.varies(in, axis) && i + 1 < rule.node.inputs.size());
   }
-  const auto sum = rule.sizes.seen_part(out, axis);
+  std::vector<DimParts> extents;
+  for (const ValueId in : rule.node.inputs) extents.push_back(rule.sizes.parts_of(in)[axis]);
+  const auto sum = rule.sizes.sum_form(extents);
   if (!sum) return rule.c.unsupported("its extent along axis {} is no sum of sizes", axis);
-  parts[axis] = {*sum};
+  parts[axis] = {{*sum, rule.c.shape_of(out)[axis]}};
   if (gaps) {
     ExpandContext& c = rule.c;
     // Element i of the result is element i of what came before, or element i - n of the next

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/ops/einsum.h"
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
 
@@ -51,35 +52,28 @@ Status follow_matmul(SizeRule& rule) {
 
 // Labels that the result lacks are summed over.
 Status follow_einsum(SizeRule& rule) {
-  std::string equation;
-  for (const char letter : rule.node.attributes.text("equation", "")) {
-    if (letter != ' ') equation += letter;
-  }
-  const size_t arrow = equation.find("->");
-  if (arrow == std::string::npos || equation.find('.') != std::string::npos)
-    return rule.c.unsupported("the equation '{}', expected one without '...' and with '->'",
-                              equation);
-  const std::string result = equation.substr(arrow + 2);
+  std::vector<Shape> shapes;
+  for (const ValueId operand : rule.node.inputs) shapes.push_back(rule.c.shape_of(operand));
+  HONE_ASSIGN_OR_RETURN(const EinsumEquation equation,
+                        read_equation(rule.node.attributes.text("equation", ""), shapes));
   std::map<char, DimParts> extents;
-  size_t begin = 0;
-  for (ValueId& operand : rule.node.inputs) {
-    const size_t end = std::min(equation.find(',', begin), arrow);
-    const std::string labels = equation.substr(begin, end - begin);
-    begin = end + 1;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ValueId& operand = rule.node.inputs[i];
+    const std::string& labels = equation.operands[i];
     const ShapeParts parts = rule.sizes.parts_of(operand);
     std::vector<size_t> summed;
     for (size_t d = 0; d < labels.size(); ++d) {
       if (rule.sizes.varies(operand, d) && std::count(labels.begin(), labels.end(), labels[d]) > 1)
         return rule.c.unsupported("a diagonal of dimensions that vary from run to run");
       DimParts& known = extents[labels[d]];
-      if (known.empty() || rule.c.shape_of(operand)[d] != 1)
+      if (known.empty() || shapes[i][d] != 1)
         HONE_RETURN_IF_ERROR(join_parts(rule, known, parts[d]));
-      if (result.find(labels[d]) == std::string::npos) summed.push_back(d);
+      if (equation.result.find(labels[d]) == std::string::npos) summed.push_back(d);
     }
     operand = rule.sizes.filled(rule.c, operand, summed, 0);
   }
   ShapeParts parts;
-  for (const char label : result) parts.push_back(extents[label]);
+  for (const char label : equation.result) parts.push_back(extents[label]);
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   return ok_status();
 }

@@ -96,6 +96,17 @@ bool sides_vary(const SizeRule& rule) {
                      [&](size_t d) { return rule.sizes.varies(rule.node.inputs[0], d); });
 }
 
+// The side of a result: as many windows as begin within the data, its padding, or what a last
+// window reaches beyond them.
+std::optional<SizePart> part_of_side(SizeRule& rule, ValueId out, size_t d) {
+  const Window window = window_of(rule.sizes.graph(), rule.node);
+  const size_t k = d - kFirstSide;
+  const int64_t stride = window.stride[k], reach = (window.kernel[k] - 1) * window.dilation[k] + 1;
+  const int64_t whole = window.pad_low[k] + window.pad_high[k] - reach + stride;
+  return rule.sizes.divided_part(out, d, rule.sizes.parts_of(rule.node.inputs[0])[d],
+                                 {whole, whole + stride - 1, stride - 1}, stride);
+}
+
 // The batch is that of operand 0, and sides follow from its sides.
 Status set_window_parts(SizeRule& rule) {
   ValueId& x = rule.node.inputs[0];
@@ -116,7 +127,7 @@ Status set_window_parts(SizeRule& rule) {
       if (d == 0) parts[d] = rule.sizes.parts_of(x)[d];
       if (d < kFirstSide || !sides_vary(rule)) continue;
       HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
-      const auto seen = rule.sizes.seen_part(out, d);
+      const auto seen = part_of_side(rule, out, d);
       if (!seen)
         return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
       parts[d] = {*seen};

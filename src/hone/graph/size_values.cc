@@ -1,10 +1,13 @@
 #include "hone/graph/size_values.h"
 
+#include "hone/graph/size_sums.h"
+
 namespace hone::graph {
 
 std::vector<int64_t> sizes_of(const Varying& varying, const std::vector<int64_t>& symbols) {
   std::vector<int64_t> sizes(kMaxForms, 0);
-  for (size_t f = 0; f < varying.forms.size(); ++f) sizes[f] = value_of(varying.forms[f], symbols);
+  for (size_t f = 0; f < varying.forms.size(); ++f)
+    sizes[f] = value_of(varying, varying.forms[f], symbols);
   return sizes;
 }
 

@@ -36,6 +36,14 @@ class Widener {
     return dims;
   }
 
+  // Returns whether a node of the file becomes as many nodes at all sizes.
+  [[nodiscard]] bool is_made_alike(const Node& node) const {
+    return std::all_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+      return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+        return out == kNoValue || probe.alike[static_cast<size_t>(out)];
+      });
+    });
+  }
   // Returns whether the result of a node of the file is made by one node of this type, which has
   // the same attributes at all sizes.
   [[nodiscard]] bool is_made_by(const Node& node, std::string_view type) const {
@@ -79,6 +87,9 @@ class Widener {
   }
   [[nodiscard]] DType dtype_of(ValueId id) const { return graph_.value(id).dtype; }
   [[nodiscard]] size_t rank_of(ValueId id) const { return graph_.value(id).shape.size(); }
+  [[nodiscard]] int64_t extent_of(ValueId id, size_t dim) const {
+    return graph_.value(id).shape[dim];
+  }
 
  private:
   // Returns the node that makes the result of one of the file from its operand; null if several do.
@@ -173,16 +184,43 @@ bool keep_resize(Widener& w, Node& node) {
   return true;
 }
 
+// How often a dimension is repeated may be once at some sizes, and so may its extent.
+bool keep_tile(Widener& w, Node& node) {
+  if (w.is_made_alike(node)) return false;
+  node.type = "hone.Tile";
+  node.op = find_op(node.type, kMaxOpset);
+  return true;
+}
+
+// How trees are divided depends on the number of rows (graph/ops/ml_tree_walk.h): it is the same at
+// all sizes.
+bool keep_trees(Widener& w, Node& node) {
+  constexpr std::string_view kDomain = "ai.onnx.ml.";
+  if (w.rank_of(node.inputs[0]) != 2 || !w.varies(node.inputs[0], 0)) return false;
+  node.type = "hone." + node.type.substr(kDomain.size());
+  node.op = find_op(node.type, kMaxOpset);
+  node.attributes.set("rows", w.extent_of(node.inputs[0], 0));
+  return true;
+}
+
 struct Rule {
   std::string_view type;
   bool (*apply)(Widener&, Node&);
 };
 constexpr Rule kRules[] = {
-    {"LSTM", widen_recurrent},          {"GRU", widen_recurrent},
-    {"RNN", widen_recurrent},           {kQuantizedLstm, widen_recurrent},
-    {"NonMaxSuppression", widen_boxes}, {"NonZero", widen_non_zero},
-    {"Compress", widen_compress},       {"Resize", keep_resize},
+    {"LSTM", widen_recurrent},
+    {"GRU", widen_recurrent},
+    {"RNN", widen_recurrent},
+    {kQuantizedLstm, widen_recurrent},
+    {"NonMaxSuppression", widen_boxes},
+    {"NonZero", widen_non_zero},
+    {"Compress", widen_compress},
+    {"Resize", keep_resize},
     {"Upsample", keep_resize},
+    {"ai.onnx.ml.TreeEnsemble", keep_trees},
+    {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
+    {"Tile", keep_tile},
+    {"ai.onnx.ml.TreeEnsembleRegressor", keep_trees},
 };
 
 // Loops that have other turns at other sizes are the same loop where they are not unrolled.
@@ -190,11 +228,7 @@ bool Widener::keep_loops() {
   if (raw_.keeps_loops) return false;
   raw_.keeps_loops = std::any_of(raw_.nodes.begin(), raw_.nodes.end(), [&](const Node& node) {
     if (node.type != "Loop" && node.type != "Scan" && node.type != "If") return false;
-    return std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
-      return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
-        return out != kNoValue && !probe.alike[static_cast<size_t>(out)];
-      });
-    });
+    return !is_made_alike(node);
   });
   return raw_.keeps_loops;
 }

@@ -49,7 +49,7 @@ struct PlanHeader {
   uint64_t symbols;  // PlanSymbol[num_symbols]
   uint64_t forms;    // PlanForm[num_forms]
   uint64_t terms;    // PlanTerm[num_terms]
-  uint64_t factors;  // uint32_t[num_factors]: indices into `symbols`
+  uint64_t factors;  // uint32_t[num_factors]: indices into `symbols`, and behind them `forms`
   uint64_t parts;    // PlanPart[num_parts]
   uint32_t num_symbols;
   uint32_t num_forms;
@@ -95,7 +95,7 @@ struct PlanForm {
   uint32_t num_terms;
 };
 
-// A factor times the product of symbols.
+// A factor times the product of symbols and of forms (runtime/plan_sizes.h).
 struct PlanTerm {
   int64_t factor;
   uint32_t first_factor;  // index into `factors`

@@ -48,42 +48,73 @@ bool symbols_fit(const PlanHeader& plan) {
          range_fits(plan.arena_bytes, plan.sizes, kMaxForms * 8);
 }
 
-bool term_fits(const PlanHeader& plan, const PlanTerm& term) {
+// Returns whether a form follows from symbols without other forms.
+bool follows_from_symbols(const PlanHeader& plan, const PlanForm& form) {
+  for (uint32_t i = 0; i < form.num_terms; ++i) {
+    const PlanTerm& term = terms_of(plan, form)[i];
+    for (uint32_t k = 0; k < term.num_factors; ++k) {
+      if (factors_of(plan, term)[k] >= plan.num_symbols) return false;
+    }
+  }
+  return true;
+}
+
+// The values of all symbols at the ends of their ranges.
+struct Ends {
+  int64_t least[kMaxSymbols];
+  int64_t most[kMaxSymbols];
+};
+
+Ends ends_of(const PlanHeader& plan) {
+  Ends ends;
+  for (uint32_t i = 0; i < plan.num_symbols; ++i) {
+    ends.least[i] = symbol_at(plan, i).min;
+    ends.most[i] = symbol_at(plan, i).max;
+  }
+  return ends;
+}
+
+// Multiplies by the largest value of a factor of a form. Forms before that one were checked.
+bool multiply_by_factor(const PlanHeader& plan, uint32_t factor, uint32_t form, const Ends& ends,
+                        int64_t& product) {
+  if (factor < plan.num_symbols) return multiply(product, ends.most[factor]);
+  const uint32_t before = factor - plan.num_symbols;
+  if (before >= form) return false;
+  const PlanForm& other = form_at(plan, static_cast<int32_t>(before));
+  if (!follows_from_symbols(plan, other) || form_value(plan, other, ends.least) < 0) return false;
+  const int64_t most = form_value(plan, other, ends.most);
+  return most <= kMostBytes && multiply(product, most);
+}
+
+bool term_fits(const PlanHeader& plan, const PlanTerm& term, uint32_t form, const Ends& ends) {
   if (term.factor < 1 || term.factor > kMostBytes ||
       !entries_fit(term.first_factor, term.num_factors, plan.num_factors))
     return false;
   int64_t most = term.factor;
   for (uint32_t i = 0; i < term.num_factors; ++i) {
-    const uint32_t symbol = factors_of(plan, term)[i];
-    if (symbol >= plan.num_symbols || !multiply(most, symbol_at(plan, symbol).max)) return false;
+    if (!multiply_by_factor(plan, factors_of(plan, term)[i], form, ends, most)) return false;
   }
   return true;
 }
 
-bool form_fits(const PlanHeader& plan, const PlanForm& form) {
+bool form_fits(const PlanHeader& plan, uint32_t index, const Ends& ends) {
+  const PlanForm& form = form_at(plan, static_cast<int32_t>(index));
   if (form.divisor < 1 || form.divisor > kMostDivisor || form.offset < -kMostBytes ||
       form.offset > kMostBytes || form.num_terms > static_cast<uint32_t>(kMaxForms) ||
       !entries_fit(form.first_term, form.num_terms, plan.num_terms))
     return false;
   for (uint32_t i = 0; i < form.num_terms; ++i) {
-    if (!term_fits(plan, terms_of(plan, form)[i])) return false;
+    if (!term_fits(plan, terms_of(plan, form)[i], index, ends)) return false;
   }
   return true;
 }
 
-// The values of all symbols at one end of their ranges.
-void set_symbols(const PlanHeader& plan, bool largest, int64_t* symbols) {
-  for (uint32_t i = 0; i < plan.num_symbols; ++i)
-    symbols[i] = largest ? symbol_at(plan, i).max : symbol_at(plan, i).min;
-}
-
-bool part_fits(const PlanHeader& plan, const PlanPart& part, const int64_t* least,
-               const int64_t* most) {
+bool part_fits(const PlanHeader& plan, const PlanPart& part, const Ends& ends) {
   if (part.most < 0 || part.most > kMostBytes || part.form < -1) return false;
   if (part.form == -1) return true;
   if (static_cast<uint32_t>(part.form) >= plan.num_forms) return false;
   const PlanForm& form = form_at(plan, part.form);
-  return form_value(plan, form, least) >= 0 && form_value(plan, form, most) == part.most;
+  return form_value(plan, form, ends.least) >= 0 && form_value(plan, form, ends.most) == part.most;
 }
 
 bool dims_fit(const PlanHeader& plan, const PlanTensor& tensor) {
@@ -136,6 +167,21 @@ bool sizes_fit(const PlanHeader& plan, const PlanStep& step) {
          when.from <= when.most;
 }
 
+// Whether the dimensions of inputs, from which symbols are found, have forms of symbols alone.
+bool inputs_fit(const PlanHeader& plan) {
+  for (uint32_t i = 0; i < plan.num_inputs; ++i) {
+    const PlanTensor& input = plan_input(plan, static_cast<int>(i));
+    for (int d = 0; input.dims != 0 && d < input.rank; ++d) {
+      const PlanDim& dim = plan_dim(plan, input, d);
+      for (uint32_t k = 0; k < dim.num_parts; ++k) {
+        const int32_t form = parts_of(plan, dim)[k].form;
+        if (form >= 0 && !follows_from_symbols(plan, form_at(plan, form))) return false;
+      }
+    }
+  }
+  return true;
+}
+
 // Whether the shapes of the inputs tell every symbol, one after the other.
 bool symbols_follow(const PlanHeader& plan) {
   int64_t known[kMaxSymbols];
@@ -161,16 +207,12 @@ bool symbols_follow(const PlanHeader& plan) {
 
 const char* sizes_check(const PlanHeader& plan) {
   if (!symbols_fit(plan)) return "the sizes of the plan are out of range";
+  const Ends ends = ends_of(plan);
   for (uint32_t i = 0; i < plan.num_forms; ++i) {
-    if (!form_fits(plan, form_at(plan, static_cast<int32_t>(i))))
-      return "the sizes of the plan are out of range";
+    if (!form_fits(plan, i, ends)) return "the sizes of the plan are out of range";
   }
-  int64_t least[kMaxSymbols];
-  int64_t most[kMaxSymbols];
-  set_symbols(plan, false, least);
-  set_symbols(plan, true, most);
   for (uint32_t i = 0; i < plan.num_parts; ++i) {
-    if (!part_fits(plan, plan_table<PlanPart>(plan, plan.parts)[i], least, most))
+    if (!part_fits(plan, plan_table<PlanPart>(plan, plan.parts)[i], ends))
       return "a dimension of the plan is out of range";
   }
   for (int i = 0; i < num_tensors(plan); ++i) {
@@ -178,9 +220,11 @@ const char* sizes_check(const PlanHeader& plan) {
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
-    if (!limit_fits(plan, step, most)) return "the tiles of a step of the plan are out of range";
+    if (!limit_fits(plan, step, ends.most))
+      return "the tiles of a step of the plan are out of range";
     if (!sizes_fit(plan, step)) return "the sizes of a step of the plan are out of range";
   }
+  if (!inputs_fit(plan)) return "a dimension of the plan is out of range";
   if (!symbols_follow(plan)) return "a size of the plan follows from no input";
   return nullptr;
 }
@@ -190,7 +234,14 @@ int64_t form_value(const PlanHeader& plan, const PlanForm& form, const int64_t* 
   for (uint32_t i = 0; i < form.num_terms; ++i) {
     const PlanTerm& term = terms_of(plan, form)[i];
     int64_t product = term.factor;
-    for (uint32_t k = 0; k < term.num_factors; ++k) product *= symbols[factors_of(plan, term)[k]];
+    for (uint32_t k = 0; k < term.num_factors; ++k) {
+      const uint32_t factor = factors_of(plan, term)[k];
+      product *=
+          factor < plan.num_symbols
+              ? symbols[factor]
+              : form_value(plan, form_at(plan, static_cast<int32_t>(factor - plan.num_symbols)),
+                           symbols);
+    }
     sum += product;
   }
   return floor_div(sum, form.divisor);

@@ -10,6 +10,9 @@ namespace hone::runtime {
 // The most parts of one tensor's dimensions.
 inline constexpr int kMaxParts = 2 * kMaxRank;
 
+// A form that is a factor of others comes before them, follows from symbols alone and is nowhere
+// less than 0. Dimensions of inputs have forms of symbols alone.
+//
 // Returns what is wrong with the symbols, the forms, the dimensions and the limits of steps, or
 // null. The other tables must have been checked. In a valid plan no value overflows, the least and
 // the largest size of each dimension are those of the least and the largest symbols, and the shapes
@@ -39,11 +42,11 @@ struct Unknown {
   const PlanPart* part = nullptr;  // that has it
   const PlanTerm* term = nullptr;
 };
-// Looks for the symbols whose values are less than 0.
+// Looks for the symbols of an input's dimension whose values are less than 0.
 [[nodiscard]] Unknown find_unknown(const PlanHeader& plan, const PlanDim& dim,
                                    const int64_t* symbols);
-// Returns the least value of the only unknown symbol with which the dimension has at least this
-// extent, or -1 if none has. The extent is not larger than the dimension's largest.
+// Returns the least value of the only unknown symbol with which an input's dimension has at least
+// this extent, or -1 if none has. The extent is not larger than the dimension's largest.
 [[nodiscard]] int64_t solve(const PlanHeader& plan, const PlanDim& dim, const Unknown& unknown,
                             int64_t extent, const int64_t* symbols);
 

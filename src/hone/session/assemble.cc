@@ -7,6 +7,7 @@
 #include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
 #include "hone/base/round_up.h"
+#include "hone/graph/size_sums.h"
 #include "hone/graph/size_values.h"
 #include "hone/ir/in_place.h"
 #include "hone/machine/local.h"
@@ -268,8 +269,13 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
     artifact::ArtifactForm& made = spec.forms.emplace_back();
     made.offset = form.offset;
     made.divisor = form.divisor;
-    for (const graph::SizeTerm& term : form.terms)
+    for (const graph::SizeTerm& term : form.terms) {
       made.terms.push_back({term.factor, term.symbols});
+      for (int& factor : made.terms.back().symbols) {
+        if (factor < 0)
+          factor = static_cast<int>(spec.symbols.size()) + graph::form_of_factor(factor);
+      }
+    }
   }
 }
 

@@ -5,6 +5,9 @@
 
 #include "hone/ir/scalar.h"
 
+#include "hone/graph/size_sums.h"
+#include "hone/graph/size_values.h"
+
 namespace hone {
 namespace {
 
@@ -40,13 +43,10 @@ void PartReader::keep_indices(const std::vector<ir::Interval>& known) {
 }
 
 NeededParts::NeededParts(const graph::Varying& varying) : all_forms_(varying.forms) {
-  std::vector<int64_t> least, most;
-  for (const graph::SizeSymbol& symbol : varying.symbols) {
-    least.push_back(symbol.min);
-    most.push_back(symbol.max);
-  }
+  const std::vector<int64_t> least = graph::smallest_symbols(varying);
+  const std::vector<int64_t> most = graph::largest_symbols(varying);
   for (const graph::SizeForm& form : varying.forms)
-    forms_.push_back({graph::value_of(form, least), graph::value_of(form, most)});
+    forms_.push_back({graph::value_of(varying, form, least), graph::value_of(varying, form, most)});
 }
 
 // The least size of the runs in which a reader needs the tensor.

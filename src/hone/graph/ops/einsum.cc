@@ -1,5 +1,7 @@
 // Einsum: one or two operands are a sum over the labels that the result lacks; of more operands,
 // the first two are combined, keeping what the others and the result need.
+#include "hone/graph/ops/einsum.h"
+
 #include <algorithm>
 
 #include "hone/graph/emit.h"
@@ -10,13 +12,6 @@ namespace hone::graph {
 namespace {
 
 using ir::Expr;
-
-// Labels as characters. The dimensions of an ellipsis are the characters '0', '1', ..., aligned at
-// the last one, as broadcasting does.
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -38,7 +33,9 @@ std::string term_labels(const std::string& term, size_t dims, std::string& probl
   return labels;
 }
 
-Result<Equation> parse(const std::string& text, const std::vector<Shape>& shapes) {
+}  // namespace
+
+Result<EinsumEquation> read_equation(const std::string& text, const std::vector<Shape>& shapes) {
   std::string equation;
   for (const char c : text) {
     if (c != ' ') equation += c;
@@ -51,7 +48,7 @@ Result<Equation> parse(const std::string& text, const std::vector<Shape>& shapes
   }
   if (terms.size() != shapes.size())
     return invalid("equation '{}' for {} operands", text, shapes.size());
-  Equation parsed;
+  EinsumEquation parsed;
   std::string problem;
   size_t widest = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -84,8 +81,10 @@ Result<Equation> parse(const std::string& text, const std::vector<Shape>& shapes
   return parsed;
 }
 
+namespace {
+
 // The extent of each label, 0 .. 127.
-Result<Shape> label_extents(const Equation& equation, const std::vector<Shape>& shapes) {
+Result<Shape> label_extents(const EinsumEquation& equation, const std::vector<Shape>& shapes) {
   Shape extents(128, -1);
   for (size_t i = 0; i < shapes.size(); ++i) {
     for (size_t d = 0; d < shapes[i].size(); ++d) {
@@ -118,7 +117,8 @@ Status infer_einsum(InferContext& c) {
       return c.fail("operand {} of type {}", i, dtype_name(c.dtype(i)));
     shapes.push_back(c.shape(i));
   }
-  const Result<Equation> equation = parse(c.attributes().text("equation", ""), shapes);
+  const Result<EinsumEquation> equation =
+      read_equation(c.attributes().text("equation", ""), shapes);
   if (!equation.ok()) return c.fail("{}", equation.status().message());
   const Result<Shape> extents = label_extents(*equation, shapes);
   if (!extents.ok()) return c.fail("{}", extents.status().message());
@@ -140,7 +140,8 @@ Status expand_einsum(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(infer_einsum(c));
   std::vector<Shape> shapes;
   for (size_t i = 0; i < c.num_inputs(); ++i) shapes.push_back(c.shape(i));
-  HONE_ASSIGN_OR_RETURN(Equation equation, parse(c.attributes().text("equation", ""), shapes));
+  HONE_ASSIGN_OR_RETURN(EinsumEquation equation,
+                        read_equation(c.attributes().text("equation", ""), shapes));
   // Labels of an ellipsis become letters that the equation does not use.
   std::string all = equation.result;
   for (const std::string& operand : equation.operands) all += operand;
@@ -180,7 +181,7 @@ Status expand_einsum(ExpandContext& c) {
 
 void emit_einsum(EmitContext& c) {
   const std::vector<Shape> shapes = operand_shapes(c.graph(), c.node());
-  const Equation equation = *parse(c.node().attributes.text("equation", ""), shapes);
+  const EinsumEquation equation = *read_equation(c.node().attributes.text("equation", ""), shapes);
   const Shape extents = *label_extents(equation, shapes);
   std::vector<std::string> roles;
   for (const char label : equation.result) roles.push_back(std::string("l") + label);

@@ -289,7 +289,8 @@ ValueId add_tree_walk(ExpandContext& c, ValueId data, const PackedTrees& trees, 
   constexpr double kStepsOfPart = 2000;  // about a microsecond
   constexpr int64_t kTiles = 16;
   constexpr int64_t kMostKeys = 1 << 16;  // of a block
-  const int64_t rows = c.shape_of(data)[0], features = c.shape_of(data)[1];
+  const int64_t given = c.shape_of(data)[0], features = c.shape_of(data)[1];
+  const int64_t rows = c.attributes().integer("rows", given);
   int64_t block = kAbreast;
   while (block < 64 && rows >= block * kTiles && 2 * block * features <= kMostKeys) block *= 2;
   const bool ahead = block * features <= kMostKeys && static_cast<double>(features) <= trees.steps;
@@ -308,7 +309,7 @@ ValueId add_tree_walk(ExpandContext& c, ValueId data, const PackedTrees& trees, 
              {"groups", groups},
              {"parts", parts},
              {"targets", targets}});
-  if (parts == 1) return c.reshape(y, {rows, targets});
+  if (parts == 1) return c.reshape(y, {given, targets});
   const char* join = aggregate == "MIN"   ? "ReduceMin"
                      : aggregate == "MAX" ? "ReduceMax"
                                           : "ReduceSum";

@@ -11,7 +11,8 @@ namespace hone::graph {
 // [rows, targets] of the leaves' type. There must be rows. The order of sums depends on the number
 // of rows and on nothing else: trees of one depth come together, complete ones first; each row adds
 // them one by one, a row that goes alone by pairs of eight trees at a time, and few rows add the
-// sums of parts of the trees.
+// sums of parts of the trees. Where the number of rows varies from run to run, the node's attribute
+// `rows` has the largest one, which then decides the order at any number.
 [[nodiscard]] ValueId add_tree_walk(ExpandContext& c, ValueId data, const PackedTrees& trees,
                                     int64_t targets, const std::string& aggregate);
 

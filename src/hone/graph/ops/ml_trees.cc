@@ -223,6 +223,11 @@ constexpr std::string_view kEnsemble =
 }  // namespace
 
 std::span<const Op> ml_tree_ops() {
+  // The same for a number of rows that varies (widen_nodes.cc); `rows` is the largest one.
+  static const std::string kOfRange = "rows:i ";
+  static const std::string regressor = kOfRange + std::string(kRegressor);
+  static const std::string classifier = kOfRange + std::string(kClassifier);
+  static const std::string ensemble = kOfRange + std::string(kEnsemble);
   static const Op ops[] = {
       {.name = "ai.onnx.ml.TreeEnsembleRegressor",
        .attributes = kRegressor,
@@ -232,6 +237,14 @@ std::span<const Op> ml_tree_ops() {
        .attributes = kClassifier,
        .expand = expand_tree_classifier},
       {.name = "ai.onnx.ml.TreeEnsemble", .attributes = kEnsemble, .expand = expand_tree_ensemble},
+      {.name = "hone.TreeEnsembleRegressor",
+       .attributes = regressor,
+       .expand = expand_tree_regressor},
+      {.name = "hone.TreeEnsembleClassifier",
+       .max_outputs = 2,
+       .attributes = classifier,
+       .expand = expand_tree_classifier},
+      {.name = "hone.TreeEnsemble", .attributes = ensemble, .expand = expand_tree_ensemble},
   };
   return ops;
 }

@@ -24,7 +24,8 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
 }
 
 // A repeated dimension is broadcast over a new one before it.
-Status expand_tile(ExpandContext& c) {
+// `all_apart`: every dimension gets one of its own for its repeats, also where there is one.
+Status tile(ExpandContext& c, bool all_apart) {
   HONE_ASSIGN_OR_RETURN(const auto repeats, c.integers(1, "repeats"));
   const Shape& x = c.shape(0);
   if (repeats.size() != x.size())
@@ -33,17 +34,22 @@ Status expand_tile(ExpandContext& c) {
   for (size_t d = 0; d < x.size(); ++d) {
     if (repeats[d] < 0 || repeats[d] > 1 << 24) return c.fail("repeats are {}", to_string(repeats));
     result.push_back(x[d] * repeats[d]);
-    if (repeats[d] != 1 && x[d] != 1) {
+    const bool is_apart = all_apart || (repeats[d] != 1 && x[d] != 1);
+    if (is_apart) {
       apart.push_back(1);
       repeated.push_back(repeats[d]);
     }
     apart.push_back(x[d]);
-    repeated.push_back(x[d] == 1 ? repeats[d] : x[d]);
+    repeated.push_back(x[d] == 1 && !is_apart ? repeats[d] : x[d]);
   }
   const ValueId wide = c.add("Expand", {c.reshape(c.input(0), apart), c.integers(repeated)});
   c.result(0, c.reshape(wide, result));
   return ok_status();
 }
+
+Status expand_tile(ExpandContext& c) { return tile(c, false); }
+
+Status expand_tile_apart(ExpandContext& c) { return tile(c, true); }
 
 Result<std::vector<int64_t>> split_lengths(const InferContext& c, int64_t extent) {
   const auto parts = static_cast<int64_t>(c.num_outputs());
@@ -143,6 +149,8 @@ std::span<const Op> rearrange_ops() {
        .emit = emit_expand,
        .non_negative = like_operand},
       {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .expand = expand_tile},
+      // The same operators at all sizes (widen_nodes.cc).
+      {.name = "hone.Tile", .min_inputs = 2, .max_inputs = 2, .expand = expand_tile_apart},
       split(2, 12, 1, "axis:i split:is"),
       split(13, 17, 2, "axis:i"),
       split(18, kMaxOpset, 2, "axis:i num_outputs:i"),

@@ -1,0 +1,97 @@
+// The forms of the extents that values have at all sizes at which the model was looked at.
+#include <algorithm>
+
+#include "hone/graph/size_follower.h"
+#include "hone/graph/size_sums.h"
+
+namespace hone::graph {
+
+std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
+  for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
+    const SizeForm& known = graph_.varying.forms[i];
+    const bool same = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+      return value_of(graph_.varying, known, *sample.symbols) == sample.number;
+    });
+    if (same) return static_cast<int>(i);
+  }
+  const auto form = fit_form(samples);
+  return form ? index_of(*form) : std::nullopt;
+}
+
+std::optional<int> SizeFollower::index_of(const SizeForm& form) {
+  if (form.terms.empty()) return kNoForm;
+  std::vector<SizeForm>& forms = graph_.varying.forms;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    if (same_form(forms[i], form)) return static_cast<int>(i);
+  }
+  full_ = forms.size() >= static_cast<size_t>(kMaxForms);
+  if (full_) return std::nullopt;
+  forms.push_back(form);
+  return static_cast<int>(forms.size() - 1);
+}
+
+std::optional<std::vector<SizeSample>> SizeFollower::samples_of(ValueId id, size_t dim) const {
+  const Shape& shape = graph_.value(id).shape;
+  std::vector<SizeSample> samples = {{&most_, shape[dim]}};
+  for (const SizeProbe& probe : probes_) {
+    const Value* twin = probe.twin(origin(id));
+    if (twin == nullptr) continue;
+    if (twin->shape.size() != shape.size()) return std::nullopt;
+    samples.push_back({&probe.symbols, twin->shape[dim]});
+  }
+  return samples;
+}
+
+std::optional<SizePart> SizeFollower::seen_part(ValueId id, size_t dim) {
+  const auto samples = samples_of(id, dim);
+  const auto form = samples ? form_of(*samples) : std::nullopt;
+  if (!form) return std::nullopt;
+  return SizePart{*form, graph_.value(id).shape[dim]};
+}
+
+std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const DimParts& from,
+                                                   const std::vector<int64_t>& offsets,
+                                                   int64_t divisor) {
+  constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  const SizeForm form = varies ? varying_form(from[0].form) : SizeForm();
+  // What is found from numbers has small divisors: another form with one may give them by chance.
+  const bool is_small = form.divisor * divisor <= kMostFittedDivisor;
+  const auto seen = is_small || !varies ? seen_part(id, dim) : std::nullopt;
+  const auto samples = samples_of(id, dim);
+  if (seen || !varies || !samples || !is_of_symbols(form) || form.divisor * divisor > kMostDivisor)
+    return seen;
+  for (const int64_t offset : offsets) {
+    const SizeForm quotient = quotient_of(form, offset, divisor);
+    const bool fits = std::all_of(samples->begin(), samples->end(), [&](const SizeSample& sample) {
+      return value_of(quotient, *sample.symbols) == sample.number;
+    });
+    const auto index = fits ? index_of(quotient) : std::nullopt;
+    if (index) return SizePart{*index, graph_.value(id).shape[dim]};
+  }
+  return std::nullopt;
+}
+
+int64_t SizeFollower::extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const {
+  int64_t extent = 1;
+  for (const SizePart& part : parts)
+    extent *= part.form == kNoForm ? part.most
+                                   : value_of(graph_.varying, varying_form(part.form), symbols);
+  return extent;
+}
+
+std::optional<int> SizeFollower::sum_form(const std::vector<DimParts>& extents) {
+  std::vector<SizeSample> samples;
+  const auto add_sample = [&](const std::vector<int64_t>& symbols) {
+    int64_t sum = 0;
+    for (const DimParts& parts : extents) sum += extent_at(parts, symbols);
+    samples.push_back({&symbols, sum});
+  };
+  add_sample(most_);
+  for (const SizeProbe& probe : probes_) add_sample(probe.symbols);
+  if (const auto form = form_of(samples)) return form;
+  const auto sum = sum_of_products(graph_.varying, extents);
+  return sum ? index_of(*sum) : std::nullopt;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,103 @@
+#include "hone/graph/size_sums.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/graph/size_check.h"
+
+namespace hone::graph {
+namespace {
+
+// The forms (h + 1) / 2, (w + 1) / 2, h - 3 and h + 2 of the symbols h and w.
+Varying halves() {
+  Varying varying;
+  varying.symbols = {{"h", 3, 9}, {"w", 3, 9}};
+  varying.forms = {{.terms = {{1, {0}}}, .offset = 1, .divisor = 2},
+                   {.terms = {{1, {1}}}, .offset = 1, .divisor = 2},
+                   {.terms = {{1, {0}}}, .offset = -3},
+                   {.terms = {{1, {0}}}, .offset = 2}};
+  return varying;
+}
+
+TEST(size_sums, have_the_value_of_their_extents) {
+  Varying varying = halves();
+  const std::vector<DimParts> extents = {
+      {{0, 5}, {1, 5}, {kNoForm, 3}}, {{2, 6}, {2, 6}}, {{3, 11}, {1, 5}}, {{kNoForm, 4}}};
+  const auto sum = sum_of_products(varying, extents);
+  ASSERT_TRUE(sum);
+  varying.forms.push_back(*sum);
+  const auto twice = sum_of_products(varying, {{{4, 0}}, {{4, 0}, {3, 0}}});
+  ASSERT_TRUE(twice);
+  for (const int64_t h : {3, 4, 9}) {
+    for (const int64_t w : {3, 6, 9}) {
+      const int64_t a = (h + 1) / 2, b = (w + 1) / 2;
+      const int64_t expected = 3 * a * b + (h - 3) * (h - 3) + (h + 2) * b + 4;
+      EXPECT_EQ(value_of(varying, *sum, {h, w}), expected);
+      EXPECT_EQ(value_of(varying, *twice, {h, w}), expected + expected * (h + 2));
+    }
+  }
+  for (const SizeForm& form : {*sum, *twice}) {
+    EXPECT_GE(form.offset, 0);
+    for (const SizeTerm& term : form.terms) EXPECT_GT(term.factor, 0);
+  }
+}
+
+TEST(size_sums, do_not_have_quotients_of_sums_of_forms) {
+  Varying varying = halves();
+  varying.forms.push_back(
+      {.terms = {{1, {factor_of_form(0), factor_of_form(1)}}}, .offset = 1, .divisor = 2});
+  EXPECT_FALSE(sum_of_products(varying, {{{4, 13}}}));
+}
+
+// Strides of a sound's encoder, whose product is more than what is found from numbers alone.
+TEST(size_sums, quotients_of_quotients) {
+  TestModel model;
+  model.open_input("x", {"1", "1", "samples"});
+  std::string x = "x";
+  for (const int64_t stride : {7, 6, 5}) {
+    const std::string y = "y" + std::to_string(stride);
+    model.node("AveragePool", {x}, {y},
+               {{"kernel_shape", Shape{stride + 1}}, {"strides", Shape{stride}}});
+    x = y;
+  }
+  model.output(x);
+  const auto graph = import_ranges(model, {{"samples", {{700, 2000, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const int form = graph->varying.outputs[0][2][0].form;
+  for (int64_t samples = 700; samples <= 2000; ++samples) {
+    const int64_t expected = (((samples - 1) / 7 - 1) / 6 - 1) / 5;
+    ASSERT_EQ(sizes_of(graph->varying, {samples})[static_cast<size_t>(form)], expected) << samples;
+  }
+}
+
+// Boxes of two maps of a detector, whose sides are quotients of the image's.
+TEST(size_sums, of_elements_of_several_maps) {
+  TestModel model;
+  model.open_input("x", {"n", "2", "h", "w"}).constant("rows", [] {
+    Tensor rows(DType::kI64, {3});
+    rows.set(0, 0);
+    rows.set(1, 2);
+    rows.set(2, -1);
+    return rows;
+  }());
+  int64_t stride = 2;
+  for (const std::string map : {"a", "b", "c"}) {
+    model
+        .node("MaxPool", {"x"}, {map},
+              {{"kernel_shape", Shape{1, 1}}, {"strides", Shape{stride, stride}}})
+        .node("Reshape", {map, "rows"}, {map + "_flat"})
+        .node("Transpose", {map + "_flat"}, {map + "_rows"}, {{"perm", Shape{0, 2, 1}}});
+    ++stride;
+  }
+  model.node("Concat", {"a_rows", "b_rows", "c_rows"}, {"rows_of_all"}, {{"axis", int64_t{1}}})
+      .node("Softmax", {"rows_of_all"}, {"shares"}, {{"axis", int64_t{1}}})
+      .output("rows_of_all")
+      .output("shares");
+  const auto graph =
+      import_ranges(model, {{"n", {{1, 2, ""}}}, {"h", {{5, 17, ""}}}, {"w", {{4, 11, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const auto& at : {std::vector<int64_t>{2, 17, 11}, {1, 5, 4}, {2, 8, 11}, {1, 13, 7}})
+    SizeCheck{model, *graph}.at(at, at[0] == 1);
+}
+
+}  // namespace
+}  // namespace hone::graph
