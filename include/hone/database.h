@@ -48,6 +48,9 @@ struct TrialInfo {
   // empty.
   std::string decisions = {};
   std::string message = {};  // why the outcome is not "ok"
+  // The part of the task that was computed, as a run of smaller sizes needs it
+  // (docs/formats/db_format.md); empty: all of it. Such a trial is not verified.
+  std::string part = {};
 };
 
 // Which trials; a field that is not set allows any.
@@ -55,6 +58,7 @@ struct TrialFilter {
   std::optional<uint64_t> task;
   std::optional<std::string> kernel_class, device, model;
   std::optional<int> threads;
+  bool parts = false;  // also trials of parts of a task
 };
 
 struct CopiedTrials {
@@ -99,7 +103,8 @@ class HONE_API Database {
   // Adds the trials of a file of JSON lines that write_lines() wrote, each once. If a line is
   // wrong, nothing is added, and the error names it.
   [[nodiscard]] Result<CopiedTrials> read_lines(const std::string& path);
-  // Writes trials to a file, or to standard output for "-", and returns their number.
+  // Writes trials, also those of parts of a task, to a file, or to standard output for "-", and
+  // returns their number.
   [[nodiscard]] Result<int64_t> write_lines(const std::string& path, const TrialFilter& filter);
   // Adds the trials of another database, each once.
   [[nodiscard]] Result<CopiedTrials> merge(Database& other);

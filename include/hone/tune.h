@@ -23,6 +23,15 @@ struct InModelSummary {
   std::string skipped;            // why there was no comparison; empty if there was one
 };
 
+// What was measured of kernels in runs of smaller sizes than the largest, if shapes vary.
+struct SizesSummary {
+  int kernels = 0;      // number of kernels of which schedules were measured
+  int trials = 0;       // number of measurements: schedules times sizes
+  int left_out = 0;     // number of kernels for which there was no time
+  double seconds = 0;   // seconds that this took
+  std::string skipped;  // why not all was measured that was to be; empty if it was
+};
+
 // The schedules that could not be measured for one kind of reason.
 struct FailureSummary {
   std::string outcome;  // "compile", "load", "crash", "timeout" or "wrong answer"
@@ -73,6 +82,7 @@ struct TuneSummary {
   // The library is the untuned model, as the tuned one is slower with 95 % confidence.
   bool kept_untuned = false;
   InModelSummary in_model;
+  SizesSummary sizes;  // all zero if no shape varies
   // The first failure of the database. It ended the search. Measurements after it are not stored,
   // but the library uses all of them.
   Status store_status;

@@ -29,6 +29,9 @@ struct Group {
   std::vector<TrialInfo> best;  // verified ones of different schedules, fastest first
   std::string kernel_class;
   int64_t trials = 0, ok = 0;
+  int64_t at_sizes = 0;  // trials of parts of the task
+  // The last seconds of each part, by schedule.
+  std::map<std::string, std::map<std::string, double>> parts;
 
   void take(TrialInfo&& record, size_t most) {
     const auto same = std::find_if(best.begin(), best.end(), [&](const TrialInfo& other) {
@@ -53,7 +56,8 @@ struct Summary {
 };
 
 Result<Summary> summarise(const DbOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const TrialFilter filter, parse_record_filter(options.filter));
+  HONE_ASSIGN_OR_RETURN(TrialFilter filter, parse_record_filter(options.filter));
+  filter.parts = true;
   HONE_ASSIGN_OR_RETURN(const int top, parse_count("--top", options.top, 1, 1000));
   HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db));
   Summary summary;
@@ -63,6 +67,11 @@ Result<Summary> summarise(const DbOptions& options) {
     if (added) summary.order.push_back(key);
     Group& group = it->second;
     group.kernel_class = record.kernel_class;
+    if (!record.part.empty()) {
+      ++group.at_sizes;
+      if (record.outcome == "ok") group.parts[record.steps][record.part] = record.seconds;
+      return ok_status();
+    }
     ++group.trials;
     group.ok += record.outcome == "ok";
     if (record.verified) group.take(std::move(record), static_cast<size_t>(top));
@@ -77,7 +86,8 @@ Json to_json(const GroupKey& key, const Group& group) {
                {"device", std::get<1>(key)},
                {"threads", std::get<2>(key)},
                {"trials", group.trials},
-               {"ok", group.ok}};
+               {"ok", group.ok},
+               {"at_sizes", group.at_sizes}};
   json["best_seconds"] = group.best.empty() ? Json() : Json(group.best.front().seconds);
   json["code"] = group.best.empty() ? Json() : code_json(group.best.front().code);
   return json;
@@ -90,7 +100,10 @@ Status show(const DbOptions& options) {
       summary.groups.begin(), summary.groups.end(),
       [](const auto& entry) { return !entry.second.best.empty() && entry.second.best[0].code; });
   std::vector<std::string> header = {"kernel", "task", "device", "threads", "trials", "ok", "best"};
+  const bool has_parts = std::any_of(summary.groups.begin(), summary.groups.end(),
+                                     [](const auto& entry) { return entry.second.at_sizes > 0; });
   if (has_code) header.insert(header.end(), {"registers", "spilled"});
+  if (has_parts) header.push_back("at sizes");
   Table table(header, 3);
   int64_t trials = 0;
   for (const GroupKey& key : summary.order) {
@@ -109,6 +122,7 @@ Status show(const DbOptions& options) {
       row.push_back(known ? std::to_string(group.best[0].code->registers) : "-");
       row.push_back(known ? std::to_string(group.best[0].code->spill_bytes) : "-");
     }
+    if (has_parts) row.push_back(std::to_string(group.at_sizes));
     table.add(std::move(row));
   }
   if (options.json) {
@@ -134,12 +148,17 @@ Status best(const DbOptions& options) {
       entry["version"] = record.version;
       entry["steps"] = record.steps;
       entry["code"] = code_json(record.code);
+      const auto parts = group.parts.find(record.steps);
+      entry["parts"] = parts != group.parts.end() ? Json(parts->second) : Json::object();
       json.push_back(std::move(entry));
       text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", printable(group.kernel_class),
                           hash_hex(std::get<0>(key)), printable(std::get<1>(key)), std::get<2>(key),
                           std::get<2>(key) == 1 ? "" : "s", format_seconds(record.seconds),
                           printable(record.algorithm));
       if (record.code) text += fmt::format("    # {}\n", describe(*record.code));
+      for (const auto& [part, seconds] :
+           parts != group.parts.end() ? parts->second : std::map<std::string, double>())
+        text += fmt::format("    # {} for the part {}\n", format_seconds(seconds), printable(part));
       size_t begin = 0;
       while (begin < record.steps.size()) {
         const size_t end = std::min(record.steps.find('\n', begin), record.steps.size());

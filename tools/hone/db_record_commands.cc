@@ -41,14 +41,15 @@ Status stat(const Options& options) {
   std::set<uint64_t> tasks;
   std::set<std::string> classes;
   std::map<std::string, int64_t> devices, models, versions, outcomes, accuracies;
-  int64_t trials = 0, verified = 0, first = 0, last = 0;
-  HONE_RETURN_IF_ERROR(database.for_each({}, [&](TrialInfo&& record) {
+  int64_t trials = 0, verified = 0, parts = 0, first = 0, last = 0;
+  HONE_RETURN_IF_ERROR(database.for_each({.parts = true}, [&](TrialInfo&& record) {
     tasks.insert(record.task);
     classes.insert(record.kernel_class);
     ++devices[record.device], ++models[record.model], ++versions[record.version];
     ++outcomes[record.outcome];
     ++accuracies[record.accuracy];
     verified += record.verified;
+    parts += record.part.empty() ? 0 : 1;
     first = trials == 0 ? record.unix_time : std::min(first, record.unix_time);
     last = std::max(last, record.unix_time);
     ++trials;
@@ -60,12 +61,13 @@ Status stat(const Options& options) {
                        {"outcomes", outcomes},     {"devices", devices},
                        {"models", models},         {"versions", versions},
                        {"accuracies", accuracies}, {"first_time", first},
-                       {"last_time", last}};
+                       {"last_time", last},        {"parts", parts}};
     fmt::print("{}", json_text(json));
     return ok_status();
   }
   fmt::print("{} trials, {} of them verified, of {} tasks in {} kernel classes\n", trials, verified,
              tasks.size(), classes.size());
+  if (parts > 0) fmt::print("{} trials are of smaller sizes of kernels whose shapes vary\n", parts);
   if (trials > 0) fmt::print("measured from {} to {}\n", date(first), date(last));
   Table table({"", "", "trials"}, 2);
   const auto add = [&table](const char* what, const std::map<std::string, int64_t>& counts) {

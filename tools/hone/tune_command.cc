@@ -90,6 +90,24 @@ std::string describe(const InModelSummary& in_model) {
                      in_model.compared, in_model.changed, gain);
 }
 
+Json to_json(const SizesSummary& sizes) {
+  return {{"kernels", sizes.kernels},
+          {"trials", sizes.trials},
+          {"left_out", sizes.left_out},
+          {"seconds", sizes.seconds},
+          {"skipped", sizes.skipped}};
+}
+
+// Nothing is said of a model whose shapes are fixed.
+std::string describe(const SizesSummary& sizes, const CompileSummary& compile) {
+  if (compile.ranges.empty()) return "";
+  if (!sizes.skipped.empty())
+    return fmt::format("smaller sizes: kernels were not measured: {}\n", sizes.skipped);
+  return fmt::format(
+      "smaller sizes: {} trials of {} kernels{}\n", sizes.trials, sizes.kernels,
+      sizes.left_out > 0 ? fmt::format(", no time for {} more", sizes.left_out) : "");
+}
+
 // "7 schedules could not be measured: 5 compile (the first: more than ...), 2 timeout (...)"
 std::string describe(const std::vector<FailureSummary>& failures) {
   int count = 0;
@@ -143,6 +161,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["kept_untuned"] = summary.kept_untuned;
     json["not_compared"] = summary.not_compared;
     json["in_model"] = to_json(summary.in_model);
+    if (!summary.compile.ranges.empty()) json["sizes"] = to_json(summary.sizes);
     json["failures"] = Json::object();
     for (const FailureSummary& alike : summary.failures)
       json["failures"][alike.outcome] = {{"count", alike.count}, {"first", alike.first}};
@@ -150,8 +169,9 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     return;
   }
   fmt::print(report, "{}", kernel_table(summary.compile, limits));
-  fmt::print(report, "{}{}{}{}{}", coverage(summary.compile), refined(summary.compile),
-             describe(summary.failures), describe_dropped(summary), describe(summary.in_model));
+  fmt::print(report, "{}{}{}{}{}{}", coverage(summary.compile), refined(summary.compile),
+             describe(summary.failures), describe_dropped(summary), describe(summary.in_model),
+             describe(summary.sizes, summary.compile));
   if (summary.waited_seconds > 0)
     fmt::print(report, "waited {} until each thread had a core of its own\n",
                format_seconds(summary.waited_seconds));

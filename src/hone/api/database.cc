@@ -20,6 +20,7 @@ db::Filter filter_of(const TrialFilter& filter) {
   wanted.device = filter.device;
   wanted.model = filter.model;
   wanted.threads = filter.threads;
+  if (filter.parts) wanted.parts = db::Filter::Parts::kAll;
   return wanted;
 }
 
@@ -80,13 +81,13 @@ Result<DatabaseProblems> Database::verify() {
   DatabaseProblems found;
   HONE_ASSIGN_OR_RETURN(found.problems, state_->store->verify());
   RecordCheck check;
-  const Status read =
-      db::for_each_record(*state_->store, {.with_task_text = true}, [&](trial::Record&& record) {
-        ++found.trials;
-        for (std::string& problem : check.problems_of(record))
-          found.problems.push_back(std::move(problem));
-        return ok_status();
-      });
+  const db::Filter all = {.with_task_text = true, .parts = db::Filter::Parts::kAll};
+  const Status read = db::for_each_record(*state_->store, all, [&](trial::Record&& record) {
+    ++found.trials;
+    for (std::string& problem : check.problems_of(record))
+      found.problems.push_back(std::move(problem));
+    return ok_status();
+  });
   if (!read.ok()) found.problems.push_back(read.message());
   return found;
 }

@@ -26,17 +26,18 @@ Result<TidyResult> tidy_trials(db::Store& store, const TidyOptions& options) {
   std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
   std::set<int64_t> removed;
   int64_t trials = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](trial::Record&& record) {
-    ++trials;
-    const bool fails = record.outcome != trial::Outcome::kOk &&
-                       record.outcome != trial::Outcome::kCompile &&
-                       failed[{record.task, record.device, record.steps}]++ < kFailures;
-    if (record.unix_time <= newest && !fails) removed.insert(record.id);
-    if (record.verified)
-      verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
-          .emplace_back(record.centre, record.id);
-    return ok_status();
-  }));
+  HONE_RETURN_IF_ERROR(
+      db::for_each_record(store, {.parts = db::Filter::Parts::kAll}, [&](trial::Record&& record) {
+        ++trials;
+        const bool fails = record.outcome != trial::Outcome::kOk &&
+                           record.outcome != trial::Outcome::kCompile &&
+                           failed[{record.task, record.device, record.steps}]++ < kFailures;
+        if (record.unix_time <= newest && !fails) removed.insert(record.id);
+        if (record.verified)
+          verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
+              .emplace_back(record.centre, record.id);
+        return ok_status();
+      }));
   for (auto& [key, group] : verified) {
     std::sort(group.begin(), group.end());
     for (size_t i = 0; i < std::min(group.size(), static_cast<size_t>(options.keep)); ++i)

@@ -58,6 +58,9 @@ constexpr double kInModelCompileShare = 0.25;
 // The number of schedules that are compared inside the model even if time is short.
 constexpr int kLeastChallengers = 4;
 
+// The share of the budget for measuring kernels at smaller sizes than the largest.
+constexpr double kSizesShare = 0.2;
+
 // The share of the budget after which checks try no more inputs, and its limits in seconds.
 constexpr double kCheckShare = 1.0 / 30;
 constexpr double kLeastCheckSeconds = 0.5;
@@ -142,7 +145,8 @@ TimePlan plan_time(const TimeDemand& demand, const std::optional<UntunedWrite>& 
                             ? copies(demand) * write_seconds + kLoadSeconds + plan.compare_seconds
                             : write_seconds;
   plan.finish_seconds += last_check_seconds(demand, written && written->checked);
-  plan.reserved_seconds = std::min(plan.in_model_seconds + plan.finish_seconds,
+  plan.sizes_seconds = demand.varies ? kSizesShare * demand.budget_seconds : 0;
+  plan.reserved_seconds = std::min(plan.in_model_seconds + plan.sizes_seconds + plan.finish_seconds,
                                    (1 - kMinimumSearchShare) * demand.budget_seconds);
   return plan;
 }

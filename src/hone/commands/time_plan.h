@@ -29,6 +29,7 @@ struct TimeDemand {
   // search finds is compiled then.
   bool for_device = false;
   std::string times_no_models;  // why the machine times no whole models, or empty
+  bool varies = false;          // kernels are to be measured at smaller sizes than the largest, too
 };
 
 // The result of writing the untuned model.
@@ -45,6 +46,7 @@ struct TimePlan {
   double assembly_seconds = 0;   // seconds to compile and pack the model once
   double compare_seconds = 0;    // seconds to run both models alternately, at the end
   double in_model_seconds = 0;   // seconds to compare kernels inside the model; 0 if they are not
+  double sizes_seconds = 0;      // seconds to measure kernels at smaller sizes; 0 if they are not
   double finish_seconds = 0;     // seconds to write, check and compare the library, at the end
   double reserved_seconds = 0;   // the search ends so many seconds before the budget does
 };

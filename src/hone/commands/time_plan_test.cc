@@ -24,6 +24,17 @@ TEST(time_plan, compares_everything_in_a_usual_budget) {
   EXPECT_LT(plan.reserved_seconds, 12);  // the search has most of it
 }
 
+TEST(time_plan, kernels_that_vary_have_a_fifth_of_the_budget_for_smaller_sizes) {
+  TimeDemand demand = usual();
+  const TimePlan fixed = plan_time(demand);
+  demand.varies = true;
+  const TimePlan plan = plan_time(demand);
+  EXPECT_EQ(fixed.sizes_seconds, 0);
+  EXPECT_DOUBLE_EQ(plan.sizes_seconds, 12);
+  EXPECT_DOUBLE_EQ(plan.reserved_seconds, fixed.reserved_seconds + 12);
+  EXPECT_DOUBLE_EQ(plan.finish_seconds, fixed.finish_seconds);
+}
+
 TEST(time_plan, puts_what_was_measured_in_place_of_estimates) {
   const UntunedWrite slow = {.seconds = 4, .assembly_seconds = 0.5};
   const TimePlan first = plan_time(usual()), second = plan_time(usual(), slow);

@@ -6,6 +6,7 @@
 #include "hone/base/log.h"
 #include "hone/commands/find_limits.h"
 #include "hone/commands/in_model.h"
+#include "hone/commands/measure_sizes.h"
 #include "hone/commands/task_programs.h"
 #include "hone/db/trial_info.h"
 #include "hone/machine/local.h"
@@ -65,7 +66,8 @@ TimeDemand Tuning::demand() const {
           .checks = options_.compile.library.check.value_or(true),
           .bounded_memory = plain_.target.max_memory > 0,
           .for_device = session_.target().kind() == target::Kind::kGpu,
-          .times_no_models = session_.machine().models().unable()};
+          .times_no_models = session_.machine().models().unable(),
+          .varies = varies()};
 }
 
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.
@@ -259,6 +261,32 @@ void Tuning::compare_kernels() {
   }
 }
 
+// A failure is no error: the sizes that were not measured are predicted.
+void Tuning::measure_at_sizes() {
+  if (!varies()) return;
+  SizesSummary& sizes = summary_.sizes;
+  if (tuned_.interrupted) {
+    sizes.skipped = "interrupted";
+    return;
+  }
+  announce("measuring kernels at smaller sizes");
+  const double deadline =
+      std::min(clock_.now_seconds() + plan_.sizes_seconds, end_ - plan_.finish_seconds);
+  wait_for_cores(deadline - plan_.sizes_seconds / 2);
+  const Result<int64_t> packed = packed_bytes(chosen(), schedules_);
+  search::TaskContext context =
+      task_context(chosen(), compile_.advanced.seed, packed.ok() ? *packed : 0);
+  MeasureSizesOptions how = {deadline, &context, runner_.get(), {}};
+  how.keep = [this](std::span<const trial::Record> records) {
+    if (session_.store() == nullptr || !summary_.store_status.ok()) return;
+    summary_.store_status = session_.store()->add(records).status();
+  };
+  const Status status = measure_sizes(chosen(), schedules_, tuned_by_key_, compile_, how, sizes);
+  if (status.ok()) return;
+  sizes.skipped = status.message();
+  log_warning("not all kernels were measured at smaller sizes: {}", status.message());
+}
+
 // Never worse: what was measured kernel by kernel must hold for the whole model.
 Result<Written> Tuning::write_faster() {
   announce("writing the library");
@@ -364,6 +392,7 @@ Result<TuneSummary> Tuning::run() {
   HONE_RETURN_IF_ERROR(search_schedules());
   HONE_RETURN_IF_ERROR(choose_schedules());
   compare_kernels();
+  measure_at_sizes();
   HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
   summary_.waited_seconds = watch_->waited();
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();

@@ -12,6 +12,7 @@
 #include "hone/commands/tuned_schedules.h"
 #include "hone/search/code_filter.h"
 #include "hone/search/policy.h"
+#include "hone/session/assemble_limited.h"
 #include "hone/session/schedule_sources.h"
 
 namespace hone {
@@ -36,6 +37,7 @@ class Tuning {
   void summarise_search();
   [[nodiscard]] Status choose_schedules();
   void compare_kernels();
+  void measure_at_sizes();
   [[nodiscard]] Result<Written> write_faster();
   [[nodiscard]] CheckedWriter::Remake remake();
   [[nodiscard]] Status compare_models();
@@ -43,6 +45,10 @@ class Tuning {
   void remember(const ModelTasks& model, std::span<const schedule::Steps> schedules);
   // The tuned model is compared with the untuned one.
   [[nodiscard]] bool compares() const { return summary_.not_compared.empty(); }
+  // Kernels have other schedules for smaller sizes.
+  [[nodiscard]] bool varies() const {
+    return untuned_.model.tasks.sizes >= 0 && has_variants(untuned_.model, plain_);
+  }
   // The partition that the measured times speak for.
   [[nodiscard]] ModelTasks& chosen() { return partition_ ? *partition_ : untuned_.model; }
   void announce(std::string_view stage);

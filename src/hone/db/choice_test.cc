@@ -94,7 +94,9 @@ TEST(choice, all_of_a_call_or_none) {
 TEST(choice, version_7_has_none_until_it_is_brought_up_to_date) {
   Fixture f;
   f.store.reset();
-  std::string sql = "DROP TABLE sensitivity; DROP TABLE choice; PRAGMA user_version = 7";
+  std::string sql =
+      "DROP INDEX trial_part; ALTER TABLE trial DROP COLUMN part; DROP TABLE sensitivity; DROP TABLE "
+      "choice; PRAGMA user_version = 7";
   const CodeFigures none;
   for_each_figure(none, [&](const std::string& name, int64_t) {
     sql = fmt::format("ALTER TABLE trial DROP COLUMN {}; {}", name, sql);

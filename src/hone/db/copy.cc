@@ -81,11 +81,12 @@ Status for_each_record(TrialStore& store, Filter filter, const Visit& visit) {
 
 Result<Copier> Copier::create(TrialStore& to) {
   Copier copier(to);
-  HONE_RETURN_IF_ERROR(for_each_record(to, {}, [&copier](trial::Record&& record) {
-    const bool ok = record.outcome == trial::Outcome::kOk;
-    copier.known_.emplace(identity(record), ok ? record.id : 0);
-    return ok_status();
-  }));
+  HONE_RETURN_IF_ERROR(
+      for_each_record(to, {.parts = Filter::Parts::kAll}, [&copier](trial::Record&& record) {
+        const bool ok = record.outcome == trial::Outcome::kOk;
+        copier.known_.emplace(identity(record), ok ? record.id : 0);
+        return ok_status();
+      }));
   return copier;
 }
 
@@ -133,6 +134,7 @@ Result<CopiedTrials> copy_records(TrialStore& from, TrialStore& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   Filter all;
   all.with_task_text = true;
+  all.parts = Filter::Parts::kAll;
   HONE_RETURN_IF_ERROR(for_each_record(
       from, all, [&copier](trial::Record&& record) { return copier.add(std::move(record)); }));
   return copier.finish();
@@ -161,6 +163,7 @@ Result<int64_t> export_json_lines(TrialStore& from, const Filter& filter, const 
   int64_t lines = 0;
   Filter whole = filter;
   whole.with_task_text = true;
+  whole.parts = Filter::Parts::kAll;
   HONE_RETURN_IF_ERROR(for_each_record(from, whole, [&](trial::Record&& record) {
     ++lines;
     return file.write(to_json_line(record) + "\n");

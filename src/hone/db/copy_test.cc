@@ -18,6 +18,7 @@ std::unique_ptr<Store> open(const std::string& path) {
 std::vector<trial::Record> all(Store& store) {
   Filter filter;
   filter.with_task_text = true;
+  filter.parts = Filter::Parts::kAll;
   auto records = store.query(filter);
   EXPECT_TRUE(records.ok());
   return std::move(records).value();
@@ -27,21 +28,21 @@ TEST(copy, export_and_import_keep_every_record_once) {
   const TestFolder folder;
   const auto from = open(folder.file("from.db")), to = open(folder.file("to.db"));
   std::vector<trial::Record> records = {sample_record(1, 1e-3), sample_record(1, 2e-3),
-                                        odd_record()};
+                                        sample_part(1, 1e-6), odd_record()};
   ASSERT_TRUE(from->add(records).ok());
   const std::string file = folder.file("trials.jsonl");
   const Result<int64_t> lines = export_json_lines(*from, {}, file);
   ASSERT_TRUE(lines.ok()) << lines.status().message();
-  EXPECT_EQ(*lines, 3);
-  for (const int64_t added : {3, 0}) {  // the second time all are known
+  EXPECT_EQ(*lines, 4);
+  for (const int64_t added : {4, 0}) {  // the second time all are known
     const Result<CopiedTrials> copied = import_json_lines(file, *to);
     ASSERT_TRUE(copied.ok()) << copied.status().message();
     EXPECT_EQ(copied->added, added);
-    EXPECT_EQ(copied->known, 3 - added);
+    EXPECT_EQ(copied->known, 4 - added);
   }
   const std::vector<trial::Record> there = all(*to);
-  ASSERT_EQ(there.size(), 3U);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(to_json_line(there[i]), to_json_line(records[i]));
+  ASSERT_EQ(there.size(), 4U);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(to_json_line(there[i]), to_json_line(records[i]));
 }
 
 TEST(copy, records_of_memory_are_added_once) {

@@ -166,6 +166,7 @@ std::string to_json_line(const trial::Record& record) {
   write(kAccuracyField, record.accuracy);
   if (record.bounds) for_each_bound(*record.bounds, write);
   if (record.code) for_each_figure(*record.code, write);
+  if (!record.part.empty()) write(kPartField, record.part);
   return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -190,6 +191,7 @@ Result<trial::Record> parse_json_line(std::string_view line) {
   if (json.contains(kAccuracyField)) read_field(kAccuracyField, record.accuracy);
   if (json.contains("bounds_source")) for_each_bound(record.bounds.emplace(), read_field);
   if (json.contains(kFiguresField)) for_each_figure(record.code.emplace(), read_field);
+  if (json.contains(kPartField)) read_field(kPartField, record.part);
   HONE_RETURN_IF_ERROR(status);
   if (json.size() != fields)
     return invalid("found {} fields, expected {}: one is unknown", json.size(), fields);

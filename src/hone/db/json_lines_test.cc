@@ -34,6 +34,7 @@ TEST(json_lines, the_document_names_every_field) {
   const std::string section = document.substr(document.find("\n## JSON lines\n"));
   trial::Record record = sample_record(1, 1e-3);
   record.code = sample_code();
+  record.part = sample_part(1, 1e-3).part;
   const std::string line = to_json_line(record);
   size_t fields = 0;
   for (size_t at = line.find("\":"); at != std::string::npos; at = line.find("\":", at + 1)) {
@@ -42,7 +43,7 @@ TEST(json_lines, the_document_names_every_field) {
     EXPECT_NE(section.find("`" + name + "`"), std::string::npos) << name;
     ++fields;
   }
-  EXPECT_EQ(fields, 43U);
+  EXPECT_EQ(fields, 44U);
 }
 
 TEST(json_lines, what_is_wrong_with_a_line_is_said) {
@@ -103,6 +104,16 @@ TEST(json_lines, figures_of_code_are_there_if_they_are_known) {
     EXPECT_NE(parse_json_line(to_json_line(record)).status().message().find(" spill_bytes, "),
               std::string::npos);
   }
+}
+
+TEST(json_lines, only_records_of_a_part_say_which) {
+  trial::Record record = sample_part(1, 1e-3);
+  const Result<trial::Record> back = parse_json_line(to_json_line(record));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->part, record.part);
+  record.part.clear();
+  EXPECT_EQ(to_json_line(record).find("\"part\""), std::string::npos);
+  EXPECT_NE(identity(*back), identity(record));
 }
 
 TEST(json_lines, a_line_of_a_release_that_stored_no_accuracy_has_that_of_its_steps) {

@@ -37,6 +37,8 @@ void for_each_field(R& r, const Visitor& visit) {
 }
 // Files of releases that did not store the accuracy lack this field; it follows from the steps.
 inline constexpr const char* kAccuracyField = "accuracy";
+// Only records of a part of their task have this field.
+inline constexpr const char* kPartField = "part";
 // Calls visit(name, field) for the bounds. A record has all of them or none.
 template <typename Bounds, typename Visitor>
 void for_each_bound(Bounds& bounds, const Visitor& visit) {

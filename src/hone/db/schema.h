@@ -160,6 +160,11 @@ CREATE TABLE sensitivity (
     R"sql(
 ALTER TABLE sensitivity ADD COLUMN memory REAL NOT NULL DEFAULT -1;
 )sql",
+    // This adds which part of its task a trial computed. Only whole ones are verified.
+    R"sql(
+ALTER TABLE trial ADD COLUMN part TEXT NOT NULL DEFAULT '' CHECK (part = '' OR verified = 0);
+CREATE INDEX trial_part ON trial (task, device, threads) WHERE part <> '';
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

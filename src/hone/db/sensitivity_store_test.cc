@@ -68,11 +68,14 @@ TEST(sensitivity_store, what_has_another_version_is_not_used) {
                         path));
 }
 
+// Undoes what version 12 adds.
+constexpr const char* kWithoutParts = "DROP INDEX trial_part; ALTER TABLE trial DROP COLUMN part; ";
+
 TEST(sensitivity_store, a_database_of_version_9_has_none_until_some_are_saved) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
   ASSERT_TRUE(open_store(path).ok());
-  run_sql(path, "DROP TABLE sensitivity; PRAGMA user_version = 9");
+  run_sql(path, kWithoutParts + std::string("DROP TABLE sensitivity; PRAGMA user_version = 9"));
   const auto none = load_sensitivities(path, "a", 2);
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_TRUE(none->empty());
@@ -85,7 +88,8 @@ TEST(sensitivity_store, what_version_10_has_goes_on) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
   ASSERT_TRUE(save_sensitivities(path, "a", sample()).ok());
-  run_sql(path, "ALTER TABLE sensitivity DROP COLUMN memory; PRAGMA user_version = 10");
+  run_sql(path, kWithoutParts + std::string("ALTER TABLE sensitivity DROP COLUMN memory; PRAGMA "
+                                            "user_version = 10"));
   std::vector<trial::TaskSensitivity> tasks = sample();
   tasks[1].memory.reset();
   const auto old = load_sensitivities(path, "a", 2);

@@ -14,7 +14,7 @@ namespace hone::db {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
-constexpr int64_t kFirstWithAccuracy = 6, kFirstWithChoices = 8;
+constexpr int64_t kFirstWithAccuracy = 6, kFirstWithChoices = 8, kFirstWithParts = 12;
 constexpr size_t kRemovedAtOnce = 500;
 
 constexpr const char* kAddTask =
@@ -114,6 +114,8 @@ Conditions conditions_of(const Filter& f, const Dialect& dialect) {
     where += " AND trial.outcome = " + parameter(std::string(trial::outcome_name(*f.outcome)));
   if (f.failed_only) where += " AND trial.outcome <> 'ok'";
   if (f.verified_only) where += " AND trial.verified = 1";
+  if (f.parts != Filter::Parts::kAll && dialect.version >= kFirstWithParts)
+    where += f.parts == Filter::Parts::kWhole ? " AND trial.part = ''" : " AND trial.part <> ''";
   where += f.newest_first ? " ORDER BY trial.id DESC" : " ORDER BY trial.id";
   where += " LIMIT " + parameter(f.limit < 0 ? kAll : f.limit);
   return conditions;
@@ -165,6 +167,8 @@ class SqlStore final : public Store {
 
   Result<std::vector<trial::Record>> query(const Filter& f) override {
     const Dialect& dialect = db_->dialect();
+    if (f.parts == Filter::Parts::kParts && dialect.version < kFirstWithParts)
+      return std::vector<trial::Record>();
     const Conditions conditions = conditions_of(f, dialect);
     const std::string select =
         select_trials(dialect.version, f.with_task_text ? "task.text" : "") + conditions.where;

@@ -332,6 +332,26 @@ TEST(store, survives_being_closed_and_opened) {
   EXPECT_EQ(reader->query({})->size(), 3U);
 }
 
+// What was measured of a part of a task says nothing of the task.
+TEST(store, parts_of_tasks_are_found_only_where_they_are_asked_for) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  ASSERT_TRUE(store->add(std::vector{sample_part(1, 1e-6), sample_record(1, 2e-3)}).ok());
+  EXPECT_EQ(store->best(best_of(1, 9))->size(), 1U);
+  EXPECT_EQ(store->query({.fastest_only = true})->size(), 1U);
+  const auto whole = store->query({});
+  ASSERT_EQ(whole->size(), 1U);
+  EXPECT_EQ(whole->front().part, "");
+  const auto parts = store->query({.task = 1, .parts = Filter::Parts::kParts});
+  ASSERT_EQ(parts->size(), 1U);
+  EXPECT_EQ(parts->front().part, "2[0]<64");
+  EXPECT_EQ(store->query({.parts = Filter::Parts::kAll})->size(), 2U);
+  trial::Record verified = sample_part(1, 1e-6);
+  verified.verified = true;
+  EXPECT_EQ(store->add(std::vector{verified}).status().message(),
+            "a record of a part of its task is verified or crowned, expected neither");
+}
+
 // Writes a database as the first release did.
 void write_version_1(const std::string& path) {
   const std::string sql =
@@ -450,6 +470,25 @@ TEST(format, version_5_gets_the_accuracy_of_the_steps) {
     ASSERT_EQ(fastest->size(), 1U);
     EXPECT_EQ(fastest->front().steps, steps[0]);
   }
+}
+
+// This is a database of the last release whose trials all computed the whole task.
+TEST(format, version_11_has_trials_of_whole_tasks) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  write_version_1(path);
+  for (int v = 1; v < 11; ++v) run_sql(path, kMigrations[v]);
+  run_sql(path, "PRAGMA user_version = 11");
+  {
+    const auto reader = open(path, {.read_only = true});
+    EXPECT_EQ(reader->query({})->size(), 1U);
+    EXPECT_TRUE(reader->query({.parts = Filter::Parts::kParts})->empty());
+  }
+  const auto store = open(path);
+  ASSERT_EQ(store->query({})->size(), 1U);
+  EXPECT_EQ(store->query({})->front().part, "");
+  ASSERT_TRUE(store->add(std::vector{sample_part(1, 1e-6)}).ok());
+  EXPECT_EQ(store->query({.parts = Filter::Parts::kAll})->size(), 2U);
 }
 
 TEST(registry, default_path_is_made_where_xdg_says) {

@@ -29,6 +29,7 @@ constexpr Later kLater[] = {
     {kAccuracyField, 6,
      "CASE WHEN trial.steps LIKE '%narrow(%' THEN 2 WHEN trial.steps LIKE '%winograd(%' OR "
      "trial.steps LIKE '%strassen(%' THEN 1 ELSE 0 END"},
+    {kPartField, 12, "''"},
 };
 
 // The figures of code came with this version.
@@ -50,6 +51,7 @@ void for_each_column(R& record, Bounds& bounds, Figures& code, const Visitor& vi
   for_each_bound(bounds, visit);
   visit(kAccuracyField, record.accuracy);
   for_each_figure(code, visit);
+  visit(kPartField, record.part);
 }
 
 template <typename Visitor>

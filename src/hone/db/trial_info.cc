@@ -18,7 +18,8 @@ TrialInfo info_of(trial::Record&& record) {
           .unix_time = record.unix_time,
           .code = record.code,
           .decisions = std::move(record.decisions),
-          .message = std::move(record.message)};
+          .message = std::move(record.message),
+          .part = std::move(record.part)};
 }
 
 }  // namespace hone::db

@@ -45,6 +45,8 @@ struct Filter {
   // the default accuracy allows; it must match the other fields, too.
   bool fastest_only = false;
   bool with_task_text = false;
+  // Which records match by the part of the task that they computed (Record::part).
+  enum class Parts : uint8_t { kWhole, kParts, kAll } parts = Parts::kWhole;
   int64_t after_id = 0;       // only records with a greater id, to resume
   int64_t limit = -1;         // -1 for all
   bool newest_first = false;  // else oldest first, page by page by `after_id`

@@ -95,23 +95,9 @@ size_t axis_of(const SizeRule& rule, int64_t otherwise) {
                                              rule.c.rank_of(rule.node.inputs[0])));
 }
 
-// Returns the form of the extents of the first operands of a Concat together; nullopt if none says
-// it.
-std::optional<int> form_of_first(SizeRule& rule, size_t count, size_t axis) {
-  int64_t most = 0;
-  for (size_t i = 0; i < count; ++i) most += rule.c.shape_of(rule.node.inputs[i])[axis];
-  const std::vector<int64_t> largest = largest_symbols(rule.sizes.graph().varying);
-  std::vector<SizeSample> samples = {{&largest, most}};
-  for (const SizeProbe& probe : rule.sizes.probes()) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const Value* twin = probe.twin(rule.sizes.origin(rule.node.inputs[i]));
-      if (twin == nullptr) return std::nullopt;
-      sum += twin->shape[axis];
-    }
-    samples.push_back({&probe.symbols, sum});
-  }
-  return rule.sizes.form_of(samples);
+// Returns whether there is room for forms that only make a library faster.
+bool may_add_forms(const SizeRule& rule) {
+  return rule.sizes.graph().varying.forms.size() < kMaxForms / 2;
 }
 
 // Behind an operand whose extent varies there is a gap, unless it is the last one: then the result
@@ -148,9 +134,11 @@ Status follow_concat(SizeRule& rule) {
     for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
       const ValueId in = rule.node.inputs[i];
       const ValueId from = c.binary("Max", c.binary("Sub", place, before), 0.0);
-      const auto end = form_of_first(rule, i + 1, axis);
+      const bool is_last = i + 1 == extents.size();
+      const std::vector<DimParts> first(extents.begin(), extents.begin() + static_cast<long>(i) + 1);
+      const auto end = is_last ? sum : may_add_forms(rule) ? rule.sizes.sum_form(first) : std::nullopt;
       const ValueId own =
-          end ? rule.sizes.gathered(c, in, from, axis, {*end, rule.sizes.parts_of(in)[axis]})
+          end ? rule.sizes.gathered(c, in, from, axis, {*end, extents[i]})
               : c.add("Gather", {in, from}, {{"axis", static_cast<int64_t>(axis)}});
       result =
           result == kNoValue
@@ -159,7 +147,7 @@ Status follow_concat(SizeRule& rule) {
       const bool varies = end && *end != kNoForm;
       before =
           varies ? rule.sizes.size_of(c, *end)
-                 : c.binary("Add", before, rule.sizes.extent_of(c, rule.sizes.parts_of(in)[axis]));
+                 : c.binary("Add", before, rule.sizes.extent_of(c, extents[i]));
     }
     c.result(0, result);
     rule.replaced = true;

@@ -35,7 +35,8 @@ double load_seconds(int64_t constant_bytes, const target::Target& target) {
   return static_cast<double>(constant_bytes) / kPackRate + (compiles ? kDriverCompiles : 0);
 }
 
-Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int threads) {
+Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int threads,
+                                   std::span<const Tensor> more) {
   TaskOperands operands;
   operands.constant_bytes = constant_bytes(dag);
   std::vector<Tensor> arguments = task_arguments(dag, seed);
@@ -61,6 +62,10 @@ Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int t
       specs.push_back({ir::Role::kConstant, tensor.bytes(), tensor.data()});
       arguments.push_back(std::move(tensor));
     }
+  }
+  for (const Tensor& tensor : more) {
+    operands.more.push_back(static_cast<int>(specs.size()));
+    specs.push_back({ir::Role::kInput, tensor.bytes(), tensor.data()});
   }
   HONE_ASSIGN_OR_RETURN(operands.memory, measure::Operands::create(specs, expected));
   return operands;

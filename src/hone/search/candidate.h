@@ -5,11 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
 #include "hone/search/lower_schedule.h"
 #include "hone/space/space.h"
+#include "hone/tensor/tensor.h"
 #include "hone/trial/record.h"
 
 namespace hone::search {
@@ -42,9 +45,11 @@ struct TaskOperands {
   std::shared_ptr<const measure::Operands> memory;
   std::map<const ir::Buffer*, int> places;  // index of each operand; looked up only, never iterated
   int64_t constant_bytes = 0;
+  std::vector<int> more;  // indices of the inputs that are none of the task's
 };
+// `more` are inputs besides those of the task.
 [[nodiscard]] Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed,
-                                                 int threads);
+                                                 int threads, std::span<const Tensor> more = {});
 [[nodiscard]] int64_t constant_bytes(const compute::Dag& dag);
 // Returns the seconds that pass on a slow machine before one candidate can run: its constants are
 // packed, and where the code is a source of OpenCL, the driver compiles it.

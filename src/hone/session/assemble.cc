@@ -141,15 +141,6 @@ Result<KernelPtr> host_kernel(const compute::Dag& dag) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-// Code that leaves out what a run of smaller sizes does not need.
-Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
-                                 const schedule::Steps& steps, const KernelLimits& limits) {
-  HONE_ASSIGN_OR_RETURN(const LoweredPtr lowered, session.kernels().lower(task, steps));
-  HONE_ASSIGN_OR_RETURN(Kernel kernel,
-                        build_limited(task->dag(), lowered, steps, session.target(), limits));
-  return std::make_shared<const Kernel>(std::move(kernel));
-}
-
 Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& tasks,
                                      std::span<const schedule::Steps> schedules,
                                      const std::atomic<bool>* interrupted, HostKernels host,
@@ -288,6 +279,14 @@ void leave_out_steps(std::span<const std::optional<ir::RunNeed>> runs, Assembly&
 }
 
 }  // namespace
+
+Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
+                                 const schedule::Steps& steps, const KernelLimits& limits) {
+  HONE_ASSIGN_OR_RETURN(const LoweredPtr lowered, session.kernels().lower(task, steps));
+  HONE_ASSIGN_OR_RETURN(Kernel kernel,
+                        build_limited(task->dag(), lowered, steps, session.target(), limits));
+  return std::make_shared<const Kernel>(std::move(kernel));
+}
 
 Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           std::span<const schedule::Steps> schedules,

@@ -62,6 +62,11 @@ struct Assembly {
                                         HostKernels host = HostKernels::kNone,
                                         const AssemblyLimits& limits = {});
 
+// Compiles code that leaves out what a run of smaller sizes does not need.
+[[nodiscard]] Result<KernelPtr> limited_kernel(Session& session, const TaskPtr& task,
+                                               const schedule::Steps& steps,
+                                               const KernelLimits& limits);
+
 // The bytes of memory of a running model, without those that its process needs anyway.
 struct ModelMemory {
   int64_t weights = 0, code = 0;

@@ -20,27 +20,18 @@ bool was_measured(const TaskSummary& line) {
 }
 
 // Only the CPU's measure knows smaller sizes. Where memory is short, there is one schedule each.
-std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedTasks& split,
-                                             std::span<const schedule::Steps> steps,
+std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedModel& limited,
                                              const CompileOptions& options) {
+  const LimitedTasks& split = limited.split;
   std::vector<SizeVariants> variants(split.tasks.groups.size());
-  if (model.target().kind() != target::Kind::kCpu || options.target.max_memory > 0) return variants;
+  if (!has_variants(model, options)) return variants;
   model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
     const auto g = static_cast<size_t>(i);
     if (is_cancelled(options.interrupted)) return;
     const graph::TaskCall& call =
         split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
-    const size_t before = split.group_before[g];
-    VariantContext context{&model.tasks.varying, &model.target(),       model.accuracy(),
-                           model.threads(),      options.advanced.seed, {}};
-    context.predict = [&](const schedule::Steps& other) {
-      const Result<double> seconds = predicted_seconds(model, before, other);
-      return seconds.ok() ? *seconds : kNever;
-    };
-    // What a kernel with ends reads depends on its schedule, and the other kernels' limits are
-    // those for this one.
-    context.may_replace = !was_measured(model.summaries[before]) && split.limits[g].ends.empty();
-    variants[g] = choose_variants(call, model.task(before), steps[g], split.limits[g], context);
+    variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
+                                  split.limits[g], variant_context(model, limited, g, options));
   });
   return variants;
 }
@@ -74,8 +65,12 @@ Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedule
   return ok_status();
 }
 
-Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::Steps> schedules,
-                                  const CompileOptions& options, const TogetherOptions& together) {
+bool has_variants(const ModelTasks& model, const CompileOptions& options) {
+  return model.target().kind() == target::Kind::kCpu && options.target.max_memory == 0;
+}
+
+Result<LimitedModel> limit_model(const ModelTasks& model,
+                                 std::span<const schedule::Steps> schedules) {
   const auto steps_of = [&](const graph::TaskCall& call) -> const schedule::Steps& {
     return schedules[static_cast<size_t>(call.group)];
   };
@@ -84,25 +79,58 @@ Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::S
   calls.lower = [&](const graph::TaskCall& call, const compute::Dag& dag) {
     return search::lower_schedule(dag, steps_of(call), model.target());
   };
-  HONE_ASSIGN_OR_RETURN(const CallLimits limits, limits_of_calls(model.tasks, calls));
-  const LimitedTasks split = split_groups(model.tasks, limits.kernels);
-  std::vector<schedule::Steps> steps;
+  HONE_ASSIGN_OR_RETURN(CallLimits limits, limits_of_calls(model.tasks, calls));
+  LimitedModel limited{split_groups(model.tasks, limits.kernels), {}, std::move(limits.runs)};
+  for (const size_t g : limited.split.group_before) limited.steps.push_back(schedules[g]);
+  return limited;
+}
+
+VariantContext variant_context(const ModelTasks& model, const LimitedModel& limited, size_t group,
+                               const CompileOptions& options) {
+  const size_t before = limited.split.group_before[group];
+  VariantContext context{&model.tasks.varying, &model.target(),       model.accuracy(),
+                         model.threads(),      options.advanced.seed, {}};
+  context.predict = [&model, before](const schedule::Steps& other) {
+    const Result<double> seconds = predicted_seconds(model, before, other);
+    return seconds.ok() ? *seconds : kNever;
+  };
+  // What a kernel with ends reads depends on its schedule, and the other kernels' limits are those
+  // for this one.
+  context.may_replace =
+      !was_measured(model.summaries[before]) && limited.split.limits[group].ends.empty();
+  const uint64_t key = model.tasks.groups[before].key;
+  if (!model.excluded.contains(key)) context.times = &model.session->size_times().of(key);
+  return context;
+}
+
+Status load_size_times(const ModelTasks& model) {
+  if (model.session->store() == nullptr) return ok_status();
+  for (const graph::TaskGroup& group : model.tasks.groups) {
+    if (model.excluded.contains(group.key)) continue;
+    HONE_RETURN_IF_ERROR(model.session->size_times().load(*model.session->store(), group.key));
+  }
+  return ok_status();
+}
+
+Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::Steps> schedules,
+                                  const CompileOptions& options, const TogetherOptions& together) {
+  HONE_ASSIGN_OR_RETURN(const LimitedModel limited, limit_model(model, schedules));
+  HONE_RETURN_IF_ERROR(load_size_times(model));
+  const LimitedTasks& split = limited.split;
   TogetherOptions shared = together;
   shared.seconds.clear();
-  for (const size_t g : split.group_before) {
-    steps.push_back(schedules[g]);
+  for (const size_t g : split.group_before)
     if (!together.seconds.empty()) shared.seconds.push_back(together.seconds[g]);
-  }
-  const std::vector<SizeVariants> variants = variants_of_groups(model, split, steps, options);
+  const std::vector<SizeVariants> variants = variants_of_groups(model, limited, options);
   for (size_t g = 0; g < shared.seconds.size(); ++g) {
     if (!variants[g].replaces_own) continue;
     const Result<double> seconds =
         predicted_seconds(model, split.group_before[g], *variants[g].replaces_own);
     if (seconds.ok()) shared.seconds[g] = *seconds;
   }
-  HONE_ASSIGN_OR_RETURN(Assembly assembly,
-                        assemble(*model.session, split.tasks, steps, options.interrupted, shared,
-                                 HostKernels::kNone, {split.limits, variants, limits.runs}));
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(*model.session, split.tasks, limited.steps,
+                                                    options.interrupted, shared, HostKernels::kNone,
+                                                    {split.limits, variants, limited.runs}));
   for (const size_t g : assembly.replaced) {
     TaskSummary& line = model.summaries[split.group_before[g]];
     line.steps = schedule::to_string(*variants[g].replaces_own);

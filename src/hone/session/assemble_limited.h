@@ -11,6 +11,23 @@ namespace hone {
 [[nodiscard]] Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                      const CompileOptions& options);
 
+// A model whose kernels are told apart by what they may leave out, with these schedules.
+struct LimitedModel {
+  LimitedTasks split;
+  std::vector<schedule::Steps> steps;            // one per group of `split`
+  std::vector<std::optional<ir::RunNeed>> runs;  // as CallLimits::runs
+};
+[[nodiscard]] Result<LimitedModel> limit_model(const ModelTasks& model,
+                                               std::span<const schedule::Steps> schedules);
+// Returns whether kernels may have other schedules for smaller sizes.
+[[nodiscard]] bool has_variants(const ModelTasks& model, const CompileOptions& options);
+// Returns the facts on which the variants of a group of `limited` depend. The result points into
+// the model, and has the times that load_size_times() has read.
+[[nodiscard]] VariantContext variant_context(const ModelTasks& model, const LimitedModel& limited,
+                                             size_t group, const CompileOptions& options);
+// Reads what the session's store has of the model's tasks at smaller sizes, but for excluded ones.
+[[nodiscard]] Status load_size_times(const ModelTasks& model);
+
 // Assembles the model so that each kernel computes only what the sizes of a run need
 // (session/limit_tasks.h).
 [[nodiscard]] Result<Assembly> assemble_limited(ModelTasks& model,

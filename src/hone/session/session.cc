@@ -60,6 +60,7 @@ Session::Session(const CompileOptions& options, const machine::Machine& machine,
       pool_(machine::local().target().cpu().cores),
       phases_(hooks_of(options).phases),
       tasks_(target_),
+      size_times_(device_, threads_),
       kernels_(target_) {
   if (use_db_) keeps_code_.emplace();
 }

@@ -1,6 +1,6 @@
 // session/session.h - owns everything that a job needs: the device, the cost models, the store, the
-// records that come with Hone, the threads, and the tasks and kernels that it has made so far. A
-// command opens one session from its options and passes it on.
+// records that come with Hone, what was measured at smaller sizes, the threads, and the tasks and
+// kernels that it has made so far. A command opens one session from its options and passes it on.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 #include "hone/session/compile_options.h"
 #include "hone/session/kernel_table.h"
 #include "hone/session/refiner.h"
+#include "hone/session/size_times.h"
 #include "hone/session/task.h"
 #include "hone/trial/record.h"
 #include "hone/trial/roofline.h"
@@ -58,6 +59,8 @@ class Session {
   // Returns who is told what the job's thread does (JobHooks::phases); may be null.
   [[nodiscard]] PhaseClock* phases() { return phases_; }
   [[nodiscard]] TaskTable& tasks() { return tasks_; }
+  // Returns what was measured at smaller sizes than the largest.
+  [[nodiscard]] SizeTimes& size_times() { return size_times_; }
   [[nodiscard]] KernelTable& kernels() { return kernels_; }
   // Returns the machine's limits as `hone devices --measure` or tune() measured them, if the store
   // has them. They are read on the first call; if they cannot be read, there are none.
@@ -83,6 +86,7 @@ class Session {
   ThreadPool pool_;
   PhaseClock* const phases_;
   TaskTable tasks_;
+  SizeTimes size_times_;
   KernelTable kernels_;
   std::optional<backend::KeepsCode> keeps_code_;  // set if a database is used
   std::optional<std::optional<trial::Roofline>> roofline_;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/session/size_trials.h"
 
 namespace hone {
 namespace {
@@ -33,12 +35,36 @@ Rows product_of_rows(int64_t least = 1) {
   return rows;
 }
 
-SizeVariants variants_of(const Rows& rows, const schedule::Steps& own) {
+VariantContext context_of(const Rows& rows, const target::Target& target) {
+  const auto predict = [](const schedule::Steps&) { return 1.0; };
+  return {&rows.varying, &target, trial::Accuracy::kStrict, 2, 1, predict};
+}
+
+SizeVariants variants_of(const Rows& rows, const schedule::Steps& own,
+                         const ScheduleTimes* times = nullptr) {
   const target::Target target = avx2();
   const Task task(rows.call.dag, 1, target);
-  const auto predict = [](const schedule::Steps&) { return 1.0; };
-  const VariantContext context{&rows.varying, &target, trial::Accuracy::kStrict, 2, 1, predict};
+  VariantContext context = context_of(rows, target);
+  context.times = times;
   return choose_variants(rows.call, task, own, rows.limits, context);
+}
+
+SizeTrials trials_of(const Rows& rows, const schedule::Steps& own) {
+  const target::Target target = avx2();
+  const Task task(rows.call.dag, 1, target);
+  return choose_size_trials(rows.call, task, own, rows.limits, context_of(rows, target), {});
+}
+
+// All schedules take as long as the first one.
+ScheduleTimes equal_times(const Rows& rows, const SizeTrials& trials) {
+  ScheduleTimes times;
+  double seconds = 1e-5;
+  for (const std::vector<int64_t>& sizes : trials.sizes) {
+    for (const schedule::Steps& steps : trials.schedules)
+      times[schedule::to_string(steps)][part_text(rows.call.dag, rows.limits, sizes)] = seconds;
+    seconds *= 10;
+  }
+  return times;
 }
 
 schedule::Steps default_steps(const compute::Dag& dag) {
@@ -76,6 +102,48 @@ TEST(size_variants, a_kernel_without_limits_has_none) {
   Rows rows = product_of_rows();
   rows.limits.outputs.clear();
   EXPECT_TRUE(variants_of(rows, default_steps(rows.call.dag)).others.empty());
+}
+
+TEST(size_trials, are_of_the_smallest_a_middle_and_the_largest_size) {
+  const Rows rows = product_of_rows();
+  const schedule::Steps own = default_steps(rows.call.dag);
+  const SizeTrials trials = trials_of(rows, own);
+  ASSERT_EQ(trials.sizes.size(), 3U);
+  EXPECT_EQ(trials.sizes[0][0], 1);
+  EXPECT_GE(trials.sizes[1][0], 64);
+  EXPECT_LE(trials.sizes[1][0], 256);
+  EXPECT_EQ(trials.sizes[2][0], 512);
+  ASSERT_GE(trials.schedules.size(), 3U);
+  EXPECT_EQ(trials.schedules[0], own);
+  for (const SizeVariant& predicted : variants_of(rows, own).others)
+    EXPECT_EQ(std::count(trials.schedules.begin(), trials.schedules.end(), predicted.steps), 1);
+}
+
+TEST(size_variants, what_was_measured_decides) {
+  const Rows rows = product_of_rows();
+  const schedule::Steps own = default_steps(rows.call.dag);
+  const SizeTrials trials = trials_of(rows, own);
+  ScheduleTimes times = equal_times(rows, trials);
+  EXPECT_TRUE(variants_of(rows, own, &times).others.empty()) << "nothing is faster";
+
+  const auto at = [&](size_t schedule, size_t size) -> double& {
+    return times.at(schedule::to_string(trials.schedules[schedule]))
+        .at(part_text(rows.call.dag, rows.limits, trials.sizes[size]));
+  };
+  at(2, 0) /= 4;
+  const SizeVariants variants = variants_of(rows, own, &times);
+  ASSERT_EQ(variants.others.size(), 1U);
+  EXPECT_EQ(variants.others[0].steps, trials.schedules[2]);
+  EXPECT_EQ(variants.others[0].when.from, 0);
+  EXPECT_LT(variants.others[0].when.most, trials.sizes[1][0]);
+
+  // A schedule that failed at one size is not used at any.
+  at(2, 1) = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(variants_of(rows, own, &times).others.empty());
+
+  // If the kernel's own schedule was not measured at all sizes, predictions decide.
+  times.at(schedule::to_string(own)).clear();
+  EXPECT_FALSE(variants_of(rows, own, &times).others.empty());
 }
 
 }  // namespace

@@ -91,17 +91,21 @@ bool is_one_phase(const Kernel& kernel) {
          std::all_of(params.begin(), params.end(), is_given);
 }
 
+bool can_stand_in(const Kernel& variant, const Kernel& own, const schedule::Steps& own_steps,
+                  const compute::Dag& dag, const KernelLimits& limits) {
+  // Otherwise a schedule computes each element from the same elements.
+  const bool asks = !limits.ends.empty() || mixes_rows(own_steps);
+  return same_params(own, variant) && (!asks || reads_no_more(variant, own, dag, limits));
+}
+
 Result<VariantKernels> compile_variants(
     const SizeVariants& variants, const Kernel& own, const schedule::Steps& own_steps,
     const compute::Dag& dag, const KernelLimits& limits,
     const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile) {
   VariantKernels made{variants.own, {}};
-  // Otherwise a schedule computes each element from the same elements.
-  const bool asks = !limits.ends.empty() || mixes_rows(own_steps);
   for (const SizeVariant& variant : variants.others) {
     HONE_ASSIGN_OR_RETURN(KernelPtr kernel, compile(variant.steps));
-    if (!same_params(own, *kernel) || (asks && !reads_no_more(*kernel, own, dag, limits)))
-      return VariantKernels{};
+    if (!can_stand_in(*kernel, own, own_steps, dag, limits)) return VariantKernels{};
     made.others.push_back({std::move(kernel), variant.when, variant.share});
   }
   return made;

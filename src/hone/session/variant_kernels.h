@@ -33,8 +33,12 @@ struct GroupKernels {
 // Returns whether a phase runs with the model, not before it.
 [[nodiscard]] inline bool runs(const backend::EntryPoint& phase) { return !phase.prepare; }
 
-// Compiles the variants of a kernel of a task. Returns none if one cannot stand in for it: it would
-// take other arguments or read elements that the kernel leaves out. `own_steps` made the kernel.
+// Returns whether a variant can stand in for a kernel, which `own_steps` made: it takes the same
+// arguments and reads no elements that the kernel leaves out.
+[[nodiscard]] bool can_stand_in(const Kernel& variant, const Kernel& own,
+                                const schedule::Steps& own_steps, const compute::Dag& dag,
+                                const KernelLimits& limits);
+// Compiles the variants of a kernel of a task. Returns none if one cannot stand in for it.
 [[nodiscard]] Result<VariantKernels> compile_variants(
     const SizeVariants& variants, const Kernel& own, const schedule::Steps& own_steps,
     const compute::Dag& dag, const KernelLimits& limits,

@@ -71,6 +71,8 @@ Status check(const Record& r) {
     return invalid("a record's duel has {} times, expected pairs", r.duel.size());
   if (r.crowned && !ok)
     return invalid("a crowned record ended as '{}', expected ok", outcome_name(r.outcome));
+  if (!r.part.empty() && (r.verified || r.crowned))
+    return invalid("a record of a part of its task is verified or crowned, expected neither");
   if (r.verified && !ok)
     return invalid("a verified record ended as '{}', expected ok", outcome_name(r.outcome));
   if (!r.bounds) return ok_status();

@@ -48,11 +48,15 @@ struct Record {
   uint64_t seed = 0;
   // True if the output was compared with the reference. Only such a trial can be a best.
   bool verified = false;
-  int64_t unix_time = 0;                // in seconds
-  double host_load = 0;                 // 1-minute load average during the measurement
-  double others = 0;                    // share of all cores that other programs used
-  double steal = 0;                     // share that the hypervisor gave to other virtual machines
-  std::string model;                    // model that the task came from; may be empty
+  int64_t unix_time = 0;  // in seconds
+  double host_load = 0;   // 1-minute load average during the measurement
+  double others = 0;      // share of all cores that other programs used
+  double steal = 0;       // share that the hypervisor gave to other virtual machines
+  std::string model;      // model that the task came from; may be empty
+  // The part of the task that was computed, as a run of smaller sizes needs it, by code that leaves
+  // out the rest: text of session/size_parts.h. Empty: all of it. Such a record is never verified,
+  // so that it is no best of the task.
+  std::string part;
   std::optional<CountedBounds> bounds;  // set if hardware counters were read
   std::optional<CodeFigures> code;      // set if the binary of a GPU says what it takes
 

@@ -1,0 +1,26 @@
+// session/size_trials.h - which schedules of a kernel are worth measuring in runs of smaller sizes,
+// and at which sizes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "hone/session/size_variants.h"
+
+namespace hone {
+
+struct SizeTrials {
+  // The kernel's own schedule first. All read the same weights, or none is measured.
+  std::vector<schedule::Steps> schedules;
+  std::vector<std::vector<int64_t>> sizes;  // values of the forms, the largest sizes last
+};
+
+// Chooses them: what choose_variants() would take, the best predicted ones of each size, `more`,
+// such as the best few for the largest size, and what was measured before. There are none if
+// nothing of the kernel varies.
+[[nodiscard]] SizeTrials choose_size_trials(const graph::TaskCall& call, const Task& task,
+                                            const schedule::Steps& own, const KernelLimits& limits,
+                                            const VariantContext& context,
+                                            std::span<const schedule::Steps> more);
+
+}  // namespace hone
