@@ -3,6 +3,7 @@
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
+#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 
@@ -80,6 +81,31 @@ int64_t SizeFollower::extent_at(const DimParts& parts, const std::vector<int64_t
   return extent;
 }
 
+bool SizeFollower::is_sum(int form, const std::vector<DimParts>& extents) const {
+  constexpr int64_t kMostValues = 4096;  // of a symbol that are compared, from the smallest on
+  const auto sum_at = [&](const std::vector<int64_t>& symbols) {
+    int64_t sum = 0;
+    for (const DimParts& parts : extents) sum += extent_at(parts, symbols);
+    return sum;
+  };
+  const auto is_alike = [&](const std::vector<int64_t>& symbols) {
+    return sum_at(symbols) == (form == kNoForm
+                                   ? sum_at(most_)
+                                   : value_of(graph_.varying, varying_form(form), symbols));
+  };
+  for (const std::vector<int64_t>& others : {most_, smallest_symbols(graph_.varying)}) {
+    for (size_t s = 0; s < most_.size(); ++s) {
+      const SizeSymbol& symbol = graph_.varying.symbols[s];
+      std::vector<int64_t> symbols = others;
+      const int64_t last = std::min(symbol.max, symbol.min + kMostValues);
+      for (symbols[s] = symbol.min; symbols[s] <= last; ++symbols[s]) {
+        if (!is_alike(symbols)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 std::optional<int> SizeFollower::sum_form(const std::vector<DimParts>& extents) {
   std::vector<SizeSample> samples;
   const auto add_sample = [&](const std::vector<int64_t>& symbols) {
@@ -89,7 +115,8 @@ std::optional<int> SizeFollower::sum_form(const std::vector<DimParts>& extents) 
   };
   add_sample(most_);
   for (const SizeProbe& probe : probes_) add_sample(probe.symbols);
-  if (const auto form = form_of(samples)) return form;
+  // What is found from numbers may be another form at other sizes.
+  if (const auto form = form_of(samples); form && is_sum(*form, extents)) return form;
   const auto sum = sum_of_products(graph_.varying, extents);
   return sum ? index_of(*sum) : std::nullopt;
 }

@@ -202,6 +202,7 @@ bool SizeFollower::is_seen(ValueId id) const {
 }
 
 Status SizeFollower::follow(Node node) {
+  full_ = false;
   if (node.loop != nullptr) return follow_loop(std::move(node));
   const Node given = node;  // the new nodes are named after it
   ExpandContext c(graph_, given, nodes_);

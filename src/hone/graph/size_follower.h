@@ -57,7 +57,8 @@ class SizeFollower {
   // Returns x with the elements of a run side by side along a dimension; nullopt if no form tells
   // their number.
   std::optional<ValueId> side_by_side(ExpandContext& c, ValueId x, size_t dim);
-  // Tells that x, which does not vary, has anything beyond these parts.
+  // Tells that elements of x, which does not vary, are undefined beyond these parts. Only a reader
+  // that looks at none of them takes it.
   void set_undefined_beyond(ValueId x, ShapeParts parts) { defined_[x] = std::move(parts); }
   // Returns the elements of x at `places`, of which this is known, along a dimension.
   ValueId gathered(ExpandContext& c, ValueId x, ValueId places, size_t dim, RunPlaces known);
@@ -111,6 +112,8 @@ class SizeFollower {
   [[nodiscard]] const SizeForm& varying_form(int form) const {
     return graph_.varying.forms[static_cast<size_t>(form)];
   }
+  // Returns whether a form, or kNoForm, is the sum of extents as one symbol after the other varies.
+  [[nodiscard]] bool is_sum(int form, const std::vector<DimParts>& extents) const;
   [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;
   // Returns the index of a form, which becomes one of the graph's.
   std::optional<int> index_of(const SizeForm& form);

@@ -72,9 +72,11 @@ ValueId gathered(SizeRule& rule, const SliceRange& most,
     for (int64_t i = 0; i < count; ++i) steps.push_back(i * step);
     const ValueId places =
         c.binary("Add", c.integers(steps), rule.sizes.size_of(c, at->second.form));
-    y = rule.sizes.gathered(c, y, c.binary("Max", places, 0.0), d,
-                            {rule.sizes.seen_part(rule.node.outputs[0], d)->form,
-                             rule.sizes.parts_of(rule.node.inputs[0])[d]});
+    const ValueId inside = c.binary("Max", places, 0.0);
+    const auto seen = rule.sizes.seen_part(rule.node.outputs[0], d);
+    y = seen ? rule.sizes.gathered(c, y, inside, d,
+                                   {seen->form, rule.sizes.parts_of(rule.node.inputs[0])[d]})
+             : c.add("Gather", {y, inside}, {{"axis", axis}});
   }
   return y;
 }

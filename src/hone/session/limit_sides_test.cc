@@ -77,5 +77,24 @@ TEST(limit_sides, of_maps_that_become_one_list) {
   expect_limited_convolutions(made, 3);
 }
 
+// The boxes of scores that a run does not have are never looked at.
+TEST(limit_sides, of_boxes_whose_best_are_selected) {
+  graph::TestModel model;
+  model.open_input("b", {"1", "boxes", "4"})
+      .open_input("s", {"1", "2", "boxes"})
+      .constant("most", graph::ints({3}))
+      .node("Sigmoid", {"b"}, {"inside"})
+      .node("NonMaxSuppression", {"inside", "s", "most"}, {"selected"})
+      .output("selected");
+  const Limited made = limited(model, false, {{"boxes", {{5, 50, ""}}}});
+  int found = 0;
+  for (size_t c = 0; c < made.limits.size(); ++c) {
+    if (compute::kernel_class(made.tasks.calls[c].dag) != "sigmoid") continue;
+    ++found;
+    EXPECT_EQ(made.limits[c].outputs.size(), 1u);
+  }
+  EXPECT_EQ(found, 1) << graph::describe(made.tasks);
+}
+
 }  // namespace
 }  // namespace hone

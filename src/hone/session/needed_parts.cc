@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "hone/ir/scalar.h"
-
 #include "hone/graph/size_sums.h"
 #include "hone/graph/size_values.h"
+#include "hone/ir/scalar.h"
 
 namespace hone {
 namespace {

@@ -16,20 +16,6 @@ constexpr int kRounds = 4;
 // all uses is tried.
 constexpr size_t kAskedUses = 6;
 
-// The load of an index, if a place is the element of `indices` that it loads, kept inside the
-// dimension, plus a constant; null if it is not.
-Expr index_load(const Linear& place, const Buffer* indices) {
-  if (place.terms.size() != 1 || place.terms[0].second != 1) return nullptr;
-  Expr found;
-  bool is_one = true;
-  visit(place.terms[0].first, [&](const Expr& e) {
-    if (e->op != Op::kLoad) return;
-    is_one = is_one && e->buffer.get() == indices && (!found || equal(e, found));
-    found = e;
-  });
-  return is_one ? found : nullptr;
-}
-
 // Whether an integer quotient may trap, or an address be wrong, where its operands are undefined.
 bool is_quotient(const ExprNode& e) {
   const bool divides =
@@ -234,8 +220,13 @@ std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) con
   for (const StmtNode* s : site.around) {
     if (const auto need = need_of_loop(*s, sizes_.get())) all.push_back(*need);
   }
-  add_places(use, ranges, all);
-  for (Need& need : all) need = strengthened(std::move(need));
+  for (const IndexPlaces& places : facts_.places) {
+    if (places.data == use.load->buffer) add_places(places, use.load->args, ranges, all);
+  }
+  for (Need& need : all) {
+    const auto f = static_cast<size_t>(need.form);
+    need = strengthened(std::move(need), f < facts_.multiples.size() ? facts_.multiples[f] : 1);
+  }
   return all;
 }
 

@@ -13,34 +13,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "hone/ir/passes/size_needs.h"
+#include "hone/ir/passes/index_places.h"
 
 namespace hone::ir {
 
-// The element with index i in `dimension` is needed only if
-//   (i % period) * scale - offset < unit * size, where the size is element `form` of the sizes;
-// i itself counts if the period is 0.
-struct SizeLimit {
-  int form = 0;
-  int dimension = 0;
-  int64_t period = 0;
-  int64_t scale = 1, offset = 0, unit = 1;
-  bool operator==(const SizeLimit&) const = default;
-};
 struct ParamLimit {
   size_t param = 0;  // index of Program::params
   SizeLimit limit;
   bool operator==(const ParamLimit&) const = default;
 };
 
-// An operand with indices of elements along a dimension of `data`: element k is the index of an
-// element that the run has, which is within these limits, if k is less than the size `within`; or
-// always, if that is -1.
-struct IndexPlaces {
-  BufferPtr indices, data;
-  int within = 0;
-  std::vector<SizeLimit> limits;  // whatever the dimension
-};
 // Facts about a program that its statements do not tell.
 struct RunFacts {
   // Returns when a condition can be true (or false): only if all of these hold.
@@ -103,8 +85,6 @@ class SizeLimits {
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
   [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
-  [[nodiscard]] Need strengthened(Need need) const;
-  void add_places(const Use& use, const Ranges& ranges, std::vector<Need>& needs) const;
   [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
                              const Ranges& ranges) const;
   [[nodiscard]] bool stays_within(const Linear& own, const Limit& limit,

@@ -81,5 +81,20 @@ program gather {
   EXPECT_TRUE(limits(3, list).empty());
 }
 
+TEST(size_limits, what_is_computed_of_an_index_is_no_place) {
+  for (const char* place : {"at[j] // 2", "at[j] % 8", "min(at[j] + at[j], 39)"}) {
+    const Program program = parsed(std::string(R"(
+program gather {
+  input x: f32[40]
+  input at: i64[40]
+  output y: f32[40]
+  phase { for j in 0..40 { y[j] = x[)") + place + "] } }\n}\n");
+    const SizeLimits found(program, {}, nullptr,
+                           {.places = {{program.params[1].buffer, program.params[0].buffer, -1,
+                                        {{.form = 1, .period = 5}}}}});
+    EXPECT_TRUE(found.of_param(program.params[0].buffer).empty()) << place;
+  }
+}
+
 }  // namespace
 }  // namespace hone::ir

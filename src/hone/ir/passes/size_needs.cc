@@ -1,7 +1,9 @@
 #include "hone/ir/passes/size_needs.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "hone/ir/scalar.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -119,6 +121,13 @@ std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes) {
   if (at) at = add(*at, {end->more, {}}, -1);
   if (!at) return std::nullopt;
   return Need{end->form, *at, end->unit};
+}
+
+Need strengthened(Need need, int64_t multiple) {
+  int64_t rows = need.unit * multiple;
+  for (const auto& term : need.at.terms) rows = std::gcd(rows, term.second);
+  if (rows > 1) need.at.constant += rows - 1 - floor_mod(need.at.constant, rows);
+  return need;
 }
 
 std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,

@@ -11,6 +11,17 @@
 
 namespace hone::ir {
 
+// The element with index i in `dimension` is needed only if
+//   (i % period) * scale - offset < unit * size, where the size is element `form` of the sizes;
+// i itself counts if the period is 0.
+struct SizeLimit {
+  int form = 0;
+  int dimension = 0;
+  int64_t period = 0;
+  int64_t scale = 1, offset = 0, unit = 1;
+  bool operator==(const SizeLimit&) const = default;
+};
+
 // Something is needed only if at < unit * size.
 struct Need {
   int form = 0;
@@ -23,6 +34,10 @@ struct RunNeed {
   int64_t least = 0;
   bool operator==(const RunNeed&) const = default;
 };
+// Returns a need that holds where this one does, of a size that is a multiple of `multiple`: if the
+// first of g rows is before a multiple of g, so is the last one, as in tiles of Winograd's algorithm
+// that end where the size does.
+[[nodiscard]] Need strengthened(Need need, int64_t multiple);
 // Returns the runs that one of two readers needs: of the forms that both name, the smaller numbers.
 [[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
                                                     const std::vector<RunNeed>& b);
