@@ -5,6 +5,7 @@ import numpy as np
 
 import support
 import varying_models
+from support import helper, make_model, value
 from varying_models import RangeCase
 
 
@@ -66,6 +67,25 @@ class VaryingShapes(RangeCase):
         np.save(self.folder / "x.npy", np.zeros((1, 3, 170, 64), np.float32))
         self.refuse("--input: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
                     "--input", f"x={self.folder / 'x.npy'}")
+
+    def test_extents_that_are_not_equal(self):
+        """Symbols of the file that an operator wants to be equal."""
+        path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))
+        for shapes, message in ((("a=2..4", "b=5..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: give smaller ranges"),
+                                (("a=1..4", "b=1..4"), "operands of shapes [3, 4] and [4, 4]; this is so at a=3, b=4, but not at the largest sizes")):
+            self.refuse(f"node 'sum' (Add): {message}", "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
+
+    def test_relations_that_do_not_hold_in_a_run(self):
+        nodes = [helper.make_node("Concat", ["x", "p"], ["k"], axis=0), helper.make_node("Add", ["k", "m"], ["z"])]
+        self.compile(make_model(nodes, [value("x", ("n", 4)), value("p", ("past", 4)), value("m", ("past + n", 4))], [value("z", None)]),
+                     "n=1..4", "past=0..4")
+        for extents, message in (((2, 3, 6), "input 'm': dimension 0 (past + n) is 6, expected 5: n is 2 by input 'x': past is 3 by input 'p'"),
+                                 ((5, 3, 8), "input 'x': dimension 0 (n) is 5, expected 1 to 4"), ((0, 3, 3), "input 'x': dimension 0 (n) is 0, expected 1 to 4")):
+            arguments = []
+            for name, extent in zip("xpm", extents, strict=True):
+                np.save(self.folder / f"{name}.npy", np.zeros((extent, 4), np.float32))
+                arguments += ["--input", f"{name}={self.folder / name}.npy"]
+            self.refuse(message, "run", self.folder / "model.so", *arguments)
 
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
