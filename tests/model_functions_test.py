@@ -91,7 +91,11 @@ class ModelFunctions(Case):
     def test_what_cannot_be_is_refused_in_one_line(self):
         neg = helper.make_node("Neg", ["x"], ["y"])
         cycle = [function("f", ["x"], ["y"], [call("g", ["x"], ["y"])]), function("g", ["x"], ["y"], [call("f", ["x"], ["y"])])]
-        for functions, message in ((cycle, "a function that calls itself (mine.f -> mine.g -> mine.f)"),
+        branch = helper.make_graph([call("f", ["x"], ["t"])], "branch", [], [helper.make_tensor_value_info("t", FLOAT, None)])
+        inside = [helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0), helper.make_node("Cast", ["m"], ["c"], to=TensorProto.BOOL),
+                  helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
+        for functions, message in (([function("f", ["x"], ["y"], inside)], "a function that calls itself (mine.f -> mine.f)"),
+                                   (cycle, "a function that calls itself (mine.f -> mine.g -> mine.f)"),
                                    ([function("f", [], ["y"], [neg])], "1 operands and 1 results, the function has 0 and 1"),
                                    ([function("f", ["x"], ["z"], [neg])], "the function's output 'z' is computed by no node"),
                                    ([function("f", ["z"], ["y"], [neg])], "reads 'x', which nothing in the function defines"),

@@ -76,10 +76,66 @@ class Running(Package):
         self.refused("no input 'picture'", model, picture=image)
         self.refused("found 2 inputs, expected 1", model, image, image)
         self.refused("'image' is of the Python type", model, "picture")
+        for dtype in (">f4", "object", "<U4", [("red", "f4")]):
+            self.refused(f"'image' has elements of NumPy's type '{np.dtype(dtype)}', expected f32", model, np.zeros(SHAPE, dtype))
+        self.refused("'image' has a type that Hone does not know, expected f32", model, image.astype(np.complex64))
         self.refused("expected a list or tuple", model.run, image)
         self.refused("an input is named by the Python type int", model.run, {0: image})
         self.refused("expected a path", hone.load, 3)
         self.refused("expected numbers", hone.load, model.path, "all")
+        self.refused("threads is -1, expected 0 (all cores) to 1024", hone.load, model.path, -1)
+        self.refused(f"threads is {10**30}, expected", hone.load, model.path, 10**30)
+        self.refused("the path 'a\\x00b', expected a text", hone.load, "a\0b")
+        self.refused("the path '\\udcff.onnx', expected a text", hone.compile, "\udcff.onnx")
+
+    def test_an_array_in_the_memory_of_a_device(self):
+        class OnDevice:  # what a tensor of PyTorch on a GPU says
+            def __dlpack_device__(self):
+                return (2, 0)
+
+            def __dlpack__(self, **how):
+                raise BufferError("the host cannot read it")
+
+        model, image = self.compiled(), self.image()
+        self.refused("input 'image' is in the memory of a device, expected an array in the host's memory", model, OnDevice())
+        self.refused("output 'scores' is in the memory of a device", model.run, [image], out=[OnDevice()])
+
+    def test_a_list_of_inputs_may_change_under_way(self):
+        """Another thread replaces an array while it is read: a run holds those that it began with."""
+        model, images = self.compiled(), [self.image()]
+        results, done = [model(images[0]), model(np.ones_like(images[0]))], threading.Event()
+
+        def replace():
+            while not done.is_set():
+                images[0] = np.ones(SHAPE, np.float32)
+
+        thread = threading.Thread(target=replace)
+        thread.start()
+        try:
+            for _ in range(200):
+                scores, = model.run(images)
+                self.assertTrue(any(np.array_equal(scores, expected) for expected in results))
+        finally:
+            done.set()
+            thread.join()
+
+    def test_a_model_that_is_closed_while_it_runs(self):
+        path, image = self.compiled().path, self.image()
+        for _ in range(5):
+            model, seen = hone.load(path, 1), []
+
+            def again_and_again(model=model, seen=seen):
+                while not seen:
+                    try:
+                        model(image)
+                    except hone.InputError as error:
+                        seen.append(str(error))
+
+            thread = threading.Thread(target=again_and_again)
+            thread.start()
+            model.close()
+            thread.join(60)
+            self.assertIn("is closed: load it again", seen[0])
 
     def test_an_object_is_of_one_thread_and_one_process(self):
         model, image = self.compiled(), self.image()

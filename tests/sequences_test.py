@@ -66,6 +66,18 @@ class Sequences(Case):
                 model = make_model(nodes, [value("x", (2,)), value("i", (), INT)], [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
                 self.refuse(message, "show", self.save(model))
 
+    def test_a_sequence_of_the_callers_and_wrong_lengths_are_refused(self):
+        output = [helper.make_tensor_value_info("y", FLOAT, None)]
+        joined = node("ConcatFromSequence", ["s"], ["y"], axis=0)
+        given = make_model([joined], [helper.make_tensor_sequence_value_info("s", FLOAT, None)], output)
+        self.refuse("input 's' is a sequence, expected a tensor", "show", self.save(given))
+        for split, message in ((0, "split is 0, expected 1 or more"), ([1, 9], "split is [1, 9], expected lengths from 0 to 5"),
+                               ([1, 2], "split is [1, 2], expected lengths whose sum is 5")):
+            model = make_model([node("SplitToSequence", ["x", "split"], ["s"]), joined], [value("x", (5,))], output, {"split": np.asarray(split)})
+            self.refuse(f"node 'SplitToSequence_s' (SplitToSequence): {message}", "show", self.save(model))
+        mixed = make_model([node("SequenceConstruct", ["x", "i"], ["s"]), joined], [value("x", (2,)), value("i", (2,), INT)], output)
+        self.refuse("node 'SequenceConstruct_s' (SequenceConstruct): a tensor of type i64 in a sequence of type f32", "show", self.save(mixed))
+
 
 if __name__ == "__main__":
     support.main()

@@ -6,6 +6,7 @@ import numpy as np
 
 import support
 import varying_models
+from support import helper, make_model, value
 from varying_library import Library
 from varying_models import RangeCase
 
@@ -80,7 +81,7 @@ class VaryingShapes(RangeCase):
             self.addCleanup(library.close)
             largest = library.shape("input_shape", 0)
             outputs = support.reference(path, {"x": np.zeros(largest, np.float32)}).values()
-            whole = [np.empty(library.largest(i), value.dtype) for i, value in enumerate(outputs)]
+            whole = [np.empty(library.largest(i), output.dtype) for i, output in enumerate(outputs)]
             for size in sizes:
                 inputs = {"x": np.random.default_rng(size[2]).standard_normal(size).astype(np.float32)}
                 self.assertEqual(library.set(0, largest), 0, library.error())
@@ -98,6 +99,25 @@ class VaryingShapes(RangeCase):
         path = self.compile(varying_models.boxes_of_maps(), "N=1..2", "height=17..40", "width=16..33")
         for batch, height, width in ((2, 40, 33), (1, 17, 16), (2, 30, 25), (1, 33, 31)):
             self.check(path, {"x": np.random.default_rng(width).standard_normal((batch, 3, height, width)).astype(np.float32)})
+
+    def test_extents_that_are_not_equal(self):
+        """Symbols of the file that an operator wants to be equal."""
+        path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))
+        for shapes, message in ((("a=2..4", "b=5..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: give smaller ranges"),
+                                (("a=1..4", "b=1..4"), "operands of shapes [3, 4] and [4, 4]; this is so at a=3, b=4, but not at the largest sizes")):
+            self.refuse(f"node 'sum' (Add): {message}", "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
+
+    def test_relations_that_do_not_hold_in_a_run(self):
+        nodes = [helper.make_node("Concat", ["x", "p"], ["k"], axis=0), helper.make_node("Add", ["k", "m"], ["z"])]
+        self.compile(make_model(nodes, [value("x", ("n", 4)), value("p", ("past", 4)), value("m", ("past + n", 4))], [value("z", None)]),
+                     "n=1..4", "past=0..4")
+        for extents, message in (((2, 3, 6), "input 'm': dimension 0 (past + n) is 6, expected 5: n is 2 by input 'x': past is 3 by input 'p'"),
+                                 ((5, 3, 8), "input 'x': dimension 0 (n) is 5, expected 1 to 4"), ((0, 3, 3), "input 'x': dimension 0 (n) is 0, expected 1 to 4")):
+            arguments = []
+            for name, extent in zip("xpm", extents, strict=True):
+                np.save(self.folder / f"{name}.npy", np.zeros((extent, 4), np.float32))
+                arguments += ["--input", f"{name}={self.folder / name}.npy"]
+            self.refuse(message, "run", self.folder / "model.so", *arguments)
 
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())

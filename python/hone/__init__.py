@@ -70,7 +70,10 @@ def _file_of(model):
 def _path_of(path, what, expected="a path"):
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"{what} is of the Python type {type(path).__name__}, expected {expected}")
-    return os.fspath(path)
+    path = os.fspath(path)
+    if not isinstance(path, str) or "\0" in path or any("\ud800" <= c <= "\udfff" for c in path):
+        raise InputError(f"{what} has the path {path!r}, expected a text of Unicode without zero characters")
+    return path
 
 
 def _made(job, model, output, keywords):
@@ -135,6 +138,8 @@ def load(path, threads=0, *, time_limit=0.0):
     """
     if not isinstance(threads, int) or not isinstance(time_limit, (int, float)):
         raise InputError(f"threads and time_limit are of the Python types {type(threads).__name__} and {type(time_limit).__name__}, expected numbers")
+    if not 0 <= threads <= 1024:
+        raise InputError(f"threads is {threads}, expected 0 (all cores) to 1024")
     model = Model(_path_of(path, "the library"), threads, time_limit=time_limit)
     model.inputs  # a file that is no library is an error here
     return model

@@ -1,9 +1,12 @@
 #include "arrays.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <optional>
+#include <string_view>
 
 #include "errors.h"
 
@@ -11,6 +14,8 @@ namespace hone::python {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr const char* kOnDevice =
+    "is in the memory of a device, expected an array in the host's memory";
 
 nb::dlpack::dtype dlpack_type(DType dtype) {
   const auto bits = static_cast<uint8_t>(8 * dtype_bytes(dtype));
@@ -45,9 +50,9 @@ std::optional<DType> type_of(nb::dlpack::dtype found) {
   return std::nullopt;
 }
 
-std::string type_name(nb::dlpack::dtype found) {
+std::string type_text(nb::dlpack::dtype found) {
   const std::optional<DType> dtype = type_of(found);
-  return dtype ? std::string(dtype_name(*dtype)) : "which Hone does not know";
+  return dtype ? "the type " + std::string(dtype_name(*dtype)) : "a type that Hone does not know";
 }
 
 Shape shape_of(const nb::ndarray<nb::ro>& array) {
@@ -93,10 +98,9 @@ BorrowedArray BorrowedArray::check(nb::ndarray<nb::ro> array, bool is_bits,
   const auto refuse = [&](const std::string& problem) {
     raise_input_error(name_of(expected, what) + " " + problem);
   };
-  if (array.device_type() != nb::device::cpu::value)
-    refuse("is in the memory of a device, expected an array in the host's memory");
+  if (array.device_type() != nb::device::cpu::value) refuse(kOnDevice);
   if (array.dtype() != dlpack_type(is_bits ? DType::kU16 : expected.dtype))
-    refuse("has the type " + type_name(array.dtype()) + ", expected " +
+    refuse("has " + type_text(array.dtype()) + ", expected " +
            std::string(dtype_name(expected.dtype)));
   const Shape found = shape_of(array);
   if (shape == nullptr && found.size() != expected.shape.size())
@@ -123,8 +127,35 @@ nb::object with_known_type(nb::handle array, DType expected) {
   return array.attr("view")("uint16");
 }
 
+// Whether an object says by DLPack that its memory is that of a device.
+bool is_on_device(nb::handle array) {
+  if (!nb::hasattr(array, "__dlpack_device__")) return false;
+  const nb::object device = array.attr("__dlpack_device__")();
+  int kind = 0;
+  return nb::isinstance<nb::tuple>(device) && nb::len(device) == 2 &&
+         nb::try_cast(device[0], kind) && kind != nb::device::cpu::value;
+}
+
+// Whether an array of NumPy has elements that DLPack cannot describe: texts, records, objects, or
+// numbers in the byte order of another machine.
+bool has_unknown_elements(nb::handle array) {
+  const nb::object dtype = nb::getattr(array, "dtype", nb::none());
+  const nb::object native = nb::getattr(dtype, "isnative", nb::none());
+  std::string kind;
+  if (!nb::try_cast(nb::getattr(dtype, "kind", nb::none()), kind)) return false;
+  return native.ptr() == Py_False || std::string_view("OSUV").find(kind) != std::string_view::npos;
+}
+
+// Why an object cannot be read or written as an array.
 [[noreturn]] void refuse_type(nb::handle array, const ModelTensor& expected, const char* what,
                               const char* wanted) {
+  if (is_on_device(array)) raise_input_error(name_of(expected, what) + " " + kOnDevice);
+  if (has_unknown_elements(array)) {
+    const nb::object dtype = array.attr("dtype");
+    const auto text = nb::steal<nb::str>(PyObject_Str(dtype.ptr()));
+    raise_input_error(name_of(expected, what) + " has elements of NumPy's type '" + text.c_str() +
+                      "', expected " + std::string(dtype_name(expected.dtype)));
+  }
   raise_input_error(name_of(expected, what) + " is of the Python type " +
                     nb::type_name(array.type()).c_str() + ", expected " + wanted);
 }

@@ -28,7 +28,7 @@ def reason(message):
             if group & set(names):
                 return f"{kind}: {', '.join(sorted(group & set(names)))}"
         return f"not yet: {', '.join(names)}"
-    if "is no tensor" in message:
+    if "expected a tensor" in message:
         return "sequences, optionals or strings"
     message = re.sub(r"^\S*model\.onnx: ", "", message)
     return re.sub(r"node '[^']*' ", "", message).strip()

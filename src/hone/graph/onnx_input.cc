@@ -91,6 +91,14 @@ std::string bound_text(const Tensor& value) {
   return fmt::format("{} ({})", text, value.at(0));
 }
 
+// What a value is that is no tensor, for a message.
+const char* kind_of(const onnx::TypeProto& type) {
+  if (type.has_sequence_type()) return "a sequence";
+  if (type.has_map_type()) return "a map";
+  if (type.has_sparse_tensor_type()) return "a sparse tensor";
+  return "of no type";
+}
+
 }  // namespace
 
 Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
@@ -99,8 +107,10 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
   // An optional tensor is given in every run.
   const bool optional = input.type().has_optional_type();
   const auto& value_type = optional ? input.type().optional_type().elem_type() : input.type();
-  if (!value_type.has_tensor_type())
-    return error(Code::kUnsupported, "{}: input '{}' is no tensor", file, name);
+  if (!value_type.has_tensor_type()) {
+    return error(Code::kUnsupported, "{}: input '{}' is {}, expected a tensor", file, name,
+                 kind_of(value_type));
+  }
   const auto& type = value_type.tensor_type();
   const auto dtype = dtype_from_onnx(type.elem_type());
   if (!dtype) {

@@ -177,6 +177,21 @@ TEST(wire, nonsense_and_another_version_are_refused) {
                         kProtocolVersion));
 }
 
+// No memory is taken for what a header announces.
+TEST(wire, a_message_of_10_gb_is_refused) {
+  const SocketPair pair;
+  const uint64_t length = 10'000'000'000;
+  const uint32_t header[] = {0x57454e48,
+                             kProtocolVersion,
+                             1,
+                             0,
+                             static_cast<uint32_t>(length),
+                             static_cast<uint32_t>(length >> 32)};
+  ASSERT_EQ(send(pair[0], header, sizeof(header), 0), 24);
+  EXPECT_EQ(receive_message(pair[1], 1000).status().message(),
+            "a message that is not of the worker's protocol");
+}
+
 TEST(operands, bad_specifications_are_refused) {
   const float data[4] = {};
   const OperandSpec in{ir::Role::kInput, 16, data}, out{ir::Role::kOutput, 16, nullptr};

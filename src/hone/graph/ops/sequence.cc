@@ -116,16 +116,18 @@ Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t exten
   int64_t sum = 0;
   std::vector<int64_t> lengths = given;
   if (c.rank(1) == 0) {
-    if (given[0] < 1) return c.fail("split is {}", given[0]);
+    if (given[0] < 1) return c.fail("split is {}, expected 1 or more", given[0]);
     lengths.clear();
     for (int64_t at = 0; at < extent; at += given[0])
       lengths.push_back(std::min(given[0], extent - at));
   }
   for (const int64_t length : lengths) {
-    if (length < 0 || length > extent) return c.fail("split is {}", to_string(given));
+    if (length < 0 || length > extent)
+      return c.fail("split is {}, expected lengths from 0 to {}", to_string(given), extent);
     sum += length;
   }
-  if (sum != extent) return c.fail("split is {} for an extent of {}", to_string(given), extent);
+  if (sum != extent)
+    return c.fail("split is {}, expected lengths whose sum is {}", to_string(given), extent);
   return lengths;
 }
 
