@@ -1,5 +1,5 @@
-// artifact/model_body.h - the interface behind a hone::Model: a library that this process has loaded
-// (loaded_model.h), or one on a machine elsewhere (remote/remote_model.h).
+// artifact/model_body.h - the interface behind a hone::Model: a library that this process has
+// loaded (loaded_model.h), or one on a machine elsewhere (remote/remote_model.h).
 #pragma once
 
 #include "hone/model.h"

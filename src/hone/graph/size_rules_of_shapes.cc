@@ -135,19 +135,20 @@ Status follow_concat(SizeRule& rule) {
       const ValueId in = rule.node.inputs[i];
       const ValueId from = c.binary("Max", c.binary("Sub", place, before), 0.0);
       const bool is_last = i + 1 == extents.size();
-      const std::vector<DimParts> first(extents.begin(), extents.begin() + static_cast<long>(i) + 1);
-      const auto end = is_last ? sum : may_add_forms(rule) ? rule.sizes.sum_form(first) : std::nullopt;
-      const ValueId own =
-          end ? rule.sizes.gathered(c, in, from, axis, {*end, extents[i]})
-              : c.add("Gather", {in, from}, {{"axis", static_cast<int64_t>(axis)}});
+      const std::vector<DimParts> first(extents.begin(),
+                                        extents.begin() + static_cast<long>(i) + 1);
+      const auto end = is_last               ? sum
+                       : may_add_forms(rule) ? rule.sizes.sum_form(first)
+                                             : std::nullopt;
+      const ValueId own = end ? rule.sizes.gathered(c, in, from, axis, {*end, extents[i]})
+                              : c.add("Gather", {in, from}, {{"axis", static_cast<int64_t>(axis)}});
       result =
           result == kNoValue
               ? own
               : c.add("Where", {c.reshape(c.binary("Less", place, before), along), result, own});
       const bool varies = end && *end != kNoForm;
-      before =
-          varies ? rule.sizes.size_of(c, *end)
-                 : c.binary("Add", before, rule.sizes.extent_of(c, extents[i]));
+      before = varies ? rule.sizes.size_of(c, *end)
+                      : c.binary("Add", before, rule.sizes.extent_of(c, extents[i]));
     }
     c.result(0, result);
     rule.replaced = true;

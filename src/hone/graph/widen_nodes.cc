@@ -145,13 +145,14 @@ bool widen_recurrent(Widener& w, Node& node) {
 // The scores of boxes that a run does not have are below any threshold, so that nobody reads where
 // these boxes are.
 bool widen_boxes(Widener& w, Node& node) {
+  const DType type = w.dtype_of(node.inputs[1]);
   const bool scores =
       w.widen(node, 1, w.open_dims(node.inputs[1]), -std::numeric_limits<double>::infinity());
   const bool boxes =
       w.widen(node, 0, w.open_dims(node.inputs[0]), scores ? std::nullopt : std::optional(0.0));
   if (scores && !node.has_input(4)) {
     node.inputs.resize(5, kNoValue);
-    Tensor least(w.dtype_of(node.inputs[1]), {1});
+    Tensor least(type, {1});
     least.set(0, std::numeric_limits<float>::lowest());
     node.inputs[4] = w.constant(node, std::move(least));
   }

@@ -4,9 +4,10 @@
 // The shapes of the model's outputs say what is needed of them. What is needed of all other tensors
 // follows from the tasks that read them (ir/passes/size_limits.h), from the last task to the first,
 // so no operator has a rule here: masks are what compares places with `hone.sizes`, and of gathers
-// and boxes the graph says where they read (graph::TaskCall::indices, parts). The task is asked: a schedule computes each element from the same elements. Schedules that compute sums of
-// rows in place of rows (Winograd, Strassen) need more: there the program is asked, and so it is
-// where reductions end early.
+// and boxes the graph says where they read (graph::TaskCall::indices, parts). The task is asked: a
+// schedule computes each element from the same elements. Schedules that compute sums of rows in
+// place of rows (Winograd, Strassen) need more: there the program is asked, and so it is where
+// reductions end early.
 #pragma once
 
 #include <functional>

@@ -7,14 +7,12 @@
 namespace hone::ir {
 namespace {
 
-// The load of an index that is kept inside a dimension, min(max(select(i < 0, i + n, i), 0), n - 1);
-// null if an expression is anything else.
+// The load of an index that is kept inside a dimension, min(max(select(i < 0, i + n, i), 0), n -
+// 1); null if an expression is anything else.
 Expr index_load(const Expr& e) {
   switch (e->op) {
-    case Op::kLoad:
-      return e;
-    case Op::kCast:
-      return index_load(e->args[0]);
+    case Op::kLoad: return e;
+    case Op::kCast: return index_load(e->args[0]);
     case Op::kSelect: {
       const Expr& condition = e->args[0];
       const bool is_from_end = condition->op == Op::kLt && is_const_int(condition->args[1], 0) &&
@@ -25,8 +23,7 @@ Expr index_load(const Expr& e) {
     case Op::kMax:
       if (is_const_int(e->args[1])) return index_load(e->args[0]);
       return is_const_int(e->args[0]) ? index_load(e->args[1]) : nullptr;
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 

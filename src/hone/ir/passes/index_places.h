@@ -1,4 +1,4 @@
-// ir/passes/index_places.h - what is known of indices that are data: which elements they are of.
+// ir/passes/index_places.h - facts about indices that are data: which elements they are of.
 #pragma once
 
 #include <span>

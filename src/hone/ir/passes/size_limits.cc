@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "hone/ir/scalar.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -78,8 +77,8 @@ void SizeLimits::add_forms() {
   };
   for (const Buffer* buffer : order_) {
     for (const Use& use : uses_[buffer]) {
-      const bool has_facts = !facts_.places.empty() ||
-                             (facts_.needs_of_condition && !use.facts.empty());
+      const bool has_facts =
+          !facts_.places.empty() || (facts_.needs_of_condition && !use.facts.empty());
       if (!sizes_ && !has_facts) continue;
       for (const Need& need : needs_of(use, scope_of(use))) add(need);
     }
@@ -228,41 +227,6 @@ std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) con
     need = strengthened(std::move(need), f < facts_.multiples.size() ? facts_.multiples[f] : 1);
   }
   return all;
-}
-
-// If the first of g rows is before a size that is a multiple of g, so is the last one: tiles of
-// Winograd's algorithm that end where the size does.
-Need SizeLimits::strengthened(Need need) const {
-  const auto f = static_cast<size_t>(need.form);
-  int64_t rows = need.unit * (f < facts_.multiples.size() ? facts_.multiples[f] : 1);
-  for (const auto& term : need.at.terms) rows = std::gcd(rows, term.second);
-  if (rows > 1) need.at.constant += rows - 1 - floor_mod(need.at.constant, rows);
-  return need;
-}
-
-// Adds where the element lies that a load reads at an index which is data: within what the run has,
-// if the index is one that is needed.
-void SizeLimits::add_places(const Use& use, const Ranges& ranges, std::vector<Need>& needs) const {
-  for (const IndexPlaces& places : facts_.places) {
-    if (places.data != use.load->buffer) continue;
-    for (const Expr& arg : use.load->args) {
-      const Linear at = linearize(simplify(arg, ranges));
-      const Expr index = index_load(at, places.indices.get());
-      if (!index) continue;
-      const Linear element = linearize(simplify(index->args[0], ranges));
-      const bool is_needed =
-          places.within < 0 || std::any_of(needs.begin(), needs.end(), [&](const Need& need) {
-            const auto gap = add(need.at, element, -need.unit);
-            return need.form == places.within && gap && ranges.proves_nonnegative(*gap);
-          });
-      if (!is_needed) continue;
-      const Expr& place = at.terms[0].first;
-      for (const SizeLimit& limit : places.limits) {
-        const Expr digit = limit.period > 0 ? floormod(place, limit.period) : place;
-        needs.push_back({limit.form, linearize(digit), limit.unit});
-      }
-    }
-  }
 }
 
 bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const {

@@ -88,9 +88,12 @@ program gather {
   input x: f32[40]
   input at: i64[40]
   output y: f32[40]
-  phase { for j in 0..40 { y[j] = x[)") + place + "] } }\n}\n");
+  phase { for j in 0..40 { y[j] = x[)") +
+                                   place + "] } }\n}\n");
     const SizeLimits found(program, {}, nullptr,
-                           {.places = {{program.params[1].buffer, program.params[0].buffer, -1,
+                           {.places = {{program.params[1].buffer,
+                                        program.params[0].buffer,
+                                        -1,
                                         {{.form = 1, .period = 5}}}}});
     EXPECT_TRUE(found.of_param(program.params[0].buffer).empty()) << place;
   }

@@ -35,8 +35,8 @@ struct RunNeed {
   bool operator==(const RunNeed&) const = default;
 };
 // Returns a need that holds where this one does, of a size that is a multiple of `multiple`: if the
-// first of g rows is before a multiple of g, so is the last one, as in tiles of Winograd's algorithm
-// that end where the size does.
+// first of g rows is before a multiple of g, so is the last one, as in tiles of Winograd's
+// algorithm that end where the size does.
 [[nodiscard]] Need strengthened(Need need, int64_t multiple);
 // Returns the runs that one of two readers needs: of the forms that both name, the smaller numbers.
 [[nodiscard]] std::vector<RunNeed> needed_by_either(const std::vector<RunNeed>& a,
