@@ -147,6 +147,15 @@ class Db(Case):
         left = [json.loads(line) for line in self.exported()]
         self.assertEqual(sorted(line["outcome"] for line in left), ["crash", "crash", "ok", "wrong answer", "wrong answer"])
 
+    def test_gc_keeps_the_newest_time_of_a_part(self):
+        """Trials at smaller sizes are never verified, but compile chooses kernels by them."""
+        part = {"part": "2[0]<12", "verified": False}
+        self.fill(trial(1, 1e-3), trial(1, 2e-3, unix_time=1000, **part), trial(1, 3e-3, unix_time=2000, **part),
+                  trial(1, 4e-3, unix_time=1000, steps="parallel(a, b)", **part))
+        self.assertEqual(self.succeed("db", "gc", "--db", self.db), "1 of 4 trials removed\n")
+        left = [json.loads(line) for line in self.exported()]
+        self.assertEqual(sorted(line["centre"] for line in left), [1e-3, 3e-3, 4e-3])
+
     def test_gc_keeps_the_fastest_and_the_new(self):
         now = int(time.time())
         self.fill(*(trial(1, 1e-3 * i) for i in range(1, 8)), *(trial(2, 1e-3 * i, threads=i) for i in range(1, 4)),

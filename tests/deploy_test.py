@@ -1,9 +1,10 @@
 """hone deploy, with a program in place of ssh that runs the lines here, in another home folder: what is copied and started, what
 is written, and what is refused."""
+import contextlib
 import os
 import shutil
+import signal
 import socket
-import subprocess
 import unittest
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import support
 from support import Case
 
 BOARDS = Path(support.HONE).parent.parent / "share" / "hone" / "boards"
-# Its last argument is the line; the file `machine` beside it says what uname says there.
+# Its last argument is the line. The folder `there` has the programs of the board, such as a uname that says what the file `machine`
+# does. As a user's shell may, it prints something first.
 SSH = """#!/bin/sh
 for line in "$@"; do :; done
 echo "$@" >>{folder}/calls
-uname() {{ cat {folder}/machine; }}
-cd {folder}/home && HOME={folder}/home && eval "$line"
+echo "a message of the day"
+cd {folder}/home && HOME={folder}/home && PATH={folder}/there:$PATH && eval "$line"
 """
 
 
@@ -26,6 +28,10 @@ class Deploy(Case):
         (self.folder / "home").mkdir()
         (self.folder / "bin").mkdir()
         self.ssh = self.folder / "bin" / "ssh"
+        (self.folder / "there").mkdir()
+        uname = self.folder / "there" / "uname"
+        uname.write_text(f"#!/bin/sh\ncat {self.folder}/machine\n")
+        uname.chmod(0o755)
         self.write_ssh(SSH.format(folder=self.folder))
         self.be("x86_64")
         self.board = self.folder / "board.toml"
@@ -69,7 +75,8 @@ class Deploy(Case):
     def end_server(self):
         pid = self.folder / "home" / ".local" / "share" / "hone" / "serve.pid"
         if pid.exists():
-            subprocess.run(["kill", pid.read_text().strip()], check=False)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid.read_text()), signal.SIGTERM)
 
     def test_bad_boards(self):
         self.be("armv7l")
@@ -81,8 +88,10 @@ class Deploy(Case):
         self.refuse_deploy("cannot reach me@127.0.0.1 by ssh: ssh: connect to host 127.0.0.1 port 22: No route to host")
         self.refuse_deploy("--identity: there is no file", "--identity", self.folder / "key")
         self.refuse_deploy("--port", "--port", "0")
-        done = support.hone("deploy", "-oProxyCommand=x@board", env=self.environment)
-        self.assertEqual(done.returncode, 2)
+        done = support.hone("deploy", "--", "-oProxyCommand=x@board", env=self.environment)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("BOARD: found '-oProxyCommand=x@board', expected USER@HOST or HOST", done.stderr)
+        self.refuse_deploy("cannot be both the board's file and its token", "--token-file", self.board)
         self.board.write_text("")
         self.refuse_deploy(f"{self.board} is there already")
         self.board.unlink()

@@ -1,11 +1,24 @@
 """A machine elsewhere for tests and benchmarks, which is this one: hone serve, and a network that can be cut."""
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import socket
 import subprocess
 import threading
+
+
+def children_of(parent):
+    """The processes that a process has started and that have not ended."""
+    found = []
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # it ended in the meantime
+            stat = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace")
+            state, its_parent = stat.rpartition(")")[2].split()[:2]  # behind the name, which may have spaces
+            if int(its_parent) == parent and state != "Z":
+                found.append(int(process))
+    return found
 
 
 class Server(contextlib.AbstractContextManager):
@@ -25,10 +38,13 @@ class Server(contextlib.AbstractContextManager):
 
     def kill_model(self):
         """Ends the process that runs a model; false if there is none."""
-        children = subprocess.run(["pgrep", "-P", str(self.process.pid), "-f", "--", "--model"], capture_output=True, text=True)
-        for process in children.stdout.split():
-            os.kill(int(process), signal.SIGKILL)
-        return children.stdout != ""
+        killed = False
+        for process in children_of(self.process.pid):
+            with contextlib.suppress(OSError):  # it ended in the meantime
+                if b"--model" in pathlib.Path(f"/proc/{process}/cmdline").read_bytes():
+                    os.kill(process, signal.SIGKILL)
+                    killed = True
+        return killed
 
     def kill(self):
         self.process.kill()

@@ -130,10 +130,14 @@ nb::object with_known_type(nb::handle array, DType expected) {
 // Whether an object says by DLPack that its memory is that of a device.
 bool is_on_device(nb::handle array) {
   if (!nb::hasattr(array, "__dlpack_device__")) return false;
-  const nb::object device = array.attr("__dlpack_device__")();
-  int kind = 0;
-  return nb::isinstance<nb::tuple>(device) && nb::len(device) == 2 &&
-         nb::try_cast(device[0], kind) && kind != nb::device::cpu::value;
+  try {
+    const nb::object device = array.attr("__dlpack_device__")();
+    int kind = 0;
+    return nb::isinstance<nb::tuple>(device) && nb::len(device) == 2 &&
+           nb::try_cast(device[0], kind) && kind != nb::device::cpu::value;
+  } catch (const nb::python_error&) {
+    return false;  // an array of nowhere, or a class instead of an array
+  }
 }
 
 // Whether an array of NumPy has elements that DLPack cannot describe: texts, records, objects, or
@@ -152,7 +156,7 @@ bool has_unknown_elements(nb::handle array) {
   if (is_on_device(array)) raise_input_error(name_of(expected, what) + " " + kOnDevice);
   if (has_unknown_elements(array)) {
     const nb::object dtype = array.attr("dtype");
-    const auto text = nb::steal<nb::str>(PyObject_Str(dtype.ptr()));
+    const nb::str text(dtype);
     raise_input_error(name_of(expected, what) + " has elements of NumPy's type '" + text.c_str() +
                       "', expected " + std::string(dtype_name(expected.dtype)));
   }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
+#include <system_error>
 
 #include "hone/base/file.h"
 #include "hone/base/installation.h"
@@ -53,7 +55,6 @@ Result<RemoteShell> shell_of(const Deploy& deploy) {
 // The program for the processor that the board says it has.
 Result<std::string> find_program(const RemoteShell& shell) {
   HONE_ASSIGN_OR_RETURN(std::string machine, run_there(shell, "uname -m"));
-  while (!machine.empty() && machine.back() == '\n') machine.pop_back();
   if (machine == "arm64") machine = "aarch64";
   if (machine != "aarch64" && machine != "x86_64")
     return error(Code::kUnsupported, "{} is {}, expected aarch64 or x86_64", shell.host, machine);
@@ -67,22 +68,38 @@ Result<std::string> find_program(const RemoteShell& shell) {
                shell.host, machine, machine, fmt::join(places, ", "));
 }
 
-// A running one is replaced: its file is moved away, and it is told to end.
-constexpr const char* kCopy =
-    "set -e; umask 077; d=$HOME/.local/share/hone; mkdir -p \"$d\"; cat >\"$d/hone-serve.new\"; "
-    "chmod 700 \"$d/hone-serve.new\"; mv -f \"$d/hone-serve.new\" \"$d/hone-serve\"";
+// Copies its input, a program of so many bytes, all of which have to arrive. A running one is
+// replaced: its file is moved away, and it is told to end.
+std::string copy_line(std::uintmax_t bytes) {
+  return fmt::format(
+      "set -e; umask 077; d=$HOME/.local/share/hone; mkdir -p \"$d\"; "
+      "cat >\"$d/hone-serve.new\"; n=$(wc -c <\"$d/hone-serve.new\"); "
+      "if [ $n -ne {0} ]; then "
+      "echo \"$n bytes of hone-serve have arrived, expected {0}\" >&2; exit 1; fi; "
+      "chmod 700 \"$d/hone-serve.new\"; mv -f \"$d/hone-serve.new\" \"$d/hone-serve\"",
+      bytes);
+}
 
-// Prints the line that says where it listens, then the token.
+Status copy_program(const RemoteShell& shell, const std::string& program) {
+  std::error_code problem;
+  const std::uintmax_t bytes = std::filesystem::file_size(program, problem);
+  if (problem) return error(Code::kIo, "cannot read {}: {}", program, errno_text(problem.value()));
+  return run_there(shell, copy_line(bytes), program).status();
+}
+
+// Prints the token when the program has said where it listens, for which the file of what an
+// earlier one said is removed first.
 std::string start_line(const std::string& port) {
   return fmt::format(
       "d=$HOME/.local/share/hone; umask 077; "
       "if [ -f \"$d/serve.pid\" ]; then p=$(cat \"$d/serve.pid\"); "
       "if [ \"$(cat /proc/$p/comm 2>/dev/null)\" = hone-serve ]; then kill \"$p\"; "
       "i=0; while [ -d /proc/$p ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done; fi; fi; "
+      "rm -f \"$d/serve.log\"; "
       "setsid \"$d/hone-serve\" --port {} --listen 0.0.0.0 --token-file \"$d/token\" "
       ">\"$d/serve.log\" 2>&1 </dev/null & p=$!; echo $p >\"$d/serve.pid\"; "
       "i=0; while [ $i -lt 100 ]; do "
-      "if grep -q '^measures for tuners' \"$d/serve.log\"; then cat \"$d/token\"; exit 0; fi; "
+      "if grep -qs '^measures for tuners' \"$d/serve.log\"; then cat \"$d/token\"; exit 0; fi; "
       "kill -0 $p 2>/dev/null || break; sleep 0.1; i=$((i+1)); done; "
       "cat \"$d/serve.log\" >&2; exit 1",
       port);
@@ -90,7 +107,7 @@ std::string start_line(const std::string& port) {
 
 Status write_files(const Deploy& deploy, const std::string& host, const std::string& token_file,
                    const std::string& token) {
-  HONE_RETURN_IF_ERROR(write_file_atomic(token_file, token, 0600));
+  HONE_RETURN_IF_ERROR(write_file_atomic(token_file, token + "\n", 0600));
   const std::filesystem::path folder = std::filesystem::absolute(deploy.output).parent_path();
   const std::string relative = std::filesystem::absolute(token_file)
                                    .lexically_normal()
@@ -102,6 +119,12 @@ Status write_files(const Deploy& deploy, const std::string& host, const std::str
                                  deploy.board, host, deploy.port, relative));
 }
 
+bool are_one_file(const std::string& one, const std::string& other) {
+  std::error_code ignored;
+  return std::filesystem::absolute(one, ignored).lexically_normal() ==
+         std::filesystem::absolute(other, ignored).lexically_normal();
+}
+
 Status deploy_to(const Deploy& deploy) {
   HONE_ASSIGN_OR_RETURN(const std::string host, host_of(deploy.board));
   HONE_RETURN_IF_ERROR(of_option("--port", parse_int(deploy.port, 1, 65535)).status());
@@ -110,12 +133,15 @@ Status deploy_to(const Deploy& deploy) {
       deploy.token_file.empty()
           ? std::filesystem::path(deploy.output).replace_extension("token").string()
           : deploy.token_file;
+  if (are_one_file(deploy.output, token_file))
+    return invalid("{} cannot be both the board's file and its token: name another file by -o",
+                   token_file);
   for (const std::string& file : {deploy.output, token_file}) {
     if (file_exists(file))
       return invalid("{} is there already: remove it, or name another file by -o", file);
   }
   HONE_ASSIGN_OR_RETURN(const std::string program, find_program(shell));
-  HONE_RETURN_IF_ERROR(run_there(shell, kCopy, program).status());
+  HONE_RETURN_IF_ERROR(copy_program(shell, program));
   HONE_ASSIGN_OR_RETURN(const std::string token, run_there(shell, start_line(deploy.port)));
   HONE_RETURN_IF_ERROR(write_files(deploy, host, token_file, token));
   const Result<Device> device = find_device("host", deploy.output);

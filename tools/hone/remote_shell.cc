@@ -52,14 +52,17 @@ Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
                               const std::string& input_file) {
   HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create("hone-ssh"));
   std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+  // A host that is gone ends the command after 15 s.
+  words.insert(words.end(), {"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"});
   words.insert(words.end(), shell.options.begin(), shell.options.end());
-  words.insert(words.end(), {"--", shell.host, line});
+  // The user's shell there, which reads the command, may be one that does not read lines of sh.
+  words.insert(words.end(), {"--", shell.host, "exec sh -c " + quoted(line)});
   const std::string output = folder.file("output"), errors = folder.file("errors");
   HONE_ASSIGN_OR_RETURN(
       const int status,
       run_program(words, input_file.empty() ? "/dev/null" : input_file, output, errors));
-  HONE_ASSIGN_OR_RETURN(std::string printed, read_file(output));
-  if (status == 0) return printed;
+  HONE_ASSIGN_OR_RETURN(const std::string printed, read_file(output));
+  if (status == 0) return last_line(printed);
   HONE_ASSIGN_OR_RETURN(const std::string said, read_file(errors));
   const std::string why = last_line(said.empty() ? printed : said);
   if (status == kOfSsh) return error(Code::kIo, "cannot reach {} by ssh: {}", shell.host, why);

@@ -15,8 +15,9 @@ struct RemoteShell {
   std::vector<std::string> options;  // more of ssh
 };
 
-// Runs a line of sh there, with the contents of a file as its input (""; none), and returns what it
-// prints. If it fails, the error has what it or ssh said last.
+// Runs a line of sh there, whichever shell the user has, with the contents of a file as its input
+// ("": none). Returns the last line that it prints, without its end: what the user's shell prints
+// when it starts comes first. If it fails, the error has what it or ssh said last.
 [[nodiscard]] Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
                                             const std::string& input_file = "");
 

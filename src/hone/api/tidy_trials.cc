@@ -23,7 +23,12 @@ Result<TidyResult> tidy_trials(db::Store& store, const TidyOptions& options) {
   // A trial that says that a schedule must not be used on a device stays, too: one wrong answer is
   // enough, of other failures it takes two.
   constexpr int kFailures = 2;
-  std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
+  std::map<std::tuple<uint64_t, std::string, std::string, std::string>, int> failed;
+  // The newest time of a schedule for a part of a task, by which compile chooses kernels of smaller
+  // sizes.
+  std::map<std::tuple<uint64_t, std::string, int, std::string, std::string, std::string>,
+           std::pair<int64_t, int64_t>>
+      parts;
   std::set<int64_t> removed;
   int64_t trials = 0;
   HONE_RETURN_IF_ERROR(
@@ -31,13 +36,20 @@ Result<TidyResult> tidy_trials(db::Store& store, const TidyOptions& options) {
         ++trials;
         const bool fails = record.outcome != trial::Outcome::kOk &&
                            record.outcome != trial::Outcome::kCompile &&
-                           failed[{record.task, record.device, record.steps}]++ < kFailures;
+                           failed[{record.task, record.device, record.steps, record.part}]++ <
+                               kFailures;
         if (record.unix_time <= newest && !fails) removed.insert(record.id);
+        if (!record.part.empty()) {
+          auto& last = parts[{record.task, record.device, record.threads, record.version,
+                              record.steps, record.part}];
+          last = std::max(last, {record.unix_time, record.id});
+        }
         if (record.verified)
           verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
               .emplace_back(record.centre, record.id);
         return ok_status();
       }));
+  for (const auto& [key, last] : parts) removed.erase(last.second);
   for (auto& [key, group] : verified) {
     std::sort(group.begin(), group.end());
     for (size_t i = 0; i < std::min(group.size(), static_cast<size_t>(options.keep)); ++i)

@@ -24,6 +24,11 @@ Status check_input_number(const ModelBody& body, int input) {
   return invalid("there is no input {}, but {}", input, body.inputs().size());
 }
 
+Status check_output_number(const ModelBody& body, int output) {
+  if (output >= 0 && output < std::ssize(body.outputs())) return ok_status();
+  return invalid("there is no output {}, but {}", output, body.outputs().size());
+}
+
 Status set_shape(ModelBody& body, int input, const Shape& shape) {
   const ModelTensor& expected = body.inputs()[static_cast<size_t>(input)];
   if (expected.dims.empty() && shape == expected.shape) return ok_status();
@@ -127,7 +132,10 @@ Result<Shape> Model::input_shape(int input) const {
   return body_->input_shape(input);
 }
 
-Result<Shape> Model::output_shape(int output) const { return body_->output_shape(output); }
+Result<Shape> Model::output_shape(int output) const {
+  HONE_RETURN_IF_ERROR(check_output_number(*body_, output));
+  return body_->output_shape(output);
+}
 
 std::string Model::device() const { return body_->device(); }
 int64_t Model::device_bytes() const { return body_->device_bytes(); }

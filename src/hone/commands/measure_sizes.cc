@@ -17,7 +17,8 @@ namespace {
 // Of one measurement. There are some dozens of each kernel, of which the longest matter least.
 constexpr double kMostSeconds = 0.06;
 constexpr double kLeastShare = 0.002;  // of the model's time that a kernel takes, to be measured
-constexpr double kTimeout = 5;         // seconds, as for a candidate that nothing is known of
+// Seconds of a measurement: as for a candidate that nothing is known of, less near the deadline.
+constexpr double kTimeout = 5, kLeastTimeout = 1;
 
 // A kernel of the model with its calls.
 struct Group {
@@ -118,8 +119,9 @@ class KernelSizes {
     job.weights = context.weights;
     job.own_cache_bytes = context.own_cache_bytes;
     if (is_largest(size)) job.tolerance = search::tolerance_of(task_->dag(), context.tolerance);
-    job.timeout_seconds =
-        kTimeout + search::load_seconds(operands_.constant_bytes, model_.target());
+    const double left = std::max(options_.deadline - real_clock().now_seconds(), kLeastTimeout);
+    job.timeout_seconds = std::min(kTimeout, left) +
+                          search::load_seconds(operands_.constant_bytes, model_.target());
     job.label = task_->kernel_class();
     return job;
   }
@@ -151,7 +153,8 @@ class KernelSizes {
 
 // The kernels that vary, those that take most time first, with what is to be measured of them.
 std::vector<Group> groups_to_measure(const ModelTasks& model, const LimitedModel& limited,
-                                     const TunedByKey& tuned, const CompileOptions& compile) {
+                                     const TunedByKey& tuned, const CompileOptions& compile,
+                                     double deadline) {
   const LimitedTasks& split = limited.split;
   double whole = 0;
   std::vector<Group> groups(split.tasks.groups.size());
@@ -166,7 +169,7 @@ std::vector<Group> groups_to_measure(const ModelTasks& model, const LimitedModel
   });
   model.session->pool().parallel_for(std::ssize(groups), [&](int64_t i) {
     Group& group = groups[static_cast<size_t>(i)];
-    if (is_cancelled(compile.interrupted)) return;
+    if (is_cancelled(compile.interrupted) || real_clock().now_seconds() >= deadline) return;
     const size_t before = split.group_before[group.index];
     std::vector<schedule::Steps> next;
     if (const auto found = tuned.find(model.tasks.groups[before].key); found != tuned.end()) {
@@ -193,13 +196,13 @@ Status measure_sizes(const ModelTasks& model, std::span<const schedule::Steps> s
   const double start = real_clock().now_seconds();
   HONE_ASSIGN_OR_RETURN(const LimitedModel limited, limit_model(model, schedules));
   HONE_RETURN_IF_ERROR(load_size_times(model));
-  for (const Group& group : groups_to_measure(model, limited, tuned, compile)) {
-    if (group.trials.schedules.size() < 2 || group.trials.sizes.size() < 2) continue;
+  for (const Group& group : groups_to_measure(model, limited, tuned, compile, options.deadline)) {
     if (is_cancelled(compile.interrupted)) break;
     if (real_clock().now_seconds() >= options.deadline) {
       ++summary.left_out;
       continue;
     }
+    if (group.trials.schedules.size() < 2 || group.trials.sizes.size() < 2) continue;
     const InPhase measuring(model.session->phases(), Phase::kMeasuring);
     HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records,
                           KernelSizes(model, limited, group, options).run());

@@ -37,6 +37,22 @@ Result<Data> make_data(std::span<const void* const> contents, const std::vector<
   return measure::Operands::create(specs);
 }
 
+// Returns whether the tensors are the same ones, whatever their memory is.
+bool are_same(const std::vector<ModelTensor>& one, const std::vector<ModelTensor>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](const ModelTensor& a, const ModelTensor& b) {
+                      return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape &&
+                             a.dims == b.dims;
+                    });
+}
+
+// Returns whether this failure of a call may have ended the model there: it crashed, it took too
+// long, or it is not loaded any more.
+bool may_have_ended(const Status& failure) {
+  return failure.code() == Code::kInternal || failure.code() == Code::kTimeout ||
+         failure.code() == Code::kCancelled;
+}
+
 class RemoteModel final : public ModelBody {
  public:
   RemoteModel(MachineAddress address, std::string library, const LoadOptions& options)
@@ -119,6 +135,7 @@ class RemoteModel final : public ModelBody {
   int restarts_ = 0;  // of the server, during a call
   uint64_t last_call_ = 0;
   Status failure_;
+  bool is_known_ = false;        // what the inputs and outputs are
   std::map<int, Shape> shapes_;  // that were set
   std::string device_;
   int64_t device_bytes_ = 0;
@@ -146,7 +163,14 @@ Status RemoteModel::load() {
   HONE_ASSIGN_OR_RETURN(const std::string body, call(ModelFunction::kLoad, to_body(order)));
   if (!failure_.ok()) return ok_status();
   HONE_ASSIGN_OR_RETURN(ModelFacts facts, from_body<ModelFacts>(body));
-  inputs_ = std::move(facts.inputs), outputs_ = std::move(facts.outputs);
+  if (!is_known_) {
+    inputs_ = std::move(facts.inputs), outputs_ = std::move(facts.outputs);
+    is_known_ = true;
+  } else if (!are_same(inputs_, facts.inputs) || !are_same(outputs_, facts.outputs)) {
+    // Callers hold references to the tensors, which never change.
+    return error(Code::kInternal, "{}: {} has other inputs or outputs than before", address_.name,
+                 library_);
+  }
   device_ = std::move(facts.device), device_bytes_ = facts.device_bytes;
   for (const auto& [input, shape] : shapes_) {
     const NamedShape set{.index = input, .shape = shape};
@@ -161,7 +185,11 @@ Status RemoteModel::perform(const std::function<Status()>& work) {
     failure_ = ok_status();
     Status status =
         link_ != nullptr ? work() : error(Code::kIo, "{}: no connection", address_.name);
-    if (status.ok()) return failure_;
+    if (status.ok()) {
+      // The next call connects again, which loads the model.
+      if (may_have_ended(failure_)) link_ = nullptr;
+      return failure_;
+    }
     link_ = nullptr;
     if (!is_passing(status)) return status;
     if (lost >= kMostLost || restarts_ >= kMostRestarts)
@@ -170,20 +198,27 @@ Status RemoteModel::perform(const std::function<Status()>& work) {
                    "of the server",
                    status.message(), library_, lost, restarts_);
     log_warning("{}; connecting again", status.message());
-    HONE_RETURN_IF_ERROR(try_again(
+    status = try_again(
         address_, [this] { return connect(); },
         [](double seconds) {
           std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
           return true;
-        }));
-    if (!failure_.ok()) return failure_;
+        });
+    if (status.ok() && failure_.ok()) continue;
+    link_ = nullptr;  // the model is not loaded there
+    return status.ok() ? failure_ : status;
   }
 }
 
 Status RemoteModel::give_data(const measure::Operands& data, const Digest& digest) {
-  HONE_ASSIGN_OR_RETURN(const std::string problem,
-                        give(*link_, data, digest, [](const std::string&) { return ok_status(); }));
-  if (!problem.empty()) failure_ = error(Code::kUnsupported, "{}: {}", address_.name, problem);
+  const Result<std::string> problem =
+      give(*link_, data, digest, [](const std::string&) { return ok_status(); });
+  // As in receive(), another attempt would only take as long again.
+  if (problem.status().code() == Code::kTimeout)
+    return error(Code::kInternal, "{} has not answered in time whether it has the data",
+                 address_.name);
+  HONE_RETURN_IF_ERROR(problem.status());
+  if (!problem->empty()) failure_ = error(Code::kUnsupported, "{}: {}", address_.name, *problem);
   return ok_status();
 }
 
@@ -197,11 +232,15 @@ Result<std::string> RemoteModel::call(ModelFunction function, std::string body) 
 
 Result<ModelReply> RemoteModel::receive(uint64_t id) {
   for (;;) {
-    HONE_ASSIGN_OR_RETURN(const std::string message,
-                          link_->receive(kCallSeconds + address_.queue_seconds));
-    HONE_ASSIGN_OR_RETURN(const Kind kind, kind_of(message));
+    const double seconds = kCallSeconds + address_.queue_seconds;
+    const Result<std::string> message = link_->receive(seconds);
+    // The connection is there, so that doing it again would only take as long again.
+    if (message.status().code() == Code::kTimeout)
+      return error(Code::kInternal, "{} has not answered for {} s", address_.name, seconds);
+    HONE_RETURN_IF_ERROR(message.status());
+    HONE_ASSIGN_OR_RETURN(const Kind kind, kind_of(*message));
     if (kind != Kind::kModelReply) continue;
-    HONE_ASSIGN_OR_RETURN(ModelReply reply, decode<ModelReply>(message));
+    HONE_ASSIGN_OR_RETURN(ModelReply reply, decode<ModelReply>(*message));
     if (reply.id == id) return reply;
   }
 }
@@ -264,7 +303,9 @@ Status RemoteModel::run_there(const measure::Operands& data, const Digest& diges
   HONE_ASSIGN_OR_RETURN(const std::string body, call(ModelFunction::kRun, to_body(order)));
   if (!failure_.ok()) return ok_status();
   HONE_ASSIGN_OR_RETURN(report, from_body<RunReport>(body));
-  return report.digest == fetched_ ? ok_status() : fetch(report);
+  // The digest of memory that is not here, such as {}, may be what a server claims.
+  if (report.digest == fetched_ && std::ssize(memory_) == report.bytes) return ok_status();
+  return fetch(report);
 }
 
 Status RemoteModel::check(const RunReport& report) const {

@@ -47,7 +47,11 @@ Answer answer_to(const Question& question) {
 
 void Session::attach(std::shared_ptr<Connection> connection, uint64_t answered) {
   const std::lock_guard lock(mutex_);
-  if (connection_ != nullptr && connection_ != connection) connection_->close();
+  if (connection_ != nullptr && connection_ != connection) {
+    connection_->close();
+    if (model_ != nullptr) model_->stop();  // as in detach(), which the old one calls too late
+    model_ = nullptr;
+  }
   connection_ = std::move(connection);
   std::erase_if(results_, [&](const ResultText& result) { return result.sequence <= answered; });
   for (const ResultText& result : results_) connection_->send(encode(result));

@@ -7,6 +7,7 @@ namespace {
 
 // Sums of kMaxForms terms of kMostBytes, and products of a divisor and a size, do not overflow.
 constexpr int64_t kMostDivisor = 1 << 16;
+constexpr uint32_t kMostFactors = 64;  // of a term
 
 const uint32_t* factors_of(const PlanHeader& plan, const PlanTerm& term) {
   return plan_table<uint32_t>(plan, plan.factors) + term.first_factor;
@@ -87,7 +88,7 @@ bool multiply_by_factor(const PlanHeader& plan, uint32_t factor, uint32_t form, 
 }
 
 bool term_fits(const PlanHeader& plan, const PlanTerm& term, uint32_t form, const Ends& ends) {
-  if (term.factor < 1 || term.factor > kMostBytes ||
+  if (term.factor < 1 || term.factor > kMostBytes || term.num_factors > kMostFactors ||
       !entries_fit(term.first_factor, term.num_factors, plan.num_factors))
     return false;
   int64_t most = term.factor;

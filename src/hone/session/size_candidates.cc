@@ -64,7 +64,7 @@ bool SizeCandidates::add_all(const schedule::Steps& own) {
   if (context_.times == nullptr) return true;
   for (const auto& [text, times] : *context_.times) {
     const Result<schedule::Steps> steps = schedule::parse_steps(text);
-    if (steps.ok()) add(*steps);
+    if (steps.ok() && trial::accuracy_of(text) <= context_.accuracy) add(*steps);
   }
   return true;
 }

@@ -54,7 +54,7 @@ struct Record {
   double steal = 0;       // share that the hypervisor gave to other virtual machines
   std::string model;      // model that the task came from; may be empty
   // The part of the task that was computed, as a run of smaller sizes needs it, by code that leaves
-  // out the rest: text of session/size_parts.h. Empty: all of it. Such a record is never verified,
+  // out the rest: text of session/size_times.h. Empty: all of it. Such a record is never verified,
   // so that it is no best of the task.
   std::string part;
   std::optional<CountedBounds> bounds;  // set if hardware counters were read
