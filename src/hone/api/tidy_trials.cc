@@ -34,10 +34,9 @@ Result<TidyResult> tidy_trials(db::Store& store, const TidyOptions& options) {
   HONE_RETURN_IF_ERROR(
       db::for_each_record(store, {.parts = db::Filter::Parts::kAll}, [&](trial::Record&& record) {
         ++trials;
-        const bool fails = record.outcome != trial::Outcome::kOk &&
-                           record.outcome != trial::Outcome::kCompile &&
-                           failed[{record.task, record.device, record.steps, record.part}]++ <
-                               kFailures;
+        const bool fails =
+            record.outcome != trial::Outcome::kOk && record.outcome != trial::Outcome::kCompile &&
+            failed[{record.task, record.device, record.steps, record.part}]++ < kFailures;
         if (record.unix_time <= newest && !fails) removed.insert(record.id);
         if (!record.part.empty()) {
           auto& last = parts[{record.task, record.device, record.threads, record.version,

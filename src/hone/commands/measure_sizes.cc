@@ -120,8 +120,8 @@ class KernelSizes {
     job.own_cache_bytes = context.own_cache_bytes;
     if (is_largest(size)) job.tolerance = search::tolerance_of(task_->dag(), context.tolerance);
     const double left = std::max(options_.deadline - real_clock().now_seconds(), kLeastTimeout);
-    job.timeout_seconds = std::min(kTimeout, left) +
-                          search::load_seconds(operands_.constant_bytes, model_.target());
+    job.timeout_seconds =
+        std::min(kTimeout, left) + search::load_seconds(operands_.constant_bytes, model_.target());
     job.label = task_->kernel_class();
     return job;
   }

@@ -75,7 +75,8 @@ SizeTrials choose_size_trials(const graph::TaskCall& call, const Task& task,
   size_t known = 0;
   for (const auto& [text, times] : context.times ? *context.times : ScheduleTimes()) {
     const Result<schedule::Steps> steps = schedule::parse_steps(text);
-    if (!steps.ok() || trial::accuracy_of(text) > context.accuracy || known++ >= kMostKnown) continue;
+    if (!steps.ok() || trial::accuracy_of(text) > context.accuracy || known++ >= kMostKnown)
+      continue;
     chosen.take(*steps);
   }
   trials.schedules = chosen.taken();
