@@ -127,7 +127,7 @@ nb::object with_known_type(nb::handle array, DType expected) {
   return array.attr("view")("uint16");
 }
 
-// Whether an object says by DLPack that its memory is that of a device.
+// Returns whether an object says by DLPack that its memory is that of a device.
 bool is_on_device(nb::handle array) {
   if (!nb::hasattr(array, "__dlpack_device__")) return false;
   try {
@@ -140,8 +140,8 @@ bool is_on_device(nb::handle array) {
   }
 }
 
-// Whether an array of NumPy has elements that DLPack cannot describe: texts, records, objects, or
-// numbers in the byte order of another machine.
+// Returns whether an array of NumPy has elements that DLPack cannot describe: texts, records,
+// objects, or numbers in the byte order of another machine.
 bool has_unknown_elements(nb::handle array) {
   const nb::object dtype = nb::getattr(array, "dtype", nb::none());
   const nb::object native = nb::getattr(dtype, "isnative", nb::none());

@@ -5,23 +5,10 @@
 #include <map>
 
 #include "option_texts.h"
+#include "shell_word.h"
 
 namespace hone::tool {
 namespace {
-
-// 'text' as the three shells read it. In fish, a backslash in it is one, too, before ' and \ only.
-std::string quoted(const std::string& text, std::string_view apostrophe) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      result += apostrophe;
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-std::string quoted(const std::string& text) { return quoted(text, R"('\'')"); }
 
 std::vector<const CommandText*> all_of(const CommandText& root) {
   std::vector<const CommandText*> all;
@@ -165,6 +152,7 @@ fi
                      paths(root, " | "), cases_of_values(root, "_files", "compadd -- {}"), cases);
 }
 
+// In fish, a backslash before an apostrophe stands for that, also inside of apostrophes.
 std::string fish_quoted(const std::string& text) { return quoted(text, "\\'"); }
 
 std::string fish_option(const CommandText& command, const OptionText& option) {

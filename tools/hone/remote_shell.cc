@@ -9,6 +9,8 @@
 
 #include "hone/base/file.h"
 
+#include "shell_word.h"
+
 extern "C" char** environ;  // NOLINT: POSIX's name
 
 namespace hone::tool {
@@ -67,18 +69,6 @@ Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
   const std::string why = last_line(said.empty() ? printed : said);
   if (status == kOfSsh) return error(Code::kIo, "cannot reach {} by ssh: {}", shell.host, why);
   return error(Code::kIo, "{}: {}", shell.host, why);
-}
-
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      word += "'\\''";
-    } else {
-      word += c;
-    }
-  }
-  return word + "'";
 }
 
 }  // namespace hone::tool

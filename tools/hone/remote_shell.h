@@ -21,7 +21,4 @@ struct RemoteShell {
 [[nodiscard]] Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
                                             const std::string& input_file = "");
 
-// Returns the text as one word of a line of sh.
-[[nodiscard]] std::string quoted(const std::string& text);
-
 }  // namespace hone::tool

@@ -5,7 +5,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/round_up.h"
-#include "hone/graph/size_form.h"
+#include "hone/commands/check/sized_values.h"
 #include "hone/machine/local.h"
 #include "hone/search/reference.h"
 #include "hone/session/size_trials.h"
@@ -14,7 +14,8 @@
 namespace hone {
 namespace {
 
-// Of one measurement. There are some dozens of each kernel, of which the longest matter least.
+// The most seconds of one measurement. There are some dozens of each kernel, of which the longest
+// matter least.
 constexpr double kMostSeconds = 0.06;
 constexpr double kLeastShare = 0.002;  // of the model's time that a kernel takes, to be measured
 // Seconds of a measurement: as for a candidate that nothing is known of, less near the deadline.
@@ -26,13 +27,6 @@ struct Group {
   double seconds = 0;  // of all its calls at the largest size
   SizeTrials trials;
 };
-
-Tensor sizes_tensor(const std::vector<int64_t>& sizes) {
-  Tensor tensor(DType::kI64, {graph::kMaxForms});
-  for (int64_t i = 0; i < std::ssize(sizes); ++i)
-    tensor.as<int64_t>()[static_cast<size_t>(i)] = sizes[static_cast<size_t>(i)];
-  return tensor;
-}
 
 class KernelSizes {
  public:

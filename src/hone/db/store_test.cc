@@ -332,7 +332,7 @@ TEST(store, survives_being_closed_and_opened) {
   EXPECT_EQ(reader->query({})->size(), 3U);
 }
 
-// What was measured of a part of a task says nothing of the task.
+// A trial of a part of a task says nothing of the task.
 TEST(store, parts_of_tasks_are_found_only_where_they_are_asked_for) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
@@ -364,6 +364,13 @@ void write_version_1(const std::string& path) {
   run_sql(path, sql);
 }
 
+// A database of a later version, as the migrations to it leave that one.
+void write_version(const std::string& path, int version) {
+  write_version_1(path);
+  for (int v = 1; v < version; ++v) run_sql(path, kMigrations[v]);
+  run_sql(path, fmt::format("PRAGMA user_version = {}", version));
+}
+
 TEST(format, version_1_is_brought_up_to_date) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
@@ -390,10 +397,8 @@ TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
   for (const int version : {2, 3}) {
     const TestFolder folder;
     const std::string path = folder.file("a.db");
-    write_version_1(path);
-    for (int v = 1; v < version; ++v) run_sql(path, kMigrations[v]);
-    run_sql(path, fmt::format("UPDATE trial SET drift = 1.5, crowned = 1; PRAGMA user_version = {}",
-                              version));
+    write_version(path, version);
+    run_sql(path, "UPDATE trial SET drift = 1.5, crowned = 1");
     {
       const auto reader = open(path, {.read_only = true});
       const auto best = reader->best(best_of(1));
@@ -415,9 +420,7 @@ TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
 TEST(format, version_8_has_records_without_figures_of_code) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
-  write_version_1(path);
-  for (int v = 1; v < 8; ++v) run_sql(path, kMigrations[v]);
-  run_sql(path, "PRAGMA user_version = 8");
+  write_version(path, 8);
   const auto reader = open(path, {.read_only = true});
   ASSERT_EQ(reader->query({})->size(), 1U);
   EXPECT_FALSE(reader->query({})->front().code.has_value());
@@ -435,8 +438,7 @@ TEST(format, version_8_has_records_without_figures_of_code) {
 TEST(format, version_5_gets_the_accuracy_of_the_steps) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
-  write_version_1(path);
-  for (int v = 1; v < 5; ++v) run_sql(path, kMigrations[v]);
+  write_version(path, 5);
   const char* const steps[] = {"split(winograd, i, [4])", "inline(b)\nwinograd(conv2d, 4)\nx",
                                "strassen(gemm)", "winograd(conv2d, 2)\nnarrow(conv2d.u, bf16)"};
   for (const char* text : steps) {
@@ -449,7 +451,6 @@ TEST(format, version_5_gets_the_accuracy_of_the_steps) {
                         "trial WHERE id = 5",
                         text));
   }
-  run_sql(path, "PRAGMA user_version = 5");
   for (const bool read_only : {true, false}) {
     const auto store = open(path, {.read_only = read_only});
     const auto all = store->query({});
@@ -476,9 +477,7 @@ TEST(format, version_5_gets_the_accuracy_of_the_steps) {
 TEST(format, version_11_has_trials_of_whole_tasks) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
-  write_version_1(path);
-  for (int v = 1; v < 11; ++v) run_sql(path, kMigrations[v]);
-  run_sql(path, "PRAGMA user_version = 11");
+  write_version(path, 11);
   {
     const auto reader = open(path, {.read_only = true});
     EXPECT_EQ(reader->query({})->size(), 1U);

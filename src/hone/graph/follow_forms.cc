@@ -7,13 +7,15 @@
 
 namespace hone::graph {
 
+bool SizeFollower::gives(const SizeForm& form, const std::vector<SizeSample>& samples) const {
+  return std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
+    return value_of(graph_.varying, form, *sample.symbols) == sample.number;
+  });
+}
+
 std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
   for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
-    const SizeForm& known = graph_.varying.forms[i];
-    const bool same = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
-      return value_of(graph_.varying, known, *sample.symbols) == sample.number;
-    });
-    if (same) return static_cast<int>(i);
+    if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
   const auto form = fit_form(samples);
   return form ? index_of(*form) : std::nullopt;
@@ -56,7 +58,7 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
   constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
   const bool varies = from.size() == 1 && from[0].form != kNoForm;
   const SizeForm form = varies ? varying_form(from[0].form) : SizeForm();
-  // What is found from numbers has small divisors: another form with one may give them by chance.
+  // A form that is found from numbers has a small divisor: another one may give them by chance.
   const bool is_small = form.divisor * divisor <= kMostFittedDivisor;
   const auto seen = is_small || !varies ? seen_part(id, dim) : std::nullopt;
   const auto samples = samples_of(id, dim);
@@ -64,10 +66,7 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
     return seen;
   for (const int64_t offset : offsets) {
     const SizeForm quotient = quotient_of(form, offset, divisor);
-    const bool fits = std::all_of(samples->begin(), samples->end(), [&](const SizeSample& sample) {
-      return value_of(quotient, *sample.symbols) == sample.number;
-    });
-    const auto index = fits ? index_of(quotient) : std::nullopt;
+    const auto index = gives(quotient, *samples) ? index_of(quotient) : std::nullopt;
     if (index) return SizePart{*index, graph_.value(id).shape[dim]};
   }
   return std::nullopt;
@@ -81,17 +80,19 @@ int64_t SizeFollower::extent_at(const DimParts& parts, const std::vector<int64_t
   return extent;
 }
 
+int64_t SizeFollower::sum_at(const std::vector<DimParts>& extents,
+                             const std::vector<int64_t>& symbols) const {
+  int64_t sum = 0;
+  for (const DimParts& parts : extents) sum += extent_at(parts, symbols);
+  return sum;
+}
+
 bool SizeFollower::is_sum(int form, const std::vector<DimParts>& extents) const {
   constexpr int64_t kMostValues = 4096;  // of a symbol that are compared, from the smallest on
-  const auto sum_at = [&](const std::vector<int64_t>& symbols) {
-    int64_t sum = 0;
-    for (const DimParts& parts : extents) sum += extent_at(parts, symbols);
-    return sum;
-  };
+  const int64_t most = sum_at(extents, most_);
   const auto is_alike = [&](const std::vector<int64_t>& symbols) {
-    return sum_at(symbols) == (form == kNoForm
-                                   ? sum_at(most_)
-                                   : value_of(graph_.varying, varying_form(form), symbols));
+    return sum_at(extents, symbols) ==
+           (form == kNoForm ? most : value_of(graph_.varying, varying_form(form), symbols));
   };
   for (const std::vector<int64_t>& others : {most_, smallest_symbols(graph_.varying)}) {
     for (size_t s = 0; s < most_.size(); ++s) {
@@ -107,15 +108,10 @@ bool SizeFollower::is_sum(int form, const std::vector<DimParts>& extents) const 
 }
 
 std::optional<int> SizeFollower::sum_form(const std::vector<DimParts>& extents) {
-  std::vector<SizeSample> samples;
-  const auto add_sample = [&](const std::vector<int64_t>& symbols) {
-    int64_t sum = 0;
-    for (const DimParts& parts : extents) sum += extent_at(parts, symbols);
-    samples.push_back({&symbols, sum});
-  };
-  add_sample(most_);
-  for (const SizeProbe& probe : probes_) add_sample(probe.symbols);
-  // What is found from numbers may be another form at other sizes.
+  std::vector<SizeSample> samples = {{&most_, sum_at(extents, most_)}};
+  for (const SizeProbe& probe : probes_)
+    samples.push_back({&probe.symbols, sum_at(extents, probe.symbols)});
+  // A form that is found from numbers may be another one at other sizes.
   if (const auto form = form_of(samples); form && is_sum(*form, extents)) return form;
   const auto sum = sum_of_products(graph_.varying, extents);
   return sum ? index_of(*sum) : std::nullopt;

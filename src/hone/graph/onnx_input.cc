@@ -91,7 +91,7 @@ std::string bound_text(const Tensor& value) {
   return fmt::format("{} ({})", text, value.at(0));
 }
 
-// What a value is that is no tensor, for a message.
+// Says what a value is that is no tensor, for a message.
 const char* kind_of(const onnx::TypeProto& type) {
   if (type.has_sequence_type()) return "a sequence";
   if (type.has_map_type()) return "a map";

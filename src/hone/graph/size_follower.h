@@ -112,6 +112,10 @@ class SizeFollower {
   [[nodiscard]] const SizeForm& varying_form(int form) const {
     return graph_.varying.forms[static_cast<size_t>(form)];
   }
+  // Returns whether a form has the numbers of all samples.
+  [[nodiscard]] bool gives(const SizeForm& form, const std::vector<SizeSample>& samples) const;
+  [[nodiscard]] int64_t sum_at(const std::vector<DimParts>& extents,
+                               const std::vector<int64_t>& symbols) const;
   // Returns whether a form, or kNoForm, is the sum of extents as one symbol after the other varies.
   [[nodiscard]] bool is_sum(int form, const std::vector<DimParts>& extents) const;
   [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;

@@ -102,22 +102,37 @@ RunTaps weighted_taps(ExpandContext& c, const ResizeMode& mode, const RunAxis& a
   return {inside(c, axis, at, DType::kI32), c.cast(weights, DType::kF32)};
 }
 
-// Returns whether the factor of an axis is the same number at all sizes; the error names a size at
-// which it is neither that nor the result's extent divided by the data's.
-Result<bool> is_fixed(SizeRule& rule, const ResizeGeometry& most, size_t d) {
-  bool same = true, by_extents = true;
-  std::string where;
+// A resize at a size at which the model was looked at.
+struct SizedResize {
+  const SizeProbe* probe;
+  ResizeGeometry geometry;
+};
+
+Result<std::vector<SizedResize>> resizes_at_probes(SizeRule& rule) {
+  std::vector<SizedResize> all;
   for (const SizeProbe& probe : rule.sizes.probes()) {
     const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
     if (twin == nullptr) continue;
-    HONE_ASSIGN_OR_RETURN(const ResizeGeometry geometry,
+    HONE_ASSIGN_OR_RETURN(ResizeGeometry geometry,
                           resize_geometry(InferContext(const_cast<Graph&>(probe.graph), *twin)));
-    const ResizeAxis& axis = geometry.axes[d];
+    all.push_back({&probe, std::move(geometry)});
+  }
+  return all;
+}
+
+// Returns whether the factor of an axis is the same number at all sizes; the error names a size at
+// which it is neither that nor the result's extent divided by the data's.
+Result<bool> is_fixed(SizeRule& rule, const ResizeGeometry& most,
+                      const std::vector<SizedResize>& others, size_t d) {
+  bool same = true, by_extents = true;
+  std::string where;
+  for (const SizedResize& other : others) {
+    const ResizeAxis& axis = other.geometry.axes[d];
     const double ratio = static_cast<double>(axis.output) / static_cast<double>(axis.input);
     if (axis.scale != most.axes[d].scale) same = false;
     if (std::abs(axis.scale - ratio) > 1e-6 * ratio) {
       by_extents = false;
-      where = rule.sizes.text_of(probe.symbols);
+      where = rule.sizes.text_of(other.probe->symbols);
     }
   }
   if (same || by_extents) return same;
@@ -126,7 +141,8 @@ Result<bool> is_fixed(SizeRule& rule, const ResizeGeometry& most, size_t d) {
 
 // Returns how often in a row an axis has each element of the data, if that is the same number at
 // all sizes and nothing else is along the axis; 0 if not.
-Result<int64_t> repeats_along(SizeRule& rule, const ResizeGeometry& most, size_t d) {
+Result<int64_t> repeats_along(const ResizeGeometry& most, const std::vector<SizedResize>& others,
+                              size_t d) {
   if (most.mode.mode != "nearest" || most.mode.coordinates == "tf_crop_and_resize") return 0;
   const int64_t repeats = most.axes[d].output / most.axes[d].input;
   const auto is_repeated = [&](const ResizeGeometry& g) -> Result<bool> {
@@ -139,12 +155,8 @@ Result<int64_t> repeats_along(SizeRule& rule, const ResizeGeometry& most, size_t
     return true;
   };
   HONE_ASSIGN_OR_RETURN(bool all, is_repeated(most));
-  for (const SizeProbe& probe : rule.sizes.probes()) {
-    const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
-    if (twin == nullptr || !all) continue;
-    HONE_ASSIGN_OR_RETURN(const ResizeGeometry geometry,
-                          resize_geometry(InferContext(const_cast<Graph&>(probe.graph), *twin)));
-    HONE_ASSIGN_OR_RETURN(all, is_repeated(geometry));
+  for (size_t i = 0; i < others.size() && all; ++i) {
+    HONE_ASSIGN_OR_RETURN(all, is_repeated(others[i].geometry));
   }
   return all ? repeats : 0;
 }
@@ -162,8 +174,8 @@ Status check_mode(SizeRule& rule, const ResizeGeometry& g) {
   return ok_status();
 }
 
-Result<RunAxis> run_axis(SizeRule& rule, const ResizeGeometry& g, const DimParts& extent,
-                         const SizePart& result, size_t d) {
+RunAxis run_axis(SizeRule& rule, const ResizeGeometry& g, const DimParts& extent,
+                 const SizePart& result, size_t d, bool fixed) {
   ExpandContext& c = rule.c;
   const auto number = [&](const DimParts& parts) {
     return c.cast(rule.sizes.extent_of(c, parts), DType::kF64);
@@ -171,7 +183,6 @@ Result<RunAxis> run_axis(SizeRule& rule, const ResizeGeometry& g, const DimParts
   RunAxis axis{.dim = d, .most = g.axes[d].output};
   axis.extent = number(extent);
   axis.result = number({result});
-  HONE_ASSIGN_OR_RETURN(const bool fixed, is_fixed(rule, g, d));
   axis.scale =
       fixed ? c.scalar(DType::kF64, g.axes[d].scale) : c.binary("Div", axis.result, axis.extent);
   axis.whole = fixed ? c.binary("Mul", axis.extent, axis.scale) : axis.result;
@@ -185,12 +196,15 @@ Status follow_resize(SizeRule& rule) {
   Graph& graph = const_cast<Graph&>(rule.sizes.graph());
   HONE_ASSIGN_OR_RETURN(const ResizeGeometry g, resize_geometry(InferContext(graph, rule.node)));
   HONE_RETURN_IF_ERROR(check_mode(rule, g));
+  HONE_ASSIGN_OR_RETURN(const std::vector<SizedResize> others, resizes_at_probes(rule));
   std::vector<size_t> dims;
+  std::vector<bool> is_fixed_at(g.axes.size());
   ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
   for (size_t d = 0; d < parts.size(); ++d) {
     const auto seen = rule.sizes.seen_part(out, d);
     const bool kept = g.axes[d].input == g.axes[d].output && g.axes[d].scale == 1;
-    HONE_ASSIGN_OR_RETURN(const bool fixed, is_fixed(rule, g, d));
+    HONE_ASSIGN_OR_RETURN(const bool fixed, is_fixed(rule, g, others, d));
+    is_fixed_at[d] = fixed;
     if (kept && fixed) continue;
     if (!seen) return c.unsupported("side {} of its result does not follow from the sizes", d);
     HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
@@ -204,15 +218,14 @@ Status follow_resize(SizeRule& rule) {
   Shape repeats(parts.size(), 1);
   for (const size_t d : dims) {
     const SizePart result = *rule.sizes.seen_part(out, d);
-    HONE_ASSIGN_OR_RETURN(const int64_t times, repeats_along(rule, g, d));
+    HONE_ASSIGN_OR_RETURN(const int64_t times, repeats_along(g, others, d));
     if (times > 0) {
       repeats[d] = times;
       parts[d] = {result};
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(
-        const RunAxis axis,
-        run_axis(rule, g, rule.sizes.parts_of(rule.node.inputs[0])[d], result, d));
+    const RunAxis axis =
+        run_axis(rule, g, rule.sizes.parts_of(rule.node.inputs[0])[d], result, d, is_fixed_at[d]);
     const ValueId places = sources(c, g.mode, axis);
     const auto along = static_cast<int64_t>(d);
     if (weighted) {

@@ -3,7 +3,6 @@
 
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
-#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 namespace {

@@ -187,7 +187,7 @@ class Extractor {
     return ok_status();
   }
 
-  // What is known of the elements that a node reads.
+  // Adds what is known of the elements that a node reads.
   void add_reads(const Node& node, const Emitted& emitted, TaskCall& call) const {
     const size_t number = emitted.arguments.size();
     const auto param_of = [&](size_t operand) {

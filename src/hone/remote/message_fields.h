@@ -17,6 +17,8 @@ namespace hone::remote {
 template <typename M, typename T>
 concept Is = std::same_as<std::remove_const_t<M>, T>;
 
+void fields(auto& a, Is<Digest> auto& m) { a(m.high, m.low); }
+
 template <typename T>
 constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 

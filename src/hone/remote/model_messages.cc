@@ -6,7 +6,6 @@
 
 namespace hone::remote {
 
-static void fields(auto& a, Is<Digest> auto& m) { a(m.high, m.low); }
 static void fields(auto& a, Is<ModelTensor> auto& m) {
   a(m.name, m.dtype, m.shape, m.dims, m.least);
 }

@@ -9,7 +9,6 @@
 namespace hone::remote {
 
 // Each message names its fields once, for writing and for reading.
-static void fields(auto& a, Is<Digest> auto& m) { a(m.high, m.low); }
 static void fields(auto& a, Is<target::Cache> auto& m) {
   a(m.level, m.bytes, m.line_bytes, m.shared_by, m.bytes_per_cycle);
 }

@@ -115,7 +115,7 @@ Status load_size_times(const ModelTasks& model) {
 Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::Steps> schedules,
                                   const CompileOptions& options, const TogetherOptions& together) {
   HONE_ASSIGN_OR_RETURN(const LimitedModel limited, limit_model(model, schedules));
-  HONE_RETURN_IF_ERROR(load_size_times(model));
+  if (has_variants(model, options)) HONE_RETURN_IF_ERROR(load_size_times(model));
   const LimitedTasks& split = limited.split;
   TogetherOptions shared = together;
   shared.seconds.clear();

@@ -43,11 +43,14 @@ std::vector<int64_t> sizes_of(std::span<const Tensor> inputs) {
 
 }  // namespace
 
-Tensor sizes_tensor(const graph::Varying& varying, const std::vector<int64_t>& symbols) {
+Tensor sizes_tensor(const std::vector<int64_t>& sizes) {
   Tensor tensor(DType::kI64, {graph::kMaxForms});
-  const std::vector<int64_t> sizes = graph::sizes_of(varying, symbols);
   std::copy(sizes.begin(), sizes.end(), tensor.as<int64_t>().begin());
   return tensor;
+}
+
+Tensor sizes_tensor(const graph::Varying& varying, const std::vector<int64_t>& symbols) {
+  return sizes_tensor(graph::sizes_of(varying, symbols));
 }
 
 std::vector<int64_t> random_symbols(const graph::Varying& varying, uint64_t seed) {

@@ -12,7 +12,8 @@
 
 namespace hone {
 
-// Returns the value of `hone.sizes`.
+// Returns the value of `hone.sizes`, of graph::sizes_of() or at these symbols.
+[[nodiscard]] Tensor sizes_tensor(const std::vector<int64_t>& sizes);
 [[nodiscard]] Tensor sizes_tensor(const graph::Varying& varying,
                                   const std::vector<int64_t>& symbols);
 // Returns values of all symbols in their ranges, each drawn for itself.

@@ -149,7 +149,7 @@ std::span<const Op> rearrange_ops() {
        .emit = emit_expand,
        .non_negative = like_operand},
       {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .expand = expand_tile},
-      // The same operators at all sizes (widen_nodes.cc).
+      // This one becomes the same operators at all sizes (widen_nodes.cc).
       {.name = "hone.Tile", .min_inputs = 2, .max_inputs = 2, .expand = expand_tile_apart},
       split(2, 12, 1, "axis:i split:is"),
       split(13, 17, 2, "axis:i"),

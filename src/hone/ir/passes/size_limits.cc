@@ -237,7 +237,8 @@ bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const 
          });
 }
 
-// Whether a place is within the limit in all runs, as it is counted from the size: size - 1 - i.
+// Returns whether own < unit * size in all runs, as the place is counted from the size: unit * size
+// - 1 - i. A minimum is no more than either of its arguments.
 bool SizeLimits::stays_within(const Linear& own, const Limit& limit, const Ranges& ranges) const {
   if (!facts_.form_of) return false;
   return std::any_of(own.terms.begin(), own.terms.end(), [&](const auto& term) {
@@ -299,11 +300,12 @@ bool SizeLimits::is_inside(const Buffer* buffer, const Var* var) const {
 // The limits that hold for one use of a buffer, in each dimension: the scores of self-attention end
 // at the same size in both.
 std::vector<SizeLimits::Limit> SizeLimits::limits_of_use(const Buffer* buffer, int form,
-                                                         const Use& use) const {
-  const Ranges ranges = scope_of(use);
+                                                         const Use& use,
+                                                         const std::vector<Need>& needs,
+                                                         const Ranges& ranges) const {
   const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
   std::vector<Limit> limits;
-  for (const Need& need : needs_of(use, ranges)) {
+  for (const Need& need : needs) {
     if (need.form != form) continue;
     for (size_t d = 0; d < use.load->args.size(); ++d) {
       const auto dimension = static_cast<int>(d);
@@ -320,14 +322,15 @@ std::vector<SizeLimits::Limit> SizeLimits::limits_of_use(const Buffer* buffer, i
 
 // Tries the limits of one use, one in each dimension.
 void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
-  for (Limit& limit : limits_of_use(buffer, form, use)) {
+  const Ranges ranges = scope_of(use);
+  const std::vector<Need> needs = needs_of(use, ranges);
+  for (Limit& limit : limits_of_use(buffer, form, use, needs, ranges)) {
     if (!has_limit(buffer, form, limit.dimension)) (void)try_limit(buffer, std::move(limit));
   }
   // A buffer inside loops whose iterations are needed or not with all its elements.
   if (has_limit(buffer, form)) return;
-  const Ranges ranges = scope_of(use);
   const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
-  for (const Need& need : needs_of(use, ranges)) {
+  for (const Need& need : needs) {
     if (need.form != form || has_limit(buffer, form)) continue;
     const auto least = bound_of(need.at, is_inner, ranges);
     if (!least || least->is_constant()) continue;
@@ -340,7 +343,8 @@ void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
 void SizeLimits::try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses) {
   std::vector<std::pair<Limit, Linear>> laxest;
   for (const Use& use : uses) {
-    for (Limit& limit : limits_of_use(buffer, form, use)) {
+    const Ranges ranges = scope_of(use);
+    for (Limit& limit : limits_of_use(buffer, form, use, needs_of(use, ranges), ranges)) {
       const Linear at = linearize(limit.at);
       const auto gap_to = [&](const std::pair<Limit, Linear>& other) -> std::optional<int64_t> {
         const auto gap = add(at, other.second, -1);

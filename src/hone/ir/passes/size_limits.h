@@ -98,8 +98,10 @@ class SizeLimits {
   void try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses);
   // Returns whether a variable is of a loop inside the allocation of a buffer.
   [[nodiscard]] bool is_inside(const Buffer* buffer, const Var* var) const;
-  [[nodiscard]] std::vector<Limit> limits_of_use(const Buffer* buffer, int form,
-                                                 const Use& use) const;
+  // `needs` are those of the use.
+  [[nodiscard]] std::vector<Limit> limits_of_use(const Buffer* buffer, int form, const Use& use,
+                                                 const std::vector<Need>& needs,
+                                                 const Ranges& ranges) const;
   [[nodiscard]] std::vector<Limit> limits_at(const Need& need, const Linear& index,
                                              const std::function<bool(const Var*)>& is_inner,
                                              const Ranges& ranges) const;
