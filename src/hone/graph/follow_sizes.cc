@@ -345,13 +345,23 @@ void SizeFollower::finish_nodes() {
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
                     const std::vector<SizeSymbol>& symbols,
                     const std::map<std::string, std::vector<SizeForm>>& inputs) {
-  HONE_ASSIGN_OR_RETURN(std::vector<SizeProbe> probes, make_probes(raw, ends, symbols, inputs));
   Graph file = raw;
-  if (widen_nodes(file, graph, probes)) {
-    std::vector<size_t> own_ends;
-    graph = file;
-    HONE_RETURN_IF_ERROR(infer_shapes(graph, own_ends));
-    HONE_ASSIGN_OR_RETURN(probes, make_probes(file, own_ends, symbols, inputs));
+  std::vector<size_t> file_ends = ends;
+  std::vector<SizeProbe> probes;
+  // A few sizes mostly tell which nodes have to be widened; all sizes tell whether that is so. No
+  // node is widened twice, so this ends.
+  bool few = has_sides(inputs), done = false;
+  while (!done) {
+    const ProbeSizes sizes = few ? ProbeSizes::kFew : ProbeSizes::kAll;
+    HONE_ASSIGN_OR_RETURN(probes, make_probes(file, file_ends, symbols, inputs, sizes));
+    const bool changed = widen_nodes(file, graph, probes);
+    if (changed) {
+      graph = file;
+      file_ends.clear();
+      HONE_RETURN_IF_ERROR(infer_shapes(graph, file_ends));
+    }
+    done = !changed && !few;
+    few = false;
   }
   // Only nodes that are needed have to be followed, but what they are needed for may be constants
   // that were computed from others.

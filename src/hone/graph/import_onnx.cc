@@ -1,6 +1,7 @@
 #include "hone/graph/import_onnx.h"
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <set>
 
@@ -302,6 +303,37 @@ class Importer {
   UnsupportedList unsupported_;
 };
 
+// Imports a model with sides that are multiples of a power of two: the least that divides `divisor`
+// and at which that works, if one does. `options.taken` says so. What is valid at multiples of one
+// is valid at those of the double, so each that is tried rules half of them out.
+template <typename Read>
+std::optional<Graph> import_multiples(ImportOptions options, int64_t divisor, const Read& read) {
+  constexpr int kMostExponent = 7;
+  std::optional<Graph> best;
+  int64_t step = 1;
+  Failure ignored;
+  int least = 1;
+  int end = std::min(std::countr_zero(static_cast<uint64_t>(divisor)), kMostExponent) + 1;
+  while (least < end) {
+    const int middle = (least + end) / 2;
+    options.side_step = int64_t{1} << middle;
+    Result<Graph> graph = read(options, ignored);
+    if (!graph.ok()) {
+      least = middle + 1;
+      continue;
+    }
+    best = *std::move(graph);
+    step = options.side_step;
+    end = middle;
+  }
+  if (best) {
+    *options.taken +=
+        fmt::format("{}{}: sides are multiples of {}, as the model is not valid at others",
+                    options.taken->empty() ? "" : "; ", best->file, step);
+  }
+  return best;
+}
+
 // Imports a model, which `read` reads anew for every graph: the importer frees the weights that it
 // has copied. If the rule gave a dimension a range in which the model is not valid, smaller ranges
 // are tried: half as long sequences, then a batch of 1, as far as the rule gave such ranges. If
@@ -309,7 +341,7 @@ class Importer {
 // are tried before.
 template <typename Read>
 Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
-  constexpr int64_t kLeastSequence = 16, kMostSideStep = 128;
+  constexpr int64_t kLeastSequence = 16;
   std::string taken;
   ImportOptions tried = options;
   tried.taken = &taken;
@@ -320,17 +352,12 @@ Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
   };
   tell();
   if (first.ok() || !failure.at_sizes) return first;
-  for (int64_t step = 2; failure.is_valid_at_largest && step <= kMostSideStep; step *= 2) {
-    if (failure.side_divisor == 0 || failure.side_divisor % step != 0) break;
-    tried.side_step = step;
-    Result<Graph> graph = read(tried, ignored);
-    if (!graph.ok()) continue;
-    taken += fmt::format("{}{}: sides are multiples of {}, as the model is not valid at others",
-                         taken.empty() ? "" : "; ", graph->file, step);
-    tell();
-    return graph;
+  if (failure.is_valid_at_largest && failure.side_divisor > 0) {
+    if (std::optional<Graph> graph = import_multiples(tried, failure.side_divisor, read)) {
+      tell();
+      return *std::move(graph);
+    }
   }
-  tried.side_step = 1;
   std::vector<int64_t> batches = {options.most_batch}, lengths = {options.most_sequence};
   if (failure.takes_batch && options.most_batch > 1) batches.push_back(1);
   for (int64_t most = options.most_sequence / 2; failure.takes_sequence && most >= kLeastSequence;

@@ -10,15 +10,22 @@ namespace {
 
 using Symbols = std::vector<int64_t>;
 
-constexpr int64_t kSideProbes = 68;  // consecutive sizes of a side: twice the usual stride, 32
+constexpr int64_t kSideProbes = 68;  // pixels: twice the usual stride of a model, 32
+constexpr int64_t kLeastSideProbes = 8;
 
-// Symbols of the sides of images and the like: dimensions behind the second of an input.
-std::set<int> side_symbols(const std::map<std::string, std::vector<SizeForm>>& inputs) {
-  std::set<int> sides;
+// Symbols of the sides of images and the like, which are dimensions behind the second of an input,
+// with the number of consecutive values of each at which the model is looked at.
+std::map<int, int64_t> side_symbols(const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  std::map<int, int64_t> sides;
   for (const auto& [name, forms] : inputs) {
     for (size_t d = 2; d < forms.size(); ++d) {
-      for (const SizeTerm& term : forms[d].terms)
-        sides.insert(term.symbols.begin(), term.symbols.end());
+      for (const SizeTerm& term : forms[d].terms) {
+        const int64_t pixels = std::max<int64_t>(term.factor, 1);
+        for (const int symbol : term.symbols) {
+          int64_t& values = sides[symbol];
+          values = std::max({values, kSideProbes / pixels, kLeastSideProbes});
+        }
+      }
     }
   }
   return sides;
@@ -27,7 +34,7 @@ std::set<int> side_symbols(const std::map<std::string, std::vector<SizeForm>>& i
 // The points at which the model is looked at: each symbol alone and each two, with the others at
 // their largest, and all together.
 std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
-                                  const std::set<int>& sides) {
+                                  const std::map<int, int64_t>& sides) {
   std::vector<Symbols> points;
   const auto add = [&](const Symbols& point) {
     const bool largest =
@@ -42,8 +49,8 @@ std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
     const int64_t min = symbols[i].min, max = symbols[i].max;
     std::vector<int64_t> values = {max - 1, max - 2, (min + max) / 2, min + 1, min};
     // Quotients, as of strides, show where they jump.
-    for (int64_t k = 3; sides.contains(static_cast<int>(i)) && k < kSideProbes; ++k)
-      values.push_back(max - k);
+    const auto side = sides.find(static_cast<int>(i));
+    for (int64_t k = 3; side != sides.end() && k < side->second; ++k) values.push_back(max - k);
     for (const int64_t value : values) {
       Symbols point = most;
       point[i] = std::clamp(value, min, max);
@@ -106,6 +113,10 @@ void find_twins(SizeProbe& probe, const Graph& raw, const std::vector<size_t>& e
 
 }  // namespace
 
+bool has_sides(const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  return !side_symbols(inputs).empty();
+}
+
 const Value* SizeProbe::twin(ValueId id) const {
   const auto at = static_cast<size_t>(id);
   return at < twins.size() && twins[at] != kNoValue ? &graph.value(twins[at]) : nullptr;
@@ -127,9 +138,11 @@ std::string to_text(const std::vector<SizeSymbol>& symbols, const std::vector<in
 
 Result<std::vector<SizeProbe>> make_probes(
     const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
-    const std::map<std::string, std::vector<SizeForm>>& inputs) {
+    const std::map<std::string, std::vector<SizeForm>>& inputs, ProbeSizes sizes) {
   std::vector<SizeProbe> probes;
-  for (const Symbols& point : probe_points(symbols, side_symbols(inputs))) {
+  const std::map<int, int64_t> sides =
+      sizes == ProbeSizes::kAll ? side_symbols(inputs) : std::map<int, int64_t>();
+  for (const Symbols& point : probe_points(symbols, sides)) {
     SizeProbe probe{.symbols = point, .graph = raw, .twins = {}, .producers = {}, .alike = {}};
     set_sizes(probe.graph, point, inputs);
     std::vector<size_t> own_ends;

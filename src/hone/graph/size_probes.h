@@ -26,11 +26,17 @@ struct SizeProbe {
 [[nodiscard]] std::string to_text(const std::vector<SizeSymbol>& symbols,
                                   const std::vector<int64_t>& values);
 
+// Returns whether an extent behind the second of an input varies, as those of images do.
+[[nodiscard]] bool has_sides(const std::map<std::string, std::vector<SizeForm>>& inputs);
+
+// kFew leaves out the consecutive values of sides, which are most of all.
+enum class ProbeSizes { kFew, kAll };
+
 // `raw` is the graph before shapes were inferred, with the largest shapes of its inputs; `ends` are
 // those of the graph that was inferred from it (infer.h). `inputs` are the extents of the inputs
 // that vary, by name.
 [[nodiscard]] Result<std::vector<SizeProbe>> make_probes(
     const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
-    const std::map<std::string, std::vector<SizeForm>>& inputs);
+    const std::map<std::string, std::vector<SizeForm>>& inputs, ProbeSizes sizes);
 
 }  // namespace hone::graph
