@@ -124,7 +124,7 @@ struct TrainChoices {
     std::vector<Option> options;
   };
   std::vector<Family> nets;
-  std::vector<std::string> tree_options;  // a line of help each
+  std::vector<std::string> tree_options, static_options;  // a line of help each
   std::vector<std::string> boosters, losses, adapt, places, meta;
   std::vector<Option> meta_options;
 };

@@ -168,10 +168,13 @@ Status train(const TrainTexts& texts, const CLI::App& app) {
   return ok_status();
 }
 
-// Returns the options of trees, and each family of nets with its options, a line each.
+// Returns the options of trees and of the static score, and each family of nets with its options, a
+// line each.
 std::string describe_models(const TrainChoices& choices) {
   std::string text = "Options of trees (--options NAME=NUMBER,..):";
   for (const std::string& line : choices.tree_options) text += "\n    " + line;
+  text += "\nOptions of --cost static (--options NAME=NUMBER,..):";
+  for (const std::string& line : choices.static_options) text += "\n    " + line;
   text += "\nNeural cost models (--cost), and their options:";
   for (const TrainChoices::Family& family : choices.nets) {
     text += fmt::format("\n  {}: {}", family.name, family.help);
@@ -255,8 +258,8 @@ Command train_command(CLI::App& root) {
                   "default: full",
                   join_names(choices.adapt)));
   add("--options", options.options, "TEXT",
-      "Options of trees or of the family of nets, as listed below: leaves=32 or "
-      "hidden=64,layers=1");
+      "Options of trees, of the static score or of the family of nets, as listed below: leaves=32, "
+      "mca=0 or hidden=64,layers=1");
   app->get_option("--options")->group(app->get_option("--cost")->get_group());
   add("--loss", net.loss, "NAME",
       fmt::format("The loss: {}; default: the family's", join_names(choices.losses)));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "hone/base/assert.h"
+#include "hone/base/option_fields.h"
 #include "hone/base/options.h"
 
 namespace hone::cost {
@@ -16,6 +17,22 @@ constexpr std::array<std::string_view, 16> kNames = {
     "fma",       "arithmetic", "load",       "store",     "shuffle",   "scalar",
     "branch",    "cycles",     "mca_cycles", "l1_cycles", "l2_cycles", "l3_cycles",
     "l1_shared", "l2_shared",  "l3_shared",  "launches"};
+// The groups of features that a fit may leave out, by the indices of the first and the last one.
+struct Group {
+  int StaticOptions::*used;
+  size_t first, last;
+};
+constexpr Group kGroups[] = {{&StaticOptions::counts, 0, 6},
+                             {&StaticOptions::scheduler, 7, 7},
+                             {&StaticOptions::mca, 8, 8},
+                             {&StaticOptions::shared, 12, 14}};
+constexpr OptionField<StaticOptions> kStaticOptions[] = {
+    {"counts", "0: without counted instructions", 0, 1, &StaticOptions::counts},
+    {"scheduler", "0: without the cycles of the list scheduler", 0, 1, &StaticOptions::scheduler},
+    {"mca", "0: without the cycles of LLVM MCA", 0, 1, &StaticOptions::mca},
+    {"shared", "0: without data movement that counts once what stages share", 0, 1,
+     &StaticOptions::shared},
+};
 constexpr std::string_view kStaticFile = "hone static score";
 constexpr int kSweeps = 3000;    // of coordinate descent
 constexpr double kRidge = 1e-9;  // keeps features that are multiples of one another apart
@@ -48,10 +65,19 @@ std::string instruction_set(const target::Cpu& target) {
                      8 * target.vector_bytes);
 }
 
+Result<StaticOptions> parse_static_options(std::string_view text) {
+  return parse_fields<StaticOptions>(text, kStaticOptions, {});
+}
+
+std::vector<std::string> static_option_help() {
+  return fields_help<StaticOptions>(kStaticOptions, {});
+}
+
 // Coordinate descent on the normal equations of A x = 1, where a row of A is a sample's features
 // over its cycles; columns are scaled to length 1. The problem is convex, so each sweep comes
 // closer to the only minimum.
-std::vector<double> fit_static(std::span<const StaticSample> samples) {
+std::vector<double> fit_static(std::span<const StaticSample> samples,
+                               const StaticOptions& options) {
   const size_t n = kNames.size();
   std::vector<double> length(n, 0), target(n, 0), x(n, 0);
   std::vector<std::vector<double>> rows, gram(n, std::vector<double>(n, 0));
@@ -59,6 +85,9 @@ std::vector<double> fit_static(std::span<const StaticSample> samples) {
     HONE_ASSERT(sample.features.size() == n && sample.seconds > 0, "a whole sample");
     std::vector<double>& row = rows.emplace_back(sample.features);
     for (double& value : row) value *= kNanosecond / (sample.ghz * sample.seconds);
+    for (const Group& group : kGroups) {
+      if (options.*group.used == 0) std::fill(&row[group.first], &row[group.last] + 1, 0.0);
+    }
     for (size_t i = 0; i < n; ++i) length[i] += row[i] * row[i];
   }
   for (double& value : length) value = value > 0 ? std::sqrt(value) : 1;

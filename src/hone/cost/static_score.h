@@ -40,8 +40,20 @@ struct StaticSample {
   double seconds;  // measured
   double ghz;
 };
+// Which groups of features a fit uses, to judge what each is worth; 0: their coefficients are 0.
+struct StaticOptions {
+  int counts = 1;     // executed instructions by class
+  int scheduler = 1;  // cycles by the list scheduler
+  int mca = 1;        // cycles by LLVM MCA
+  int shared = 1;     // data movement with what stages share counted once
+};
+// Parses "counts=0,mca=0".
+[[nodiscard]] Result<StaticOptions> parse_static_options(std::string_view text);
+[[nodiscard]] std::vector<std::string> static_option_help();  // a line for each option
+
 // Fits the coefficients to the smallest sum of squared relative errors.
-[[nodiscard]] std::vector<double> fit_static(std::span<const StaticSample> samples);
+[[nodiscard]] std::vector<double> fit_static(std::span<const StaticSample> samples,
+                                             const StaticOptions& options = {});
 
 // The text of a score's file. A text of another version, feature version or kind is an error that
 // names the file.

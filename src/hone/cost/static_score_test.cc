@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "hone/base/rng.h"
 
 namespace hone::cost {
@@ -47,6 +49,22 @@ TEST(static_score, has_no_negative_coefficients) {
   std::vector<double> coefficients(num_features(), 1);
   coefficients[2] = -0.5;
   for (const double fitted : fit_static(samples_of(coefficients))) EXPECT_GE(fitted, 0);
+}
+
+TEST(static_score, is_fitted_without_what_is_left_out) {
+  const auto options = parse_static_options("counts=0,shared=0");
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  const std::vector<double> ones(num_features(), 1);
+  const std::vector<double> fitted = fit_static(samples_of(ones), *options);
+  const std::set<std::string_view> left_out = {"fma",       "arithmetic", "load",   "store",
+                                               "shuffle",   "scalar",     "branch", "l1_shared",
+                                               "l2_shared", "l3_shared"};
+  for (size_t i = 0; i < num_features(); ++i) {
+    const std::string_view name = static_feature_names()[i];
+    EXPECT_EQ(fitted[i] == 0, left_out.contains(name)) << name;
+  }
+  EXPECT_FALSE(parse_static_options("counts=2").ok());
+  EXPECT_FALSE(parse_static_options("leaves=3").ok());
 }
 
 TEST(static_score, its_text_gives_it_back) {

@@ -138,11 +138,12 @@ Result<TrainSummary> train_trees(const std::string& output, const TrainOptions& 
 
 Result<TrainSummary> train_score(const std::string& output, const TrainOptions& options) {
   for (const auto& [text, option] :
-       {std::pair(&options.from, "--from"), std::pair(&options.options, "--options"),
-        std::pair(&options.booster, "--booster")}) {
+       {std::pair(&options.from, "--from"), std::pair(&options.booster, "--booster")}) {
     if (!text->empty())
       return invalid("{} {}: --cost static fits a few coefficients and has none", option, *text);
   }
+  HONE_ASSIGN_OR_RETURN(const cost::StaticOptions used,
+                        of_option("--options", cost::parse_static_options(options.options)));
   HONE_RETURN_IF_ERROR(check_name(output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<MeasuredData> data, load(options));
   for (const MeasuredData& device : data)
@@ -152,7 +153,7 @@ Result<TrainSummary> train_score(const std::string& output, const TrainOptions& 
     for (MeasuredData& device : data) all.push_back(&device.dataset);
     HONE_RETURN_IF_ERROR(learn::keep_tasks(all, options.data.tasks, options.seed));
   }
-  return train_static(output, data, options);
+  return train_static(output, data, used, options);
 }
 
 }  // namespace
@@ -191,6 +192,7 @@ std::string train_state_file(const std::string& output) { return output + ".stat
 TrainChoices train_choices() {
   TrainChoices choices{.nets = {},
                        .tree_options = cost::boost_option_help(),
+                       .static_options = cost::static_option_help(),
                        .boosters = cost::tree_library_names(),
                        .losses = cost::net::loss_names(),
                        .adapt = adapt_names(),

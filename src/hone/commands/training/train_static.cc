@@ -48,7 +48,7 @@ Status check_data(std::span<const MeasuredData> data) {
 }  // namespace
 
 Result<TrainSummary> train_static(const std::string& output, std::span<const MeasuredData> data,
-                                  const TrainOptions& options) {
+                                  const cost::StaticOptions& used, const TrainOptions& options) {
   HONE_RETURN_IF_ERROR(check_data(data));
   std::vector<cost::StaticSample> samples;
   std::set<uint64_t> tasks;
@@ -77,8 +77,9 @@ Result<TrainSummary> train_static(const std::string& output, std::span<const Mea
         "has {} task, expected two or more",
         left_out, tasks.size());
   cost::StaticScore score{
-      cost::instruction_set(data[0].target.cpu()), cost::fit_static(samples), {}};
+      cost::instruction_set(data[0].target.cpu()), cost::fit_static(samples, used), {}};
   for (const MeasuredData& device : data) score.card["devices"] += device.device.text() + " ";
+  if (!options.options.empty()) score.card["options"] = options.options;
   score.card["schedules"] = std::to_string(samples.size());
   score.card["tasks"] = std::to_string(tasks.size());
   HONE_RETURN_IF_ERROR(write_file_atomic(output, cost::format(score)));
