@@ -57,6 +57,9 @@ struct Stage {
   // For a reduction over one axis: terms from this index on change nothing (the keys that a causal
   // mask hides), so a schedule may leave them out. It is affine in the spatial axes, or null.
   ir::Expr until = nullptr;
+  // The sums are computed as they are written: algorithms whose terms cancel (Winograd's and
+  // Strassen's) are no schedules of this stage.
+  bool plain_sums = false;
   [[nodiscard]] bool is_extern() const { return !body.empty(); }
 };
 

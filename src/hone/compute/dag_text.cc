@@ -16,6 +16,7 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr std::string_view kMerge = "merge", kWrites = "writes";
+constexpr std::string_view kPlainSums = "!";  // behind the axes of such a stage
 
 std::string or_dash(const std::string& name) { return name.empty() ? "-" : name; }
 
@@ -42,6 +43,7 @@ class Writer {
     for (const Axis& axis : stage.axes) label += " " + axis.var->name;
     if (!stage.reduce.empty()) label += " /";
     for (const Axis& axis : stage.reduce) label += " " + axis.var->name;
+    if (stage.plain_sums) label += fmt::format(" {}", kPlainSums);
     std::vector<Stmt> inner = stage.is_extern() ? stage.body : stores(stage);
     if (stage.where) inner = {ir::make_if(stage.where, std::move(inner))};
     const std::vector<Axis> axes = stage_axes(stage);
@@ -183,6 +185,10 @@ Result<Stage> read_stage(const Stmt& phase) {
   for (size_t i = 2; i < names.size(); ++i) {
     if (names[i] == "/") {
       axes = &stage.reduce;
+      continue;
+    }
+    if (names[i] == kPlainSums) {
+      stage.plain_sums = true;
       continue;
     }
     const bool is_loop = list.size() == 1 && list[0]->kind == StmtKind::kFor;

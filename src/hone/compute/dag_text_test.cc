@@ -50,6 +50,17 @@ TEST(dag_text, keeps_known_zeros) {
             std::vector<int64_t>());
 }
 
+TEST(dag_text, keeps_that_sums_are_plain) {
+  Dag dag = testing::gemm(5, 6, 7);
+  const uint64_t key = task_key(dag);
+  dag.stages[0].plain_sums = true;
+  const Result<Dag> back = parse_dag(to_text(dag));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_TRUE(back->stages[0].plain_sums);
+  EXPECT_EQ(task_key(*back), task_key(dag));
+  EXPECT_NE(task_key(dag), key);
+}
+
 TEST(dag_text, computes_the_same) {
   for (const Dag& dag : usual_dags()) {
     const Result<Dag> back = parse_dag(to_text(dag));

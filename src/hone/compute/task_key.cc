@@ -68,6 +68,7 @@ class KeyBuilder {
     for (const ir::BufferPtr& buffer : stage.extern_reads) add_buffer(buffer);
     add_expr(stage.where);
     if (stage.until) add_expr(stage.until);
+    if (stage.plain_sums) add_text("plain_sums");
     for (const Output& output : stage.outputs) {
       add_buffer(output.buffer);
       for (const Expr& index : output.write) add_expr(index);

@@ -150,6 +150,8 @@ Result<Emitted> EmitContext::run() && {
     first_record_ = records_.size();
     node_->op->emit(*this);
     HONE_ASSERT(records_.size() > first_record_, "an operator emits at least one stage");
+    for (size_t r = first_record_; r < records_.size(); ++r)
+      records_[r].plain_sums = node_->plain_sums && !records_[r].reduce.empty();
     inside_.push_back({node_->outputs[0], records_.size() - 1});
   }
   // The last stage writes the result; every other one its intermediate.
@@ -482,6 +484,7 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   stage.axes = record.axes;
   stage.reduce = record.reduce;
   stage.until = record.until;
+  stage.plain_sums = record.plain_sums;
   stage.outputs = record.joint;
   if (record.joint.empty()) stage.outputs.push_back(std::move(output));
   builder_.add(std::move(stage));

@@ -150,6 +150,7 @@ class EmitContext {
     std::vector<ir::Stmt> body = {};          // body of an extern stage, which has no value
     std::vector<compute::Output> joint = {};  // all values of a reduction of several
     ir::BufferPtr buffer = {};                // made when it is first read
+    bool plain_sums = false;                  // as in compute::Stage
   };
   struct Param {
     EmittedArgument argument;

@@ -72,6 +72,7 @@ struct Node {
   // The parts of operand 0 that a run has, where the node needs nothing beyond them although the
   // operand does not vary.
   ShapeParts run_parts;
+  bool plain_sums = false;  // as in compute::Stage
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }

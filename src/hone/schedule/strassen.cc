@@ -263,6 +263,7 @@ Status apply_strassen(const Strassen& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const StageInfoPtr info = state.stages[static_cast<size_t>(index)].info;
+  if (info->stage.plain_sums) return invalid("{} keeps its sums as they are written", step.stage);
   const auto factors = factors_of(state, *info);
   if (!factors) return invalid("{} is no product with constant weights", step.stage);
   for (const Sides& sides : sides_of(*info, *factors, step.lanes)) {

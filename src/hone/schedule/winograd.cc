@@ -299,6 +299,7 @@ Status apply_winograd(const Winograd& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const StageInfoPtr info = state.stages[static_cast<size_t>(index)].info;
+  if (info->stage.plain_sums) return invalid("{} keeps its sums as they are written", step.stage);
   const std::vector<WinogradDim> found = winograd_dims(state, index);
   if (found.empty())
     return invalid("{} is no convolution over constant weights with more taps than its stride",

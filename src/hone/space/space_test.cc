@@ -131,6 +131,9 @@ TEST(space, a_convolution_may_take_fewer_products) {
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .kernel_w = 3})), 4);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel_w = 1})), 4);
+  compute::Dag plain = conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8});
+  plain.stages[0].plain_sums = true;
+  EXPECT_EQ(sketches(plain), 1) << "no algorithm whose terms cancel";
 }
 
 TEST(space, data_are_copied_where_their_columns_lie_apart) {

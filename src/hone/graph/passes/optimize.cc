@@ -40,6 +40,7 @@ constexpr Pass kPasses[] = {
     {"narrow_weights", nullptr, When::kUnlessSkipped, nullptr,
      narrow_weights},  // after all that changes weights
     {"spread_trees", nullptr, When::kAlways, spread_trees},
+    {"keep_small_rows", keep_small_rows},  // after all that makes products
     {"optimize_loops", nullptr, When::kAlways,
      optimize_loops},  // after fold_constants: constants move into the bodies
     {"assign_layouts", nullptr, When::kAlways, assign_layouts},

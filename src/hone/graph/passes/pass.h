@@ -92,6 +92,10 @@ inline constexpr int64_t kLeastNarrowBytes = 32 << 10;
 // Gives each row of data that goes through trees a point of its own on devices that run thousands
 // of threads; elsewhere several rows share the nodes that a cache holds.
 [[nodiscard]] Status spread_trees(Graph& graph, const PassOptions& options);
+// Keeps the sums of products and convolutions as they are written (Node::plain_sums) whose rows are
+// divided by their own length, x / max(|x|, 1e-12): Winograd's and Strassen's sums give a row of
+// zeros, as padding has, errors relative to other rows, which would become a row of length 1.
+[[nodiscard]] Status keep_small_rows(Graph& graph);
 // Chooses the memory order of every value and inserts copies where an operator needs another.
 [[nodiscard]] Status assign_layouts(Graph& graph, const PassOptions& options);
 // Assigns each value a place in a buffer, with the border that its readers want. Concatenations are

@@ -2,6 +2,7 @@
 // target are a table (cpu/rules.h), which Space::create walks.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,11 @@ struct Task {
   // The two stages of a task that is a single sum and its pointwise epilogue; "" for other tasks.
   std::string reduction = {}, epilogue = {};
   bool covered = false;  // some rule found that the whole task is one nest (Fit::kWhole)
+  // Returns whether sums may be computed by algorithms whose terms cancel, as Winograd's.
+  [[nodiscard]] bool may_round() const {
+    return accuracy != trial::Accuracy::kStrict &&
+           std::ranges::none_of(dag.stages, &compute::Stage::plain_sums);
+  }
 };
 
 struct Rule {

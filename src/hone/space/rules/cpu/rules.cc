@@ -6,9 +6,7 @@ namespace {
 bool always(const Task&) { return true; }
 bool is_open(const Task& task) { return !task.covered; }
 bool is_one_sum(const Task& task) { return !task.epilogue.empty(); }
-bool may_round(const Task& task) {
-  return is_one_sum(task) && task.accuracy != trial::Accuracy::kStrict;
-}
+bool may_round(const Task& task) { return is_one_sum(task) && task.may_round(); }
 
 template <size_t kTiling>
 Fit attention(SketchBuilder& builder, const Task&) {

@@ -4,9 +4,7 @@ namespace hone::space {
 namespace {
 
 bool always(const Task&) { return true; }
-bool may_round(const Task& task) {
-  return !task.epilogue.empty() && task.accuracy != trial::Accuracy::kStrict;
-}
+bool may_round(const Task& task) { return !task.epilogue.empty() && task.may_round(); }
 
 template <int64_t kOutputs>
 Fit winograd(SketchBuilder& builder, const Task& task) {

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "hone/graph/passes/pass_testing.h"
+
+namespace hone::graph {
+namespace {
+
+// Data [2, 8] through a padded product, of whose result p [4, 8] the caller divides rows.
+TestModel padded_product(Rng& rng) {
+  TestModel model;
+  model.input("x", {2, 8}).constant("pads", ints({1, 0, 1, 0}));
+  model.constant("w", random_tensor({8, 8}, rng)).constant("b", random_tensor({8}, rng));
+  model.constant("keep", ints({4, 8})).constant("half", floats({}, {0.5}));
+  model.node("Pad", {"x", "pads"}, {"padded"}).node("MatMul", {"padded", "w"}, {"q"});
+  model.node("Add", {"q", "b"}, {"a"}).node("Reshape", {"a", "keep"}, {"p"});
+  return model;
+}
+
+// Returns whether the product is marked after the pass.
+bool is_marked(TestModel& model) {
+  model.output("y");
+  Graph graph = model.graph();
+  EXPECT_TRUE(keep_small_rows(graph).ok());
+  int marked = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.plain_sums) EXPECT_EQ(node.type, "MatMul");
+    marked += node.plain_sums ? 1 : 0;
+  }
+  return marked == 1;
+}
+
+TestModel& clipped_length(TestModel& model, float least) {
+  model.constant("least", floats({}, {least}));
+  model.node("ReduceL2", {"p"}, {"length"}, {{"axes", Shape{1}}})
+      .node("Clip", {"length", "least"}, {"c"});
+  return model.constant("all", ints({4, 8})).node("Expand", {"c", "all"}, {"e"});
+}
+
+TEST(keep_small_rows, marks_products_whose_rows_are_divided_by_their_length) {
+  Rng rng(201);
+  TestModel model = padded_product(rng);
+  clipped_length(model, 1e-12F).node("Div", {"p", "e"}, {"y"});
+  EXPECT_TRUE(is_marked(model));
+}
+
+TEST(keep_small_rows, knows_inverse_roots_of_squares) {
+  Rng rng(202);
+  for (const float epsilon : {1e-12F, 1e-5F}) {
+    TestModel model = padded_product(rng);
+    model.constant("epsilon", floats({}, {epsilon})).node("Mul", {"p", "p"}, {"squares"});
+    model.node("ReduceMean", {"squares"}, {"mean"}, {{"axes", Shape{1}}});
+    model.node("Add", {"mean", "epsilon"}, {"sum"}).node("Sqrt", {"sum"}, {"root"});
+    model.node("Reciprocal", {"root"}, {"inverse"}).node("Mul", {"inverse", "p"}, {"y"});
+    EXPECT_EQ(is_marked(model), epsilon < 1e-6F) << epsilon;
+  }
+}
+
+TEST(keep_small_rows, leaves_other_divisions) {
+  Rng rng(203);
+  TestModel large = padded_product(rng);
+  clipped_length(large, 0.5F).node("Div", {"p", "e"}, {"y"});
+  EXPECT_FALSE(is_marked(large)) << "lengths of half at least";
+  TestModel halves = padded_product(rng);
+  halves.node("Div", {"p", "half"}, {"y"});
+  EXPECT_FALSE(is_marked(halves)) << "a constant";
+  TestModel others = padded_product(rng);
+  others.input("z", {4, 8}).node("ReduceL2", {"z"}, {"length"}, {{"axes", Shape{1}}});
+  others.node("Div", {"p", "length"}, {"y"});
+  EXPECT_FALSE(is_marked(others)) << "the length of something else";
+  TestModel product = padded_product(rng);
+  product.node("ReduceL2", {"p"}, {"length"}, {{"axes", Shape{1}}});
+  product.node("Mul", {"p", "length"}, {"y"});
+  EXPECT_FALSE(is_marked(product)) << "no division";
+}
+
+}  // namespace
+}  // namespace hone::graph
