@@ -16,6 +16,7 @@
 #include "hone/runtime/cpu_budget.h"
 #include "hone/runtime/float_mode.h"
 #include "hone/runtime/placement.h"
+#include "hone/runtime/process_id.h"
 
 // How a phase, or a group of phases that join, runs. The caller writes `group`, then `pending`,
 // then every thread's `share`, a packed range of units not yet taken. A thread takes units by a
@@ -106,6 +107,7 @@ class Pool {
  public:
   int num_threads = 1;
   int64_t spin_ns = 0;
+  ProcessId self;     // in which process a caller is
   pid_t process = 0;  // that has the threads
   ParallelFor parallel_for = nullptr;
   void* owner = nullptr;
@@ -287,7 +289,7 @@ void run_task(void* context, int i) {
 
 // A forked child has the numbers of its parent's threads, not the threads.
 void place_workers(Pool& pool) {
-  if (pool.process != getpid()) {
+  if (pool.process != pool.self.get()) {
     pool.placement.give_up();
     return;
   }
@@ -401,7 +403,8 @@ Pool* pool_create(const PoolOptions& options) {
                   : threads > cpus     ? kCrowdedSpin
                                        : kDefaultSpin;
   if (pool->spin_ns > kMaxSpin) pool->spin_ns = kMaxSpin;
-  pool->process = getpid();
+  pool->self.begin();
+  pool->process = pool->self.get();
   pool->parallel_for = options.parallel_for;
   pool->owner = options.owner;
   pool->workers = reinterpret_cast<Worker*>(static_cast<char*>(memory) + sizeof(Pool));
@@ -415,6 +418,7 @@ Pool* pool_create(const PoolOptions& options) {
   const int started = start_workers(*pool);
   if (started == threads) return pool;
   stop_workers(*pool, started);
+  pool->self.end();
   free(memory);
   return nullptr;
 }
@@ -422,18 +426,21 @@ Pool* pool_create(const PoolOptions& options) {
 void pool_destroy(Pool* pool) {
   if (pool == nullptr) return;
   // In a forked child the threads do not exist.
-  if (pool->process == getpid() && pool->parallel_for == nullptr)
+  if (pool->process == pool->self.get() && pool->parallel_for == nullptr)
     stop_workers(*pool, pool->num_threads);
+  pool->self.end();
   free(pool);
 }
 
 int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
+pid_t pool_process(const Pool* pool) { return pool->self.get(); }
+
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns, ThreadSpan* spans) {
   // In a forked child there is no other thread, the owner's pool has none either, and the shares
   // may be what was left of a run that was on.
-  const bool alone = pool->process != getpid();
+  const bool alone = pool->process != pool->self.get();
   if (pool->placement.is_outdated()) place_workers(*pool);
   FloatMode mode;
   if (spans != nullptr)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "hone/runtime/kernel_abi.h"
 
@@ -56,6 +57,8 @@ class Pool;  // opaque type
 [[nodiscard]] Pool* pool_create(const PoolOptions& options);
 void pool_destroy(Pool* pool);  // accepts null
 [[nodiscard]] int pool_num_threads(const Pool* pool);
+// The process that calls, as getpid() has it, without a system call.
+[[nodiscard]] pid_t pool_process(const Pool* pool);
 // Runs the phases one after the other with a barrier between them, except those that join. Thread i
 // gets the scratch memory at scratch + i * scratch_stride. Returns 0, or the first result of a
 // kernel that was not 0; the phases behind the next barrier then do not run. If `phase_ns` is not
