@@ -454,6 +454,7 @@ void set_tiles(Model& model) {
   for (int64_t i = 0; i < model.num_chosen; ++i)
     model.chosen[i].num_tiles = model.phases[model.chosen_steps[i]].num_tiles;
   list_needed(model);
+  pool_expect_other_work(model.pool);
 }
 
 }  // namespace
