@@ -58,10 +58,10 @@ class Waking {
  private:
   enum class Answer : uint8_t { kNone, kNo, kYes, kTry };
 
-  Answer answer_ = Answer::kNone;  // of the run that is on
+  Answer answer_ = Answer::kNone;  // the run that is on has got this answer
   bool asked_before_ = false;
   int between_ = 0;  // runs that are skipped between two tries
-  int skips_ = 0;    // of these, the ones to come
+  int skips_ = 0;    // runs to come that are skipped
   int64_t asked_ns_ = 0;
   alignas(64) std::atomic<bool> helped_{false};
 };
