@@ -483,7 +483,7 @@ int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scra
     }
     if (result != 0) return result;
   }
-  pool->waking.end_run();
+  if (pool->waking.learns()) pool->waking.end_run(clock_ns());
   return 0;
 }
 

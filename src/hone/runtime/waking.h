@@ -12,15 +12,15 @@ namespace hone::runtime {
 
 class Waking {
  public:
-  // A run is longer than most wakings take if it still has work for others after this time.
-  static constexpr int64_t kLongRun = 20'000;  // ns
+  // Longer than most wakings take: longer runs always wake threads.
+  static constexpr int64_t kLongRun = 50'000;  // ns
   static constexpr int kMostSkipped = 63;      // runs between two that try
 
   void begin_run() { answer_ = Answer::kNone; }
 
-  // Called by a run that has work for threads that sleep, by the clock's time. Threads that slept
-  // less than `spin_ns` before were missed by so little that the caller is likely to come back as
-  // soon; then they find work.
+  // Called by a run that has work for threads that sleep. A caller that asked less than `spin_ns`
+  // ago, which is how long threads stay awake, is likely to come back as soon: threads that are
+  // woken now may be late for this run, but not for the next.
   bool pays(int64_t now_ns, int64_t spin_ns) {
     if (answer_ == Answer::kNone) {
       const bool again = asked_before_ && now_ns - asked_ns_ < spin_ns;
@@ -45,7 +45,10 @@ class Waking {
     if (!helped_.load(std::memory_order_relaxed)) helped_.store(true, std::memory_order_relaxed);
   }
 
-  void end_run() {
+  // Returns whether end_run() learns from this run.
+  [[nodiscard]] bool learns() const { return answer_ == Answer::kTry || answer_ == Answer::kNo; }
+  void end_run(int64_t now_ns) {
+    if (now_ns - asked_ns_ > kLongRun) return forget();
     if (answer_ != Answer::kTry) return;
     const bool helped = helped_.load(std::memory_order_relaxed);
     between_ = helped ? 0 : 2 * between_ + 1 < kMostSkipped ? 2 * between_ + 1 : kMostSkipped;

@@ -16,7 +16,7 @@ class Paced {
     waking.begin_run();
     const bool wakes = waking.pays(now_, kSpin);
     if (wakes && they_help) waking.note_help();
-    waking.end_run();
+    if (waking.learns()) waking.end_run(now_ + length);
     return wakes;
   }
   int count_wakings(int runs, bool they_help, int64_t pause = kPause) {
@@ -26,6 +26,7 @@ class Paced {
   }
 
   Waking waking;
+  int64_t length = 10'000;
 
  private:
   int64_t now_ = 7;
@@ -69,9 +70,25 @@ TEST(waking, a_run_that_becomes_long_wakes_them_and_so_does_the_next) {
   EXPECT_FALSE(paced.waking.pays(kNow, kSpin));
   EXPECT_FALSE(paced.waking.pays(kNow + Waking::kLongRun / 2, kSpin));
   EXPECT_TRUE(paced.waking.pays(kNow + 2 * Waking::kLongRun, kSpin));
-  paced.waking.end_run();
+  EXPECT_FALSE(paced.waking.learns());
   paced.waking.begin_run();
   EXPECT_TRUE(paced.waking.pays(kNow + kPause, kSpin));
+}
+
+TEST(waking, long_runs_always_wake_them) {
+  Paced paced;
+  paced.count_wakings(500, false);
+  paced.length = 2 * Waking::kLongRun;
+  while (!paced.run(false)) continue;
+  EXPECT_EQ(paced.count_wakings(100, false), 100);
+}
+
+TEST(waking, a_run_without_them_that_was_long_is_the_last_one) {
+  Paced paced;
+  paced.count_wakings(500, false);
+  paced.length = 2 * Waking::kLongRun;
+  EXPECT_FALSE(paced.run(false));
+  EXPECT_TRUE(paced.run(false));
 }
 
 TEST(waking, other_work_is_tried_afresh) {
