@@ -19,7 +19,7 @@ set(HONE_BOARD_SOURCES
   remote/protocol.cc remote/service.cc remote/session.cc remote/turns.cc
   runtime/cpu_budget.cc runtime/device/code.cc runtime/device/cuda.cc runtime/device/cuda_api.cc
   runtime/device/cuda_code.cc runtime/device/cuda_events.cc runtime/device/device.cc runtime/device/opencl.cc
-  runtime/device/opencl_api.cc runtime/device/watchdog.cc runtime/placement.cc runtime/pool.cc
+  runtime/device/opencl_api.cc runtime/device/watchdog.cc runtime/placement.cc runtime/pool.cc runtime/process_id.cc
   target/arm_id.cc target/cgroup.cc target/cpu_devices.cc target/cpuid.cc target/gpu_devices.cc target/gpu_table.cc target/key_text.cc
   target/machine_table.cc target/target.cc target/topology.cc
   tensor/dtype.cc tensor/half.cc tensor/tensor.cc

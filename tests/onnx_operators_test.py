@@ -52,6 +52,27 @@ def tf_idf(n):
           ngram_counts=begins, ngram_indexes=places, min_gram_length=shortest, max_gram_length=longest, max_skip_count=n.below(0, 4), **weights)
 
 
+def of_any_type(n, *shape):
+    dtype = n.pick(np.float32, np.float64, np.float16, np.int8, np.uint8, np.int32, np.int64, np.bool_)
+    return (n.array(*shape) * 50).astype(np.int8).astype(dtype)
+
+
+def gather(n):
+    """Rows of any length, of a middle dimension, too; indices may be negative, and one alone has no dimension."""
+    shape = [n.below(1, 5) for _ in range(n.below(0, 2))] + [n.below(1, 9)] + [n.pick(1, 3, 8, 17, 40) for _ in range(n.below(0, 3))]
+    axis = n.below(0, len(shape))
+    indices = n.rng.integers(-shape[axis], shape[axis], n.pick((), (1,), (7,), (2, 3)))
+    n.add("Gather", [of_any_type(n, *shape), indices.astype(n.pick(np.int32, np.int64))], domain="", constant=n.chance(0.2), axis=axis)
+
+
+def gather_nd(n):
+    batch, shape = n.below(0, 2), [n.below(1, 6) for _ in range(n.below(2, 4))] + [n.pick(1, 5, 16, 33)]
+    count = n.below(1, len(shape) - batch + 1)
+    limits = np.array(shape[batch:batch + count])
+    indices = n.rng.integers(-limits, limits, (*shape[:batch], *n.pick((), (4,), (2, 3)), count))
+    n.add("GatherND", [of_any_type(n, *shape), indices], domain="", constant=False, batch_dims=batch)
+
+
 def modifier(name, op, factor, kind):
     """The graph x -> op(x, factor)."""
     constant = helper.make_node("Constant", [], [f"{name}_factor"], value=helper.make_tensor("factor", kind, [], [factor]))
@@ -77,6 +98,10 @@ def flex_attention(n):
 class OnnxOperators(RandomNodes):
     def test_deform_conv(self):
         self.compare(deform_conv, count=10, opset=22, rtol=1e-3, atol=1e-4)
+
+    def test_gather(self):
+        self.compare(gather, count=40, rtol=0, atol=0)
+        self.compare(gather_nd, count=25, rtol=0, atol=0)
 
     def test_tf_idf(self):
         self.compare(tf_idf, count=25)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <new>
 
@@ -360,7 +359,7 @@ namespace {
 
 // A run that was under way when this process was forked is its parent's and ends there.
 bool take(Model& model) {
-  const pid_t self = getpid();
+  const pid_t self = pool_process(model.pool);
   pid_t other = 0;
   while (!model.running.compare_exchange_strong(other, self, std::memory_order_acquire)) {
     if (other == self) return false;
@@ -455,6 +454,7 @@ void set_tiles(Model& model) {
   for (int64_t i = 0; i < model.num_chosen; ++i)
     model.chosen[i].num_tiles = model.phases[model.chosen_steps[i]].num_tiles;
   list_needed(model);
+  pool_expect_other_work(model.pool);
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ class Placement {
   [[nodiscard]] bool place(pthread_t thread);
   // Lets a thread that was placed run anywhere again.
   void release(pthread_t thread) const;
-  void give_up() { on_ = false; }
 
  private:
   bool on_ = false;

@@ -16,6 +16,8 @@
 #include "hone/runtime/cpu_budget.h"
 #include "hone/runtime/float_mode.h"
 #include "hone/runtime/placement.h"
+#include "hone/runtime/process_id.h"
+#include "hone/runtime/waking.h"
 
 // How a phase, or a group of phases that join, runs. The caller writes `group`, then `pending`,
 // then every thread's `share`, a packed range of units not yet taken. A thread takes units by a
@@ -106,11 +108,13 @@ class Pool {
  public:
   int num_threads = 1;
   int64_t spin_ns = 0;
+  ProcessId self;     // in which process a caller is
   pid_t process = 0;  // that has the threads
   ParallelFor parallel_for = nullptr;
   void* owner = nullptr;
   Worker* workers = nullptr;
   Placement placement;
+  Waking waking;
   alignas(kLine) Group group;
   alignas(kLine) std::atomic<uint32_t> pending{0};  // units not yet done
   alignas(kLine) std::atomic<int> failure{0};       // first result of a kernel that was not 0
@@ -207,11 +211,15 @@ void work(Pool& pool, int thread) {
     run_units(pool, units, thread);
     done += units.size();
   }
-  if (done > 0) finish_units(pool, done);
+  if (done > 0) {
+    if (thread > 0) pool.waking.note_help();
+    finish_units(pool, done);
+  }
   for (int i = 1; i < pool.num_threads; ++i) {
     const int victim = thread + i < pool.num_threads ? thread + i : thread + i - pool.num_threads;
     while (!(units = take_back(pool.workers[victim])).empty()) {
       run_units(pool, units, thread);
+      if (thread > 0) pool.waking.note_help();
       finish_units(pool, units.size());
     }
     if ((pool.pending.load(std::memory_order_relaxed) & ~kCallerSleeps) == 0) return;
@@ -285,12 +293,8 @@ void run_task(void* context, int i) {
   work(pool, i);
 }
 
-// A forked child has the numbers of its parent's threads, not the threads.
+// Not in a forked child, which has the numbers of its parent's threads and not the threads.
 void place_workers(Pool& pool) {
-  if (pool.process != getpid()) {
-    pool.placement.give_up();
-    return;
-  }
   pool.placement.follow_caller();
   int foreign = 1;
   while (foreign < pool.num_threads && pool.placement.place(pool.workers[foreign].handle))
@@ -324,11 +328,30 @@ int run_serially(const PhaseCall* phases, int64_t count, void* scratch, ThreadSp
   return result;
 }
 
+enum class Others : uint8_t {
+  kNone,   // the caller works alone
+  kAwake,  // those help that are awake
+  kAll,    // those that sleep are woken
+};
+
+// Which other threads take part in work of so many shares.
+Others others_for(Pool& pool, int64_t shares) {
+  if (pool.parallel_for != nullptr) return Others::kAll;
+  int64_t asleep = 0;
+  for (int64_t i = 1; i < shares; ++i)
+    asleep += pool.workers[i].sleeps.load(std::memory_order_relaxed);
+  const bool wakes = asleep == 0 || pool.waking.pays(clock_ns(), pool.spin_ns);
+  if (!wakes && asleep == shares - 1) return Others::kNone;
+  if (pool.placement.is_outdated()) place_workers(pool);
+  return wakes ? Others::kAll : Others::kAwake;
+}
+
 // `mode`: of the calling thread.
 int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
               int64_t scratch_stride, bool alone, FloatMode& mode, ThreadSpan* spans) {
   const int64_t shares = alone ? 1 : shares_of(pool, phases, count);
-  if (shares <= 1) return run_serially(phases, count, scratch, spans);
+  const Others others = shares <= 1 ? Others::kNone : others_for(pool, shares);
+  if (others == Others::kNone) return run_serially(phases, count, scratch, spans);
   int64_t units = units_of(*phases), length = 0;
   if (count > 1) {
     for (int64_t i = 0; i < count; ++i) length += phases[i].units;
@@ -340,7 +363,7 @@ int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
     const Range range = {static_cast<uint32_t>(units * i / shares),
                          static_cast<uint32_t>(units * (i + 1) / shares)};
     pool.workers[i].share.store(pack(range), std::memory_order_seq_cst);
-    if (i > 0 && pool.parallel_for == nullptr) wake(pool.workers[i]);
+    if (i > 0 && pool.parallel_for == nullptr && others == Others::kAll) wake(pool.workers[i]);
   }
   // Behind it, work(0) finds only what an owner that skipped a task has left.
   if (pool.parallel_for != nullptr) {
@@ -401,7 +424,8 @@ Pool* pool_create(const PoolOptions& options) {
                   : threads > cpus     ? kCrowdedSpin
                                        : kDefaultSpin;
   if (pool->spin_ns > kMaxSpin) pool->spin_ns = kMaxSpin;
-  pool->process = getpid();
+  pool->self.begin();
+  pool->process = pool->self.get();
   pool->parallel_for = options.parallel_for;
   pool->owner = options.owner;
   pool->workers = reinterpret_cast<Worker*>(static_cast<char*>(memory) + sizeof(Pool));
@@ -415,6 +439,7 @@ Pool* pool_create(const PoolOptions& options) {
   const int started = start_workers(*pool);
   if (started == threads) return pool;
   stop_workers(*pool, started);
+  pool->self.end();
   free(memory);
   return nullptr;
 }
@@ -422,19 +447,24 @@ Pool* pool_create(const PoolOptions& options) {
 void pool_destroy(Pool* pool) {
   if (pool == nullptr) return;
   // In a forked child the threads do not exist.
-  if (pool->process == getpid() && pool->parallel_for == nullptr)
+  if (pool->process == pool->self.get() && pool->parallel_for == nullptr)
     stop_workers(*pool, pool->num_threads);
+  pool->self.end();
   free(pool);
 }
 
 int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
+pid_t pool_process(const Pool* pool) { return pool->self.get(); }
+
+void pool_expect_other_work(Pool* pool) { pool->waking.forget(); }
+
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns, ThreadSpan* spans) {
   // In a forked child there is no other thread, the owner's pool has none either, and the shares
   // may be what was left of a run that was on.
-  const bool alone = pool->process != getpid();
-  if (pool->placement.is_outdated()) place_workers(*pool);
+  const bool alone = pool->process != pool->self.get();
+  pool->waking.begin_run();
   FloatMode mode;
   if (spans != nullptr)
     memset(spans, 0, static_cast<size_t>(num_phases * pool->num_threads) * sizeof(ThreadSpan));
@@ -453,6 +483,7 @@ int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scra
     }
     if (result != 0) return result;
   }
+  if (pool->waking.learns()) pool->waking.end_run(clock_ns());
   return 0;
 }
 

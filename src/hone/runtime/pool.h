@@ -6,12 +6,13 @@
 // thread that sleeps or is descheduled delays nothing. In a forked child, also after a fork() while
 // phases ran, the caller runs everything by itself. A phase of one tile wakes nobody. Phases that
 // are independent may join: a thread's share is then a share of each of them. Idle workers spin for
-// a bounded time, then sleep on a futex. A pool serves one caller at a time; any number of pools
-// may run at once. `run` allocates no memory. A pool may also have no threads and run on its
-// owner's, by a callback.
+// a bounded time, then sleep on a futex, and are woken unless they would come too late
+// (runtime/waking.h). A pool serves one caller at a time; any number of pools may run at once.
+// `run` allocates no memory. A pool may also have no threads and run on its owner's, by a callback.
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "hone/runtime/kernel_abi.h"
 
@@ -56,6 +57,10 @@ class Pool;  // opaque type
 [[nodiscard]] Pool* pool_create(const PoolOptions& options);
 void pool_destroy(Pool* pool);  // accepts null
 [[nodiscard]] int pool_num_threads(const Pool* pool);
+// Says that the next phases may be longer than those before, so that threads are worth waking.
+void pool_expect_other_work(Pool* pool);
+// The process that calls, as getpid() has it, without a system call.
+[[nodiscard]] pid_t pool_process(const Pool* pool);
 // Runs the phases one after the other with a barrier between them, except those that join. Thread i
 // gets the scratch memory at scratch + i * scratch_stride. Returns 0, or the first result of a
 // kernel that was not 0; the phases behind the next barrier then do not run. If `phase_ns` is not
