@@ -68,7 +68,7 @@ Status infer_mel(InferContext& c) {
   };
   const double first = to_mel(low);
   const double step = (to_mel(high) - first) / static_cast<double>(bands + 2);
-  constexpr double kFarBin = 0x1p62;
+  constexpr double kFarBin = 0x1p62;  // behind all bins, and an int64_t
   std::vector<int64_t> corners;
   for (int64_t i = 0; i < bands + 2; ++i) {
     const double mel = first + step * static_cast<double>(i);

@@ -1,4 +1,6 @@
 // Pooling with places: the maxima and their indices, MaxUnpool, Col2Im.
+#include <algorithm>
+
 #include "hone/graph/evaluate.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
