@@ -7,10 +7,11 @@
 #include <cstdlib>
 
 #include "hone/base/file.h"
+#include "hone/base/sanitizers.h"
 
 #include "fuzz.h"
 
-#ifdef __SANITIZE_ADDRESS__  // its shadow memory needs terabytes of addresses: no RLIMIT_AS
+#ifdef HONE_SANITIZER
 extern "C" const char* __asan_default_options() {  // NOLINT: a name that the library calls
   return "abort_on_error=1:allocator_may_return_null=0:max_allocation_size_mb=2048:"
          "hard_rss_limit_mb=4096";
@@ -18,14 +19,13 @@ extern "C" const char* __asan_default_options() {  // NOLINT: a name that the li
 extern "C" const char* __ubsan_default_options() {  // NOLINT
   return "abort_on_error=1:print_stacktrace=1";
 }
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
 #endif
 
 __attribute__((weak)) std::string hone::fuzz::verdict(uint64_t) { return ""; }
 
 namespace {
+
+using hone::kSanitized;
 
 constexpr time_t kSecondsPerRun = kSanitized ? 60 : 20;  // of the processor; longer is endless
 constexpr rlim_t kMemoryLimit = 2ULL << 30;              // bytes of addresses

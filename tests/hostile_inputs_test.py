@@ -132,6 +132,8 @@ class Memory(FileCase):
     LIMIT = 2 << 30
 
     def limited(self):
+        if support.SANITIZED:
+            self.skipTest("a sanitizer needs terabytes of addresses")
         return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (self.LIMIT, self.LIMIT)), "timeout": 100}
 
     def test_archives(self):

@@ -26,6 +26,7 @@
 
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
+#include "hone/base/sanitizers.h"
 #include "hone/commands/tune.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/onnx_tensor.h"
@@ -35,11 +36,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // needs terabytes of addresses, and is slow
-#else
-constexpr bool kSanitized = false;
-#endif
 constexpr double kTimeLimit = kSanitized ? 300 : 60;  // seconds per case
 constexpr rlim_t kMemoryLimit = 8ULL << 30;           // bytes of address space
 

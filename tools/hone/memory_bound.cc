@@ -7,6 +7,7 @@
 
 #include "hone/base/allocation.h"
 #include "hone/base/memory_bound.h"
+#include "hone/base/sanitizers.h"
 
 #include "command.h"
 #include "interrupt.h"
@@ -14,12 +15,6 @@
 
 namespace hone::tool {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // their shadow memory is larger than any machine's
-#else
-constexpr bool kSanitized = false;
-#endif
 
 [[noreturn]] void out_of_memory() { end_process(out_of_memory_message(), kExitBadInput); }
 
@@ -30,7 +25,7 @@ void lower_limit(MemoryBound bound) {
   const auto bytes = static_cast<rlim_t>(bound.bytes);
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
     bound = {static_cast<int64_t>(limit.rlim_cur), "the limit of ulimit -d"};
-  } else if (!kSanitized) {
+  } else if (!kSanitized) {  // its shadow memory is larger than any machine's
     limit.rlim_cur = bytes;
     setrlimit(RLIMIT_DATA, &limit);
   }

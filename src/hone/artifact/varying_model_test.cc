@@ -9,23 +9,15 @@
 
 #include "hone/artifact/varying_kernels_testing.h"
 #include "hone/artifact/varying_testing.h"
+#include "hone/base/sanitizers.h"
 #include "hone/runtime/model.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HONE_HAS_OWN_MALLOC
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HONE_HAS_OWN_MALLOC
-#endif
 
 namespace {
 // Allocations of this program; not counted with a sanitizer, which has an allocator of its own.
 std::atomic<int64_t> allocations{0};
 }  // namespace
 
-#ifndef HONE_HAS_OWN_MALLOC
+#ifndef HONE_SANITIZER
 extern "C" {
 void* __libc_malloc(size_t);          // NOLINT
 void* __libc_calloc(size_t, size_t);  // NOLINT
@@ -273,7 +265,7 @@ TEST_F(Varying, setting_and_running_allocate_nothing) {
   }
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(failures, 0);
-#ifndef HONE_HAS_OWN_MALLOC
+#ifndef HONE_SANITIZER
   EXPECT_GT(before, 0) << "allocations are not counted";
 #endif
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hone/base/clock.h"
+#include "hone/base/sanitizers.h"
 
 extern char** environ;
 
@@ -110,7 +111,7 @@ Status WorkerChild::spawn(const std::string& program, std::span<const std::strin
 
 // Sanitizers reserve terabytes: no limit there.
 void WorkerChild::limit_memory([[maybe_unused]] int64_t bytes) const {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HONE_SANITIZER
   int64_t mapped_pages = 0;
   std::ifstream(fmt::format("/proc/{}/statm", pid_)) >> mapped_pages;
   const auto most = static_cast<rlim_t>(mapped_pages * sysconf(_SC_PAGESIZE) + bytes);

@@ -196,6 +196,81 @@ TEST(bad_model, random_numbers_say_what_they_expect) {
   expect_refused(of_type("Multinomial", 1), "expected at least 1 of i32 or i64");
 }
 
+// Numbers of attributes and operands have 64 bits; what is computed of them must not overflow.
+constexpr int64_t kMost = INT64_MAX;
+
+TEST(bad_model, numbers_that_would_overflow_are_refused) {
+  const Shape wide = {1 << 22, 1 << 21, 1 << 21};  // 2^64 elements
+  expect_refused(one_node("Col2Im", {1, 1, 1}, {ints({1, 1, 1}), ints(wide)},
+                          {{"pads", Shape{0, 0, 0, wide[0] - 1, wide[1] - 1, wide[2] - 1}}}),
+                 "and blocks [4194304, 2097152, 2097152]");
+  expect_refused(one_node("Col2Im", {1, 2, 1}, {ints({4}), ints({2})},
+                          {{"dilations", Shape{kMost}}, {"pads", Shape{kMost, kMost}}}),
+                 "for an image [4] and blocks [2]");
+  expect_refused(one_node("LpPool", {1, 1, 1, 1, 1}, {},
+                          {{"kernel_shape", Shape(3, 1 << 24)},
+                           {"pads", Shape{0, 0, 0, 1 << 24, 1 << 24, 1 << 24}}}),
+                 "kernel_shape is [16777216, 16777216, 16777216], too large");
+  expect_refused(one_node("LRN", {1, 3, 4, 4}, {}, {{"size", kMost}}), "size is 9223372036854");
+  TestModel unpool;
+  unpool.input("x", {1, 1, 5}).input("i", {1, 1, 5}, DType::kI64);
+  unpool.node("MaxUnpool", {"x", "i"}, {"y"},
+              {{"kernel_shape", Shape{2}}, {"strides", Shape{kHuge}}});
+  expect_refused(unpool.output("y"), "strides [4611686018427387904]");
+  TestModel regressor;
+  regressor.input("x", {2, 4})
+      .node("LinearRegressor", {"x"}, {"y"}, {{"targets", kHuge}}, "ai.onnx.ml");
+  expect_refused(regressor.output("y"), "0 coefficients for 4611686018427387904 targets");
+}
+
+TEST(bad_model, a_type_has_no_more_than_32_bits) {
+  const int64_t code = (int64_t{1} << 32) + 1;  // its lower half is the number of f32
+  expect_refused(one_node("Cast", {3, 3}, {}, {{"to", code}}), "4294967297, which ONNX does not");
+  expect_refused(one_node("EyeLike", {3, 3}, {}, {{"dtype", code}}), "4294967297, which ONNX");
+  expect_refused(one_node("QuantizeLinear", {2}, {floats({}, {1})}, {{"output_dtype", code}}),
+                 "4294967297, which ONNX");
+}
+
+TEST(bad_model, a_sequence_has_no_endless_number_of_parts) {
+  for (const std::vector<Tensor>& lengths : {std::vector<Tensor>{}, {ints({1}).reshaped({})}})
+    expect_refused(one_node("SplitToSequence", {int64_t{1} << 34}, lengths), "17179869184 parts");
+}
+
+// The elements of a constant that the model computes.
+std::vector<int64_t> integers_of(const TestModel& model) {
+  const Graph graph = model.graph();
+  const auto& constant = graph.value(graph.outputs[0]).constant;
+  EXPECT_TRUE(constant.has_value());
+  if (!constant) return {};
+  const auto data = constant->as<int64_t>();
+  return {data.begin(), data.end()};
+}
+
+TEST(generate, numbers_at_the_ends_of_64_bits_are_exact) {
+  const auto range = [](int64_t start, int64_t limit, int64_t step) {
+    return integers_of(of_constants("Range", {ints({start}), ints({limit}), ints({step})}));
+  };
+  EXPECT_EQ(range(kHuge + 1, kHuge + 4, 1), (std::vector{kHuge + 1, kHuge + 2, kHuge + 3}));
+  EXPECT_EQ(range(kMost - 1, kMost, 2), std::vector{kMost - 1});
+  EXPECT_EQ(range(-kMost - 1, -kMost + 2, 2), (std::vector{-kMost - 1, -kMost + 1}));
+  EXPECT_EQ(range(5, -1, -2), (std::vector<int64_t>{5, 3, 1}));
+  EXPECT_EQ(range(2, -1, -1), (std::vector<int64_t>{2, 1, 0}));
+  EXPECT_EQ(range(0, -1, 1), std::vector<int64_t>{});
+  EXPECT_EQ(range(0, kMost, kMost), std::vector<int64_t>{0});
+  for (const int64_t k : {kMost, -kMost - 1}) {
+    const auto eye =
+        integers_of(one_node("EyeLike", {2, 2}, {}, {{"k", k}, {"dtype", int64_t{7}}}));
+    EXPECT_EQ(eye, std::vector<int64_t>(4, 0));
+  }
+  // The least and the largest number as a constant that is part of a kernel.
+  const Tensor x = floats({2, 2}, {1, 2, 3, 4});
+  for (const bool whole : {true, false}) {
+    const Tensor k = ints({whole ? -kMost - 1 : kMost}).reshaped({});
+    const auto y = run_optimized(one_node("Trilu", {2, 2}, {k}).graph(), {x});
+    EXPECT_EQ(relative_error(y[0], whole ? x : floats({2, 2}, {0, 0, 0, 0})), 0);
+  }
+}
+
 TEST(bad_model, a_message_is_one_line_whatever_the_names) {
   const Status unknown = prepare(one_node("No\nsuch", {2}));
   EXPECT_EQ(unknown.message().find('\n'), std::string::npos) << unknown.message();

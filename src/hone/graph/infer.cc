@@ -8,6 +8,7 @@
 #include "hone/graph/aggregates.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
@@ -65,8 +66,7 @@ Result<std::vector<int64_t>> InferContext::integers(size_t i, std::string_view w
   }
   std::vector<int64_t> values;
   for (int64_t k = 0; k < tensor->size(); ++k) {
-    values.push_back(tensor->dtype() == DType::kI64 ? tensor->as<int64_t>()[static_cast<size_t>(k)]
-                                                    : static_cast<int64_t>(tensor->at(k)));
+    values.push_back(integer_at(*tensor, k));
   }
   return values;
 }

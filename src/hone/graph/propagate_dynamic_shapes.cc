@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hone/graph/extents.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -118,7 +119,7 @@ Status propagate_top_k(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, -1, rank));
   const Tensor* upper = c.upper_of(k);
   if (upper == nullptr || upper->size() != 1) return c.required(1, "k").status();
-  const int64_t most = std::min(static_cast<int64_t>(upper->at(0)), c.shape(0)[axis]);
+  const int64_t most = std::min(integer_at(*upper, 0), c.shape(0)[axis]);
   const int64_t largest = c.attributes().integer("largest", 1);
   const double worst = std::numeric_limits<double>::infinity() * (largest != 0 ? -1 : 1);
   if (varies(c, 0) && !is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
@@ -136,7 +137,7 @@ Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
   const Tensor* upper = c.upper_of(c.input(operand));
   if (upper == nullptr) return c.required(operand, "the shape").status();
   Shape shape;
-  for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(static_cast<int64_t>(upper->at(i)));
+  for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(integer_at(*upper, i));
   return shape;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/graph/integer_at.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
@@ -146,7 +147,7 @@ std::optional<ValueId> SizeFollower::numbers_at_run_time(ExpandContext& c, Value
     const auto form = number_form(constant, i);
     if (!form) return std::nullopt;
     which.push_back(*form == kNoForm ? kMaxForms + std::ssize(numbers) : *form);
-    if (*form == kNoForm) numbers.push_back(static_cast<int64_t>(tensor.at(i)));
+    if (*form == kNoForm) numbers.push_back(integer_at(tensor, i));
   }
   ValueId all = graph_.varying.sizes;
   if (!numbers.empty()) all = c.add("Concat", {all, c.integers(numbers)}, {{"axis", int64_t{0}}});

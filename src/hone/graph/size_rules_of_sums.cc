@@ -131,24 +131,26 @@ bool sees_earlier_keys_only(SizeRule& rule, ValueId scores) {
   const int64_t most = parts[rank - 1][0].most;
   const Node* node = rule.sizes.producer(scores);
   ValueId inner = kNoValue;
-  for (size_t i = 0; node != nullptr && i < 2; ++i) {
-    const ValueId other = node->inputs[node->type == "Where" ? 2 - i : 1 - i];
-    if (node->type == "Where") {
+  const bool selects = node != nullptr && node->type == "Where";
+  const bool adds = node != nullptr && node->type == "Add";
+  for (size_t i = 0; (selects || adds) && i < 2; ++i) {  // another node may have one operand only
+    const ValueId other = node->inputs[selects ? 2 - i : 1 - i];
+    if (selects) {
       const auto masked = uniform_constant(graph.value(other));
       const double hidden = i == 0 ? 0 : 1;  // the condition where the other one is taken
       if (masked && *masked <= kMasked &&
           hides_later_keys(graph.value(node->inputs[0]), most,
                            [&](double condition) { return condition == hidden; }))
         inner = node->inputs[1 + i];
-    } else if (node->type == "Add") {
-      if (hides_later_keys(graph.value(other), most, [](double x) { return x <= kMasked; }))
-        inner = node->inputs[i];
+    } else if (hides_later_keys(graph.value(other), most, [](double x) { return x <= kMasked; })) {
+      inner = node->inputs[i];
     }
   }
   for (node = rule.sizes.producer(inner); node != nullptr; node = rule.sizes.producer(inner)) {
     if (node->type == "MatMul") return true;
+    if (node->type != "Mul" && node->type != "Div") return false;
     const size_t i = graph.value(node->inputs[0]).constant ? 1 : 0;
-    const bool scales = node->type == "Mul" || (node->type == "Div" && i == 0);
+    const bool scales = node->type == "Mul" || i == 0;
     if (!scales || !uniform_constant(graph.value(node->inputs[1 - i]))) return false;
     inner = node->inputs[i];
   }

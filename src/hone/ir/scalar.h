@@ -30,7 +30,7 @@ namespace hone::ir {
 [[nodiscard]] inline int64_t floor_mod(int64_t a, int64_t b) {
   if (b == -1) return 0;
   const int64_t r = a % b;
-  return r + ((r != 0) & ((r < 0) != (b < 0)) ? b : 0);
+  return r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0);
 }
 // Integer arithmetic that wraps instead of overflowing.
 [[nodiscard]] inline int64_t wrapping_add(int64_t a, int64_t b) {

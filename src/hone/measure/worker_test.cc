@@ -12,6 +12,7 @@
 
 #include "hone/backend/registry.h"
 #include "hone/base/child_processes_testing.h"
+#include "hone/base/sanitizers.h"
 #include "hone/measure/candidate.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/null_runner.h"
@@ -133,7 +134,7 @@ TEST(worker, a_hang_ends_at_the_timeout) {
   EXPECT_EQ((*all)[1].outcome, trial::Outcome::kOk);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allow no limit
+#ifndef HONE_SANITIZER  // it allows no limit
 TEST(worker, a_memory_hog_is_stopped) {
   const auto runner = local({.memory_bytes = int64_t{1} << 30});
   const auto operands = test_operands();
@@ -244,7 +245,7 @@ TEST(worker, candidates_leave_nothing_behind) {
   [[maybe_unused]] const int64_t pages = mapped_pages();
   run("twice", 300, trial::Outcome::kOk);
   EXPECT_EQ(open_files(), files);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HONE_SANITIZER
   EXPECT_LT((mapped_pages() - pages) * sysconf(_SC_PAGESIZE), 16 << 20);
 #endif
   run("reads_null", 5, trial::Outcome::kCrash);
@@ -281,7 +282,7 @@ TEST(worker, restarts_fast) {
         least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   RecordProperty("seconds", std::to_string(least));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HONE_SANITIZER
   EXPECT_LT(least, 0.25) << "a crash, a new worker and a job: 15 ms when nothing else runs";
 #endif
 }

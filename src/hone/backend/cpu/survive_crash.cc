@@ -4,10 +4,12 @@
 
 #include <cstring>
 
+#include "hone/base/sanitizers.h"
+
 namespace hone::backend {
 
 Status survive_crash(const std::function<Status()>& work) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they report crashes themselves
+#ifdef HONE_SANITIZER  // it reports crashes itself
   return work();
 #else
   static const bool enabled = [] {

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "hone/base/sanitizers.h"
+
 namespace hone::backend::cpu {
 namespace {
 
@@ -14,7 +16,7 @@ TEST(survive_crash, an_answer_is_handed_on) {
   EXPECT_EQ(survive_crash([] { return invalid("no"); }).message(), "no");
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HONE_SANITIZER
 Status aborts() { std::abort(); }
 Status reads_null() {
   volatile int* volatile nowhere = nullptr;

@@ -5,7 +5,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
-#include "hone/tensor/small_types.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -116,9 +116,9 @@ class Attention {
   Result<DType> softmax_type() {
     const int64_t code = c_.attributes().integer("softmax_precision", 0);
     if (code == 0) return type_;
-    const auto dtype = dtype_from_onnx(static_cast<int>(code));
+    const auto dtype = type_of_code(code);
     if (!dtype || !is_float(*dtype))
-      return c_.fail("softmax_precision is {}", onnx_type_text(static_cast<int>(code)));
+      return c_.fail("softmax_precision is {}", type_code_text(code));
     return *dtype;
   }
 

@@ -2,6 +2,7 @@
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
 #include "hone/graph/ops/small_cast.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -22,10 +23,10 @@ std::optional<SmallRounding> rounding_of(const Attributes& attributes) {
 }
 
 Status infer_cast(InferContext& c) {
-  const auto to = dtype_from_onnx(static_cast<int>(c.attributes().integer("to", 0)));
+  const auto to = type_of_code(c.attributes().integer("to", 0));
   if (!to) {
     return c.unsupported("a cast to element type {}",
-                         onnx_type_text(static_cast<int>(c.attributes().integer("to", 0))));
+                         type_code_text(c.attributes().integer("to", 0)));
   }
   if (!rounding_of(c.attributes()))
     return c.fail("round_mode '{}', expected up, down or nearest",
@@ -58,7 +59,7 @@ void emit_cast(EmitContext& c) {
 
 Status infer_bit_cast(InferContext& c) {
   HONE_RETURN_IF_ERROR(infer_cast(c));
-  const DType to = *dtype_from_onnx(static_cast<int>(c.attributes().integer("to", 0)));
+  const DType to = *type_of_code(c.attributes().integer("to", 0));
   if (dtype_bytes(to) != dtype_bytes(c.dtype(0)) ||
       elements_per_byte(to) != elements_per_byte(c.dtype(0)))
     return c.fail("the bits of {} as {}", dtype_name(c.dtype(0)), dtype_name(to));

@@ -263,7 +263,7 @@ Status expand_conv_transpose(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(std::vector<Extent> extents, extents_of(c));
   const Shape& w = c.shape(1);
   const int64_t group = c.attributes().integer("group", 1);
-  if (group < 1 || w[0] % group != 0)
+  if (group < 1 || w[0] % group != 0 || group > 1 << 24)
     return c.fail("{} groups for {} channels", group, c.shape(0)[1]);
   if (!is_float(c.dtype(0)) || c.dtype(1) != c.dtype(0))
     return c.fail("data of type {} and weights of type {}", dtype_name(c.dtype(0)),

@@ -21,7 +21,7 @@ Status infer_conv(InferContext& c) {
                   dtype_name(c.dtype(1)));
   }
   const int64_t group = c.attributes().integer("group", 1);
-  if (group < 1 || w[0] % group != 0 || w[1] > x[1] || x[1] != w[1] * group) {
+  if (group < 1 || w[0] % group != 0 || x[1] % group != 0 || w[1] != x[1] / group) {
     return c.fail("{} channels, {} groups and weights of shape {}", x[1], group, to_string(w));
   }
   if (c.has(2) && (c.shape(2) != Shape{w[0]} || c.dtype(2) != c.dtype(0))) {

@@ -5,7 +5,7 @@
 #include "hone/graph/emit.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
-#include "hone/tensor/small_types.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -57,10 +57,9 @@ Result<DType> precision(const ExpandContext& c) {
   const int64_t code = c.attributes().integer("softmax_precision", 0);
   if (code < 0 || code > UINT8_MAX)
     return c.fail("softmax_precision is {}, expected a type of floats", code);
-  const auto type = dtype_from_onnx(static_cast<int>(code));
+  const auto type = type_of_code(code);
   if (!type || !is_float(*type))
-    return c.fail("softmax_precision is {}, expected a type of floats",
-                  onnx_type_text(static_cast<int>(code)));
+    return c.fail("softmax_precision is {}, expected a type of floats", type_code_text(code));
   return *type;
 }
 

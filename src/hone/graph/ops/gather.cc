@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "hone/graph/evaluate.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
 
@@ -34,8 +35,9 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
   auto* target = static_cast<char*>(to.data());
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < indices.size(); ++i) {
-      const auto index = normalize_axis(static_cast<int64_t>(indices.at(i)), extent);
-      if (!index) return c.fail("index {} into {} elements", indices.at(i), extent);
+      const int64_t given = integer_at(indices, i);
+      const auto index = normalize_axis(given, extent);
+      if (!index) return c.fail("index {} into {} elements", given, extent);
       std::memcpy(
           target,
           static_cast<const char*>(from.data()) + static_cast<size_t>(o * extent + *index) * row,

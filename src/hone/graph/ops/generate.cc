@@ -5,26 +5,48 @@
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
-#include "hone/tensor/small_types.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::Expr;
 
+// The elements are start, start + step and so on, below or above the limit. Integers of 64 bits are
+// counted as such: a double does not have all of them.
+Status set_integer_range(InferContext& c, const Tensor& from, const Tensor& to, const Tensor& by) {
+  const int64_t start = from.as<int64_t>()[0], limit = to.as<int64_t>()[0],
+                step = by.as<int64_t>()[0];
+  int64_t distance = 0;
+  if (step == 0 || __builtin_sub_overflow(limit, start, &distance))
+    return c.fail("from {} to {} by {}", start, limit, step);
+  // Rounded up; -1 is apart, as what it divides may be the least number.
+  const bool any = distance != 0 && (distance > 0) == (step > 0);
+  const int64_t last = !any         ? -1
+                       : step == -1 ? -(distance + 1)
+                                    : (distance - (step > 0 ? 1 : -1)) / step;
+  if (last >= 1 << 28) return c.fail("from {} to {} by {}", start, limit, step);
+  HONE_ASSIGN_OR_RETURN(Tensor list, c.new_constant(DType::kI64, {last + 1}));
+  for (int64_t i = 0; i <= last; ++i) list.as<int64_t>()[static_cast<size_t>(i)] = start + i * step;
+  return c.set_constant(0, std::move(list));
+}
+
 Status infer_range(InferContext& c) {
   const char* const names[] = {"the start", "the limit", "the step"};
   double numbers[3];
+  const Tensor* given[3];
   for (size_t i = 0; i < 3; ++i) {
     HONE_ASSIGN_OR_RETURN(const Tensor* tensor, c.required(i, names[i]));
     if (tensor->size() != 1 || c.dtype(i) != c.dtype(0))
       return c.fail("{} is {} {}", names[i], dtype_name(c.dtype(i)), to_string(c.shape(i)));
     numbers[i] = tensor->at(0);
+    given[i] = tensor;
   }
+  if (c.dtype(0) == DType::kI64) return set_integer_range(c, *given[0], *given[1], *given[2]);
   const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
   if (!(count < 1 << 28)) return c.fail("from {} to {} by {}", numbers[0], numbers[1], numbers[2]);
-  HONE_ASSIGN_OR_RETURN(
-      Tensor list, c.new_constant(c.dtype(0), {std::max<int64_t>(0, static_cast<int64_t>(count))}));
+  HONE_ASSIGN_OR_RETURN(Tensor list,
+                        c.new_constant(c.dtype(0), {static_cast<int64_t>(std::max(0.0, count))}));
   for (int64_t i = 0; i < list.size(); ++i)
     list.set(i, numbers[0] + static_cast<double>(i) * numbers[2]);
   return c.set_constant(0, std::move(list));
@@ -34,16 +56,18 @@ Status infer_eye_like(InferContext& c) {
   if (c.rank(0) != 2) return c.fail("data of shape {}", to_string(c.shape(0)));
   DType dtype = c.dtype(0);
   if (c.attributes().has("dtype")) {
-    const auto given = dtype_from_onnx(static_cast<int>(c.attributes().integer("dtype", 0)));
+    const auto given = type_of_code(c.attributes().integer("dtype", 0));
     if (!given)
-      return c.unsupported("element type {}",
-                           onnx_type_text(static_cast<int>(c.attributes().integer("dtype", 0))));
+      return c.unsupported("element type {}", type_code_text(c.attributes().integer("dtype", 0)));
     dtype = *given;
   }
   const int64_t k = c.attributes().integer("k", 0);
   HONE_ASSIGN_OR_RETURN(Tensor eye, c.new_constant(dtype, c.shape(0)));
-  for (int64_t row = 0; row < c.shape(0)[0]; ++row) {
-    if (row + k >= 0 && row + k < c.shape(0)[1]) eye.set(row * c.shape(0)[1] + row + k, 1);
+  const int64_t rows = c.shape(0)[0], columns = c.shape(0)[1];
+  if (k > -rows && k < columns) {  // else the diagonal lies outside
+    for (int64_t row = 0; row < rows; ++row) {
+      if (row + k >= 0 && row + k < columns) eye.set(row * columns + row + k, 1);
+    }
   }
   return c.set_constant(0, std::move(eye));
 }

@@ -3,7 +3,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
-#include "hone/tensor/small_types.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -109,9 +109,9 @@ Status expand_layer_norm(ExpandContext& c) {
   for (int64_t d = *normalize_axis(c.attributes().integer("axis", -1), rank); d < rank; ++d)
     axes.push_back(d);
   const int64_t stash = c.attributes().integer("stash_type", 1);
-  const auto stash_type = dtype_from_onnx(static_cast<int>(stash));
+  const auto stash_type = type_of_code(stash);
   if (!stash_type || !is_float(*stash_type))
-    return c.fail("stash_type is {}", onnx_type_text(static_cast<int>(stash)));
+    return c.fail("stash_type is {}", type_code_text(stash));
   const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
   const ValueId mean = c.reduce("ReduceMean", x, axes);
   const ValueId difference = c.binary("Sub", x, mean);
@@ -196,8 +196,8 @@ Status expand_lp_norm(ExpandContext& c) {
 Status infer_lrn(InferContext& c) {
   if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
   if (c.rank(0) < 2) return c.fail("data of shape {}", to_string(c.shape(0)));
-  if (c.attributes().integer("size", 0) < 1)
-    return c.fail("size is {}", c.attributes().integer("size", 0));
+  const int64_t size = c.attributes().integer("size", 0);
+  if (size < 1 || size > 1 << 24) return c.fail("size is {}", size);
   return c.set(0, c.dtype(0), c.shape(0));
 }
 

@@ -27,7 +27,8 @@ Result<ValueId> linear_scores(ExpandContext& c, int64_t targets) {
   HONE_ASSIGN_OR_RETURN(const ValueId x, ml_rows(c));
   const Floats coefficients = floats(c, "coefficients"), intercepts = floats(c, "intercepts");
   const int64_t features = c.shape_of(x)[1];
-  if (targets < 1 || std::ssize(coefficients) != targets * features)
+  if (targets < 1 || targets > 1 << 24 || std::ssize(coefficients) % targets != 0 ||
+      std::ssize(coefficients) / targets != features)
     return c.fail("{} coefficients for {} targets of {} features", coefficients.size(), targets,
                   features);
   ValueId y = c.binary("MatMul", x, matrix(c, coefficients, targets, features, true));

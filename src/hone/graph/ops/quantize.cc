@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/type_code.h"
 #include "hone/tensor/small_types.h"
 
 namespace hone::graph {
@@ -32,10 +33,9 @@ std::pair<double, double> range_of(DType dtype) {
 Result<DType> type_attribute(const InferContext& c, const char* name, DType otherwise) {
   const int64_t code = c.attributes().integer(name, 0);
   if (code == 0) return otherwise;
-  const auto dtype = dtype_from_onnx(static_cast<int>(code));
+  const auto dtype = type_of_code(code);
   if (!dtype)
-    return c.unsupported("{} is {}, a type that is not supported", name,
-                         onnx_type_text(static_cast<int>(code)));
+    return c.unsupported("{} is {}, a type that is not supported", name, type_code_text(code));
   return *dtype;
 }
 
@@ -62,7 +62,7 @@ Result<ValueId> spread(ExpandContext& c, ValueId parameter, const char* what) {
                   to_string(x), a);
   }
   const int64_t block = declared > 0 ? declared : (x[a] + given[a] - 1) / given[a];
-  if ((x[a] + block - 1) / block != given[a]) {
+  if (x[a] / block + (x[a] % block != 0 ? 1 : 0) != given[a]) {
     return c.fail("block_size {} for {} elements and {} blocks", block, x[a], given[a]);
   }
   Shape apart = given, repeated = given, joined = given;

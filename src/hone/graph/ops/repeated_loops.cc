@@ -4,6 +4,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/carried_values.h"
 
 namespace hone::graph {
@@ -34,9 +35,8 @@ Result<Turns> turns_of(const ExpandContext& c) {
                   to_string(c.shape(0)));
   const Tensor* upper = c.upper_of(c.input(0));
   if (upper == nullptr) return Turns{limit};
-  const int64_t most =
-      upper->dtype() == DType::kI64 ? upper->as<int64_t>()[0] : static_cast<int64_t>(upper->at(0));
-  return Turns{std::max<int64_t>(most, 0), true, c.constant_of(c.input(0)) != nullptr};
+  return Turns{std::max<int64_t>(integer_at(*upper, 0), 0), true,
+               c.constant_of(c.input(0)) != nullptr};
 }
 
 // The shapes that values which grow have after the last turn.

@@ -1,4 +1,7 @@
 // Running sums and products, and triangles: CumSum, CumProd, Trilu.
+#include <algorithm>
+
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
@@ -60,7 +63,9 @@ void emit_trilu(EmitContext& c) {
     Expr k = ir::constant(0);
     if (c.node().has_input(1)) {
       const auto& known = c.input(1).constant;
-      k = known ? ir::constant(static_cast<int64_t>(known->at(0)))
+      // A triangle is empty or whole from the corners of the matrix on.
+      const int64_t columns = c.result().shape.back(), rows = *(c.result().shape.end() - 2);
+      k = known ? ir::constant(std::clamp(integer_at(*known, 0), -rows, columns))
                 : c.read(1, "k", std::vector<Expr>(c.input(1).shape.size(), ir::constant(0)));
     }
     const Expr row = point.index[point.index.size() - 2] + k, column = point.index.back();

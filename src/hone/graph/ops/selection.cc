@@ -80,8 +80,8 @@ Status expand_top_k(ExpandContext& c) {
     k = given.ok() && given->size() == 1 ? (*given)[0] : -1;
   }
   const Shape shape = c.shape(0);
-  if (!axis.ok() || *axis + 1 != shape.size() || k < 1 || c.dtype(0) == DType::kBool ||
-      c.extents_of(c.input(0)) != kNoValue) {
+  if (!axis.ok() || *axis + 1 != shape.size() || k < 1 || k > shape.back() ||
+      c.dtype(0) == DType::kBool || c.extents_of(c.input(0)) != kNoValue) {
     c.decline();
     return ok_status();
   }

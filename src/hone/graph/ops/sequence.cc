@@ -3,6 +3,7 @@
 #include "hone/graph/ops/sequence.h"
 
 #include "hone/graph/aggregates.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -41,7 +42,7 @@ Result<int64_t> position(const ExpandContext& c, size_t i, int64_t count, int64_
 
 Status expand_empty(ExpandContext& c) {
   const int64_t code = c.attributes().integer("dtype", 1);
-  const auto dtype = dtype_from_onnx(static_cast<int>(code));
+  const auto dtype = type_of_code(code);
   if (!dtype) return c.unsupported("a sequence of the element type {}", code);
   return set_result(c, {.dtype = *dtype});
 }
@@ -111,6 +112,11 @@ Status expand_concat(ExpandContext& c) {
 
 // Lengths along the axis: of a scalar, of that many each; of a list, as it says.
 Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t extent) {
+  constexpr int64_t kMostParts = 10'000;
+  const auto many = [&](int64_t parts) {
+    return c.unsupported("{} parts, at most {} are supported", parts, kMostParts);
+  };
+  if (!c.has(1) && extent > kMostParts) return many(extent);
   if (!c.has(1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
   HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> given, c.integers(1, "split"));
   int64_t sum = 0;
@@ -118,9 +124,11 @@ Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t exten
   if (c.rank(1) == 0) {
     if (given[0] < 1) return c.fail("split is {}, expected 1 or more", given[0]);
     lengths.clear();
+    if (const int64_t parts = (extent - 1) / given[0] + 1; parts > kMostParts) return many(parts);
     for (int64_t at = 0; at < extent; at += given[0])
       lengths.push_back(std::min(given[0], extent - at));
   }
+  if (std::ssize(lengths) > kMostParts) return many(std::ssize(lengths));
   for (const int64_t length : lengths) {
     if (length < 0 || length > extent)
       return c.fail("split is {}, expected lengths from 0 to {}", to_string(given), extent);
@@ -132,7 +140,6 @@ Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t exten
 }
 
 Status expand_split(ExpandContext& c) {
-  constexpr size_t kMostParts = 10'000;
   if (c.extents_of(c.input(0)) != kNoValue)
     return c.unsupported("data whose shape depends on other data");
   const int64_t given = c.attributes().integer("axis", 0);
@@ -140,8 +147,6 @@ Status expand_split(ExpandContext& c) {
   if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
   HONE_ASSIGN_OR_RETURN(const auto lengths,
                         split_lengths(c, c.shape(0)[static_cast<size_t>(*axis)]));
-  if (lengths.size() > kMostParts)
-    return c.unsupported("{} parts, at most {} are supported", lengths.size(), kMostParts);
   const bool squeezes = !c.has(1) && c.attributes().integer("keepdims", 1) == 0;
   Aggregate made = {.dtype = c.dtype(0)};
   int64_t at = 0;

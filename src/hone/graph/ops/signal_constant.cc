@@ -5,6 +5,7 @@
 
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/type_code.h"
 #include "hone/tensor/small_types.h"
 
 namespace hone::graph {
@@ -12,9 +13,9 @@ namespace {
 
 Result<DType> result_type(const InferContext& c) {
   const int64_t code = c.attributes().integer("output_datatype", 1);
-  const auto dtype = dtype_from_onnx(static_cast<int>(code));
+  const auto dtype = type_of_code(code);
   if (!dtype || *dtype == DType::kBool || is_small(*dtype))
-    return c.unsupported("output_datatype is {}", onnx_type_text(static_cast<int>(code)));
+    return c.unsupported("output_datatype is {}", type_code_text(code));
   return *dtype;
 }
 
@@ -58,7 +59,7 @@ Status infer_mel(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const double low, frequency(c, 3, "lower_edge_hertz"));
   HONE_ASSIGN_OR_RETURN(const double high, frequency(c, 4, "upper_edge_hertz"));
   HONE_ASSIGN_OR_RETURN(const DType dtype, result_type(c));
-  if (rate < 1 || !(low >= 0) || !(high >= low)) {
+  if (rate < 1 || !(low >= 0) || !(high >= low) || !std::isfinite(high)) {
     return c.fail("sample_rate {}, edges {} and {}", rate, low, high);
   }
   const int64_t bins = length / 2 + 1;
@@ -67,12 +68,14 @@ Status infer_mel(InferContext& c) {
   };
   const double first = to_mel(low);
   const double step = (to_mel(high) - first) / static_cast<double>(bands + 2);
+  constexpr double kFarBin = 0x1p62;  // behind all bins, and an int64_t
   std::vector<int64_t> corners;
   for (int64_t i = 0; i < bands + 2; ++i) {
     const double mel = first + step * static_cast<double>(i);
     const double hertz = 700 * std::expm1(mel / 2595 * std::numbers::ln10);
-    corners.push_back(static_cast<int64_t>(
-        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+    const double bin =
+        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+    corners.push_back(static_cast<int64_t>(std::min(bin, kFarBin)));
   }
   HONE_ASSIGN_OR_RETURN(Tensor weights, c.new_constant(dtype, {bins, bands}));
   const auto put = [&](int64_t bin, int64_t band, double value) {

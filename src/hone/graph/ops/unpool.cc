@@ -1,4 +1,6 @@
 // Pooling with places: the maxima and their indices, MaxUnpool, Col2Im.
+#include <algorithm>
+
 #include "hone/graph/evaluate.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
@@ -66,6 +68,12 @@ void emit_max_pool_indices(EmitContext& c) {
          });
 }
 
+// Whether nothing that is computed of such numbers overflows.
+bool are_from(int64_t least, const Shape& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](int64_t number) { return number >= least && number <= 1 << 24; });
+}
+
 Result<Shape> unpooled_shape(const InferContext& c) {
   const Shape kernel = c.attributes().integers("kernel_shape");
   const size_t rank = kernel.size();
@@ -73,6 +81,9 @@ Result<Shape> unpooled_shape(const InferContext& c) {
   const Shape pads = c.attributes().integers("pads", Shape(2 * rank, 0));
   if (c.shape(0).size() != rank + 2 || strides.size() != rank || pads.size() != 2 * rank)
     return c.fail("kernel_shape {} for data of shape {}", to_string(kernel), to_string(c.shape(0)));
+  if (!are_from(1, kernel) || !are_from(1, strides) || !are_from(0, pads))
+    return c.fail("kernel_shape {} with strides {} and pads {}", to_string(kernel),
+                  to_string(strides), to_string(pads));
   Shape shape = {c.shape(0)[0], c.shape(0)[1]};
   for (size_t d = 0; d < rank; ++d) {
     shape.push_back((c.shape(0)[d + 2] - 1) * strides[d] - pads[d] - pads[rank + d] + kernel[d]);
@@ -139,19 +150,17 @@ Result<Blocks> blocks_of(const InferContext& c) {
   b.dilation = c.attributes().integers("dilations", Shape(rank, 1));
   b.pad = c.attributes().integers("pads", Shape(2 * rank, 0));
   bool fits = c.rank(0) == 3 && b.kernel.size() == rank && b.stride.size() == rank &&
-              b.dilation.size() == rank && b.pad.size() == 2 * rank;
-  int64_t blocks = 1, elements = 1;
+              b.dilation.size() == rank && b.pad.size() == 2 * rank && are_from(1, b.image) &&
+              are_from(1, b.kernel) && are_from(1, b.stride) && are_from(1, b.dilation) &&
+              are_from(0, b.pad) && is_valid(b.kernel);
   for (size_t d = 0; fits && d < rank; ++d) {
-    fits = b.image[d] > 0 && b.kernel[d] > 0 && b.stride[d] > 0 && b.dilation[d] > 0 &&
-           b.image[d] < 1 << 24 && b.kernel[d] < 1 << 24;
-    if (!fits) break;
     const int64_t room =
         b.image[d] + b.pad[d] + b.pad[rank + d] - b.dilation[d] * (b.kernel[d] - 1) - 1;
     b.count.push_back(room < 0 ? 0 : room / b.stride[d] + 1);
-    blocks *= b.count.back();
-    elements *= b.kernel[d];
   }
-  if (!fits || c.shape(0)[2] != blocks || c.shape(0)[1] % elements != 0) {
+  fits = fits && is_valid(b.count);
+  if (!fits || c.shape(0)[2] != num_elements(b.count) ||
+      c.shape(0)[1] % num_elements(b.kernel) != 0) {
     return c.fail("data of shape {} for an image {} and blocks {}", to_string(c.shape(0)),
                   to_string(b.image), to_string(b.kernel));
   }

@@ -38,6 +38,7 @@ Result<Window> make_window(const Attributes& attributes, const Shape& input, Sha
   for (const int64_t k : kernel) {
     if (k < 1 || k > 1 << 24) return invalid("kernel_shape is {}", to_string(kernel));
   }
+  if (!is_valid(kernel)) return invalid("kernel_shape is {}, too large", to_string(kernel));
   w.kernel = std::move(kernel);
   HONE_ASSIGN_OR_RETURN(w.stride, spatial_attribute(attributes, "strides", rank, 1, 1));
   HONE_ASSIGN_OR_RETURN(w.dilation, spatial_attribute(attributes, "dilations", rank, 1, 1));
