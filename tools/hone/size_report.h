@@ -12,7 +12,7 @@
 namespace hone::tool {
 
 // All that is known of a task: for each of its kernels the schedules, their times and their steps;
-// "" if there is only one schedule for all sizes.
+// "" if it has no TaskSummary::sizes.
 [[nodiscard]] std::string sizes_text(const TaskSummary& task);
 // A line for each kernel of the tasks, which have the numbers 1, 2, ...; "" if there are none.
 [[nodiscard]] std::string sizes_table(std::span<const TaskSummary> tasks);
