@@ -411,5 +411,54 @@ class Database(Case):
         self.refuse("--task", "db", "best", "--task", "xyz")
 
 
+class FilesOfTheWrongKind(Case):
+    """Each command that reads a model, a library or a report's source gets every other kind of file."""
+
+    def setUp(self):
+        super().setUp()
+        self.model, self.library = self.save(relu_model()), self.folder / "model.so"
+        self.succeed("compile", self.model, "-o", self.library, "--no-db")
+        self.whole = self.library.read_bytes()
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def test_commands_that_take_a_library_or_a_model(self):
+        cases = [(self.folder / "absent.so", "no such file or directory"), (self.folder, "it is a directory, expected a file"),
+                 (self.write("empty.so", b""), "it is empty; expected a library that Hone compiled, or a model"),
+                 (self.write("text.txt", b"a text of some length\n" * 20), "not an ONNX file; expected a library that Hone compiled, or a model"),
+                 (self.write("cut.onnx", self.model.read_bytes()[:60]), "; expected a library that Hone compiled, or a model"),
+                 (self.write("cut.so", self.whole[:3000]), "is a damaged shared library: it is cut off"),
+                 (Path("/bin/true"), "not a model that Hone compiled"),
+                 (self.write("static.a", b"!<arch>\n"), "is a static library, expected a shared one or an ONNX model")]
+        for path, message in cases:
+            for command in ("run", "bench"):
+                with self.subTest(f"{command} {path.name}"):
+                    self.assertIn(str(path), self.refuse(message, command, path))
+
+    def test_commands_that_take_a_model(self):
+        cases = [(self.folder / "absent.onnx", "no such file or directory"), (self.folder, "it is a directory, expected a file"),
+                 (self.write("empty.onnx", b""), "it is empty"), (self.write("text.txt", b"a text of some length\n" * 20), "not an ONNX file"),
+                 (self.write("cut.onnx", self.model.read_bytes()[:60]), "truncated, or not an ONNX file"),
+                 (self.library, "not an ONNX file but a library or a program, expected the model that it was compiled from")]
+        for path, message in cases:
+            for command in (["show"], ["explain", "--task", "1"], ["verify"], ["compile", "-o", self.folder / "out.so"]):
+                with self.subTest(f"{command[0]} {path.name}"):
+                    self.assertIn(str(path), self.refuse(message, command[0], path, *command[1:], "--no-db"))
+
+    def test_what_a_report_is_made_of(self):
+        expected = ", expected a database or a file that 'hone tune --report' wrote"
+        cases = [(self.folder / "absent.json", "no such file or directory"), (self.folder, "it is a directory, expected a file"),
+                 (self.write("empty.db", b""), f"is empty{expected}"), (self.model, expected), (self.library, expected),
+                 (self.write("other.json", b'{"format": "other"}'), "expected one that 'hone tune --report' wrote"),
+                 (self.write("cut.json", b'{"format": "hone run", "ver'), "the file was cut off or changed")]
+        for path, message in cases:
+            with self.subTest(path.name):
+                self.assertIn(str(path), self.refuse(message, "report", path, "-o", self.folder / "report.html"))
+        self.refuse("is empty, expected one in which something was stored", "db", "show", "--db", self.folder / "empty.db")
+
+
 if __name__ == "__main__":
     support.main()

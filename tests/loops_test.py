@@ -95,6 +95,7 @@ class Loops(Compared):
         np.save(self.folder / "x.npy", np.float32(1))
         line = self.refuse("node 'Loop_y' (Loop) goes on after 25 turns", "run", path, "--max-turns", 25, "--input", f"x={self.folder / 'x.npy'}")
         self.assertIn("--max-turns", line)
+        self.assertIn(f"cannot run {path}: ", line)  # not the library that it was compiled to for this run
 
     def test_loops_in_loops_and_branches(self):
         inner = body_of([node("Mul", ["t", "scale"], ["u"]), node("Add", ["u", "outer"], ["v"])], {"t": "v"}, ["u"], {"scale": np.float32(0.5)},

@@ -9,6 +9,42 @@
 
 namespace hone {
 
+// Where shapes vary from run to run: which schedule of a kernel runs at which sizes.
+struct SizeTable {
+  // A size at which schedules were compared. All sizes of inputs grow together from the smallest to
+  // the largest.
+  struct Point {
+    int64_t value = 0;  // of `decided_by`
+    std::string run;    // such as "batch=1, seq=128"
+  };
+  // The seconds of a schedule at a point, measured or predicted.
+  struct Time {
+    double seconds = 0;
+    bool measured = false;
+  };
+  // A schedule that runs where `decided_by` is `from` to `most`.
+  struct Row {
+    int64_t from = 0, most = 0;
+    std::string steps;        // text of the schedule
+    std::vector<Time> times;  // one per point, also where it does not run
+  };
+  // What decides, in the sizes of a run: "batch*seq".
+  std::string decided_by;
+  int calls = 0;              // number of times that the model calls this kernel
+  std::vector<Point> points;  // ascending
+  std::vector<Row> rows;      // ascending; the last one is the schedule for the largest size
+  // Returns the number of points at which all rows were measured.
+  [[nodiscard]] size_t measured_points() const {
+    size_t count = 0;
+    for (size_t p = 0; p < points.size(); ++p) {
+      bool all = true;
+      for (const Row& row : rows) all = all && row.times[p].measured;
+      count += all ? 1 : 0;
+    }
+    return count;
+  }
+};
+
 // A distinct task of the model.
 struct TaskSummary {
   uint64_t key = 0;          // equal for equal tasks, in whatever models
@@ -32,6 +68,10 @@ struct TaskSummary {
   // The number of its records that do not apply any more, because they are of another version.
   int stale = 0;
   std::string steps;  // text of the schedule
+  // A table for each kernel of the task of which smaller runs need less: calls of equal tasks have
+  // different kernels if other parts of their results are needed. There is none on a GPU, or if
+  // memory is limited (TargetOptions::max_memory): there one schedule runs at all sizes.
+  std::vector<SizeTable> sizes;
 
   // Returns the seconds that were measured or stored, else those that are predicted.
   [[nodiscard]] double known_seconds() const { return seconds > 0 ? seconds : predicted_seconds; }

@@ -6,6 +6,7 @@
 #include "hone/base/hash.h"
 #include "hone/base/printable.h"
 
+#include "size_report.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -115,8 +116,8 @@ std::string ranges(const CompileSummary& summary) {
   std::string inputs;
   for (const InputRange& input : summary.ranges)
     inputs += fmt::format("{}{} {}", inputs.empty() ? "" : ", ", input.name, input.shape);
-  return fmt::format("inputs that vary: {}; for other ranges change {}\n", inputs,
-                     summary.range_options);
+  return fmt::format("inputs that vary: {}; for other ranges change {}\n{}", inputs,
+                     summary.range_options, sizes_line(summary.tasks));
 }
 
 std::string check_line(const CheckSummary& check) {
@@ -191,7 +192,8 @@ Json to_json(const TaskSummary& task, const Limits& limits) {
           {"flops", task.flops},         {"least_flops", task.least_flops},
           {"bytes", task.bytes},         {"limit_seconds", limit.seconds},
           {"limit", limit.what},         {"source", task.source},
-          {"seconds", task.seconds},     {"predicted_seconds", task.predicted_seconds}};
+          {"seconds", task.seconds},     {"predicted_seconds", task.predicted_seconds},
+          {"sizes", sizes_json(task)}};
 }
 
 }  // namespace hone::tool

@@ -22,7 +22,8 @@ namespace hone::tool {
 [[nodiscard]] std::string refined(const CompileSummary& summary);
 // How many kernels run together; "" if none do.
 [[nodiscard]] std::string turns(const CompileSummary& summary);
-// Which sizes a run may have, and how to change that; "" if no shape varies.
+// Which sizes a run may have, how to change that, and how many kernels have other schedules for
+// smaller ones; "" if no shape varies.
 [[nodiscard]] std::string ranges(const CompileSummary& summary);
 // What the check of the finished library found.
 [[nodiscard]] std::string check_line(const CheckSummary& check);

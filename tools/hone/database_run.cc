@@ -19,6 +19,13 @@ constexpr int64_t kPauseSeconds = 60;
 
 using GroupKey = std::tuple<std::string, int, std::string>;  // device, threads, version
 
+void add_part(const TrialInfo& trial, PartTimes& times) {
+  if (trial.outcome == "ok")
+    times.seconds[trial.steps] = trial.seconds;
+  else
+    ++times.failed;
+}
+
 struct Group {
   TuningRun run;
   std::map<uint64_t, size_t> kernels;  // index in run.kernels
@@ -39,6 +46,10 @@ struct Group {
     if (fresh) {
       run.kernels.emplace_back();
       run.kernels.back().task.key = trial.task;
+    }
+    if (!trial.part.empty()) {
+      add_part(trial, run.kernels[entry->second].parts[trial.part]);
+      return;
     }
     run.kernels[entry->second].history.add(trial, run.seconds, ++run.trials);
     if (!trial.model.empty()) models.insert(trial.model);
@@ -107,7 +118,9 @@ Status add_tasks(const std::string& db, TuningRun& run) {
 Result<TuningRun> database_run(const std::string& db, const TrialFilter& filter) {
   HONE_ASSIGN_OR_RETURN(Database database, Database::open(db));
   std::map<GroupKey, Group> groups;
-  HONE_RETURN_IF_ERROR(database.for_each(filter, [&](TrialInfo&& trial) {
+  TrialFilter all = filter;
+  all.parts = true;
+  HONE_RETURN_IF_ERROR(database.for_each(all, [&](TrialInfo&& trial) {
     groups[{trial.device, trial.threads, trial.version}].add(trial);
     return ok_status();
   }));

@@ -11,6 +11,7 @@
 #include "json_text.h"
 #include "limits.h"
 #include "option_texts.h"
+#include "size_report.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -214,6 +215,7 @@ void print_text(const Explanation& e, const Device& device, const Limits& limits
   for (const InnerLoop& loop : e.loops) fmt::print("{}", loop_text(loop, device, all_code));
   for (const CountedCode& counted : e.counts) fmt::print("{}", counts_text(counted));
   fmt::print("analysed:\n{}\n{}", traffic_text(e, device), times_text(e, limits));
+  if (!e.task.sizes.empty()) fmt::print("\n{}", sizes_text(e.task));
 }
 
 void add(const InstructionMix& mix, Json& json) {
@@ -354,7 +356,8 @@ Command explain_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
       "explain",
-      "Show the effect of a schedule on a task: loops, machine code, memory traffic, time");
+      "Show the effect of a schedule on a task: loops, machine code, memory traffic, time; where\n"
+      "shapes vary, which schedules run at which sizes");
   app->add_option("model", options->model,
                   "The ONNX model of the task; if missing, the task is from the database")
       ->type_name("MODEL");

@@ -28,15 +28,19 @@ struct Options {
   }
 };
 
-// The file of a run is JSON and begins with a brace. All else should be a database, which says so
-// itself if it is none.
+// The file of a run is JSON and begins with a brace; a database is a server or a file of SQLite.
 Result<bool> is_run(const std::string& source) {
+  constexpr std::string_view kSqlite = "SQLite format 3";
   if (source.empty() || database_files(source).empty()) return false;
   HONE_ASSIGN_OR_RETURN(const Descriptor file, open_input(source));
-  char first = 0;
-  const ssize_t length = ::read(file.get(), &first, 1);
+  char bytes[kSqlite.size()] = {};
+  const ssize_t length = ::read(file.get(), bytes, sizeof bytes);
   if (length < 0) return error(Code::kIo, "cannot read '{}': {}", source, errno_text(errno));
-  return first == '{';
+  const std::string_view start(bytes, static_cast<size_t>(length));
+  if (start.starts_with('{')) return true;
+  if (start == kSqlite) return false;
+  return invalid("{}{}, expected a database or a file that 'hone tune --report' wrote", source,
+                 start.empty() ? " is empty" : ": neither a run nor a database");
 }
 
 Result<Json> load(const std::string& source, const TrialFilter& filter, bool filters) {

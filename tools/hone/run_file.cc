@@ -53,6 +53,8 @@ constexpr Field kKernel[] = {{"key", Kind::kText},
                              {"failed", Kind::kNumber},
                              {"points", Kind::kObject},
                              {"decisions", Kind::kList},
+                             {"sizes", Kind::kList},
+                             {"parts", Kind::kList},
                              {"steps", Kind::kText},
                              {"program", Kind::kText},
                              {"untuned_steps", Kind::kText},
@@ -62,6 +64,21 @@ constexpr Field kDecision[] = {{"name", Kind::kText},
                                {"best", Kind::kText},
                                {"explained", Kind::kNumber},
                                {"other", Kind::kNumber}};
+constexpr Field kSizes[] = {{"decided_by", Kind::kText},
+                            {"calls", Kind::kNumber},
+                            {"points", Kind::kList},
+                            {"schedules", Kind::kList}};
+constexpr Field kSizePoint[] = {{"value", Kind::kNumber}, {"run", Kind::kText}};
+constexpr Field kSizeSchedule[] = {{"from", Kind::kNumber},
+                                   {"most", Kind::kNumber},
+                                   {"seconds", Kind::kList},
+                                   {"measured", Kind::kList},
+                                   {"steps", Kind::kText}};
+constexpr Field kPart[] = {{"part", Kind::kText},
+                           {"schedules", Kind::kNumber},
+                           {"failed", Kind::kNumber},
+                           {"seconds", Kind::kNumber},
+                           {"largest", Kind::kNumber}};
 constexpr Field kRole[] = {{"role", Kind::kText},
                            {"explained", Kind::kNumber},
                            {"other", Kind::kNumber},
@@ -134,17 +151,58 @@ Status check_points(const Json& points, const std::string& where) {
   return ok_status();
 }
 
+// A schedule has a time for each point.
+Status check_size_times(const Json& schedule, size_t points, const std::string& where) {
+  for (const auto& [name, kind] :
+       {Field{"seconds", Kind::kNumber}, Field{"measured", Kind::kFlag}}) {
+    const Json& list = schedule[name];
+    if (list.size() != points)
+      return invalid("its {}{} has {} values, expected {}", where, name, list.size(), points);
+    for (const Json& value : list) {
+      if (!is(value, kind))
+        return invalid("its {}{} has a value of type {}, expected {}", where, name,
+                       value.type_name(), name_of(kind));
+    }
+  }
+  return ok_status();
+}
+
+Status check_sizes(const Json& tables, const std::string& where) {
+  HONE_RETURN_IF_ERROR(check_list(tables, where, kSizes));
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const std::string name = fmt::format("{}[{}].", where, i);
+    const Json &points = tables[i]["points"], &schedules = tables[i]["schedules"];
+    HONE_RETURN_IF_ERROR(check_list(points, name + "points", kSizePoint));
+    HONE_RETURN_IF_ERROR(check_list(schedules, name + "schedules", kSizeSchedule));
+    for (size_t s = 0; s < schedules.size(); ++s)
+      HONE_RETURN_IF_ERROR(
+          check_size_times(schedules[s], points.size(), fmt::format("{}schedules[{}].", name, s)));
+  }
+  return ok_status();
+}
+
+// Files of versions that did not know ranges have no lists of sizes.
+void add_missing_sizes(Json& run) {
+  for (Json& kernel : run["kernels"]) {
+    if (!kernel.is_object()) continue;
+    for (const char* name : {"sizes", "parts"})
+      if (!kernel.contains(name)) kernel[name] = Json::array();
+  }
+}
+
 Status check_kernels(const Json& kernels) {
   HONE_RETURN_IF_ERROR(check_list(kernels, "kernels", kKernel));
   for (size_t i = 0; i < kernels.size(); ++i) {
     const std::string where = fmt::format("kernels[{}].", i);
     HONE_RETURN_IF_ERROR(check_points(kernels[i]["points"], where + "points."));
     HONE_RETURN_IF_ERROR(check_list(kernels[i]["decisions"], where + "decisions", kDecision));
+    HONE_RETURN_IF_ERROR(check_sizes(kernels[i]["sizes"], where + "sizes"));
+    HONE_RETURN_IF_ERROR(check_list(kernels[i]["parts"], where + "parts", kPart));
   }
   return ok_status();
 }
 
-Status check_run(const Json& run) {
+Status check_run(Json& run) {
   if (!run.is_object() || !run.contains("format") || run["format"] != kRunFormat)
     return invalid("it is no run file, expected one that 'hone tune --report' wrote");
   if (!run.contains("version") || run["version"] != kRunVersion)
@@ -167,6 +225,7 @@ Status check_run(const Json& run) {
     HONE_RETURN_IF_ERROR(check_list(roofline["levels"], "roofline.levels", kLevel));
     HONE_RETURN_IF_ERROR(check_list(roofline["matrix"], "roofline.matrix", kMatrix));
   }
+  add_missing_sizes(run);
   return check_kernels(run["kernels"]);
 }
 

@@ -15,6 +15,9 @@ Json sample() {
   run.roofline =
       Roofline{.flops = {1, 1}, .levels = {{0, 0, 1, {1, 1}, {1, 1}}}, .matrix = {{"f16", 2}}};
   run.kernels.resize(1);
+  run.kernels[0].task.sizes = {
+      {"seq", 2, {{1, "seq=1"}, {8, "seq=8"}}, {{1, 8, "x", {{1e-6, true}, {2e-6, false}}}}}};
+  run.kernels[0].parts["2[0]<1"] = {{{"x", 1e-6}, {"y", 3e-6}}, 1};
   for (int i = 0; i < 4; ++i) {
     TrialInfo trial{.outcome = "ok", .seconds = 1e-3 * (1 + i % 2), .verified = true};
     trial.decisions = i % 2 == 0 ? "direct a:lanes=1" : "direct a:lanes=2";
@@ -61,9 +64,20 @@ TEST(run_file, every_field_is_asked_for) {
     const std::string found = without(Json::json_pointer(""), name);
     EXPECT_TRUE(found.starts_with("run.json: it ")) << name << ": " << found;
   }
-  for (const auto& [name, value] : good["kernels"][0].items())
+  for (const auto& [name, value] : good["kernels"][0].items()) {
+    const bool is_new = name == "sizes" || name == "parts";  // older files have neither
     EXPECT_EQ(without(Json::json_pointer("/kernels/0"), name),
-              "run.json: it has no kernels[0]." + name);
+              is_new ? "" : "run.json: it has no kernels[0]." + name);
+  }
+}
+
+TEST(run_file, times_of_parts_are_summed_up) {
+  const Json part = sample()["kernels"][0]["parts"][0];
+  EXPECT_EQ(part, Json({{"part", "2[0]<1"},
+                        {"schedules", 2},
+                        {"failed", 1},
+                        {"seconds", 1e-6},
+                        {"largest", 3e-6}}));
 }
 
 TEST(run_file, a_wrong_value_is_named) {
@@ -80,6 +94,17 @@ TEST(run_file, a_wrong_value_is_named) {
   EXPECT_EQ(
       with("/kernels/0/decisions/0/best", 1),
       "run.json: its kernels[0].decisions[0].best is a value of type number, expected a text");
+  EXPECT_EQ(with("/kernels/0/sizes/0/points/1/run", 1),
+            "run.json: its kernels[0].sizes[0].points[1].run is a value of type number, expected a "
+            "text");
+  EXPECT_EQ(with("/kernels/0/sizes/0/schedules/0/seconds", Json::array({1})),
+            "run.json: its kernels[0].sizes[0].schedules[0].seconds has 1 values, expected 2");
+  EXPECT_EQ(with("/kernels/0/sizes/0/schedules/0/measured/1", 1),
+            "run.json: its kernels[0].sizes[0].schedules[0].measured has a value of type number, "
+            "expected true or false");
+  EXPECT_EQ(with("/kernels/0/parts/0/schedules", "x"),
+            "run.json: its kernels[0].parts[0].schedules is a value of type string, expected a "
+            "number");
   EXPECT_EQ(with("/kernels/0", 1), "run.json: kernels[0] is no object");
   EXPECT_EQ(with("/spent/measuring", "1"), "run.json: its spent.measuring is no number");
   EXPECT_EQ(with("/notes/0", 1), "run.json: its notes are not only texts");

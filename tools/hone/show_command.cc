@@ -11,6 +11,7 @@
 #include "json_text.h"
 #include "limits.h"
 #include "option_texts.h"
+#include "size_report.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -47,6 +48,13 @@ void print_text(const Inspection& model, const Limits& limits) {
              model.flops * 1e-9, static_cast<double>(model.weight_bytes) / kMebibyte,
              static_cast<double>(model.arena_bytes) / kMebibyte);
   fmt::print("all tasks: ~{} (~: predicted, else measured)\n", format_seconds(seconds));
+  std::vector<TaskSummary> tasks;
+  for (const InspectedTask& task : model.distinct) tasks.push_back(task.summary);
+  const std::string sizes = sizes_table(tasks);
+  if (!sizes.empty())
+    fmt::print(
+        "\nkernels whose sizes vary, with their times at the smallest and the largest:\n{}{}",
+        sizes, sizes_line(tasks));
 }
 
 // `passes`: the rules of those that changed the graph, by its name, if they are asked for.
@@ -147,7 +155,9 @@ Status show(const Options& options) {
 Command show_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
-      "show", "Show a model's graph after its passes, and the tasks that it becomes");
+      "show",
+      "Show a model's graph after its passes, and the tasks that it becomes; where shapes\nvary, "
+      "which schedules run at which sizes");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_flag("--passes", options->passes,
                 "Print the graph as imported and after each pass that changed it; with --json, the "

@@ -183,7 +183,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
                format_seconds(summary.model_seconds), format_seconds(summary.untuned_model_seconds),
                summary.kept_untuned ? ": it stays as it was" : "");
   }
-  fmt::print(report, "{}{}", check_line(summary.compile.check), describe(summary.spent));
+  fmt::print(report, "{}{}{}", ranges(summary.compile), check_line(summary.compile.check),
+             describe(summary.spent));
   fmt::print(report, "wrote {}: {} bytes, {} trials in {} ({:.1f}/s)\n", output,
              format_count(static_cast<double>(summary.compile.bytes)), summary.trials,
              format_seconds(summary.compile.seconds), summary.trials / summary.compile.seconds);

@@ -6,6 +6,8 @@
 
 #include "hone/base/hash.h"
 
+#include "size_report.h"
+
 namespace hone::tool {
 namespace {
 
@@ -38,6 +40,18 @@ Json to_json(const std::vector<DecisionEffect>& effects) {
                     {"best", effect.best},
                     {"explained", rounded(effect.explained)},
                     {"other", rounded(effect.other)}});
+  }
+  return list;
+}
+
+Json to_json(const std::map<std::string, PartTimes>& parts) {
+  Json list = Json::array();
+  for (const auto& [part, times] : parts) {
+    list.push_back({{"part", part},
+                    {"schedules", times.seconds.size()},
+                    {"failed", times.failed},
+                    {"seconds", rounded(times.least())},
+                    {"largest", rounded(times.most())}});
   }
   return list;
 }
@@ -128,6 +142,8 @@ Json to_json(const RunKernel& kernel, const Limits& limits, size_t most_points) 
           {"failed", history.failed()},
           {"points", to_json(history.points(most_points))},
           {"decisions", to_json(history.decisions())},
+          {"sizes", sizes_json(task)},
+          {"parts", to_json(kernel.parts)},
           {"steps", steps},
           {"program", kernel.programs.program},
           {"untuned_steps", kernel.programs.untuned_steps},
@@ -162,6 +178,18 @@ std::vector<bool> with_programs(const std::vector<RunKernel>& kernels) {
 }
 
 }  // namespace
+
+double PartTimes::least() const {
+  double found = 0;
+  for (const auto& [steps, one] : seconds) found = found > 0 ? std::min(found, one) : one;
+  return found;
+}
+
+double PartTimes::most() const {
+  double found = 0;
+  for (const auto& [steps, one] : seconds) found = std::max(found, one);
+  return found;
+}
 
 std::vector<std::pair<const char*, double>> parts_of(const TuneSeconds& spent) {
   return {{"measuring", spent.measuring}, {"compiling", spent.compiling},

@@ -16,11 +16,20 @@
 
 namespace hone::tool {
 
+// The last times of a kernel's schedules for a part of its task, as runs of smaller sizes need it.
+struct PartTimes {
+  std::map<std::string, double> seconds;  // by the schedule
+  int64_t failed = 0;
+  [[nodiscard]] double least() const;  // 0 if there is none
+  [[nodiscard]] double most() const;
+};
+
 struct RunKernel {
   TaskSummary task;  // with multiplicity 0 if it was measured, but is no part of the model
   TaskPrograms programs;
   KernelHistory history;
   double bound_seconds = 0;  // as in TaskProgress; where no limits of the machine are known
+  std::map<std::string, PartTimes> parts;  // of a database, by the part
 };
 
 struct TuningRun {

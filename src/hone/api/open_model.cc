@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "hone/artifact/loaded_model.h"
 #include "hone/base/file.h"
 #include "hone/base/input_file.h"
 #include "hone/base/status.h"
@@ -30,12 +31,17 @@ Result<bool> is_library(const std::string& path) {
 
 namespace {
 
-Result<Model> load_for(const TargetOptions& target, const std::string& library) {
+// Errors call the library `name`: it may be one that nobody knows.
+Result<Model> load_for(const TargetOptions& target, const std::string& library,
+                       const std::string& name) {
   const LoadOptions options{target.threads, target.time_limit};
-  if (target.machine.empty()) return Model::load(library, options);
-  HONE_ASSIGN_OR_RETURN(remote::MachineAddress address, remote::parse_machine(target.machine));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<ModelBody> body,
-                        remote::load_model(std::move(address), library, options));
+  std::unique_ptr<ModelBody> body;
+  if (target.machine.empty()) {
+    HONE_ASSIGN_OR_RETURN(body, artifact::load_model(library, options, name));
+  } else {
+    HONE_ASSIGN_OR_RETURN(remote::MachineAddress address, remote::parse_machine(target.machine));
+    HONE_ASSIGN_OR_RETURN(body, remote::load_model(std::move(address), library, options, name));
+  }
   return Model(std::move(body));
 }
 
@@ -44,13 +50,17 @@ Result<Model> load_for(const TargetOptions& target, const std::string& library) 
 Result<OpenedModel> open_model(const std::string& path, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(path));
   if (is_compiled) {
-    HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, path));
+    HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, path, path));
     if (!options.model.bind.empty())
       return invalid("{} is a library already: inputs are bound when it is compiled", path);
     if (options.target.accuracy != TargetOptions().accuracy)
       return invalid("{} is a library already: its accuracy is chosen when it is compiled", path);
     return OpenedModel{nullptr, std::move(model), {path}, {}};
   }
+  Result<std::vector<std::string>> inputs = graph::input_names(path);
+  if (!inputs.ok())
+    return error(inputs.status().code(), "{}; expected a library that Hone compiled, or a model",
+                 inputs.status().message());
   HONE_ASSIGN_OR_RETURN(TempDir made, TempDir::create("hone-run"));
   const auto folder = std::make_shared<TempDir>(std::move(made));
   const std::string library = folder->file("model.so");
@@ -59,8 +69,8 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   CompileOptions quick = options;
   quick.library.static_library = quick.library.header = quick.library.sync = false;
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
-  HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, library));
-  HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));
+  HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, library, path));
+  std::vector<std::string> bound = *std::move(inputs);
   std::erase_if(bound, [&](const std::string& name) {
     return std::any_of(model.inputs().begin(), model.inputs().end(),
                        [&](const ModelTensor& input) { return input.name == name; });

@@ -107,15 +107,15 @@ struct Note {
   std::string prefix;  // of its symbols
 };
 
-Result<Note> read_note(const Descriptor& file, const std::string& path) {
+Result<Note> read_note(const Descriptor& file, const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const std::optional<std::string> note,
-                        read_shared_library_note(file.get(), path, kNoteOwner));
-  if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", path);
+                        read_shared_library_note(file.get(), name, kNoteOwner));
+  if (!note) return invalid("{} is a shared library, but not a model that Hone compiled", name);
   const size_t space = note->find(' ');
   const int version = std::atoi(note->c_str());
   if (version < kOldestVersion || version > HONE_ABI_VERSION || space == std::string::npos)
     return invalid("{} has version {} of the model interface, expected {} to {}: compile it again",
-                   path, version, kOldestVersion, HONE_ABI_VERSION);
+                   name, version, kOldestVersion, HONE_ABI_VERSION);
   return Note{version, note->substr(space + 1)};
 }
 
@@ -161,7 +161,8 @@ class LoadedModel final : public ModelBody {
     if (model_ != nullptr) api_.destroy(model_);
     if (library_ != nullptr) dlclose(library_);
   }
-  [[nodiscard]] Status open(const std::string& path, const LoadOptions& options);
+  [[nodiscard]] Status open(const std::string& path, const LoadOptions& options,
+                            const std::string& name);
 
   [[nodiscard]] Status set_input_shape(int input, const Shape& shape) override;
   [[nodiscard]] Result<Shape> input_shape(int input) const override;
@@ -187,7 +188,7 @@ class LoadedModel final : public ModelBody {
   [[nodiscard]] Status list(int count, NameOf name_of, InfoOf info_of, DimOf dim_of,
                             std::vector<ModelTensor>& tensors) const;
 
-  std::string path_;
+  std::string name_;  // of the library, for errors
   Descriptor file_;
   void* library_ = nullptr;
   Interface api_ = {};
@@ -204,7 +205,7 @@ Status LoadedModel::list(int count, NameOf name_of, InfoOf info_of, DimOf dim_of
     const int64_t* dims = nullptr;
     info_of(model_, i, &code, &rank, &dims);
     const std::optional<DType> dtype = dtype_from_onnx(code);
-    if (!dtype) return invalid("{} has element type {}, which is not known", path_, code);
+    if (!dtype) return invalid("{} has element type {}, which is not known", name_, code);
     tensors.push_back({.name = name_of(model_, i),
                        .dtype = *dtype,
                        .shape = Shape(dims, dims + rank),
@@ -213,11 +214,12 @@ Status LoadedModel::list(int count, NameOf name_of, InfoOf info_of, DimOf dim_of
   return ok_status();
 }
 
-Status LoadedModel::open(const std::string& path, const LoadOptions& options) {
+Status LoadedModel::open(const std::string& path, const LoadOptions& options,
+                         const std::string& name) {
   if (std::isnan(options.time_limit)) return invalid("the time limit is not a number");
-  path_ = path;
+  name_ = name;
   HONE_ASSIGN_OR_RETURN(file_, open_input(path));
-  HONE_ASSIGN_OR_RETURN(const Note note, read_note(file_, path));
+  HONE_ASSIGN_OR_RETURN(const Note note, read_note(file_, name));
   const std::string file = new_name_of(file_);
   library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) {
@@ -226,15 +228,15 @@ Status LoadedModel::open(const std::string& path, const LoadOptions& options) {
     const bool is_memory = why.find("failed to map segment") != std::string_view::npos ||
                            why.find("cannot allocate memory") != std::string_view::npos;
     const std::string bound = is_memory ? memory_bound_text() : "";
-    return error(Code::kIo, "cannot load {}: {}{}{}", path, why, bound.empty() ? "" : ", ", bound);
+    return error(Code::kIo, "cannot load {}: {}{}{}", name, why, bound.empty() ? "" : ", ", bound);
   }
   if (!bind(library_, note.prefix, api_))
-    return invalid("{} lacks a function of the model interface: compile it again", path);
+    return invalid("{} lacks a function of the model interface: compile it again", name);
   errno = 0;
   const hone_model_options how = options_for(options, note.version);
   if (api_.create_with(&model_, &how) != 0) {
     const std::string bound = errno == ENOMEM ? memory_bound_text() : "";
-    return error(Code::kUnsupported, "cannot start {}: {}{}{}", path, api_.last_error(nullptr),
+    return error(Code::kUnsupported, "cannot start {}: {}{}{}", name, api_.last_error(nullptr),
                  bound.empty() ? "" : ", ", bound);
   }
   HONE_RETURN_IF_ERROR(
@@ -264,13 +266,13 @@ Status LoadedModel::run(std::span<const void* const> inputs, std::span<void* con
   const Code code = result == HONE_TIME_IS_OVER         ? Code::kTimeout
                     : result == HONE_INPUTS_ARE_REFUSED ? Code::kInvalid
                                                         : Code::kInternal;
-  return error(code, "cannot run {}: {}", path_, api_.last_error(model_));
+  return error(code, "cannot run {}: {}", name_, api_.last_error(model_));
 }
 
 Status LoadedModel::set_input_shape(int input, const Shape& shape) {
   const ModelTensor& expected = inputs_[static_cast<size_t>(input)];
   if (api_.set_input_shape == nullptr)
-    return invalid("input '{}' of {} has the shape {} in every run, found {}", expected.name, path_,
+    return invalid("input '{}' of {} has the shape {} in every run, found {}", expected.name, name_,
                    to_string(expected.shape), to_string(shape));
   if (api_.set_input_shape(model_, input, static_cast<int>(shape.size()), shape.data()) == 0)
     return ok_status();
@@ -333,9 +335,10 @@ std::vector<StepTime> LoadedModel::step_times() const {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelBody>> load_model(const std::string& path, const LoadOptions& options) {
+Result<std::unique_ptr<ModelBody>> load_model(const std::string& path, const LoadOptions& options,
+                                              const std::string& name) {
   auto model = std::make_unique<LoadedModel>();
-  HONE_RETURN_IF_ERROR(model->open(path, options));
+  HONE_RETURN_IF_ERROR(model->open(path, options, name));
   return std::unique_ptr<ModelBody>(std::move(model));
 }
 

@@ -8,8 +8,9 @@
 
 namespace hone::artifact {
 
-// Loads a library as Model::load() says.
+// Loads a library as Model::load() says. Errors call it `name`.
 [[nodiscard]] Result<std::unique_ptr<ModelBody>> load_model(const std::string& path,
-                                                            const LoadOptions& options);
+                                                            const LoadOptions& options,
+                                                            const std::string& name);
 
 }  // namespace hone::artifact

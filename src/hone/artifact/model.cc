@@ -91,7 +91,7 @@ Result<Model> Model::load(const std::string& path, int num_threads) {
 }
 
 Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<ModelBody> body, artifact::load_model(path, options));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<ModelBody> body, artifact::load_model(path, options, path));
   return Model(std::move(body));
 }
 

@@ -16,6 +16,7 @@
 #include "hone/session/model_tasks.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/session/short_code.h"
+#include "hone/session/size_tables.h"
 
 namespace hone {
 namespace {
@@ -82,6 +83,30 @@ Result<ChosenSchedule> choose(const ModelTasks& model, size_t task, const Explai
   HONE_ASSIGN_OR_RETURN(chosen, unmeasured_schedule(model, task, sources, options.compile));
   HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, chosen.steps));
   return chosen;
+}
+
+// Finds which schedules of the task run at which sizes if it has this one for the largest and the
+// other tasks those that compile() chooses. What compile() would change of a schedule that it
+// chose itself is changed: smaller sizes may want weights in another order.
+Status explain_sizes(ModelTasks& model, size_t task, const ExplainOptions& options,
+                     ChosenSchedule& chosen) {
+  if (model.tasks.sizes < 0) return ok_status();
+  HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options.compile));
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
+                        choose_schedules(model, sources, options.compile));
+  const bool is_own = options.schedule == Schedule::kKnown;
+  TaskSummary& line = model.summaries[task];
+  if (!is_own) {
+    schedules[task] = chosen.steps;
+    chosen.describe(line);
+    HONE_ASSIGN_OR_RETURN(line.predicted_seconds, predicted_seconds(model, task, chosen.steps));
+  }
+  const VariantScope scope = {.only = task, .may_replace = is_own};
+  HONE_RETURN_IF_ERROR(find_size_tables(model, schedules, options.compile, scope));
+  if (!is_own || line.steps == schedule::to_string(chosen.steps)) return ok_status();
+  HONE_ASSIGN_OR_RETURN(chosen.steps, schedule::parse_steps(line.steps));
+  chosen.source = line.source, chosen.from = line.from;
+  return ok_status();
 }
 
 // The record of exactly these steps that the database gives first where it is asked for the best
@@ -233,10 +258,11 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   using Measure = ExplainOptions::Measure;
   if (options.measure == Measure::kAlways) HONE_RETURN_IF_ERROR(check_measurable(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options.compile));
-  HONE_ASSIGN_OR_RETURN(const Found found, find_task(*session, path, options));
-  const auto& [model, task] = found;
+  HONE_ASSIGN_OR_RETURN(Found found, find_task(*session, path, options));
+  auto& [model, task] = found;
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const ChosenSchedule chosen, choose(model, task, options));
+  HONE_ASSIGN_OR_RETURN(ChosenSchedule chosen, choose(model, task, options));
+  HONE_RETURN_IF_ERROR(explain_sizes(model, task, options, chosen));
 
   Explanation out;
   out.task = model.summaries[task];

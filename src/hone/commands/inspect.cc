@@ -6,6 +6,7 @@
 #include "hone/graph/dot.h"
 #include "hone/graph/memory_plan.h"
 #include "hone/session/schedule_sources.h"
+#include "hone/session/size_tables.h"
 
 namespace hone {
 
@@ -38,8 +39,9 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
                         make_tasks(*session, std::move(graph), options.compile, reporter(options)));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
   HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options.compile));
-  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         choose_schedules(model, sources, options.compile));
+  HONE_RETURN_IF_ERROR(find_size_tables(model, schedules, options.compile));
   inspection.graph = graph::describe(model.graph);
   if (options.dot) inspection.dot = graph::to_dot(model.graph, model.tasks);
   inspection.nodes = static_cast<int>(model.graph.nodes.size());

@@ -1,6 +1,7 @@
 #include "hone/commands/measure_sizes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
@@ -61,23 +62,31 @@ class KernelSizes {
   }
 
  private:
-  // Those that cannot stand in for the kernel's own are left out.
+  // Those that cannot stand in for the first one of their layout are left out.
   Status build() {
-    const auto count = std::ssize(trials_.schedules);
-    std::vector<Result<KernelPtr>> built(static_cast<size_t>(count),
+    std::vector<const schedule::Steps*> all, first;
+    for (const std::vector<schedule::Steps>& layout : trials_.layouts) {
+      for (const schedule::Steps& steps : layout) {
+        all.push_back(&steps);
+        first.push_back(layout.data());
+      }
+    }
+    std::vector<Result<KernelPtr>> built(all.size(),
                                          error(Code::kCancelled, "nothing was compiled"));
     const InPhase compiling(session_.phases(), Phase::kCompiling);
-    session_.pool().parallel_for(count, [&](int64_t i) {
+    session_.pool().parallel_for(std::ssize(all), [&](int64_t i) {
       const auto at = static_cast<size_t>(i);
-      built[at] = limited_kernel(session_, task_, trials_.schedules[at], limits_);
+      built[at] = limited_kernel(session_, task_, *all[at], limits_);
     });
     HONE_RETURN_IF_ERROR(built[0].status());
+    const Kernel* leader = nullptr;
     for (size_t i = 0; i < built.size(); ++i) {
-      if (!built[i].ok() ||
-          !can_stand_in(**built[i], **built[0], trials_.schedules[0], task_->dag(), limits_))
+      if (all[i] == first[i]) leader = built[i].ok() ? built[i]->get() : nullptr;
+      if (!built[i].ok() || leader == nullptr ||
+          !can_stand_in(**built[i], *leader, *first[i], task_->dag(), limits_))
         continue;
       kernels_.push_back(*built[i]);
-      steps_.push_back(trials_.schedules[i]);
+      steps_.push_back(*all[i]);
     }
     return ok_status();
   }
@@ -182,6 +191,21 @@ std::vector<Group> groups_to_measure(const ModelTasks& model, const LimitedModel
   return groups;
 }
 
+// Returns whether a schedule has a time for each of these sizes.
+bool is_measured(const ScheduleTimes& times, const schedule::Steps& steps, const compute::Dag& dag,
+                 const KernelLimits& limits, const std::vector<std::vector<int64_t>>& sizes) {
+  const auto known = times.find(schedule::to_string(steps));
+  return known != times.end() &&
+         std::all_of(sizes.begin(), sizes.end(), [&](const std::vector<int64_t>& one) {
+           const auto found = known->second.find(part_text(dag, limits, one));
+           return found != known->second.end() && std::isfinite(found->second);
+         });
+}
+
+bool is_worth_measuring(const SizeTrials& trials) {
+  return trials.schedules() >= 2 && trials.sizes.size() >= 2;
+}
+
 }  // namespace
 
 Status measure_sizes(const ModelTasks& model, std::span<const schedule::Steps> schedules,
@@ -196,7 +220,7 @@ Status measure_sizes(const ModelTasks& model, std::span<const schedule::Steps> s
       ++summary.left_out;
       continue;
     }
-    if (group.trials.schedules.size() < 2 || group.trials.sizes.size() < 2) continue;
+    if (!is_worth_measuring(group.trials)) continue;
     const InPhase measuring(model.session->phases(), Phase::kMeasuring);
     HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records,
                           KernelSizes(model, limited, group, options).run());
@@ -206,6 +230,29 @@ Status measure_sizes(const ModelTasks& model, std::span<const schedule::Steps> s
     summary.trials += static_cast<int>(records.size());
   }
   summary.seconds = real_clock().now_seconds() - start;
+  return ok_status();
+}
+
+Status measure_task_sizes(const ModelTasks& model, LimitedModel& limited, const TaskAlone& task,
+                          const CompileOptions& compile, const MeasureSizesOptions& options) {
+  const LimitedTasks& split = limited.split;
+  for (size_t g = 0; g < split.tasks.groups.size(); ++g) {
+    if (split.group_before[g] != task.group || !split.limits[g].any()) continue;
+    if (is_cancelled(compile.interrupted) || real_clock().now_seconds() >= options.deadline) break;
+    limited.steps[g] = task.own;
+    const graph::TaskCall& call =
+        split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
+    VariantContext context = variant_context(model, limited, g, compile);
+    context.times = task.times;
+    const SizeTrials trials = choose_size_trials(call, model.task(task.group), task.own,
+                                                 split.limits[g], context, task.next);
+    if (!is_worth_measuring(trials) ||
+        (task.times && is_measured(*task.times, task.own, call.dag, split.limits[g], trials.sizes)))
+      continue;
+    HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records,
+                          KernelSizes(model, limited, Group{g, 0, trials}, options).run());
+    if (options.keep) options.keep(records);
+  }
   return ok_status();
 }
 

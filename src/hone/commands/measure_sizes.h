@@ -11,6 +11,9 @@
 
 namespace hone {
 
+// The share of a budget that this takes at most.
+inline constexpr double kSizesShare = 0.2;
+
 struct MeasureSizesOptions {
   double deadline = 0;  // on real_clock()
   const search::TaskContext* context = nullptr;
@@ -27,5 +30,19 @@ struct MeasureSizesOptions {
                                    std::span<const schedule::Steps> schedules,
                                    const TunedByKey& tuned, const CompileOptions& compile,
                                    const MeasureSizesOptions& options, SizesSummary& summary);
+
+// A task of a model that is tuned alone.
+struct TaskAlone {
+  size_t group = 0;                      // its index in the model
+  schedule::Steps own;                   // its schedule
+  std::vector<schedule::Steps> next;     // the next best of the search
+  const ScheduleTimes* times = nullptr;  // what was measured of it at some sizes
+};
+// Measures the kernels of one task likewise, unless its schedule was measured at all their sizes.
+// `limited` is the model with any schedules of the other tasks; that of this one is set. The
+// session does not get the times.
+[[nodiscard]] Status measure_task_sizes(const ModelTasks& model, LimitedModel& limited,
+                                        const TaskAlone& task, const CompileOptions& compile,
+                                        const MeasureSizesOptions& options);
 
 }  // namespace hone

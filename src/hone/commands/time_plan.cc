@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "hone/commands/check/random_inputs.h"
+#include "hone/commands/measure_sizes.h"
 #include "hone/machine/machine.h"
 
 namespace hone {
@@ -57,9 +58,6 @@ constexpr double kInModelLargeShare = 0.12;
 constexpr double kInModelCompileShare = 0.25;
 // The number of schedules that are compared inside the model even if time is short.
 constexpr int kLeastChallengers = 4;
-
-// The share of the budget for measuring kernels at smaller sizes than the largest.
-constexpr double kSizesShare = 0.2;
 
 // The share of the budget after which checks try no more inputs, and its limits in seconds.
 constexpr double kCheckShare = 1.0 / 30;

@@ -97,6 +97,59 @@ TEST(varying_models, compile_to_libraries_of_all_sizes) {
   }
 }
 
+// A product of rows with weights of its own.
+graph::Graph product_of_rows() {
+  TestModel model;
+  Rng rng(1);
+  model.input("x", {256, 96})
+      .input("hone.sizes", {graph::kMaxForms}, DType::kI64)
+      .constant("w", graph::random_tensor({96, 192}, rng))
+      .node("MatMul", {"x", "w"}, {"y"})
+      .output("y");
+  graph::Graph graph = model.graph();
+  graph::Varying& varying = graph.varying;
+  varying.symbols = {{"rows", 1, 256}};
+  varying.forms = {{.terms = {{1, {0}}}}};
+  varying.inputs = {{{{0, 256}}, {{graph::kNoForm, 96}}}};
+  varying.outputs = {{{{0, 256}}, {{graph::kNoForm, 192}}}};
+  varying.sizes = graph.inputs.back();
+  return graph;
+}
+
+TEST(varying_models, tell_which_schedule_runs_at_which_sizes) {
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const Result<CompileSummary> summary =
+      compile(product_of_rows(), folder->file("model.so"), options());
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_EQ(summary->tasks.size(), 1U);
+  const TaskSummary& task = summary->tasks[0];
+  ASSERT_EQ(task.sizes.size(), 1U);
+  const SizeTable& table = task.sizes[0];
+  EXPECT_EQ(table.decided_by, "rows");
+  EXPECT_EQ(table.calls, 1);
+  ASSERT_EQ(table.points.size(), 6U);
+  EXPECT_EQ(table.points.front().run, "rows=1");
+  EXPECT_EQ(table.points.back().run, "rows=256");
+  ASSERT_GE(table.rows.size(), 2U) << "one row has a schedule of its own";
+  int64_t from = 1;
+  for (const SizeTable::Row& row : table.rows) {
+    EXPECT_EQ(row.from, from);
+    from = row.most + 1;
+    ASSERT_EQ(row.times.size(), table.points.size());
+    for (const SizeTable::Time& time : row.times) {
+      EXPECT_GT(time.seconds, 0);
+      EXPECT_FALSE(time.measured);
+    }
+  }
+  EXPECT_EQ(from, 257);
+  EXPECT_EQ(table.measured_points(), 0U);
+  const SizeTable::Row& largest = table.rows.back();
+  EXPECT_EQ(largest.steps, task.steps);
+  EXPECT_NEAR(largest.times.back().seconds, task.predicted_seconds, 1e-9 * task.predicted_seconds);
+  EXPECT_LT(table.rows.front().times.front().seconds, largest.times.front().seconds);
+}
+
 TEST(varying_models, are_verified_at_several_sizes) {
   VerifyOptions with;
   with.compile = options();

@@ -99,9 +99,12 @@ Result<Identity> read_identity(Connection& db) {
   return id;
 }
 
+bool is_empty(const Identity& id) {
+  return id.tables == 0 && id.version == 0 && id.application == 0;
+}
+
 Status check_identity(const Connection& db, const Identity& id) {
-  const bool empty = id.tables == 0 && id.version == 0 && id.application == 0;
-  if (!empty && id.application != kApplicationId) {
+  if (!is_empty(id) && id.application != kApplicationId) {
     return invalid("{} is not a hone database but one of another program", db.path());
   }
   if (id.version < 0) {
@@ -183,6 +186,8 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
   HONE_ASSIGN_OR_RETURN(auto db, connect(path, immutable ? "?immutable=1" : "",
                                          SQLITE_OPEN_READONLY, options.busy_timeout_ms));
   HONE_ASSIGN_OR_RETURN(const Identity id, checked_identity(*db));
+  if (is_empty(id))
+    return invalid("database {} is empty, expected one in which something was stored", path);
   if (id.version < kOldestReadable) {
     return invalid("database {} has the older format version {}; open it once for writing", path,
                    id.version);

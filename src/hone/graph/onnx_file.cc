@@ -4,9 +4,11 @@
 #include <onnx/onnx_pb.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "hone/base/allocation.h"
 #include "hone/base/file.h"
@@ -68,6 +70,14 @@ Status check_framing(const unsigned char* data, size_t size, const std::string& 
 
 Status parse_onnx(const void* data, size_t size, const std::string& file, onnx::ModelProto& model) {
   if (size == 0) return invalid("{}: not an ONNX file: it is empty", file);
+  const std::string_view start(static_cast<const char*>(data), std::min<size_t>(size, 4));
+  if (start ==
+      "\x7f"
+      "ELF")
+    return invalid(
+        "{}: not an ONNX file but a library or a program, expected the model that it was compiled "
+        "from",
+        file);
   HONE_RETURN_IF_ERROR(check_size(size, file));
   HONE_RETURN_IF_ERROR(check_framing(static_cast<const unsigned char*>(data), size, file));
   google::protobuf::io::CodedInputStream stream(static_cast<const uint8_t*>(data),

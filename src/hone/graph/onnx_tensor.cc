@@ -28,6 +28,7 @@ File::~File() {
 Result<int64_t> File::size() const {
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0) return error(Code::kNotFound, "{}", errno_text(errno));
+  if (S_ISDIR(info.st_mode)) return invalid("it is a directory, expected a file");
   if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
   return static_cast<int64_t>(info.st_size);
 }

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
+#include "hone/graph/size_sums.h"
+#include "hone/graph/size_values.h"
+
 namespace hone::graph {
 namespace {
 
@@ -16,6 +21,27 @@ std::string text_of(int64_t least, int64_t most) {
   return least == most ? std::to_string(most) : fmt::format("{}..{}", least, most);
 }
 
+// A factor of a term: a symbol, or another form in brackets.
+std::string factor_text(const Varying& varying, int factor) {
+  if (factor >= 0) return varying.symbols[static_cast<size_t>(factor)].name;
+  return fmt::format(
+      "({})", form_text(varying, varying.forms[static_cast<size_t>(form_of_factor(factor))]));
+}
+
+std::string term_text(const Varying& varying, const SizeTerm& term) {
+  int64_t steps = 1;
+  std::string product;
+  for (const int factor : term.symbols) {
+    if (factor >= 0) steps *= step_of(varying, factor);
+    product += (product.empty() ? "" : "*") + factor_text(varying, factor);
+  }
+  const int64_t common = std::gcd(term.factor, steps);
+  const int64_t multiple = term.factor / common, divisor = steps / common;
+  if (product.empty() || multiple != 1)
+    product = std::to_string(multiple) + (product.empty() ? "" : "*" + product);
+  return divisor == 1 ? product : fmt::format("{}/{}", product, divisor);
+}
+
 }  // namespace
 
 std::string range_text(const std::vector<SizeForm>& forms, const std::vector<SizeSymbol>& symbols) {
@@ -27,6 +53,27 @@ std::string range_text(const std::vector<SizeForm>& forms, const std::vector<Siz
   std::string text;
   for (const SizeForm& form : forms)
     text += (text.empty() ? "" : "x") + text_of(value_of(form, least), value_of(form, most));
+  return text;
+}
+
+std::string form_text(const Varying& varying, const SizeForm& form) {
+  std::string text;
+  for (const SizeTerm& term : form.terms)
+    text += (text.empty() ? "" : " + ") + term_text(varying, term);
+  if (form.offset != 0 || text.empty())
+    text += text.empty()
+                ? std::to_string(form.offset)
+                : fmt::format(" {} {}", form.offset < 0 ? "-" : "+", std::abs(form.offset));
+  if (form.divisor == 1) return text;
+  const bool is_one = form.terms.size() == 1 && form.offset == 0;
+  return fmt::format("{}/{}", is_one ? text : "(" + text + ")", form.divisor);
+}
+
+std::string run_text(const Varying& varying, const std::vector<int64_t>& symbols) {
+  std::string text;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", varying.symbols[s].name,
+                        symbols[s] * step_of(varying, static_cast<int>(s)));
   return text;
 }
 

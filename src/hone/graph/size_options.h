@@ -20,4 +20,10 @@ using InputForms = std::map<std::string, std::vector<SizeForm>>;
                                        const std::vector<SizeSymbol>& symbols,
                                        const InputForms& inputs);
 
+// Returns what a form is of the symbols' sizes, such as "batch*seq" or "height*width/16". The
+// symbols are sizes as users give them, of which Varying may count steps (step_of()).
+[[nodiscard]] std::string form_text(const Varying& varying, const SizeForm& form);
+// Returns "batch=8, height=320": symbols with these values as users give them.
+[[nodiscard]] std::string run_text(const Varying& varying, const std::vector<int64_t>& symbols);
+
 }  // namespace hone::graph

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/graph/size_check.h"
+#include "hone/graph/size_options.h"
 
 namespace hone::graph {
 namespace {
@@ -16,6 +17,24 @@ Varying halves() {
                    {.terms = {{1, {0}}}, .offset = -3},
                    {.terms = {{1, {0}}}, .offset = 2}};
   return varying;
+}
+
+TEST(size_options, forms_are_told_in_the_symbols_of_users) {
+  Varying varying = halves();
+  EXPECT_EQ(form_text(varying, varying.forms[0]), "(h + 1)/2");
+  EXPECT_EQ(form_text(varying, varying.forms[2]), "h - 3");
+  EXPECT_EQ(form_text(varying, {.terms = {{1, {0, 1}}}}), "h*w");
+  EXPECT_EQ(form_text(varying, {.terms = {{4, {0, 1}}, {2, {}}}, .divisor = 3}), "(4*h*w + 2)/3");
+  EXPECT_EQ(form_text(varying, {.terms = {{3, {factor_of_form(0), 1}}}}), "3*((h + 1)/2)*w");
+  EXPECT_EQ(form_text(varying, {.offset = 7}), "7");
+  EXPECT_EQ(run_text(varying, {3, 9}), "h=3, w=9");
+  // Sides in steps of 32: the symbol counts steps.
+  varying.inputs = {{{{4, 288}}}};
+  varying.forms.push_back({.terms = {{32, {0}}}});
+  EXPECT_EQ(form_text(varying, varying.forms[4]), "h");
+  EXPECT_EQ(form_text(varying, {.terms = {{4, {0}}}}), "h/8");
+  EXPECT_EQ(form_text(varying, {.terms = {{96, {0, 1}}}}), "3*h*w");
+  EXPECT_EQ(run_text(varying, {3, 9}), "h=96, w=9");
 }
 
 TEST(size_sums, have_the_value_of_their_extents) {

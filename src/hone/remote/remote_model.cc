@@ -55,8 +55,12 @@ bool may_have_ended(const Status& failure) {
 
 class RemoteModel final : public ModelBody {
  public:
-  RemoteModel(MachineAddress address, std::string library, const LoadOptions& options)
-      : address_(std::move(address)), library_(std::move(library)), options_(options) {}
+  RemoteModel(MachineAddress address, std::string library, const LoadOptions& options,
+              std::string name)
+      : address_(std::move(address)),
+        library_(std::move(library)),
+        name_(std::move(name)),
+        options_(options) {}
 
   [[nodiscard]] Status open() {
     HONE_ASSIGN_OR_RETURN(session_, random_name());
@@ -125,7 +129,8 @@ class RemoteModel final : public ModelBody {
   [[nodiscard]] Status fetch(const RunReport& report);
 
   const MachineAddress address_;
-  const std::string library_;
+  const std::string library_;  // its path
+  const std::string name_;     // for errors
   const LoadOptions options_;
   std::string session_;
   Data data_;  // the library
@@ -159,7 +164,7 @@ Status RemoteModel::connect() {
 Status RemoteModel::load() {
   HONE_RETURN_IF_ERROR(give_data(*data_, digest_));
   if (!failure_.ok()) return ok_status();
-  const LoadModel order{library_, options_.num_threads, options_.time_limit};
+  const LoadModel order{name_, options_.num_threads, options_.time_limit};
   HONE_ASSIGN_OR_RETURN(const std::string body, call(ModelFunction::kLoad, to_body(order)));
   if (!failure_.ok()) return ok_status();
   HONE_ASSIGN_OR_RETURN(ModelFacts facts, from_body<ModelFacts>(body));
@@ -169,7 +174,7 @@ Status RemoteModel::load() {
   } else if (!are_same(inputs_, facts.inputs) || !are_same(outputs_, facts.outputs)) {
     // Callers hold references to the tensors, which never change.
     return error(Code::kInternal, "{}: {} has other inputs or outputs than before", address_.name,
-                 library_);
+                 name_);
   }
   device_ = std::move(facts.device), device_bytes_ = facts.device_bytes;
   for (const auto& [input, shape] : shapes_) {
@@ -196,7 +201,7 @@ Status RemoteModel::perform(const std::function<Status()>& work) {
       return error(Code::kInternal,
                    "{}; {} was given up after {} lost connections and {} restarts "
                    "of the server",
-                   status.message(), library_, lost, restarts_);
+                   status.message(), name_, lost, restarts_);
     log_warning("{}; connecting again", status.message());
     status = try_again(
         address_, [this] { return connect(); },
@@ -354,8 +359,8 @@ Status RemoteModel::fetch(const RunReport& report) {
 }  // namespace
 
 Result<std::unique_ptr<ModelBody>> load_model(MachineAddress address, const std::string& library,
-                                              const LoadOptions& options) {
-  auto model = std::make_unique<RemoteModel>(std::move(address), library, options);
+                                              const LoadOptions& options, const std::string& name) {
+  auto model = std::make_unique<RemoteModel>(std::move(address), library, options, name);
   HONE_RETURN_IF_ERROR(model->open());
   return std::unique_ptr<ModelBody>(std::move(model));
 }

@@ -11,9 +11,11 @@
 
 namespace hone::remote {
 
-// Loads the library on the machine. Errors about the library are those of Model::load().
+// Loads the library on the machine. Errors about the library are those of Model::load(), and call
+// it `name`.
 [[nodiscard]] Result<std::unique_ptr<ModelBody>> load_model(MachineAddress address,
                                                             const std::string& library,
-                                                            const LoadOptions& options);
+                                                            const LoadOptions& options,
+                                                            const std::string& name);
 
 }  // namespace hone::remote

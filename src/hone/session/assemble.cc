@@ -151,7 +151,7 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
   const InPhase compiling(session.phases(), Phase::kCompiling);
   GroupKernels kernels{std::vector<KernelPtr>(tasks.groups.size()),
                        std::vector<VariantKernels>(tasks.groups.size()),
-                       std::vector<char>(tasks.groups.size(), 0)};
+                       std::vector<VariantUse>(tasks.groups.size())};
   std::vector<Status> statuses(tasks.groups.size());
   session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
@@ -163,32 +163,25 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
       return is_limited ? limited_kernel(session, task, steps, limits.kernels[i])
                         : session.kernels().build(task, steps);
     };
-    const SizeVariants* variants = limits.variants.empty() ? nullptr : &limits.variants[i];
-    const schedule::Steps* own = &schedules[i];
-    Result<KernelPtr> kernel = error(Code::kUnsupported, "nothing replaces the schedule");
-    if (variants != nullptr && variants->replaces_own) {
-      kernel = compile(*variants->replaces_own);
-      own = kernel.ok() ? &*variants->replaces_own : own;
-      variants = kernel.ok() ? variants : nullptr;
-      kernels.is_replaced[i] = kernel.ok();
+    static const KernelLimits no_limits;
+    const bool may_vary = is_limited && !limits.variants.empty();
+    Result<VariedKernel> made =
+        compile_varied(schedules[i], may_vary ? &limits.variants[i] : nullptr, task->dag(),
+                       is_limited ? limits.kernels[i] : no_limits, compile);
+    if (host == HostKernels::kWhereNeeded && made.status().code() == Code::kUnsupported) {
+      Result<KernelPtr> kernel = host_kernel(first_call(i).dag);
+      if (kernel.ok())
+        made = VariedKernel{*std::move(kernel), {}, {}};
+      else
+        made = kernel.status();
     }
-    if (!kernel.ok()) kernel = compile(*own);
-    if (host == HostKernels::kWhereNeeded && kernel.status().code() == Code::kUnsupported)
-      kernel = host_kernel(first_call(i).dag);
-    if (!kernel.ok()) {
-      statuses[i] = kernel.status();
+    if (!made.ok()) {
+      statuses[i] = made.status();
       return;
     }
-    kernels.own[i] = std::move(kernel).value();
-    if (!is_limited || variants == nullptr) return;
-    Result<VariantKernels> others =
-        compile_variants(*variants, *kernels.own[i], *own, task->dag(), limits.kernels[i], compile);
-    // A point that nobody compiled before may have no code.
-    const Code code = others.status().code();
-    if (others.ok())
-      kernels.variants[i] = *std::move(others);
-    else if (code != Code::kUnsupported && code != Code::kInvalid)
-      statuses[i] = others.status();
+    kernels.own[i] = std::move(made->own);
+    kernels.variants[i] = std::move(made->variants);
+    kernels.uses[i] = made->use;
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -310,8 +303,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
 
   Assembly assembly;
   assembly.plan = run.memory;
-  for (size_t g = 0; g < compiled.is_replaced.size(); ++g)
-    if (compiled.is_replaced[g] != 0) assembly.replaced.push_back(g);
+  assembly.uses = compiled.uses;
   artifact::ArtifactSpec& spec = assembly.spec;
   spec.zeroed = run.memory.zeroed;
   set_device(session.target(), spec);

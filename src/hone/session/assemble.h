@@ -10,7 +10,7 @@
 #include "hone/graph/run_order.h"
 #include "hone/session/limit_tasks.h"
 #include "hone/session/session.h"
-#include "hone/session/size_variants.h"
+#include "hone/session/variant_kernels.h"
 #include "hone/trial/roofline.h"
 
 namespace hone {
@@ -49,7 +49,7 @@ struct Assembly {
   int small = 0;
   std::vector<Tensor> weights;   // the memory that spec.weights points to
   std::vector<size_t> on_host;   // the groups of tasks that run on the host beside a device
-  std::vector<size_t> replaced;  // the groups whose schedule is SizeVariants::replaces_own
+  std::vector<VariantUse> uses;  // what each group has of AssemblyLimits::variants
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per

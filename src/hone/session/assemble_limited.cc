@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "hone/base/cancel.h"
+#include "hone/session/size_tables.h"
 #include "hone/space/space.h"
 
 namespace hone {
@@ -17,23 +18,6 @@ bool is_strassen(const schedule::Steps& steps) {
 
 bool was_measured(const TaskSummary& line) {
   return line.source == "stored" || line.source == "tuned" || line.source == "shipped";
-}
-
-// Only the CPU's measure knows smaller sizes. Where memory is short, there is one schedule each.
-std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedModel& limited,
-                                             const CompileOptions& options) {
-  const LimitedTasks& split = limited.split;
-  std::vector<SizeVariants> variants(split.tasks.groups.size());
-  if (!has_variants(model, options)) return variants;
-  model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
-    const auto g = static_cast<size_t>(i);
-    if (is_cancelled(options.interrupted)) return;
-    const graph::TaskCall& call =
-        split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
-    variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
-                                  split.limits[g], variant_context(model, limited, g, options));
-  });
-  return variants;
 }
 
 }  // namespace
@@ -96,11 +80,32 @@ VariantContext variant_context(const ModelTasks& model, const LimitedModel& limi
   };
   // What a kernel with ends reads depends on its schedule, and the other kernels' limits are those
   // for this one.
-  context.may_replace =
-      !was_measured(model.summaries[before]) && limited.split.limits[group].ends.empty();
+  context.may_replace = limited.split.limits[group].ends.empty();
+  context.is_tuned = was_measured(model.summaries[before]);
   const uint64_t key = model.tasks.groups[before].key;
   if (!model.excluded.contains(key)) context.times = &model.session->size_times().of(key);
   return context;
+}
+
+// Only the CPU's measure knows smaller sizes. Where memory is short, there is one schedule each.
+std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const LimitedModel& limited,
+                                             const CompileOptions& options,
+                                             const VariantScope& scope) {
+  const LimitedTasks& split = limited.split;
+  std::vector<SizeVariants> variants(split.tasks.groups.size());
+  if (!has_variants(model, options)) return variants;
+  model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
+    const auto g = static_cast<size_t>(i);
+    if (is_cancelled(options.interrupted)) return;
+    if (scope.only && split.group_before[g] != *scope.only) return;
+    VariantContext context = variant_context(model, limited, g, options);
+    context.may_replace = context.may_replace && scope.may_replace;
+    const graph::TaskCall& call =
+        split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
+    variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
+                                  split.limits[g], context);
+  });
+  return variants;
 }
 
 Status load_size_times(const ModelTasks& model) {
@@ -131,12 +136,7 @@ Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::S
   HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(*model.session, split.tasks, limited.steps,
                                                     options.interrupted, shared, HostKernels::kNone,
                                                     {split.limits, variants, limited.runs}));
-  for (const size_t g : assembly.replaced) {
-    TaskSummary& line = model.summaries[split.group_before[g]];
-    line.steps = schedule::to_string(*variants[g].replaces_own);
-    line.source = "predicted";
-    line.from.clear();
-  }
+  add_size_tables(limited, variants, assembly.uses, model);
   return assembly;
 }
 

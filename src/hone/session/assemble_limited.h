@@ -25,6 +25,16 @@ struct LimitedModel {
 // the model, and has the times that load_size_times() has read.
 [[nodiscard]] VariantContext variant_context(const ModelTasks& model, const LimitedModel& limited,
                                              size_t group, const CompileOptions& options);
+// The kernels whose variants are wanted.
+struct VariantScope {
+  std::optional<size_t> only;  // those of a group of the model; nothing: all
+  bool may_replace = true;     // variants may take the place of the kernels' own schedules
+};
+// Returns the variants of each group of `limited`; those that are not wanted have none.
+[[nodiscard]] std::vector<SizeVariants> variants_of_groups(const ModelTasks& model,
+                                                           const LimitedModel& limited,
+                                                           const CompileOptions& options,
+                                                           const VariantScope& scope = {});
 // Reads what the session's store has of the model's tasks at smaller sizes, but for excluded ones.
 [[nodiscard]] Status load_size_times(const ModelTasks& model);
 

@@ -165,48 +165,51 @@ void SizeCandidates::correct(SizeCandidate& one, SizeCandidate& first) const {
   for (double& seconds : one.seconds) seconds *= factor;
 }
 
-std::vector<double> SizeCandidates::measured_parts() const {
+std::vector<size_t> SizeCandidates::measured_sizes() const {
   const double middle = static_cast<double>(range_.value(1)) / kMiddleShare;
   const auto distance = [&](double part) {
     return std::abs(
         std::log(static_cast<double>(std::max<int64_t>(range_.value(part), 1)) / middle));
   };
-  std::vector<double> parts = {
-      grid_.front(),
-      *std::min_element(grid_.begin(), grid_.end(),
-                        [&](double a, double b) { return distance(a) < distance(b); }),
-      grid_.back()};
-  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-  return parts;
+  const auto nearest = std::min_element(
+      grid_.begin(), grid_.end(), [&](double a, double b) { return distance(a) < distance(b); });
+  std::vector<size_t> sizes = {0, static_cast<size_t>(nearest - grid_.begin()), grid_.size() - 1};
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
 }
 
 void SizeCandidates::add_times(SizeCandidate& one) const {
   const auto times = context_.times->find(schedule::to_string(one.schedule.steps()));
   if (times == context_.times->end()) return;
-  for (const double part : measured_parts()) {
-    const auto found = times->second.find(part_text(dag_, limits_, range_.at(part)));
+  for (const size_t k : measured_sizes()) {
+    const std::vector<int64_t> sizes = range_.at(grid_[k]);
+    const auto found = times->second.find(part_text(dag_, limits_, sizes));
     if (found == times->second.end() || !std::isfinite(found->second)) continue;
-    const double expected =
-        one.schedule.seconds(range_.at(part), context_.target->cpu(), context_.threads);
-    one.measured.add(part, expected, found->second);
+    const double expected = one.schedule.seconds(sizes, context_.target->cpu(), context_.threads);
+    one.measured.add(grid_[k], expected, found->second);
   }
 }
 
-bool SizeCandidates::take_measured() {
-  if (context_.times == nullptr || context_.times->empty()) return false;
-  std::vector<SizeCandidate>& all = same();
-  const size_t wanted = measured_parts().size();
-  for (SizeCandidate& one : all) add_times(one);
-  if (all[0].measured.count() < wanted) return false;
-  const auto last = std::remove_if(all.begin() + 1, all.end(), [&](const SizeCandidate& one) {
-    return one.measured.count() < wanted;
-  });
-  all.erase(last, all.end());
-  for (SizeCandidate& one : all) {
-    measure(one);
-    one.is_corrected = true;
+void SizeCandidates::take_measured() {
+  if (context_.times == nullptr || context_.times->empty()) return;
+  SizeCandidate& own = same()[0];
+  const size_t wanted = measured_sizes().size();
+  add_times(own);
+  is_measured_ = own.measured.count() == wanted;
+  if (!is_measured_) {
+    own.measured = {};
+    return;
   }
-  return true;
+  for (auto& [places, all] : layouts_) {
+    for (SizeCandidate& one : all)
+      if (&one != &own) add_times(one);
+    std::erase_if(all, [&](const SizeCandidate& one) { return one.measured.count() < wanted; });
+    for (SizeCandidate& one : all) {
+      measure(one);
+      one.is_corrected = true;
+    }
+  }
+  std::erase_if(layouts_, [](const auto& layout) { return layout.second.empty(); });
 }
 
 }  // namespace hone

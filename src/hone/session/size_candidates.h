@@ -26,8 +26,9 @@ struct VariantContext {
   // Returns the seconds of the task with other steps at the largest size, by the session's cost
   // model.
   std::function<double(const schedule::Steps&)> predict;
-  // False: the kernel's own schedule was measured, so that it stays and so do its weights.
-  bool may_replace = false;
+  // Another schedule may take the place of the kernel's own, so that weights lie otherwise. If the
+  // own one was measured, only measured times can replace it.
+  bool may_replace = false, is_tuned = false;
   const ScheduleTimes* times = nullptr;  // what was measured of the task at some sizes; may be null
 };
 
@@ -70,12 +71,13 @@ class SizeCandidates {
   [[nodiscard]] bool own_mixes_rows() const { return mixes_; }
   [[nodiscard]] const SizeRange& range() const { return range_; }
   [[nodiscard]] const std::vector<double>& grid() const { return grid_; }
-  // Returns the sizes of the grid at which schedules are measured: the smallest, that near a
-  // quarter of the largest, the largest. All are parts of the range.
-  [[nodiscard]] std::vector<double> measured_parts() const;
-  // Returns whether the kernel's own schedule was measured at these sizes. If so, all of same()
-  // that were not are removed, and the times of the others are those that were measured.
-  [[nodiscard]] bool take_measured();
+  // Returns the sizes at which schedules are measured, as indices into the grid: the smallest, that
+  // near a quarter of the largest, the largest.
+  [[nodiscard]] std::vector<size_t> measured_sizes() const;
+  // If the kernel's own schedule was measured at these sizes, all schedules that were not are
+  // removed, and the times of the others become those that were measured.
+  void take_measured();
+  [[nodiscard]] bool is_measured() const { return is_measured_; }  // whether that was so
 
   [[nodiscard]] double seconds(const SizeCandidate& one, double part) const;
   void measure(SizeCandidate& one) const;  // anew, without the cost model's correction
@@ -100,6 +102,7 @@ class SizeCandidates {
   std::set<std::string> seen_;  // texts of schedules
   std::string algorithm_;       // that of the kernel's own schedule
   bool mixes_ = false;          // whether that mixes rows
+  bool is_measured_ = false;
   ConstantPlaces own_places_;
   Layouts layouts_;
   const SizedTask task_;

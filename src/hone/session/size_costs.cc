@@ -141,6 +141,10 @@ double SizedSchedule::seconds(const std::vector<int64_t>& sizes, const target::C
 }
 
 std::vector<int64_t> SizeRange::at(double part) const {
+  return graph::sizes_of(varying_, symbols(part));
+}
+
+std::vector<int64_t> SizeRange::symbols(double part) const {
   std::vector<int64_t> symbols;
   for (const graph::SizeSymbol& symbol : varying_.symbols) {
     const auto least = static_cast<double>(std::max<int64_t>(symbol.min, 1));
@@ -148,7 +152,7 @@ std::vector<int64_t> SizeRange::at(double part) const {
     symbols.push_back(
         std::clamp<int64_t>(std::llround(least * std::pow(ratio, part)), symbol.min, symbol.max));
   }
-  return graph::sizes_of(varying_, symbols);
+  return symbols;
 }
 
 std::vector<double> SizeRange::grid(int count) const {

@@ -70,6 +70,7 @@ class SizeRange {
   // Returns the values of all forms. `part` is from 0, the smallest size, to 1; sizes that are as
   // far apart have a ratio in common.
   [[nodiscard]] std::vector<int64_t> at(double part) const;
+  [[nodiscard]] std::vector<int64_t> symbols(double part) const;  // those of this size
   [[nodiscard]] int form() const { return form_; }
   [[nodiscard]] int64_t value(double part) const { return at(part)[static_cast<size_t>(form_)]; }
   // Returns at most `count` parts, from 0 to 1, with different values of the form.

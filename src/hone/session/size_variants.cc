@@ -21,25 +21,24 @@ struct Margins {
   double ratio, seconds, gain;
 };
 constexpr Margins kPredicted = {1.2, 3e-7, 0.18}, kMeasured = {1.05, 1e-7, 0.1};
-// The least gain for which weights lie otherwise, which are the same for all sizes; at the largest
-// size, the schedule that reads them may be predicted to take so much longer.
+// The least predicted gain for which weights lie otherwise, which are the same for all sizes; at
+// the largest size, the schedule that reads them may take so much longer, predicted or measured.
 constexpr double kLeastLayoutGain = 0.4, kMostLonger = 1.04;
 constexpr size_t kLayoutsTried = 4, kSchedulesTried = 4;
 constexpr int kHalvings = 6;  // of the interval in which one schedule becomes better than another
 
 class Chooser {
  public:
-  Chooser(SizeCandidates& candidates, bool may_replace)
-      : candidates_(candidates), grid_(candidates.grid()), may_replace_(may_replace) {}
+  explicit Chooser(SizeCandidates& candidates)
+      : candidates_(candidates),
+        grid_(candidates.grid()),
+        margins_(candidates.is_measured() ? kMeasured : kPredicted) {}
 
-  SizeVariants choose(const schedule::Steps& own) {
-    if (!candidates_.add_all(own)) return {};
-    const bool is_measured = candidates_.take_measured();
-    if (is_measured) margins_ = kMeasured;
-    std::vector<SizeCandidate>& same = candidates_.same();
-    if (is_measured || !may_replace_ || candidates_.own_mixes_rows()) return intervals(same);
-    std::vector<SizeCandidate>* better = better_layout(candidates_.layouts());
-    if (better == nullptr) return intervals(same);
+  SizeVariants choose(bool may_reorder) {
+    std::vector<SizeCandidate>* better = nullptr;
+    if (may_reorder && !candidates_.own_mixes_rows())
+      better = candidates_.is_measured() ? measured_layout() : better_layout(candidates_.layouts());
+    if (better == nullptr) return intervals(candidates_.same());
     SizeVariants made = intervals(*better);
     made.replaces_own = (*better)[0].schedule.steps();
     return made;
@@ -115,9 +114,7 @@ class Chooser {
     std::vector<std::pair<double, std::vector<SizeCandidate>*>> ranked;
     for (auto& [places, all] : layouts) {
       if (places == own) continue;
-      std::sort(all.begin(), all.end(), [](const SizeCandidate& a, const SizeCandidate& b) {
-        return a.seconds.back() < b.seconds.back();
-      });
+      std::sort(all.begin(), all.end(), is_faster_at_largest);
       const double found = layout_gain(before, best_of(all));
       if (found > kLeastLayoutGain) ranked.emplace_back(-found, &all);
     }
@@ -140,15 +137,47 @@ class Chooser {
     return nullptr;
   }
 
+  // The sum of the logarithms of the least measured times of all sizes.
+  [[nodiscard]] double log_times(const std::vector<SizeCandidate>& all) const {
+    double sum = 0;
+    for (const size_t k : candidates_.measured_sizes()) {
+      double least = std::numeric_limits<double>::infinity();
+      for (const SizeCandidate& one : all) least = std::min(least, one.seconds[k]);
+      sum += std::log(least);
+    }
+    return sum;
+  }
+
+  // The schedules that read weights in the order with the least geometric mean of measured times,
+  // that for the largest size first; null if that of the kernel's own schedule is about as good, or
+  // clearly better at the largest size.
+  [[nodiscard]] std::vector<SizeCandidate>* measured_layout() {
+    const std::vector<SizeCandidate>& own = candidates_.same();
+    const auto sizes = static_cast<double>(candidates_.measured_sizes().size());
+    double least = log_times(own) - sizes * std::log(margins_.ratio);
+    std::vector<SizeCandidate>* best = nullptr;
+    for (auto& [places, all] : candidates_.layouts()) {
+      if (places == candidates_.own_places()) continue;
+      const auto largest = std::min_element(all.begin(), all.end(), is_faster_at_largest);
+      const double found = log_times(all);
+      if (found >= least || largest->seconds.back() > kMostLonger * own[0].seconds.back()) continue;
+      std::iter_swap(all.begin(), largest);
+      least = found;
+      best = &all;
+    }
+    return best;
+  }
+
+  static bool is_faster_at_largest(const SizeCandidate& a, const SizeCandidate& b) {
+    return a.seconds.back() < b.seconds.back();
+  }
+
   // Adds schedules that read weights as the best for the largest size do.
   void fill_up(const Layouts& layouts, const ConstantPlaces& own) {
     std::vector<std::pair<double, schedule::Steps>> ranked;
     for (const auto& [places, all] : layouts) {
       if (places == own) continue;
-      const auto best = std::min_element(all.begin(), all.end(),
-                                         [](const SizeCandidate& a, const SizeCandidate& b) {
-                                           return a.seconds.back() < b.seconds.back();
-                                         });
+      const auto best = std::min_element(all.begin(), all.end(), is_faster_at_largest);
       ranked.emplace_back(best->seconds.back(), best->schedule.steps());
     }
     const size_t count = std::min(ranked.size(), kLayoutsTried);
@@ -162,6 +191,7 @@ class Chooser {
     const std::vector<size_t> used = chosen(all);
     std::set<size_t> left(used.begin(), used.end());
     SizeVariants made;
+    std::vector<const SizeCandidate*> in_order;
     const SizeCandidate* last = nullptr;
     int64_t from = 0;
     for (size_t k = 0; k < grid_.size() && left.contains(0); ++k) {
@@ -179,13 +209,33 @@ class Chooser {
                        candidates_.range().value(grid_[k]) - 1);
         const double share = candidates_.seconds(*last, end) / all[0].seconds.back();
         made.others.push_back({last->schedule.steps(), {form(), from, most}, share});
+        in_order.push_back(last);
         from = most + 1;
       }
       last = &all[best];
       left.erase(best);
     }
     if (!made.others.empty()) made.own = {form(), from, std::numeric_limits<int64_t>::max()};
+    in_order.push_back(all.data());
+    made.form = form();
+    made.compared = compared(in_order);
     return made;
+  }
+
+  // The sizes of the grid, with what these schedules take.
+  [[nodiscard]] std::vector<ComparedSize> compared(
+      const std::vector<const SizeCandidate*>& schedules) const {
+    const std::vector<size_t> measured = candidates_.measured_sizes();
+    std::vector<ComparedSize> sizes;
+    for (size_t k = 0; k < grid_.size(); ++k) {
+      ComparedSize& size = sizes.emplace_back();
+      size.symbols = candidates_.range().symbols(grid_[k]);
+      size.value = candidates_.range().value(grid_[k]);
+      for (const SizeCandidate* one : schedules) size.seconds.push_back(one->seconds[k]);
+      size.is_measured = candidates_.is_measured() &&
+                         std::find(measured.begin(), measured.end(), k) != measured.end();
+    }
+    return sizes;
   }
 
   // Up to where, from the size k - 1 of the grid on and before k, the first is as good as the
@@ -206,8 +256,7 @@ class Chooser {
 
   SizeCandidates& candidates_;
   const std::vector<double>& grid_;
-  const bool may_replace_;
-  Margins margins_ = kPredicted;
+  const Margins margins_;
 };
 
 }  // namespace
@@ -219,7 +268,14 @@ SizeVariants choose_variants(const graph::TaskCall& call, const Task& task,
   const Result<space::Space>& space = task.space(context.accuracy);
   if (form < 0 || !space.ok()) return {};
   SizeCandidates candidates(call, limits, context, *space, form);
-  return Chooser(candidates, context.may_replace).choose(own);
+  if (!candidates.add_all(own)) return {};
+  candidates.take_measured();
+  const bool may_predict = candidates.is_measured() || !context.is_tuned;
+  return choose_variants(candidates, context.may_replace && may_predict);
+}
+
+SizeVariants choose_variants(SizeCandidates& candidates, bool may_reorder) {
+  return Chooser(candidates).choose(may_reorder);
 }
 
 }  // namespace hone

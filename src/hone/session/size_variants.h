@@ -20,12 +20,23 @@ struct SizeVariant {
   double share = 1;
 };
 
+// A size at which the schedules of a kernel were compared.
+struct ComparedSize {
+  std::vector<int64_t> symbols;
+  int64_t value = 0;  // value of the form that decides
+  std::vector<double>
+      seconds;               // those of SizeVariants::others in their order, then of the last one
+  bool is_measured = false;  // else they are predicted
+};
+
 // The schedules of a kernel: its own one for the sizes of `own`, variants for all others.
 struct SizeVariants {
-  // A schedule that takes the kernel's place, as weights that lie otherwise serve more sizes.
+  // A schedule that takes the kernel's place, as weights that lie otherwise serve the sizes better.
   std::optional<schedule::Steps> replaces_own;
   artifact::ArtifactInterval own;
   std::vector<SizeVariant> others;
+  int form = -1;                       // that decides; -1: nothing of the kernel varies
+  std::vector<ComparedSize> compared;  // ascending; none if nothing varies
 };
 
 // Chooses the variants of a kernel with these steps and limits; there are none if its own schedule
@@ -33,5 +44,8 @@ struct SizeVariants {
 [[nodiscard]] SizeVariants choose_variants(const graph::TaskCall& call, const Task& task,
                                            const schedule::Steps& own, const KernelLimits& limits,
                                            const VariantContext& context);
+// Chooses among these, to which the kernel's own schedule and others were added. `may_reorder` says
+// whether weights may lie otherwise than that wants.
+[[nodiscard]] SizeVariants choose_variants(SizeCandidates& candidates, bool may_reorder);
 
 }  // namespace hone

@@ -49,10 +49,22 @@ SizeVariants variants_of(const Rows& rows, const schedule::Steps& own,
   return choose_variants(rows.call, task, own, rows.limits, context);
 }
 
-SizeTrials trials_of(const Rows& rows, const schedule::Steps& own) {
+SizeTrials trials_of(const Rows& rows, const schedule::Steps& own, bool may_replace = false,
+                     const std::vector<schedule::Steps>& more = {}) {
   const target::Target target = avx2();
   const Task task(rows.call.dag, 1, target);
-  return choose_size_trials(rows.call, task, own, rows.limits, context_of(rows, target), {});
+  VariantContext context = context_of(rows, target);
+  context.may_replace = may_replace;
+  return choose_size_trials(rows.call, task, own, rows.limits, context, more);
+}
+
+// Schedules of which some read the weights in another order than the default one.
+std::vector<schedule::Steps> random_schedules(const compute::Dag& dag) {
+  const Result<space::Space> space = space::Space::create(dag, avx2());
+  Rng rng(1);
+  std::vector<schedule::Steps> schedules;
+  for (int i = 0; i < 20; ++i) schedules.push_back(space->steps(space->sample(rng)));
+  return schedules;
 }
 
 // All schedules take as long as the first one.
@@ -60,8 +72,9 @@ ScheduleTimes equal_times(const Rows& rows, const SizeTrials& trials) {
   ScheduleTimes times;
   double seconds = 1e-5;
   for (const std::vector<int64_t>& sizes : trials.sizes) {
-    for (const schedule::Steps& steps : trials.schedules)
-      times[schedule::to_string(steps)][part_text(rows.call.dag, rows.limits, sizes)] = seconds;
+    for (const std::vector<schedule::Steps>& layout : trials.layouts)
+      for (const schedule::Steps& steps : layout)
+        times[schedule::to_string(steps)][part_text(rows.call.dag, rows.limits, sizes)] = seconds;
     seconds *= 10;
   }
   return times;
@@ -113,10 +126,12 @@ TEST(size_trials, are_of_the_smallest_a_middle_and_the_largest_size) {
   EXPECT_GE(trials.sizes[1][0], 64);
   EXPECT_LE(trials.sizes[1][0], 256);
   EXPECT_EQ(trials.sizes[2][0], 512);
-  ASSERT_GE(trials.schedules.size(), 3U);
-  EXPECT_EQ(trials.schedules[0], own);
+  ASSERT_EQ(trials.layouts.size(), 1U) << "weights may not lie otherwise";
+  const std::vector<schedule::Steps>& schedules = trials.layouts[0];
+  ASSERT_GE(schedules.size(), 3U);
+  EXPECT_EQ(schedules[0], own);
   for (const SizeVariant& predicted : variants_of(rows, own).others)
-    EXPECT_EQ(std::count(trials.schedules.begin(), trials.schedules.end(), predicted.steps), 1);
+    EXPECT_EQ(std::count(schedules.begin(), schedules.end(), predicted.steps), 1);
 }
 
 TEST(size_variants, what_was_measured_decides) {
@@ -127,13 +142,13 @@ TEST(size_variants, what_was_measured_decides) {
   EXPECT_TRUE(variants_of(rows, own, &times).others.empty()) << "nothing is faster";
 
   const auto at = [&](size_t schedule, size_t size) -> double& {
-    return times.at(schedule::to_string(trials.schedules[schedule]))
+    return times.at(schedule::to_string(trials.layouts[0][schedule]))
         .at(part_text(rows.call.dag, rows.limits, trials.sizes[size]));
   };
   at(2, 0) /= 4;
   const SizeVariants variants = variants_of(rows, own, &times);
   ASSERT_EQ(variants.others.size(), 1U);
-  EXPECT_EQ(variants.others[0].steps, trials.schedules[2]);
+  EXPECT_EQ(variants.others[0].steps, trials.layouts[0][2]);
   EXPECT_EQ(variants.others[0].when.from, 0);
   EXPECT_LT(variants.others[0].when.most, trials.sizes[1][0]);
 
@@ -141,9 +156,61 @@ TEST(size_variants, what_was_measured_decides) {
   at(2, 1) = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(variants_of(rows, own, &times).others.empty());
 
+  // The times that decided are told: at three sizes they were measured.
+  ASSERT_EQ(variants.compared.size(), 6U);
+  EXPECT_EQ(variants.compared.front().value, 1);
+  EXPECT_EQ(variants.compared.back().value, 512);
+  size_t measured = 0;
+  for (const ComparedSize& size : variants.compared) {
+    ASSERT_EQ(size.seconds.size(), 2U);
+    EXPECT_EQ(size.symbols, std::vector<int64_t>{size.value});
+    measured += size.is_measured ? 1 : 0;
+  }
+  EXPECT_EQ(measured, 3U);
+  EXPECT_NEAR(variants.compared.front().seconds[0], 1e-5 / 4, 1e-12);
+  EXPECT_NEAR(variants.compared.front().seconds[1], 1e-5, 1e-12);
+
   // If the kernel's own schedule was not measured at all sizes, predictions decide.
   times.at(schedule::to_string(own)).clear();
   EXPECT_FALSE(variants_of(rows, own, &times).others.empty());
+}
+
+TEST(size_variants, measured_times_of_all_sizes_decide_how_weights_lie) {
+  const Rows rows = product_of_rows();
+  const schedule::Steps own = default_steps(rows.call.dag);
+  const SizeTrials trials = trials_of(rows, own, true, random_schedules(rows.call.dag));
+  ASSERT_GE(trials.layouts.size(), 2U) << "another order of weights is measured";
+  const target::Target target = avx2();
+  const Task task(rows.call.dag, 1, target);
+  VariantContext context = context_of(rows, target);
+  context.may_replace = context.is_tuned = true;
+  ScheduleTimes times = equal_times(rows, trials);
+  context.times = &times;
+  const auto replaced = [&] {
+    return choose_variants(rows.call, task, own, rows.limits, context).replaces_own;
+  };
+  EXPECT_FALSE(replaced()) << "no order is better";
+
+  const schedule::Steps& other = trials.layouts[1][0];
+  const auto at = [&](size_t size) -> double& {
+    return times.at(schedule::to_string(other))
+        .at(part_text(rows.call.dag, rows.limits, trials.sizes[size]));
+  };
+  at(0) /= 2;
+  at(2) *= 0.99;
+  const std::optional<schedule::Steps> found = replaced();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, other) << "it is as fast at the other sizes";
+  at(1) *= 4;
+  for (size_t i = 1; i < trials.layouts[1].size(); ++i)
+    times.erase(schedule::to_string(trials.layouts[1][i]));
+  EXPECT_FALSE(replaced()) << "it loses more at a middle size";
+  at(1) /= 4;
+  at(2) *= 1.2;
+  EXPECT_FALSE(replaced()) << "it loses at the largest size";
+  at(2) /= 1.2;
+  context.may_replace = false;
+  EXPECT_FALSE(replaced()) << "other kernels' limits are those for its own schedule";
 }
 
 }  // namespace

@@ -111,6 +111,32 @@ Result<VariantKernels> compile_variants(
   return made;
 }
 
+Result<VariedKernel> compile_varied(
+    const schedule::Steps& steps, const SizeVariants* variants, const compute::Dag& dag,
+    const KernelLimits& limits,
+    const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile) {
+  VariedKernel made;
+  const schedule::Steps* own = &steps;
+  if (variants != nullptr && variants->replaces_own) {
+    Result<KernelPtr> kernel = compile(*variants->replaces_own);
+    made.use.replaces_own = kernel.ok();
+    if (kernel.ok()) made.own = *std::move(kernel), own = &*variants->replaces_own;
+    if (!kernel.ok()) variants = nullptr;
+  }
+  if (made.own == nullptr) {
+    HONE_ASSIGN_OR_RETURN(made.own, compile(steps));
+  }
+  if (variants == nullptr) return made;
+  Result<VariantKernels> others =
+      compile_variants(*variants, *made.own, *own, dag, limits, compile);
+  // A point that nobody compiled before may have no code.
+  const Code code = others.status().code();
+  if (!others.ok() && code != Code::kUnsupported && code != Code::kInvalid) return others.status();
+  if (others.ok()) made.variants = *std::move(others);
+  made.use.has_others = made.variants.others.size() == variants->others.size();
+  return made;
+}
+
 std::vector<Tensor> arguments_for(const Kernel& variant, const Kernel& own,
                                   std::span<const Tensor> arguments) {
   std::vector<Tensor> made(variant.program().params.size());

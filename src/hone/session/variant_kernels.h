@@ -19,12 +19,24 @@ struct VariantKernels {
   std::vector<VariantKernel> others;
 };
 
+// Which of the schedules that were chosen for a kernel (SizeVariants) have code that is used.
+struct VariantUse {
+  bool replaces_own = false;  // the kernel is of SizeVariants::replaces_own
+  bool has_others = false;    // SizeVariants::others, or there are none
+};
+
+// A kernel with its variants.
+struct VariedKernel {
+  KernelPtr own;
+  VariantKernels variants;
+  VariantUse use;
+};
+
 // A kernel per group of calls, and its variants for smaller sizes.
 struct GroupKernels {
   std::vector<KernelPtr> own;
   std::vector<VariantKernels> variants;
-  std::vector<char>
-      is_replaced;  // whether `own` is of SizeVariants::replaces_own; no bits: threads
+  std::vector<VariantUse> uses;
 };
 
 // Returns whether all that runs with the model is one phase without a workspace, so that the kernel
@@ -42,6 +54,13 @@ struct GroupKernels {
 [[nodiscard]] Result<VariantKernels> compile_variants(
     const SizeVariants& variants, const Kernel& own, const schedule::Steps& own_steps,
     const compute::Dag& dag, const KernelLimits& limits,
+    const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile);
+
+// Compiles a kernel with these steps, or those that replace them, and its variants. It has none if
+// `variants` is null or one of them has no code or cannot stand in for it.
+[[nodiscard]] Result<VariedKernel> compile_varied(
+    const schedule::Steps& steps, const SizeVariants* variants, const compute::Dag& dag,
+    const KernelLimits& limits,
     const std::function<Result<KernelPtr>(const schedule::Steps&)>& compile);
 
 // Returns the arguments of a kernel's program for a variant of it: those that the model gives, and

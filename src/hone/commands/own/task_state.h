@@ -5,12 +5,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 
 #include "hone/model_task.h"
 #include "hone/search/searcher.h"
-#include "hone/session/model_tasks.h"
+#include "hone/session/assemble_limited.h"
 
 namespace hone {
 
@@ -40,6 +41,9 @@ struct ModelWithTasks {
   search::TaskContext context;
   std::unique_ptr<search::TaskTuner> tuner;
   size_t tuned_group = 0;
+  // If shapes vary: its kernels with what smaller runs need of them. It is made for the first task
+  // that is tuned, with the schedules of a rule of thumb.
+  std::optional<LimitedModel> limited;
 };
 
 // Makes the runner of the model unless there is one.

@@ -1,4 +1,5 @@
 // Tunes one task of a model that is open, as tune() does all of them.
+#include "hone/commands/measure_sizes.h"
 #include "hone/commands/own/task_state.h"
 #include "hone/commands/tune.h"
 #include "hone/cost/registry.h"
@@ -39,6 +40,9 @@ class TaskSearch {
   [[nodiscard]] Status make_guide();
   [[nodiscard]] Result<search::TuneTask> task() const;
   [[nodiscard]] search::TuneLoopOptions loop();
+  // Whether smaller runs need less of the task and schedules for them can be measured.
+  [[nodiscard]] Result<bool> varies();
+  [[nodiscard]] Status measure_sizes(const search::TunedTask& task, TaskTuning& tuning);
   [[nodiscard]] TaskTuning outcome(const search::TuneResult& result) const;
 
   ModelWithTasks& model_;
@@ -53,7 +57,8 @@ class TaskSearch {
   std::unique_ptr<cost::CostModel> guide_;
   std::unique_ptr<search::Policy> policy_;
   std::unique_ptr<search::CodeFilter> filter_;
-  TaskProgress progress_;  // last told
+  TaskProgress progress_;   // last told
+  double sizes_share_ = 0;  // of the budget for measuring at smaller sizes
 };
 
 // Opened anew for each search, so that a server may go and come back between two of them.
@@ -111,7 +116,7 @@ search::TuneLoopOptions TaskSearch::loop() {
   loop.pool = &sources_.pool;
   loop.roofline = session_.roofline();
   loop.start = start_;
-  loop.deadline = start_ + options_.search.budget_seconds;
+  loop.deadline = start_ + (1 - sizes_share_) * options_.search.budget_seconds;
   loop.batch = options_.search.batch;
   loop.max_trials = options_.search.max_trials;
   loop.overlap = options_.search.overlap;
@@ -139,13 +144,53 @@ TaskTuning TaskSearch::outcome(const search::TuneResult& result) const {
   return tuning;
 }
 
+Result<bool> TaskSearch::varies() {
+  ModelTasks& tasks = model_.tasks;
+  if (tasks.tasks.sizes < 0 || store_ == nullptr || !has_variants(tasks, model_.options))
+    return false;
+  if (!model_.limited) {
+    std::vector<schedule::Steps> schedules;
+    for (size_t g = 0; g < tasks.distinct.size(); ++g) {
+      const Result<space::Space>& space = tasks.space(g);
+      schedules.push_back(space.ok() ? space->steps(space->default_point()) : schedule::Steps());
+    }
+    HONE_ASSIGN_OR_RETURN(model_.limited, limit_model(tasks, schedules));
+  }
+  const LimitedTasks& split = model_.limited->split;
+  for (size_t g = 0; g < split.limits.size(); ++g)
+    if (split.group_before[g] == group_ && split.limits[g].any()) return true;
+  return false;
+}
+
+// What other workers stored meanwhile counts.
+Status TaskSearch::measure_sizes(const search::TunedTask& task, TaskTuning& tuning) {
+  const uint64_t key = model_.tasks.tasks.groups[group_].key;
+  SizeTimes times(session_.device(), session_.threads());
+  HONE_RETURN_IF_ERROR(times.load(*store_, key));
+  TaskAlone alone = {group_, task.steps, {}, &times.of(key)};
+  for (const search::MeasuredSchedule& other : task.runners_up) alone.next.push_back(other.steps);
+  CompileOptions compile = model_.options;
+  compile.interrupted = options_.interrupted;
+  MeasureSizesOptions how = {
+      start_ + options_.search.budget_seconds, &model_.context, model_.runner.get(), {}};
+  how.keep = [&](std::span<const trial::Record> records) {
+    if (tuning.store_status.ok()) tuning.store_status = store_->add(records).status();
+  };
+  return measure_task_sizes(model_.tasks, *model_.limited, alone, compile, how);
+}
+
 Result<TaskTuning> TaskSearch::run() {
   HONE_RETURN_IF_ERROR(make_guide());
   HONE_RETURN_IF_ERROR(make_runner(model_));
   HONE_RETURN_IF_ERROR(open_store());
+  HONE_ASSIGN_OR_RETURN(const bool varies, this->varies());
+  sizes_share_ = varies ? kSizesShare : 0;
   HONE_ASSIGN_OR_RETURN(const search::TuneTask task, this->task());
   HONE_ASSIGN_OR_RETURN(const search::TuneResult result, search::tune_tasks({&task, 1}, loop()));
-  return outcome(result);
+  TaskTuning tuning = outcome(result);
+  if (varies && tuning.seconds > 0 && !tuning.interrupted && tuning.store_status.ok())
+    HONE_RETURN_IF_ERROR(measure_sizes(result.tasks.front(), tuning));
+  return tuning;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "hone/base/clock.h"
@@ -60,6 +61,53 @@ TEST(tune_task, what_it_measures_is_stored_and_served) {
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   for (const TaskSummary& line : compiled->tasks)
     EXPECT_EQ(line.source == "stored", line.key == task.info().key) << line.name;
+}
+
+// Rows 1 to 64 of a product.
+graph::Graph varying_rows() {
+  graph::TestModel model;
+  Rng rng(1);
+  model.input("x", {64, 96}).input("hone.sizes", {graph::kMaxForms}, DType::kI64);
+  model.constant("w", graph::random_tensor({96, 128}, rng))
+      .node("MatMul", {"x", "w"}, {"y"})
+      .output("y");
+  graph::Graph graph = model.graph();
+  graph::Varying& varying = graph.varying;
+  varying.symbols = {{"rows", 1, 64}};
+  varying.forms = {{.terms = {{1, {0}}}}};
+  varying.inputs = {{{{0, 64}}, {{graph::kNoForm, 96}}}};
+  varying.outputs = {{{{0, 64}}, {{graph::kNoForm, 128}}}};
+  varying.sizes = graph.inputs.back();
+  return graph;
+}
+
+TEST(tune_task, smaller_sizes_are_measured_if_shapes_vary) {
+  Fixture f;
+  f.graph = varying_rows();
+  const auto parts = [&] {
+    std::map<std::string, int> count;
+    const db::Filter filter = {.parts = db::Filter::Parts::kParts};
+    for (const trial::Record& record : *db::open_store(f.compile.records.db).value()->query(filter))
+      ++count[record.part];
+    return count;
+  };
+  const Result<TaskTuning> tuned = f.task().tune(f.options);
+  ASSERT_TRUE(tuned.ok()) << tuned.status().message();
+  EXPECT_EQ(std::ssize(f.stored()), tuned->trials);
+  const std::map<std::string, int> first = parts();
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_TRUE(first.contains("whole"));
+  EXPECT_TRUE(first.contains("2[0]<1"));
+  for (const auto& [part, count] : first) EXPECT_GE(count, 2) << part;
+
+  // Who compiles has these times; the same schedule is not measured again.
+  const Result<CompileSummary> compiled = compile(f.graph, f.job.folder.file("net.so"), f.compile);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  ASSERT_EQ(compiled->tasks[0].sizes.size(), 1U);
+  EXPECT_EQ(compiled->tasks[0].sizes[0].measured_points(), 3U);
+  f.options.search.max_trials = 1;
+  ASSERT_TRUE(f.task().tune(f.options).ok());
+  EXPECT_EQ(parts(), first);
 }
 
 TEST(tune_task, another_search_goes_on_where_the_last_one_ended) {
