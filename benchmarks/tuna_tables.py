@@ -45,9 +45,9 @@ def build(options, model, folder, *arguments):
     return library, time.perf_counter() - start
 
 
-def tune(options, model, folder, seconds, *arguments):
-    store = arguments or ["--no-shipped", "--db", folder / f"{len(list(folder.glob('*.db')))}.db"]
-    return build(options, model, folder, "tune", "--cost", options.cost, "--seed", options.seed, "--budget", f"{seconds:.1f}s", *store)
+def tune(options, model, folder, seconds):
+    store = folder / f"{len(list(folder.glob('*.db')))}.db"
+    return build(options, model, folder, "tune", "--cost", options.cost, "--seed", options.seed, "--budget", f"{seconds:.1f}s", "--no-shipped", "--db", store)
 
 
 def ways(options, model, folder):
@@ -55,7 +55,8 @@ def ways(options, model, folder):
     compiled = ("compile", "--no-db", "--cost", options.cost)
     found = {"compile": build(options, model, folder, *compiled),
              "refined": build(options, model, folder, *compiled, "--refine", f"{options.score}:candidates=8,weight=0.5"),
-             "tuna": tune(options, model, folder, options.most, "--no-db", "--mode", "efficient", "--search", "es", "--guide", options.score)}
+             "tuna": build(options, model, folder, "tune", "--no-db", "--cost", options.cost, "--seed", options.seed, "--mode", "efficient", "--search", "es",
+                           "--guide", options.score)}
     found["partial"] = tune(options, model, folder, max(found["tuna"][1], 1))
     found["full"] = tune(options, model, folder, options.full)
     return found
@@ -98,7 +99,6 @@ def main():
     parser.add_argument("--cost", default="auto", help="the cost model of all ways but `tuna`, which has it for the kernels there are only")
     parser.add_argument("--models", nargs="+", default=list(NETWORKS), help="of models/, or ONNX files")
     parser.add_argument("--full", type=float, default=300, help="seconds of tuning in full")
-    parser.add_argument("--most", type=float, default=3600, help="the most seconds of `tuna`")
     parser.add_argument("--price", type=float, default=1.53, help="dollars of an hour of the machine; the paper's Xeon: 1.53")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)

@@ -33,6 +33,7 @@ FIXED_SIDES = {"alexnet", "vgg16", "inception_v3", "ssd_inception_v2"}  # a laye
 SIDES = (160, 224)
 FEW_LAYERS = 2
 MOST_NUMBER = 100  # of integers whose meaning is not known: less than any vocabulary
+MOST_LABEL = 10  # the labels of a class
 
 
 class Ranges(varying_shapes.Types):
@@ -83,7 +84,7 @@ def array(name, dtype, shape, generate, rng):
         made = rng.integers(0, 2, shape)
         made[..., 0] = 1
         return made.astype(dtype)
-    most = 2 if dtype == np.bool_ or "type" in name else MOST_NUMBER
+    most = 2 if dtype == np.bool_ or "type" in name else MOST_LABEL if "label" in name else MOST_NUMBER
     return rng.integers(generate.get("low", 0), generate.get("high", most), shape).astype(dtype)
 
 
@@ -128,6 +129,8 @@ def compare(arguments, path, generated, library, said):
     rng, worst, engine = np.random.default_rng(1), 0.0, None
     for values in sizes_of(symbols, step, rng):
         shapes = ranges.shapes(values)
+        if "edges" in shapes:  # they join nodes that there are
+            generated["edges"] = {"high": shapes["nodes"][0]}
         inputs = {name: array(name, dtype, shapes[name], generated.get(name, {}), rng) for name, dtype, _ in ranges.inputs}
         if engine is None:
             engine = varying_shapes.HoneAt(library, inputs, arguments.threads)

@@ -20,6 +20,9 @@ namespace hone::fuzz {
 [[nodiscard]] onnx::ModelProto real_model(Rng& rng);
 // A few nodes of any operators, with random operands and attributes; mostly legal but for the last.
 [[nodiscard]] onnx::ModelProto random_model(Rng& rng);
+// A few nodes of the kinds that the two above rarely have: open dimensions, sequences, optional
+// values, functions of several nodes, branches, small types.
+[[nodiscard]] onnx::ModelProto kinds_model(Rng& rng);
 
 // Changes one thing: a dimension, a type, an attribute, a name, an edge, a node ...
 void mutate_model(onnx::ModelProto& model, Rng& rng);

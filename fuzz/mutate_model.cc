@@ -269,3 +269,20 @@ void mutate_bytes(std::string& bytes, Rng& rng) {
 }
 
 }  // namespace hone::fuzz
+
+#ifdef HONE_LIBFUZZER
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  hone::Rng rng(seed);
+  onnx::ModelProto model;
+  if (rng.chance(0.1) || !model.ParseFromArray(data, static_cast<int>(size)))
+    return LLVMFuzzerMutate(data, size, max_size);
+  hone::fuzz::mutate_model(model, rng);
+  const std::string bytes = model.SerializeAsString();
+  if (bytes.size() > max_size) return size;
+  std::copy(bytes.begin(), bytes.end(), data);
+  return bytes.size();
+}
+#endif

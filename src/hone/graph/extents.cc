@@ -116,7 +116,8 @@ Status carry_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   } else {
     HONE_ASSIGN_OR_RETURN(parts, moved(build, node, from.extents));
   }
-  build.set_extents(node.outputs[0], join_extents(build, parts));
+  const ValueId extents = join_extents(build, parts);
+  if (build.constant_of(extents) == nullptr) build.set_extents(node.outputs[0], extents);
   return build.status();
 }
 

@@ -1,11 +1,11 @@
 #include "hone/graph/import_onnx.h"
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <set>
 
 #include "hone/graph/follow_sizes.h"
+#include "hone/graph/import_ranges.h"
 #include "hone/graph/infer.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/onnx_file.h"
@@ -25,14 +25,6 @@ namespace {
 // An input of more real numbers is data, not a parameter.
 constexpr int64_t kMostBoundNumbers = 16;
 
-// What a failed import tells about smaller ranges.
-struct Failure {
-  bool at_sizes = false;  // it was inference, at some sizes of ranges
-  bool is_valid_at_largest = false;
-  bool takes_batch = false, takes_sequence = false;  // OpenShapes
-  int64_t side_divisor = 0;
-};
-
 class Importer {
  public:
   Importer(std::string file, std::string folder, const ImportOptions& options)
@@ -49,8 +41,8 @@ class Importer {
     const Status& status = unsupported.ok() ? graph.status() : unsupported;
     return Status(status.code(), printable(status.message()));
   }
-  [[nodiscard]] Failure failure() const {
-    return {at_sizes_, is_valid_at_largest_, open_.takes_batch, open_.takes_sequence,
+  [[nodiscard]] RangeFailure failure() const {
+    return {at_sizes_, is_valid_at_largest_, open_.takes_batch, open_.sequences,
             open_.side_divisor};
   }
 
@@ -303,82 +295,8 @@ class Importer {
   UnsupportedList unsupported_;
 };
 
-// Imports a model with sides that are multiples of a power of two: the least that divides `divisor`
-// and at which that works, if one does. `options.taken` says so. What is valid at multiples of one
-// is valid at those of the double, so each that is tried rules half of them out.
-template <typename Read>
-std::optional<Graph> import_multiples(ImportOptions options, int64_t divisor, const Read& read) {
-  constexpr int kMostExponent = 7;
-  std::optional<Graph> best;
-  int64_t step = 1;
-  Failure ignored;
-  int least = 1;
-  int end = std::min(std::countr_zero(static_cast<uint64_t>(divisor)), kMostExponent) + 1;
-  while (least < end) {
-    const int middle = (least + end) / 2;
-    options.side_step = int64_t{1} << middle;
-    Result<Graph> graph = read(options, ignored);
-    if (!graph.ok()) {
-      least = middle + 1;
-      continue;
-    }
-    best = *std::move(graph);
-    step = options.side_step;
-    end = middle;
-  }
-  if (best) {
-    *options.taken +=
-        fmt::format("{}{}: sides are multiples of {}, as the model is not valid at others",
-                    options.taken->empty() ? "" : "; ", best->file, step);
-  }
-  return best;
-}
-
-// Imports a model, which `read` reads anew for every graph: the importer frees the weights that it
-// has copied. If the rule gave a dimension a range in which the model is not valid, smaller ranges
-// are tried: half as long sequences, then a batch of 1, as far as the rule gave such ranges. If
-// sides of images have ranges, and the model is valid at the largest, multiples of a power of two
-// are tried before.
-template <typename Read>
-Result<Graph> import_ranges(const ImportOptions& options, const Read& read) {
-  constexpr int64_t kLeastSequence = 16;
-  std::string taken;
-  ImportOptions tried = options;
-  tried.taken = &taken;
-  Failure failure, ignored;
-  Result<Graph> first = read(tried, failure);
-  const auto tell = [&] {
-    if (options.taken != nullptr) *options.taken = taken;
-  };
-  tell();
-  if (first.ok() || !failure.at_sizes) return first;
-  if (failure.is_valid_at_largest && failure.side_divisor > 0) {
-    if (std::optional<Graph> graph = import_multiples(tried, failure.side_divisor, read)) {
-      tell();
-      return *std::move(graph);
-    }
-  }
-  std::vector<int64_t> batches = {options.most_batch}, lengths = {options.most_sequence};
-  if (failure.takes_batch && options.most_batch > 1) batches.push_back(1);
-  for (int64_t most = options.most_sequence / 2; failure.takes_sequence && most >= kLeastSequence;
-       most /= 2)
-    lengths.push_back(most);
-  for (const int64_t batch : batches) {
-    for (const int64_t most : lengths) {
-      if (batch == options.most_batch && most == options.most_sequence) continue;
-      tried.most_batch = batch;
-      tried.most_sequence = most;
-      Result<Graph> graph = read(tried, ignored);
-      if (!graph.ok()) continue;
-      tell();
-      return graph;
-    }
-  }
-  return first;
-}
-
 Result<Graph> import_file(const std::string& path, const ImportOptions& options) {
-  return import_ranges(options, [&](const ImportOptions& tried, Failure& failure) -> Result<Graph> {
+  const ReadModel read = [&](const ImportOptions& tried, RangeFailure& failure) -> Result<Graph> {
     onnx::ModelProto model;
     HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
     if (tried.files != nullptr) tried.files->insert(path);
@@ -386,21 +304,23 @@ Result<Graph> import_file(const std::string& path, const ImportOptions& options)
     Result<Graph> graph = importer.run(model);
     failure = importer.failure();
     return graph;
-  });
+  };
+  return import_ranges(options, path, read);
 }
 
 }  // namespace
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
                                 const std::string& folder, const ImportOptions& options) {
-  return import_ranges(options, [&](const ImportOptions& tried, Failure& failure) -> Result<Graph> {
+  const ReadModel read = [&](const ImportOptions& tried, RangeFailure& failure) -> Result<Graph> {
     onnx::ModelProto model;
     HONE_RETURN_IF_ERROR(parse_onnx(data, size, file, model));
     Importer importer(file, folder, tried);
     Result<Graph> graph = importer.run(model);
     failure = importer.failure();
     return graph;
-  });
+  };
+  return import_ranges(options, file, read);
 }
 
 Result<std::vector<std::string>> input_names(const std::string& path) {

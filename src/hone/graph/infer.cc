@@ -9,6 +9,7 @@
 #include "hone/graph/expand.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
@@ -308,6 +309,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
   HONE_RETURN_IF_ERROR(infer_node(graph, node));
   HONE_RETURN_IF_ERROR(fold_small(graph, node));
   HONE_RETURN_IF_ERROR(bound_small(graph, node));
+  choose_known_elements(graph, node, nodes);
   HONE_RETURN_IF_ERROR(carry_extents(graph, node, nodes));
   if (!all_known(graph, node)) nodes.push_back(std::move(node));
   return ok_status();

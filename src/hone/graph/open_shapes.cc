@@ -274,7 +274,10 @@ class Resolver {
     const DimRange range = {1, batch ? options_.most_batch : options_.most_sequence, {}};
     ranges_[symbol] = range;
     taken_.push_back(symbol);
-    (batch ? result_.takes_batch : result_.takes_sequence) = true;
+    if (batch)
+      result_.takes_batch = true;
+    else
+      result_.sequences.push_back(symbol);
     return form_of(symbol, range);
   }
 
@@ -398,8 +401,9 @@ class Resolver {
       const DimRange& range = ranges_[name];
       ranges += fmt::format("{}{} {}..{}", ranges.empty() ? "" : ", ", name, range.min, range.max);
     }
-    result_.taken = fmt::format("{}: open dimensions are {}; another range: --shape {}=1..{}",
-                                file_, ranges, taken_[0], 2 * ranges_[taken_[0]].max);
+    const SizeSymbol wider = {taken_[0], 1, 2 * ranges_[taken_[0]].max};
+    result_.taken = fmt::format("{}: open dimensions are {}; another range: {}", file_, ranges,
+                                range_option(wider, result_.symbols, result_.inputs));
   }
 
   const ImportOptions& options_;

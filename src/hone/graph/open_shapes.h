@@ -6,7 +6,7 @@
 // whose name says batch, is 1..8; the sides of images (dimensions behind the second of an input of
 // rank 4 or 5, or by name) have to be given; all others, which are sequences, are 1..512. First
 // dimensions without a name are equal in all inputs, and so are sequences without one. If the model
-// is not valid there, as it has fewer positions, the importer tries smaller ranges.
+// is not valid there, the importer tries others (import_ranges.h).
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -23,9 +23,9 @@ struct OpenShapes {
   InputForms inputs;
   // The largest shapes of all inputs that the options or the rule decide.
   std::map<std::string, Shape> shapes;
-  std::string taken;  // one line about what the rule decided; empty: nothing
-  // The rule gave the range of a batch (ImportOptions::most_batch), or of a sequence.
-  bool takes_batch = false, takes_sequence = false;
+  std::string taken;         // one line about what the rule decided; empty: nothing
+  bool takes_batch = false;  // the rule gave the range of a batch (ImportOptions::most_batch)
+  std::vector<std::string> sequences;  // the symbols of sequences that the rule gave a range
   // The greatest common divisor of the ends of all ranges of sides; 0 if there are none.
   int64_t side_divisor = 0;
 };

@@ -194,5 +194,41 @@ TEST(open_shapes, advice_names_what_can_be_given) {
   EXPECT_NE(named.find("as --shape batch=1..4"), std::string::npos) << named;
 }
 
+// Exports of graph networks name a dimension after its input.
+TEST(open_shapes, the_advice_for_a_symbol_with_the_name_of_an_input_works) {
+  const std::vector<std::vector<std::string>> inputs = {{"x", "8"}, {"2", "y"}};
+  const Opened ruled = opened(inputs, {});
+  EXPECT_EQ(ruled.taken,
+            "m.onnx: open dimensions are x 1..8, y 1..512; another range: --shape x=1..16x8");
+  const Opened advised = opened(inputs, {.ranges = {{"x", {{1, 16, ""}, {8, 8, ""}}}}});
+  EXPECT_EQ(advised.shapes, "[16, 8][2, 512]") << advised.error;
+}
+
+// The window of a convolution may be longer than the shortest sequence, or than all of the rule.
+TEST(open_shapes, ranges_begin_where_the_model_is_valid) {
+  const auto imported = [](int64_t window, std::string& taken) {
+    TestModel model;
+    model.open_input("x", {"2", "1", "samples"}).constant("w", Tensor(DType::kF32, {1, 1, window}));
+    const std::string bytes = model.node("Conv", {"x", "w"}, {"y"}).output("y").bytes();
+    return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                             {.open_ranges = true, .taken = &taken});
+  };
+  std::string taken;
+  ASSERT_TRUE(imported(60, taken).ok());
+  EXPECT_EQ(taken,
+            "m.onnx: samples is 64..512, as the model is not valid at fewer; another range: "
+            "--shape samples=64..1024");
+  const Result<Graph> graph = imported(400, taken);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(taken,
+            "m.onnx: samples is 512..4096, as the model is not valid at fewer; another range: "
+            "--shape samples=512..8192");
+  EXPECT_EQ(to_string(graph->value(graph->inputs[0]).shape), "[2, 1, 4096]");
+  EXPECT_FALSE(imported(600, taken).ok());
+  EXPECT_EQ(taken,
+            "m.onnx: open dimensions are samples 1..512; another range: --shape "
+            "samples=1..1024");
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -1,5 +1,7 @@
 // Operators on operands whose shape depends on data. Results are computed for the largest shape,
 // after elements beyond the extents were made harmless, and get the extents that follow.
+#include "hone/graph/propagate_dynamic_shapes.h"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -10,70 +12,6 @@
 
 namespace hone::graph {
 namespace {
-
-bool varies(const ExpandContext& c, size_t i) {
-  return c.has(i) && c.extents_of(c.input(i)) != kNoValue;
-}
-
-ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
-  return c.slice(extents, 0, d, d + 1);
-}
-
-// x with `fill` behind its extents, and then without extents.
-ValueId filled(ExpandContext& c, ValueId x, double fill) {
-  const ValueId extents = c.extents_of(x);
-  if (extents == kNoValue) return x;
-  ValueId y = without_extents(c, x);
-  const Shape shape = c.shape_of(x);
-  const ValueId value = c.scalar(c.dtype_of(x), fill);
-  for (int64_t d = 0; d < std::ssize(shape); ++d) {
-    Shape along(shape.size(), 1);
-    along[static_cast<size_t>(d)] = shape[static_cast<size_t>(d)];
-    Tensor places(DType::kI64, along);
-    for (int64_t i = 0; i < places.size(); ++i) places.as<int64_t>()[static_cast<size_t>(i)] = i;
-    const ValueId inside =
-        c.binary("Less", c.constant(std::move(places)), c.reshape(dimension(c, extents, d), {}));
-    y = c.add("Where", {inside, y, value});
-  }
-  return y;
-}
-
-// Indices that point somewhere, whatever stands behind their extents.
-ValueId safe_indices(ExpandContext& c, ValueId indices, const Shape& extents) {
-  if (c.extents_of(indices) == kNoValue) return indices;
-  const DType dtype = c.dtype_of(indices);
-  Shape low, high;
-  for (const int64_t extent : extents) {
-    low.push_back(-extent);
-    high.push_back(extent - 1);
-  }
-  const ValueId raised =
-      c.binary("Max", without_extents(c, indices), c.cast(c.integers(low), dtype));
-  return c.binary("Min", raised, c.cast(c.integers(high), dtype));
-}
-
-std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end) {
-  std::vector<ExtentPart> list;
-  const ValueId extents = c.extents_of(x);
-  for (size_t d = begin; d < end; ++d) {
-    const auto dim = static_cast<int64_t>(d);
-    list.push_back(extents == kNoValue ? ExtentPart{kNoValue, c.shape_of(x)[d]}
-                                       : ExtentPart{extents, dim});
-  }
-  return list;
-}
-
-std::vector<ExtentPart> joined(std::vector<ExtentPart> a, const std::vector<ExtentPart>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {
-  const int64_t given = c.attributes().integer("axis", otherwise);
-  const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
-  if (!axis) return c.fail("axis {} of a value of rank {}", given, rank);
-  return static_cast<size_t>(*axis);
-}
 
 Status propagate_gather(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
@@ -86,9 +24,8 @@ Status propagate_gather(ExpandContext& c) {
         return c.unsupported("an index from the end of a value whose shape depends on data");
     }
   }
-  const ValueId y =
-      c.add("Gather", {without_extents(c, data), safe_indices(c, indices, {c.shape(0)[axis]})},
-            {{"axis", static_cast<int64_t>(axis)}});
+  const ValueId y = c.add("Gather", {without_extents(c, data), safe_indices(c, indices)},
+                          {{"axis", static_cast<int64_t>(axis)}});
   const std::vector<ExtentPart> shape =
       joined(joined(parts(c, data, 0, axis), parts(c, indices, 0, c.shape(1).size())),
              parts(c, data, axis + 1, rank));
@@ -103,9 +40,7 @@ Status propagate_gather_nd(ExpandContext& c) {
   const auto depth = static_cast<size_t>(c.shape(1)[last]);
   if (c.attributes().integer("batch_dims", 0) != 0 || depth > rank)
     return c.unsupported("indices whose shape depends on data");
-  const Shape reached(c.shape(0).begin(), c.shape(0).begin() + static_cast<long>(depth));
-  const ValueId y =
-      c.add("GatherND", {without_extents(c, data), safe_indices(c, indices, reached)});
+  const ValueId y = c.add("GatherND", {without_extents(c, data), safe_indices(c, indices)});
   const std::vector<ExtentPart> shape =
       joined(parts(c, indices, 0, last), parts(c, data, depth, rank));
   c.result(0, with_extents(c, y, join_extents(c, shape)));
@@ -204,37 +139,6 @@ Status propagate_concat(ExpandContext& c) {
   return ok_status();
 }
 
-Status propagate_slice(ExpandContext& c) {
-  const ValueId x = c.input(0);
-  const size_t rank = c.shape(0).size();
-  HONE_ASSIGN_OR_RETURN(const auto starts, c.integers_or_attribute(1, "starts"));
-  HONE_ASSIGN_OR_RETURN(const auto ends, c.integers_or_attribute(2, "ends"));
-  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
-  HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
-  const size_t count = starts ? starts->size() : 0;
-  if (!starts || !ends || ends->size() != count || (axes && axes->size() != count) ||
-      (steps && steps->size() != count))
-    return c.fail("starts, ends, axes and steps, expected as many of each");
-  ValueId y = without_extents(c, x);
-  std::vector<ExtentPart> shape = parts(c, x, 0, rank);
-  for (size_t i = 0; i < count; ++i) {
-    const auto axis =
-        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
-    if (!axis) return c.fail("axis of a value of rank {}", rank);
-    const int64_t start = (*starts)[i], end = (*ends)[i];
-    if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
-      return c.unsupported("a slice from the end of a value whose shape depends on data");
-    const int64_t most = c.shape_of(y)[static_cast<size_t>(*axis)];
-    y = c.slice(y, *axis, std::min(start, most), std::min(end, most));
-    ValueId length = dimension(c, actual_extents(c, x), *axis);
-    length = c.binary("Min", length, c.integers({std::min(end, most)}));
-    length = c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0}));
-    shape[static_cast<size_t>(*axis)] = {length, 0};
-  }
-  c.result(0, with_extents(c, y, join_extents(c, shape)));
-  return ok_status();
-}
-
 // Which dimensions a reduction reduces.
 Result<std::vector<bool>> reduced_dims(const ExpandContext& c) {
   const size_t rank = c.shape(0).size();
@@ -246,15 +150,6 @@ Result<std::vector<bool>> reduced_dims(const ExpandContext& c) {
     reduced[static_cast<size_t>(*axis)] = true;
   }
   return reduced;
-}
-
-// What changes no maximum (sign -1), no minimum (1) or no sum (0); nullopt if no number of f64
-// does.
-std::optional<double> neutral_of(DType dtype, int sign) {
-  if (sign == 0) return 0;
-  if (is_float(dtype)) return sign * std::numeric_limits<double>::infinity();
-  if (dtype == DType::kI32) return sign < 0 ? -2147483648.0 : 2147483647.0;
-  return dtype == DType::kI64 && sign < 0 ? std::optional(-0x1p63) : std::nullopt;
 }
 
 // The dimensions over which an operator reduces, and the shape of its result.
@@ -378,7 +273,8 @@ constexpr Follower kFollowers[] = {
     {"ReduceMean", propagate_mean},     {"Softmax", propagate_softmax},
     {"NonZero", propagate_non_zero},    {"ReduceMax", propagate_reduce<-1>},
     {"ReduceMin", propagate_reduce<1>}, {"ReduceSum", propagate_reduce<0>},
-    {"Slice", propagate_slice},         {"TopK", propagate_top_k, 1},
+    {"Reshape", propagate_reshape},     {"ScatterElements", propagate_scatter_elements},
+    {"Slice", propagate_slice, 2},      {"TopK", propagate_top_k, 1},
 };
 
 }  // namespace

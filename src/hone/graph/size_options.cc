@@ -85,7 +85,8 @@ std::string range_option(const SizeSymbol& symbol, const std::vector<SizeSymbol>
       const int own = symbol_of(forms[d]);
       if (own < 0 || symbols[static_cast<size_t>(own)].name != symbol.name) continue;
       step = forms[d].terms[0].factor;
-      if (symbol.name != fmt::format("{}.{}", name, d)) continue;
+      // A text that begins with the name of an input is the shape of that.
+      if (symbol.name != fmt::format("{}.{}", name, d) && !inputs.contains(symbol.name)) continue;
       std::vector<SizeSymbol> ranges = symbols;
       ranges[static_cast<size_t>(own)] = symbol;
       return fmt::format("--shape {}={}", name, range_text(forms, ranges));

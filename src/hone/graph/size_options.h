@@ -14,8 +14,8 @@ using InputForms = std::map<std::string, std::vector<SizeForm>>;
 // Returns "1..8x3x160..320": the smallest and the largest of each extent.
 [[nodiscard]] std::string range_text(const std::vector<SizeForm>& forms,
                                      const std::vector<SizeSymbol>& symbols);
-// Returns "--shape batch=1..8", what gives a symbol its range; or, for an extent without a name,
-// the shape of its input: "--shape x=1..8x3x160..320".
+// Returns "--shape batch=1..8", what gives a symbol its range; or, for an extent without a name, or
+// with that of an input, the shape of its input: "--shape x=1..8x3x160..320".
 [[nodiscard]] std::string range_option(const SizeSymbol& symbol,
                                        const std::vector<SizeSymbol>& symbols,
                                        const InputForms& inputs);

@@ -93,6 +93,24 @@ Status follow_compress(SizeRule& rule) {
   return rule.c.status();
 }
 
+// Rows that are not counted are not read, and a run has no more rows than its operands.
+Status follow_append(SizeRule& rule) {
+  std::vector<ValueId>& operands = rule.node.inputs;
+  const ValueId out = rule.node.outputs[0];
+  ShapeParts parts = rule.sizes.parts_of(operands[0]);
+  for (size_t i = 0; i + 1 < operands.size(); ++i) {
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, operands[i], 0));
+    const ShapeParts own = rule.sizes.parts_of(operands[i]);
+    for (size_t d = 1; d < parts.size(); ++d)
+      HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], own[d]));
+  }
+  const auto rows = rule.sizes.seen_part(out, 0);
+  if (!rows) return rule.c.unsupported("its rows do not follow from the sizes");
+  parts[0] = {*rows};
+  rule.sizes.set_parts(out, std::move(parts));
+  return rule.c.status();
+}
+
 // All its steps are there at any size.
 Status follow_last_step(SizeRule& rule) {
   const ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
@@ -120,6 +138,7 @@ constexpr SizeRuleOf kRules[] = {
     {"hone.Narrow", follow_narrow},     {"hone.LastStep", follow_last_step},
     {"hone.Compact", follow_compact},   {"hone.Unique", follow_unique},
     {"hone.Compress", follow_compress}, {"hone.ReverseSteps", follow_reverse_steps},
+    {"hone.Append", follow_append},
 };
 
 }  // namespace

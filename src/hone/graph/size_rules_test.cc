@@ -157,6 +157,34 @@ TEST(follow_sizes, elements_that_data_chooses) {
   for (const int64_t seq : {1, 4, 6}) SizeCheck{model, *graph, zero_or_one}.at({seq}, seq == 4);
 }
 
+// Graph networks choose edges, join a list that varies, and add what comes along the edges.
+TEST(follow_sizes, edges_that_data_chooses_and_nodes) {
+  TestModel model(18);
+  model.open_input("mask", {"edges"})
+      .open_input("messages", {"edges", "3"})
+      .open_input("sums", {"nodes", "3"})
+      .constant("flat", ints({-1}))
+      .constant("column", ints({-1, 1}))
+      .constant("zero", ints({0}))
+      .node("NonZero", {"mask"}, {"found"})
+      .node("Reshape", {"found", "flat"}, {"rows"})
+      .node("Gather", {"messages", "rows"}, {"chosen"})
+      .node("Concat", {"chosen", "sums"}, {"all"}, {{"axis", int64_t{0}}})
+      .node("ReduceSum", {"all", "zero"}, {"total"})
+      .node("Mul", {"rows", "zero"}, {"first"})
+      .node("Reshape", {"first", "column"}, {"targets"})
+      .node("Shape", {"chosen"}, {"shape"})
+      .node("Expand", {"targets", "shape"}, {"places"})
+      .node("ScatterElements", {"sums", "places", "chosen"}, {"y"},
+            {{"reduction", std::string("add")}})
+      .output("total")
+      .output("y");
+  const auto graph = import_ranges(model, {{"edges", {{1, 6, ""}}}, {"nodes", {{1, 4, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const auto& [edges, nodes] : {std::pair(1, 1), {4, 2}, {2, 4}, {6, 4}})
+    SizeCheck{model, *graph, zero_or_one}.at({edges, nodes}, edges == 4);
+}
+
 // Tuples that count from the end of a dimension that varies.
 TEST(follow_sizes, tuples_of_places) {
   TestModel model = with_gaps();

@@ -135,6 +135,75 @@ TEST(varying, operands_that_do_not_fit_are_refused) {
   EXPECT_NE(refusal({"places"}).find("operands, expected 2"), std::string::npos);
 }
 
+// Graph networks choose edges, and add what comes along them to the nodes.
+TEST(varying, reshapes_slices_and_scatters_follow_the_extents) {
+  TestModel m(18);
+  m.input("mask", {6}).input("messages", {6, 2}).input("sums", {3, 2});
+  m.constant("targets", ints({0, 1, 2, 0, 1, 2}))
+      .constant("flat", ints({-1}))
+      .constant("column", ints({-1, 1}))
+      .constant("start", ints({0, 0}))
+      .constant("pairs", ints({2, -1}))
+      .node("NonZero", {"mask"}, {"found"})
+      .node("Reshape", {"found", "flat"}, {"rows"})
+      .node("Gather", {"messages", "rows"}, {"chosen"})
+      .node("Gather", {"targets", "rows"}, {"to"})
+      .node("Reshape", {"to", "column"}, {"to_column"})
+      .node("Shape", {"chosen"}, {"shape"})
+      .node("Expand", {"to_column", "shape"}, {"places"})
+      .node("Slice", {"messages", "start", "shape"}, {"first"});
+  for (const char* reduction : {"add", "mul", "max", "min"}) {
+    m.node("ScatterElements", {"sums", "places", "chosen"}, {reduction},
+           {{"reduction", std::string(reduction)}})
+        .output(reduction);
+  }
+  m.node("Reshape", {"chosen", "pairs"}, {"reshaped"}).output("reshaped").output("first");
+  const Graph graph = m.graph();
+  const Tensor messages = floats({6, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Tensor sums = floats({3, 2}, {10, 10, 10, 10, 10, 10});
+  const std::vector<Tensor> found =
+      run_optimized(graph, {floats({6}, {1, 0, 0, 1, 1, 0}), messages, sums});
+  EXPECT_EQ(relative_error(found[0], floats({3, 2}, {18, 20, 19, 20, 10, 10})), 0);
+  EXPECT_EQ(relative_error(found[1], floats({3, 2}, {70, 160, 90, 100, 10, 10})), 0);
+  EXPECT_EQ(relative_error(found[2], floats({3, 2}, {10, 10, 10, 10, 10, 10})), 0);
+  EXPECT_EQ(relative_error(found[3], floats({3, 2}, {1, 2, 9, 10, 10, 10})), 0);
+  EXPECT_EQ(relative_error(found[4], floats({2, 3}, {1, 2, 7, 8, 9, 10})), 0);
+  EXPECT_EQ(relative_error(found[5], floats({3, 2}, {1, 2, 3, 4, 5, 6})), 0);
+  const std::vector<Tensor> none =
+      run_optimized(graph, {floats({6}, {0, 0, 0, 0, 0, 0}), messages, sums});
+  EXPECT_EQ(relative_error(none[0], sums), 0);
+  EXPECT_EQ(none[4].shape(), (Shape{2, 0}));
+  EXPECT_EQ(none[5].shape(), (Shape{0, 2}));
+}
+
+TEST(varying, extents_that_do_not_depend_on_data_are_numbers) {
+  TestModel m(18);
+  m.input("mask", {6}).input("messages", {6, 3}).constant("axes", ints({0}));
+  m.constant("last", ints({-1})).constant("zero", Tensor(DType::kI64, {}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Squeeze", {"found", "axes"}, {"rows"});
+  m.node("Gather", {"messages", "rows"}, {"chosen"}).node("Relu", {"chosen"}, {"positive"});
+  m.node("Shape", {"positive"}, {"shape"}).node("Gather", {"shape", "last"}, {"width"});
+  m.node("Squeeze", {"width"}, {"limit"});
+  m.node("Range", {"zero", "limit", "step"}, {"y"}).output("y");
+  Tensor step(DType::kI64, {});
+  step.set(0, 1);
+  m.constant("step", step);
+  const Graph graph = m.graph();
+  ASSERT_TRUE(graph.value(graph.outputs[0]).constant) << "it needs no run";
+  expect_integers(*graph.value(graph.outputs[0]).constant, {3}, {0, 1, 2});
+}
+
+TEST(varying, updates_whose_number_depends_on_data_overwrite_nothing) {
+  TestModel m(18);
+  m.input("mask", {6}).input("x", {6}).constant("axes", ints({0}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Squeeze", {"found", "axes"}, {"rows"});
+  m.node("Gather", {"x", "rows"}, {"chosen"});
+  m.node("ScatterElements", {"x", "rows", "chosen"}, {"y"}).output("y");
+  EXPECT_EQ(m.import().status().message(),
+            "test.onnx: node 'node_y' (ScatterElements): updates whose number depends on data, "
+            "with the reduction 'none' of f32");
+}
+
 TEST(varying, unique_and_compress) {
   TestModel m(17);
   m.input("x", {6})

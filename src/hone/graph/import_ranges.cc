@@ -1,0 +1,136 @@
+#include "hone/graph/import_ranges.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace hone::graph {
+namespace {
+
+class RangeImporter {
+ public:
+  RangeImporter(const ImportOptions& options, std::string file, const ReadModel& read)
+      : options_(options), file_(std::move(file)), read_(read) {
+    tried_ = options_;
+    tried_.taken = &taken_;
+  }
+
+  Result<Graph> run() {
+    Result<Graph> first = read_(tried_, failure_);
+    const std::string taken = taken_;
+    if (first.ok() || !failure_.at_sizes) return told(std::move(first));
+    for (const auto attempt :
+         {&RangeImporter::in_steps, &RangeImporter::shorter, &RangeImporter::longer}) {
+      std::optional<Graph> graph = (this->*attempt)();
+      if (graph) return told(std::move(*graph));
+    }
+    taken_ = taken;
+    return told(std::move(first));
+  }
+
+ private:
+  Result<Graph> told(Result<Graph> graph) const {
+    if (options_.taken != nullptr) *options_.taken = taken_;
+    return graph;
+  }
+
+  // Returns the graph of these ranges, or nothing if the model is not valid there either.
+  std::optional<Graph> attempt() {
+    RangeFailure ignored;
+    Result<Graph> graph = read_(tried_, ignored);
+    return graph.ok() ? std::optional<Graph>(std::move(graph).value()) : std::nullopt;
+  }
+
+  void say(const std::string& line) { taken_ += (taken_.empty() ? "" : "; ") + line; }
+
+  // The least power of two that divides all ends and at whose multiples the model is valid. What is
+  // valid at those of one is valid at those of its double, so each attempt rules half of them out.
+  std::optional<Graph> in_steps() {
+    constexpr int kMostExponent = 7;
+    const int64_t divisor = failure_.is_valid_at_largest ? failure_.side_divisor : 0;
+    if (divisor == 0) return std::nullopt;
+    int least = 1, found = 0;
+    int end = std::min(std::countr_zero(static_cast<uint64_t>(divisor)), kMostExponent) + 1;
+    std::optional<Graph> best;
+    while (least < end) {
+      const int middle = (least + end) / 2;
+      tried_.side_step = int64_t{1} << middle;
+      if (std::optional<Graph> graph = attempt()) {
+        best = std::move(graph);
+        end = found = middle;
+      } else {
+        least = middle + 1;
+      }
+    }
+    tried_.side_step = 1;
+    if (best) {
+      say(fmt::format("{}: sides are multiples of {}, as the model is not valid at others", file_,
+                      int64_t{1} << found));
+    }
+    return best;
+  }
+
+  std::optional<Graph> shorter() {
+    constexpr int64_t kLeastSequence = 16;
+    std::vector<int64_t> batches = {options_.most_batch}, lengths = {options_.most_sequence};
+    if (failure_.takes_batch && options_.most_batch > 1) batches.push_back(1);
+    if (!failure_.sequences.empty()) {
+      for (int64_t most = options_.most_sequence / 2; most >= kLeastSequence; most /= 2)
+        lengths.push_back(most);
+    }
+    for (const int64_t batch : batches) {
+      for (const int64_t most : lengths) {
+        if (batch == options_.most_batch && most == options_.most_sequence) continue;
+        tried_.most_batch = batch;
+        tried_.most_sequence = most;
+        std::optional<Graph> graph = attempt();
+        if (graph) return graph;
+      }
+    }
+    tried_.most_batch = options_.most_batch;
+    tried_.most_sequence = options_.most_sequence;
+    return std::nullopt;
+  }
+
+  // A sound has to be as long as the window of a model, which is often hundreds of samples.
+  std::optional<Graph> longer() {
+    const int64_t most = options_.most_sequence;
+    std::vector<DimRange> ranges;
+    if (failure_.is_valid_at_largest)
+      ranges = {{most / 64, most, {}}, {most / 8, most, {}}, {most / 2, most, {}}};
+    ranges.push_back({most, 8 * most, {}});
+    for (const DimRange& range : ranges) {
+      if (failure_.sequences.empty() || range.min < 2) continue;
+      std::string names;
+      for (const std::string& name : failure_.sequences) {
+        tried_.ranges[name] = {range};
+        names += (names.empty() ? "" : ", ") + name;
+      }
+      std::optional<Graph> graph = attempt();
+      if (!graph) continue;
+      say(
+          fmt::format("{}: {} {} {}..{}, as the model is not valid at fewer; another range: "
+                      "--shape {}={}..{}",
+                      file_, names, failure_.sequences.size() == 1 ? "is" : "are", range.min,
+                      range.max, failure_.sequences[0], range.min, 2 * range.max));
+      return graph;
+    }
+    return std::nullopt;
+  }
+
+  const ImportOptions& options_;
+  const std::string file_;
+  const ReadModel& read_;
+  ImportOptions tried_;
+  std::string taken_;
+  RangeFailure failure_;
+};
+
+}  // namespace
+
+Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
+                            const ReadModel& read) {
+  return RangeImporter(options, file, read).run();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,32 @@
+// graph/import_ranges.h - imports a model whose open dimensions the rule decides (open_shapes.h) at
+// the first ranges at which it is valid.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hone/graph/import_onnx.h"
+
+namespace hone::graph {
+
+// A failed import tells this about other ranges.
+struct RangeFailure {
+  bool at_sizes = false;  // it was inference, at some sizes of ranges
+  bool is_valid_at_largest = false;
+  bool takes_batch = false;            // OpenShapes
+  std::vector<std::string> sequences;  // OpenShapes
+  int64_t side_divisor = 0;            // OpenShapes
+};
+
+// Reads the model anew for every import: the importer frees the weights that it has copied.
+using ReadModel = std::function<Result<Graph>(const ImportOptions& options, RangeFailure& failure)>;
+
+// If the rule gave a dimension a range in which the model is not valid, other ranges are tried as
+// far as the rule gave such: half as long sequences, then a batch of 1, then sequences that begin
+// with more elements. If sides of images have ranges, and the model is valid at the largest,
+// multiples of a power of two are tried before.
+[[nodiscard]] Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
+                                          const ReadModel& read);
+
+}  // namespace hone::graph

@@ -1,0 +1,37 @@
+// graph/propagate_dynamic_shapes.h - helpers of the operators that follow values whose shape
+// depends on data (extents.h). Internal to propagate_*.cc.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hone/graph/extents.h"
+
+namespace hone::graph {
+
+// Returns whether the shape of operand i depends on data.
+[[nodiscard]] bool varies(const ExpandContext& c, size_t i);
+// Returns one of the extents, as a vector of one element.
+[[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
+// Returns the places 0, 1, ... along one dimension of a shape, which broadcast to it.
+[[nodiscard]] ValueId places_along(ExpandContext& c, const Shape& shape, size_t d);
+// Returns x with `fill` behind its extents, and then without extents.
+[[nodiscard]] ValueId filled(ExpandContext& c, ValueId x, double fill);
+// Returns indices that point to the first element where they stand behind their own extents.
+[[nodiscard]] ValueId safe_indices(ExpandContext& c, ValueId indices);
+
+// Returns the extents of the dimensions begin .. end of x.
+[[nodiscard]] std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end);
+[[nodiscard]] std::vector<ExtentPart> joined(std::vector<ExtentPart> a,
+                                             const std::vector<ExtentPart>& b);
+[[nodiscard]] Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank);
+// Returns what changes no maximum (sign -1), no minimum (1) or no sum (0); nullopt if no number of
+// f64 does.
+[[nodiscard]] std::optional<double> neutral_of(DType dtype, int sign);
+
+// Operators that move elements to other places.
+[[nodiscard]] Status propagate_reshape(ExpandContext& c);
+[[nodiscard]] Status propagate_scatter_elements(ExpandContext& c);
+[[nodiscard]] Status propagate_slice(ExpandContext& c);
+
+}  // namespace hone::graph

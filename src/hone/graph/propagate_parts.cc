@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+
+bool varies(const ExpandContext& c, size_t i) {
+  return c.has(i) && c.extents_of(c.input(i)) != kNoValue;
+}
+
+ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
+  return c.slice(extents, 0, d, d + 1);
+}
+
+ValueId places_along(ExpandContext& c, const Shape& shape, size_t d) {
+  Shape along(shape.size(), 1);
+  along[d] = shape[d];
+  Tensor places(DType::kI64, along);
+  for (int64_t i = 0; i < places.size(); ++i) places.as<int64_t>()[static_cast<size_t>(i)] = i;
+  return c.constant(std::move(places));
+}
+
+ValueId filled(ExpandContext& c, ValueId x, double fill) {
+  const ValueId extents = c.extents_of(x);
+  if (extents == kNoValue) return x;
+  ValueId y = without_extents(c, x);
+  const Shape shape = c.shape_of(x);
+  const ValueId value = c.scalar(c.dtype_of(x), fill);
+  for (int64_t d = 0; d < std::ssize(shape); ++d) {
+    const ValueId inside = c.binary("Less", places_along(c, shape, static_cast<size_t>(d)),
+                                    c.reshape(dimension(c, extents, d), {}));
+    y = c.add("Where", {inside, y, value});
+  }
+  return y;
+}
+
+ValueId safe_indices(ExpandContext& c, ValueId indices) { return filled(c, indices, 0); }
+
+std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end) {
+  std::vector<ExtentPart> list;
+  const ValueId extents = c.extents_of(x);
+  for (size_t d = begin; d < end; ++d) {
+    const auto dim = static_cast<int64_t>(d);
+    list.push_back(extents == kNoValue ? ExtentPart{kNoValue, c.shape_of(x)[d]}
+                                       : ExtentPart{extents, dim});
+  }
+  return list;
+}
+
+std::vector<ExtentPart> joined(std::vector<ExtentPart> a, const std::vector<ExtentPart>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {
+  const int64_t given = c.attributes().integer("axis", otherwise);
+  const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
+  if (!axis) return c.fail("axis {} of a value of rank {}", given, rank);
+  return static_cast<size_t>(*axis);
+}
+
+std::optional<double> neutral_of(DType dtype, int sign) {
+  if (sign == 0) return 0;
+  if (is_float(dtype)) return sign * std::numeric_limits<double>::infinity();
+  if (dtype == DType::kI32) return sign < 0 ? -2147483648.0 : 2147483647.0;
+  return dtype == DType::kI64 && sign < 0 ? std::optional(-0x1p63) : std::nullopt;
+}
+
+}  // namespace hone::graph

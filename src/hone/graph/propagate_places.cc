@@ -1,0 +1,192 @@
+// Reshape, Slice and ScatterElements of values whose shape depends on data. These move elements to
+// places that follow from the shape that a run has.
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+namespace {
+
+// A shape that a Reshape asks for: the largest, and what each of its extents is in a run.
+struct Target {
+  Shape most;
+  std::vector<ExtentPart> parts;
+};
+
+// The product of extents, as a vector of one element.
+ValueId product_of(ExpandContext& c, const std::vector<ExtentPart>& parts) {
+  if (parts.empty()) return c.integers({1});
+  return c.reduce("ReduceProd", join_extents(c, parts), {0});
+}
+
+// A divisor that is never 0: where it was, there are no elements.
+ValueId divisor(ExpandContext& c, ValueId x) { return c.binary("Max", x, 1.0); }
+
+Result<Target> target_of(ExpandContext& c) {
+  const Tensor* asked = c.upper_of(c.input(1));
+  if (asked == nullptr) return c.required(1, "the shape").status();
+  if (varies(c, 1)) return c.unsupported("a shape whose length depends on data");
+  const Tensor numbers = *asked;
+  const bool is_known = c.constant_of(c.input(1)) != nullptr;
+  const bool copies = c.attributes().integer("allowzero", 0) == 0;
+  const Shape from = c.shape(0);
+  Target target;
+  std::vector<ExtentPart> others;
+  int64_t rest = 1, open = -1;
+  for (int64_t d = 0; d < numbers.size(); ++d) {
+    const auto number = static_cast<int64_t>(numbers.at(d));
+    const auto dim = static_cast<size_t>(d);
+    target.most.push_back(number);
+    target.parts.push_back(is_known ? ExtentPart{kNoValue, number} : ExtentPart{c.input(1), d});
+    if (number == 0 && copies) {
+      if (dim >= from.size())
+        return c.fail("a 0 in place {}, of a value of rank {}", d, from.size());
+      target.most.back() = from[dim];
+      target.parts.back() = parts(c, c.input(0), dim, dim + 1)[0];
+    } else if (number < 0) {
+      if (number != -1 || open >= 0) return c.fail("the shape has {} in place {}", number, d);
+      open = d;
+      continue;
+    }
+    if (__builtin_mul_overflow(rest, target.most.back(), &rest))
+      return c.fail("the shape {} is too large", to_string(target.most));
+    others.push_back(target.parts.back());
+  }
+  const int64_t all = num_elements(from);
+  if (open < 0 ? rest != all : rest == 0 || all % rest != 0) {
+    return c.unsupported("a value of at most {} to a shape of at most {}", to_string(from),
+                         to_string(target.most));
+  }
+  if (open >= 0) {
+    target.most[static_cast<size_t>(open)] = all / rest;
+    const ValueId count = product_of(c, parts(c, c.input(0), 0, from.size()));
+    target.parts[static_cast<size_t>(open)] = {
+        c.binary("Div", count, divisor(c, product_of(c, others))), 0};
+  }
+  return target;
+}
+
+// Whether all dimensions but one have one element, so that elements are in the same order whatever
+// the extents are.
+bool is_list(const Shape& shape) {
+  return std::count(shape.begin(), shape.end(), 1) + 1 >= std::ssize(shape);
+}
+
+// For each element of the target, where it lies among the elements of x in its largest shape.
+ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
+  const Shape from = c.shape_of(x);
+  ValueId number = c.scalar(DType::kI64, 0);  // of the element, in the order of those of a run
+  for (size_t d = 0; d < target.most.size(); ++d) {
+    const std::vector<ExtentPart> behind(target.parts.begin() + static_cast<long>(d) + 1,
+                                         target.parts.end());
+    const ValueId stride = c.reshape(product_of(c, behind), {});
+    number = c.binary("Add", number, c.binary("Mul", places_along(c, target.most, d), stride));
+  }
+  ValueId place = c.scalar(DType::kI64, 0);
+  int64_t stride = 1;
+  for (size_t d = from.size(); d-- > 0;) {
+    const ValueId extent =
+        divisor(c, c.reshape(dimension(c, c.extents_of(x), static_cast<int64_t>(d)), {}));
+    const ValueId next = c.binary("Div", number, extent);
+    const ValueId at = c.binary("Sub", number, c.binary("Mul", next, extent));
+    place = c.binary("Add", place, c.binary("Mul", at, static_cast<double>(stride)));
+    number = next;
+    stride *= from[d];
+  }
+  return place;
+}
+
+// An end of a slice that is known at run time only: counted from the end if it is below 0.
+ValueId end_of(ExpandContext& c, ValueId end, ValueId extent) {
+  const ValueId is_below = c.binary("Less", end, 0.0);
+  return c.add("Where", {is_below, c.binary("Add", end, extent), end});
+}
+
+}  // namespace
+
+Status propagate_reshape(ExpandContext& c) {
+  if (!varies(c, 0)) return c.unsupported("a shape whose length depends on data");
+  HONE_ASSIGN_OR_RETURN(const Target target, target_of(c));
+  const ValueId x = c.input(0), plain = without_extents(c, x);
+  ValueId y = kNoValue;
+  if (is_list(c.shape(0)) && is_list(target.most)) {
+    y = c.reshape(plain, target.most);
+  } else {
+    const ValueId last = c.integers({std::max<int64_t>(num_elements(c.shape(0)) - 1, 0)});
+    const ValueId places = c.binary("Min", places_of(c, x, target), last);
+    y = c.add("Gather", {c.reshape(plain, {num_elements(c.shape(0))}), places});
+  }
+  c.result(0, with_extents(c, y, join_extents(c, target.parts)));
+  return ok_status();
+}
+
+Status propagate_slice(ExpandContext& c) {
+  const ValueId x = c.input(0);
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const auto starts, c.integers_or_attribute(1, "starts"));
+  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
+  HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
+  const size_t count = starts ? starts->size() : 0;
+  std::optional<Shape> ends;
+  const bool is_known = !c.has(2) || c.constant_of(c.input(2)) != nullptr;
+  if (is_known) {
+    HONE_ASSIGN_OR_RETURN(ends, c.integers_or_attribute(2, "ends"));
+  } else if (c.shape(2) == Shape{static_cast<int64_t>(count)} && !varies(c, 2)) {
+    ends = Shape(count, std::numeric_limits<int64_t>::max());
+  }
+  if (!starts || !ends || ends->size() != count || (axes && axes->size() != count) ||
+      (steps && steps->size() != count))
+    return c.fail("starts, ends, axes and steps, expected as many of each");
+  ValueId y = without_extents(c, x);
+  std::vector<ExtentPart> shape = parts(c, x, 0, rank);
+  for (size_t i = 0; i < count; ++i) {
+    const auto axis =
+        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
+    if (!axis) return c.fail("axis of a value of rank {}", rank);
+    const int64_t start = (*starts)[i], end = (*ends)[i];
+    if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
+      return c.unsupported("a slice from the end of a value whose shape depends on data");
+    const int64_t most = c.shape_of(y)[static_cast<size_t>(*axis)];
+    y = c.slice(y, *axis, std::min(start, most), std::min(end, most));
+    const ValueId extent = dimension(c, actual_extents(c, x), *axis);
+    const ValueId stop =
+        is_known ? c.integers({std::min(end, most)})
+                 : end_of(c, c.cast(dimension(c, c.input(2), static_cast<int64_t>(i)), DType::kI64),
+                          extent);
+    const ValueId length = c.binary("Min", extent, stop);
+    shape[static_cast<size_t>(*axis)] = {
+        c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0})), 0};
+  }
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+// Updates that are not there change nothing: they add 0 and the like to some element.
+Status propagate_scatter_elements(ExpandContext& c) {
+  const ValueId data = c.input(0), indices = c.input(1);
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, c.shape(0).size()));
+  const std::string reduction = c.attributes().text("reduction", "none");
+  const ValueId extents = varies(c, 1) ? c.extents_of(indices) : c.extents_of(c.input(2));
+  ValueId places = indices, updates = c.input(2);
+  if (extents != kNoValue) {
+    std::optional<double> fill;
+    if (reduction == "mul") fill = 1;
+    if (reduction == "add") fill = is_float(c.dtype(2)) ? -0.0 : 0;
+    if (reduction == "max" || reduction == "min")
+      fill = neutral_of(c.dtype(2), reduction == "max" ? -1 : 1);
+    if (!fill)
+      return c.unsupported("updates whose number depends on data, with the reduction '{}' of {}",
+                           reduction, dtype_name(c.dtype(2)));
+    if (!varies(c, 1)) places = with_extents(c, places, extents);
+    if (!varies(c, 2)) updates = with_extents(c, updates, extents);
+    places = safe_indices(c, places);
+    updates = filled(c, updates, *fill);
+  }
+  const ValueId y = c.add("ScatterElements", {without_extents(c, data), places, updates},
+                          {{"axis", static_cast<int64_t>(axis)}, {"reduction", reduction}});
+  c.result(0, c.extents_of(data) != kNoValue ? with_extents(c, y, c.extents_of(data)) : y);
+  return ok_status();
+}
+
+}  // namespace hone::graph
