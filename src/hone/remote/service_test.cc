@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <future>
 
@@ -194,7 +195,7 @@ TEST(service, keeps_one_offer_that_waits_for_room) {
     return Result<std::unique_ptr<measure::Runner>>(
         std::make_unique<measure::NullRunner>([&](const measure::Job&) {
           measuring.set_value();
-          may_end.get_future().wait();
+          may_end.get_future().wait_for(std::chrono::seconds(20));
           return 1e-3;
         }));
   };
