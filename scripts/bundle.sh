@@ -33,11 +33,12 @@ add_program() {
   programs+=("$copy")
 }
 
-# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries.
+# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries. It is there once, by
+# two names.
 add_server() {
   local file=$stage/share/hone/boards/x86_64/hone-serve
   if [[ -f $file ]]; then
-    cp "$file" "$stage/libexec/hone/hone-serve"
+    ln -f "$file" "$stage/libexec/hone/hone-serve"
   else
     echo "$(basename "$0" .sh): no target hone_board_x86_64 was built, so there is no --machine" >&2
   fi

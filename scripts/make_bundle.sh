@@ -20,7 +20,7 @@ cmake --install "$build" --prefix "$installed" >/dev/null
 mkdir -p "$stage"/{bin,lib,libexec/hone,tests,examples,benchmarks,scripts}
 
 # Programs and libraries get another path to libraries; the rest is as it is installed.
-add_program "$installed/bin/hone" bin
+add_program "$installed/bin/hone" programs  # which bin/hone starts
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
 add_program "$(realpath "$installed/lib/libhone.so")" lib
 for link in "$installed"/lib/libhone.so*; do [[ ! -L $link ]] || cp -P "$link" "$stage/lib/"; done
@@ -40,9 +40,11 @@ cp scripts/device_check.sh "$stage/scripts/"
 find "$stage" -name __pycache__ -prune -exec rm -r {} +
 glibc=$(needed_glibc)
 ((glibc <= oldest_glibc)) || fail "it needs glibc 2.$glibc, expected 2.$oldest_glibc at most: make it on Debian 12"
+sed "s/@GLIBC@/$glibc/" scripts/start_hone.sh >"$stage/bin/hone"
+chmod 755 "$stage/bin/hone"
 
 case $output in
-  *.tar.xz) export XZ_OPT=-T0 ;;
+  *.tar.xz) export XZ_OPT=-9 ;;  # its window reaches from one program to the next, which share most of their code
   *.tar.zst) export ZSTD_CLEVEL=19 ;;
   *.tar.gz) export GZIP=-9 ;;
   *.tar*) fail "$output: an archive ends in .tar.xz, .tar.gz or .tar.zst" ;;

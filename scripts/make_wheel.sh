@@ -22,6 +22,7 @@ add_program "$installed/lib/libhone.so" lib
 add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
 add_server
+rm -rf "$stage/share/hone/boards"  # what `hone deploy` copies, which is no part of the package
 add_linker "$llvm"
 make_llvm "$llvm"
 # Trees are trained by this library, which Hone loads by its name.

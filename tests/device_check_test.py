@@ -62,9 +62,21 @@ class Bundle(Case):
                 self.assertRegex(name, GLIBC)
                 yield Path(path)
 
+    def check_that_an_older_glibc_is_one_sentence(self):
+        link = self.folder / "link"  # it may be started by one
+        link.symlink_to(self.bundle / "bin" / "hone")
+        self.assertIn("hone", self.call(link, "version"))
+        getconf = self.folder / "getconf"
+        getconf.write_text("#!/bin/sh\necho glibc 2.31\n")
+        getconf.chmod(0o755)
+        done = subprocess.run([link, "version"], capture_output=True, text=True, env={"PATH": f"{self.folder}:{PATHS['PATH']}"})
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^hone: this system has glibc 2\.31, but this archive needs glibc 2\.[0-9]+ or newer.*\n$")
+
     def test_nothing_of_this_machine_is_used(self):
+        self.check_that_an_older_glibc_is_one_sentence()
         glibc = set()
-        for program in [self.bundle / "bin" / "hone", *(self.bundle / "libexec" / "hone").iterdir(), self.bundle / "lib" / "libhone.so", *(self.bundle / "tests").glob("*_test")]:
+        for program in [self.bundle / "programs" / "hone", *(self.bundle / "libexec" / "hone").iterdir(), self.bundle / "lib" / "libhone.so", *(self.bundle / "tests").glob("*_test")]:
             glibc |= set(self.glibc_of_the_machine(self.call("ldd", program, env={})))
         self.assertGreater(len(glibc), 1)
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
@@ -73,9 +85,9 @@ class Bundle(Case):
         for path in {*glibc, loader}:
             (self.root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, self.root / path.relative_to("/"))
-        devices = json.loads(self.call(*ALONE, self.root, "/hone/bin/hone", "devices", "--json", env=PATHS))
+        devices = json.loads(self.call(*ALONE, self.root, "/hone/programs/hone", "devices", "--json", env=PATHS))
         self.assertIn("cuda-sm_90a", [device["name"] for device in devices])
-        self.assertIn("Conv", self.call(*ALONE, self.root, "/hone/bin/hone", "show", "/hone/examples/small.onnx", env=PATHS))
+        self.assertIn("Conv", self.call(*ALONE, self.root, "/hone/programs/hone", "show", "/hone/examples/small.onnx", env=PATHS))
 
     def test_parts_run_once(self):
         self.check("--pack", self.folder / "results.tar.gz")

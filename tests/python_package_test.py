@@ -131,7 +131,7 @@ class Running(Package):
                     except hone.InputError as error:
                         seen.append(str(error))
 
-            thread = threading.Thread(target=again_and_again)
+            thread = threading.Thread(target=again_and_again, daemon=True)
             thread.start()
             model.close()
             thread.join(60)

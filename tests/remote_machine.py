@@ -36,15 +36,19 @@ class Server(contextlib.AbstractContextManager):
             raise RuntimeError(f"hone serve did not start: {line}")
         self.port = int(found[1])
 
-    def kill_model(self):
-        """Ends the process that runs a model; false if there is none."""
-        killed = False
+    def models(self):
+        """The processes that run a model."""
+        found = []
         for process in children_of(self.process.pid):
             with contextlib.suppress(OSError):  # it ended in the meantime
                 if b"--model" in pathlib.Path(f"/proc/{process}/cmdline").read_bytes():
-                    os.kill(process, signal.SIGKILL)
-                    killed = True
-        return killed
+                    found.append(process)
+        return found
+
+    def kill_model(self):
+        for process in self.models():
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
 
     def kill(self):
         self.process.kill()

@@ -2,11 +2,13 @@
 started again cost, and what is refused."""
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -167,6 +169,18 @@ class Remote(Case):
         self.assertEqual(process.returncode, 1, messages)
         self.assertIn("connecting again", messages)
         self.assertIn("the model crashed: the worker was killed by signal 9", messages.splitlines()[-1])
+
+    @unittest.skipIf(support.SANITIZED, "sanitizers reserve terabytes of addresses")
+    def test_a_model_gets_a_part_of_the_memory(self):
+        server = self.serve()
+        self.start_long_run(server.port)
+        found, end = None, time.monotonic() + 20
+        while found is None:
+            self.assertLess(time.monotonic(), end, "no process runs a model, or it has no limit")
+            time.sleep(0.05)
+            for process in server.models():
+                found = re.search(r"^Max address space +([0-9]+) ", Path(f"/proc/{process}/limits").read_text(), re.MULTILINE)
+        self.assertLess(int(found[1]), 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"))
 
     def trials(self, db):
         done = support.hone("db", "stat", "--db", db, "--json")

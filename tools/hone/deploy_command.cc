@@ -1,11 +1,14 @@
 // hone deploy: copies hone-serve to a board, starts it, and writes the board's file for --machine.
+#include <arpa/inet.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "hone/base/file.h"
 #include "hone/base/installation.h"
@@ -14,6 +17,7 @@
 
 #include "command.h"
 #include "remote_shell.h"
+#include "serve_options.h"
 
 namespace hone::tool {
 namespace {
@@ -26,20 +30,34 @@ struct Deploy {
   std::string output = "board.toml";
 };
 
-// The host is also the address by which hone-serve is reached.
-Result<std::string> host_of(const std::string& board) {
-  const std::string host = board.substr(board.rfind('@') + 1);
+bool is_ipv6(const std::string& host) {
+  in6_addr address = {};
+  return ::inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;
+}
+
+// Returns the board as ssh takes it, which knows no brackets around an address of IPv6.
+Result<std::string> name_for_ssh(const std::string& board) {
+  const size_t at = board.rfind('@') + 1;
+  std::string user = board.substr(0, at), host = board.substr(at);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto is_of = [](const std::string& text, std::string_view others) {
+    return std::all_of(text.begin(), text.end(), [others](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+             others.find(c) != std::string_view::npos;
+    });
+  };
   const bool is_name = !host.empty() && board.front() != '-' && host.front() != '-' &&
-                       std::all_of(board.begin(), board.end(), [](char c) {
-                         return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-                                std::string_view(".-_@[]:%").find(c) != std::string_view::npos;
-                       });
-  if (!is_name) return invalid("BOARD: found '{}', expected USER@HOST or HOST", board);
-  return host;
+                       is_of(user, ".-_@") && (is_of(host, ".-_") || is_ipv6(host)) &&
+                       is_of(host, ".-_:%");
+  if (!is_name)
+    return invalid("BOARD: found '{}', expected USER@HOST or HOST (--ssh-port: another port)",
+                   board);
+  return user + host;
 }
 
 Result<RemoteShell> shell_of(const Deploy& deploy) {
-  RemoteShell shell{deploy.board, {}};
+  HONE_ASSIGN_OR_RETURN(std::string name, name_for_ssh(deploy.board));
+  RemoteShell shell{std::move(name), {}};
   if (!deploy.ssh_port.empty()) {
     HONE_RETURN_IF_ERROR(of_option("--ssh-port", parse_int(deploy.ssh_port, 1, 65535)).status());
     shell.options.insert(shell.options.end(), {"-p", deploy.ssh_port});
@@ -105,7 +123,18 @@ std::string start_line(const std::string& port) {
       port);
 }
 
-Status write_files(const Deploy& deploy, const std::string& host, const std::string& token_file,
+// A text in quotation marks, as TOML reads it.
+std::string toml_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const bool is_control = static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += is_control ? fmt::format("\\u{:04x}", c) : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+Status write_files(const Deploy& deploy, const std::string& address, const std::string& token_file,
                    const std::string& token) {
   HONE_RETURN_IF_ERROR(write_file_atomic(token_file, token + "\n", 0600));
   const std::filesystem::path folder = std::filesystem::absolute(deploy.output).parent_path();
@@ -114,9 +143,29 @@ Status write_files(const Deploy& deploy, const std::string& host, const std::str
                                    .lexically_relative(folder.lexically_normal())
                                    .string();
   return write_file_atomic(
-      deploy.output, fmt::format("# {}, where hone deploy has put hone-serve\naddress = \"{}:{}\"\n"
-                                 "token_file = \"{}\"\n",
-                                 deploy.board, host, deploy.port, relative));
+      deploy.output,
+      fmt::format("# {}, where hone deploy has put hone-serve\naddress = {}\n"
+                  "token_file = {}\n",
+                  deploy.board, toml_text(address + ":" + deploy.port), toml_text(relative)));
+}
+
+// Writes the board's file and its token, and asks the board by them what it is. They stay if it
+// answers.
+Result<Device> write_and_ask(const Deploy& deploy, const std::string& address,
+                             const std::string& token_file, const std::string& token) {
+  Status status = write_files(deploy, address, token_file, token);
+  if (status.ok()) {
+    Result<Device> device = find_device("host", deploy.output);
+    if (device.ok()) return device;
+    status =
+        error(device.status().code(),
+              "hone-serve was started on {}, but port {} of it cannot be reached from here: {}",
+              deploy.board, deploy.port, device.status().message());
+  }
+  std::error_code ignored;
+  for (const std::string& file : {deploy.output, token_file})
+    std::filesystem::remove(file, ignored);
+  return status;
 }
 
 bool are_one_file(const std::string& one, const std::string& other) {
@@ -126,7 +175,6 @@ bool are_one_file(const std::string& one, const std::string& other) {
 }
 
 Status deploy_to(const Deploy& deploy) {
-  HONE_ASSIGN_OR_RETURN(const std::string host, host_of(deploy.board));
   HONE_RETURN_IF_ERROR(of_option("--port", parse_int(deploy.port, 1, 65535)).status());
   HONE_ASSIGN_OR_RETURN(const RemoteShell shell, shell_of(deploy));
   const std::string token_file =
@@ -140,17 +188,14 @@ Status deploy_to(const Deploy& deploy) {
     if (file_exists(file))
       return invalid("{} is there already: remove it, or name another file by -o", file);
   }
+  HONE_ASSIGN_OR_RETURN(const std::string address, address_of(shell));
   HONE_ASSIGN_OR_RETURN(const std::string program, find_program(shell));
   HONE_RETURN_IF_ERROR(copy_program(shell, program));
   HONE_ASSIGN_OR_RETURN(const std::string token, run_there(shell, start_line(deploy.port)));
-  HONE_RETURN_IF_ERROR(write_files(deploy, host, token_file, token));
-  const Result<Device> device = find_device("host", deploy.output);
-  if (!device.ok())
-    return error(device.status().code(),
-                 "hone-serve was started on {}, but port {} of it cannot be reached from here: {}",
-                 deploy.board, deploy.port, device.status().message());
+  HONE_ASSIGN_OR_RETURN(const Device device,
+                        write_and_ask(deploy, with_brackets(address), token_file, token));
   fmt::print("{} is a {} with {} cores; hone tune --machine {} measures there\n", deploy.board,
-             device->cpu, device->cores, deploy.output);
+             device.cpu, device.cores, deploy.output);
   return ok_status();
 }
 

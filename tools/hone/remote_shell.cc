@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "hone/base/file.h"
 
@@ -48,27 +51,59 @@ Result<int> run_program(std::vector<std::string> words, const std::string& input
   return WIFEXITED(status) ? WEXITSTATUS(status) : kOfSsh;
 }
 
-}  // namespace
+struct Answer {
+  int status;
+  std::string printed, said;
+  [[nodiscard]] std::string why() const { return last_line(said.empty() ? printed : said); }
+};
 
-Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
-                              const std::string& input_file) {
+// Runs ssh with words before and behind the host.
+Result<Answer> run_ssh(const RemoteShell& shell, std::vector<std::string> words,
+                       const std::vector<std::string>& command, const std::string& input_file) {
   HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create("hone-ssh"));
-  std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
-  // A host that is gone ends the command after 15 s.
-  words.insert(words.end(), {"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"});
+  words.insert(words.begin(), "ssh");
   words.insert(words.end(), shell.options.begin(), shell.options.end());
-  // The user's shell there, which reads the command, may be one that does not read lines of sh.
-  words.insert(words.end(), {"--", shell.host, "exec sh -c " + quoted(line)});
+  words.insert(words.end(), {"--", shell.host});
+  words.insert(words.end(), command.begin(), command.end());
   const std::string output = folder.file("output"), errors = folder.file("errors");
   HONE_ASSIGN_OR_RETURN(
       const int status,
       run_program(words, input_file.empty() ? "/dev/null" : input_file, output, errors));
-  HONE_ASSIGN_OR_RETURN(const std::string printed, read_file(output));
-  if (status == 0) return last_line(printed);
-  HONE_ASSIGN_OR_RETURN(const std::string said, read_file(errors));
-  const std::string why = last_line(said.empty() ? printed : said);
-  if (status == kOfSsh) return error(Code::kIo, "cannot reach {} by ssh: {}", shell.host, why);
-  return error(Code::kIo, "{}: {}", shell.host, why);
+  Answer answer{.status = status};
+  HONE_ASSIGN_OR_RETURN(answer.printed, read_file(output));
+  HONE_ASSIGN_OR_RETURN(answer.said, read_file(errors));
+  return answer;
+}
+
+Status unreachable(const RemoteShell& shell, const Answer& answer) {
+  return error(Code::kIo, "cannot reach {} by ssh: {}", shell.host, answer.why());
+}
+
+}  // namespace
+
+Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
+                              const std::string& input_file) {
+  // A host that is gone ends the command after 15 s. The user's shell there, which reads the
+  // command, may be one that does not read lines of sh.
+  HONE_ASSIGN_OR_RETURN(const Answer answer,
+                        run_ssh(shell,
+                                {"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
+                                 "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"},
+                                {"exec sh -c " + quoted(line)}, input_file));
+  if (answer.status == 0) return last_line(answer.printed);
+  if (answer.status == kOfSsh) return unreachable(shell, answer);
+  return error(Code::kIo, "{}: {}", shell.host, answer.why());
+}
+
+Result<std::string> address_of(const RemoteShell& shell) {
+  constexpr std::string_view kKey = "hostname ";
+  HONE_ASSIGN_OR_RETURN(const Answer answer, run_ssh(shell, {"-G"}, {}, ""));
+  if (answer.status != 0) return unreachable(shell, answer);
+  std::istringstream lines(answer.printed);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kKey)) return line.substr(kKey.size());
+  }
+  return error(Code::kIo, "ssh -G {} prints no hostname", shell.host);
 }
 
 }  // namespace hone::tool

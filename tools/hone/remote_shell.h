@@ -21,4 +21,8 @@ struct RemoteShell {
 [[nodiscard]] Result<std::string> run_there(const RemoteShell& shell, const std::string& line,
                                             const std::string& input_file = "");
 
+// Returns the name or address that ssh connects to for the host: its configuration may have the
+// host as an alias.
+[[nodiscard]] Result<std::string> address_of(const RemoteShell& shell);
+
 }  // namespace hone::tool

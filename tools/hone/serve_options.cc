@@ -1,15 +1,11 @@
 #include "serve_options.h"
 
 namespace hone::tool {
-namespace {
 
-// An address of IPv6 needs them before a port.
 std::string with_brackets(const std::string& address) {
   const bool needs_them = address.find(':') != std::string::npos && !address.starts_with('[');
   return needs_them ? "[" + address + "]" : address;
 }
-
-}  // namespace
 
 void add_serve_options(CLI::App& app, ServeOptions& options) {
   app.add_option("--port", options.port, "The port to listen on; 0: any that is free")

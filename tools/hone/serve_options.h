@@ -17,6 +17,9 @@ struct ServeOptions {
   std::string cache;  // empty: a quarter of the memory
 };
 
+// Returns the address as it stands before a port: one of IPv6 in brackets.
+[[nodiscard]] std::string with_brackets(const std::string& address);
+
 void add_serve_options(CLI::App& app, ServeOptions& options);
 // Returns the words of a command line with these options.
 [[nodiscard]] std::vector<std::string> to_words(const ServeOptions& options);

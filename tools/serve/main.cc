@@ -11,6 +11,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/installation.h"
+#include "hone/base/memory_bound.h"
 #include "hone/base/options.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/worker.h"
@@ -49,6 +50,15 @@ int64_t quarter_of_memory() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
 }
 
+// A model that asks for more memory gets an error, and the system need not end processes.
+Result<std::unique_ptr<WorkerChild>> start_model(const std::string& program) {
+  const std::string role = "--model";
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<WorkerChild> child,
+                        WorkerChild::start(program, {&role, 1}, kStartSeconds));
+  if (const int64_t all = memory_here().main; all > 0) child->limit_memory(all / 4 * 3);
+  return child;
+}
+
 // Data that tuners have sent takes `cache` bytes at most. Half is for the data, and half for the
 // copies of the process that measures: it has one of the operands of the last job, which may be all
 // of the data, or some of a quarter of that.
@@ -59,10 +69,7 @@ remote::ServiceOptions service_options(int64_t cache, const std::string& program
     return measure::make_local_runner(
         {.executable = program, .arguments = {"--worker"}, .held_bytes = cache / 8});
   };
-  options.start_model = [=] {
-    static const std::string role = "--model";
-    return WorkerChild::start(program, {&role, 1}, kStartSeconds);
-  };
+  options.start_model = [=] { return start_model(program); };
   return options;
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <future>
 
 #include "hone/base/wire.h"
 #include "hone/measure/null_runner.h"
@@ -183,6 +185,43 @@ TEST(service, takes_operands_from_an_idle_runner_if_there_is_no_room_for_others)
   EXPECT_EQ(give(other, *second).problem,
             "operands of 700032 bytes do not fit beside those in use in the server's cache of "
             "1048576 bytes (hone serve --cache)");
+}
+
+// A connection that is made again offers again; a tuner measures only what it offered last.
+TEST(service, keeps_one_offer_that_waits_for_room) {
+  std::promise<void> measuring, may_end;
+  ServiceOptions options{.operand_bytes = 1 << 20, .target = target::host(), .hone = "1"};
+  options.make_runner = [&] {
+    return Result<std::unique_ptr<measure::Runner>>(
+        std::make_unique<measure::NullRunner>([&](const measure::Job&) {
+          measuring.set_value();
+          may_end.get_future().wait_for(std::chrono::seconds(20));
+          return 1e-3;
+        }));
+  };
+  const auto service = Service::create(std::move(options)).value();
+  Client busy(*service, "a"), client(*service, "b");
+  const auto first = operands_of('a', 700'000), second = operands_of('b', 700'000),
+             third = operands_of('c', 700'000);
+  EXPECT_EQ(give(busy, *first).problem, "");
+  measure::Job with_operands{.id = 3};
+  with_operands.operands = first;
+  ASSERT_TRUE(busy.peer->take(job(1, with_operands)).ok());
+  measuring.get_future().wait();
+  ASSERT_TRUE(busy.peer->take(encode(Offer{{1, 2}, operands_of('d', 1)->layout()})).ok());
+  for (int i = 0; i < 100; ++i) {
+    for (const auto& operands : {second, third})
+      ASSERT_TRUE(
+          client.peer->take(encode(Offer{digest_of(*operands).value(), operands->layout()})).ok());
+  }
+  ASSERT_TRUE(client.peer->take(encode(Question{1, What::kInCache, -1})).ok());
+  ASSERT_TRUE(client.peer->take(encode(Cancel{0})).ok());  // of jobs, not of offers
+  ASSERT_TRUE(client.peer->take(encode(Question{2, What::kInCache, -1})).ok());
+  may_end.set_value();
+  const Held held = decode<Held>(client.inbox->next()).value();
+  EXPECT_EQ(held.digest, digest_of(*third).value());
+  EXPECT_EQ(held.problem, "");
+  EXPECT_EQ(decode<Answer>(client.inbox->next()).value().id, 2U);
 }
 
 TEST(service, runs_models_only_if_it_can_start_a_process_for_them) {

@@ -110,8 +110,10 @@ void Session::answer(const Digest& digest, Result<OperandStore::State> state) {
   Held held{.digest = digest};
   {
     const std::lock_guard lock(mutex_);
-    complete_ = state.ok() && state->complete;
-    operands_ = state.ok() ? state->operands : nullptr;
+    if (digest == last_offer_) {
+      complete_ = state.ok() && state->complete;
+      operands_ = state.ok() ? state->operands : nullptr;
+    }
   }
   if (state.ok()) {
     held.bytes = state->bytes;
@@ -126,20 +128,39 @@ Status Session::take_offer(std::string_view message) {
   {
     const std::lock_guard lock(mutex_);
     operands_.reset();  // they may make room
+    last_offer_ = offer.digest;
+    waiting_.reset();
   }
   Result<OperandStore::State> state = store_.offer(offer);
   if (state.ok() || offer.layout.total_bytes > store_.most_bytes()) {
     answer(offer.digest, std::move(state));
     return ok_status();
   }
-  // The process that measures keeps operands of earlier jobs, which may be what is in the way.
-  turns_.add(this, [self = weak_from_this(), offer](const Result<measure::Runner*>&) {
-    const std::shared_ptr<Session> session = self.lock();
-    if (session == nullptr) return;
-    session->turns_.end_runner();
-    session->answer(offer.digest, session->store_.offer(offer));
-  });
+  const std::lock_guard lock(mutex_);
+  waiting_ = std::move(offer);
+  if (!has_turn_) wait_for_room();
   return ok_status();
+}
+
+// The process that measures keeps operands of earlier jobs, which may be what is in the way.
+void Session::wait_for_room() {
+  has_turn_ = true;
+  turns_.add(this, [self = weak_from_this()](const Result<measure::Runner*>&) {
+    const std::shared_ptr<Session> session = self.lock();
+    if (session != nullptr) session->make_room();
+  });
+}
+
+void Session::make_room() {
+  std::optional<Offer> offer;
+  {
+    const std::lock_guard lock(mutex_);
+    has_turn_ = false;
+    offer = std::exchange(waiting_, std::nullopt);
+  }
+  if (!offer) return;
+  turns_.end_runner();
+  answer(offer->digest, store_.offer(*offer));
 }
 
 Status Session::take_piece(std::string_view message) {
@@ -196,7 +217,10 @@ Status Session::take_cancel(std::string_view message) {
   HONE_ASSIGN_OR_RETURN(const Cancel cancel, decode<Cancel>(message));
   const std::lock_guard lock(mutex_);
   cancelled_ = std::max(cancelled_, std::min(cancel.sequence, last_job_));
-  if (cancelled_ == last_job_) turns_.drop(this);  // what waits makes room for other jobs
+  if (cancelled_ != last_job_) return ok_status();
+  turns_.drop(this);  // what waits makes room for other jobs
+  has_turn_ = false;
+  if (waiting_) wait_for_room();
   return ok_status();
 }
 

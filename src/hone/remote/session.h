@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "hone/remote/model_host.h"
@@ -52,6 +53,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Status take_question(std::string_view message);
   [[nodiscard]] Status take_model_call(std::string_view message);
   void answer(const Digest& digest, Result<OperandStore::State> state);
+  void wait_for_room();
+  void make_room();
   void measure(uint64_t sequence, measure::Job job, const Result<measure::Runner*>& runner);
   void finish(uint64_t sequence, const measure::Measurement& measurement);
   void send(std::string message);
@@ -64,6 +67,9 @@ class Session : public std::enable_shared_from_this<Session> {
   double detached_since_ = 0;
   std::shared_ptr<const measure::Operands> operands_;  // those of the jobs that follow
   bool complete_ = false;
+  Digest last_offer_;             // what is said of others does not change operands_
+  std::optional<Offer> waiting_;  // for room, until a later offer takes its place
+  bool has_turn_ = false;         // among turns_, to make room
   std::shared_ptr<ModelHost> model_;
   uint64_t last_job_ = 0, cancelled_ = 0;
   std::deque<ResultText> results_;  // the last ones
