@@ -1,4 +1,4 @@
-"""Models of torchvision, timm and transformers with random weights, by name: nothing is downloaded."""
+"""Models of torchvision, timm, transformers and diffusers with random weights, by name: nothing is downloaded."""
 import torch
 
 TORCHVISION = ("alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 maxvit_t mnasnet1_0 mobilenet_v2 "
@@ -28,9 +28,25 @@ TEXT = {
 }
 
 
+BLOCKS = {"block_out_channels": (64, 128), "layers_per_block": 1, "norm_num_groups": 16}
+# Name: (class, configuration, shapes of the inputs, of which the second is a step of the diffusion if it is empty).
+DIFFUSION = {
+    "unet": ("UNet2DModel", BLOCKS | {"sample_size": 32, "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
+                                      "up_block_types": ("AttnUpBlock2D", "UpBlock2D")}, [(3, 32, 32), ()]),
+    "unet_condition": ("UNet2DConditionModel", BLOCKS | {"sample_size": 32, "cross_attention_dim": 64, "attention_head_dim": 8,
+                                                         "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+                                                         "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D")}, [(4, 32, 32), (), (16, 64)]),
+    "autoencoder": ("AutoencoderKL", BLOCKS | {"sample_size": 64, "down_block_types": ("DownEncoderBlock2D",) * 2,
+                                               "up_block_types": ("UpDecoderBlock2D",) * 2}, [(3, 64, 64)]),
+    "vq": ("VQModel", BLOCKS | {"sample_size": 64, "down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2},
+           [(3, 64, 64)]),
+}
+
+
 def names():
     """The names of all models."""
-    return [*TORCHVISION, *(f"timm/{name}" for name in TIMM), *SEGMENTATION, *(f"text/{name}" for name in TEXT)]
+    return [*TORCHVISION, *(f"timm/{name}" for name in TIMM), *SEGMENTATION, *(f"text/{name}" for name in TEXT),
+            *(f"diffusion/{name}" for name in DIFFUSION)]
 
 
 def make(name, batch=1, length=64):
@@ -39,6 +55,9 @@ def make(name, batch=1, length=64):
     kind, _, short = name.rpartition("/")
     if kind == "text":
         model, inputs, keywords = _text(short, batch, length)
+    elif kind == "diffusion":
+        model, inputs = _diffusion(short, batch)
+        keywords = {"return_dict": False}
     else:
         model, side = _timm(short) if kind == "timm" else _torchvision(name)
         inputs, keywords = (torch.randn(batch, 3, side, side),), {}
@@ -67,6 +86,13 @@ def _text(name, batch, length):
     made = getattr(transformers, model)(getattr(transformers, config)(**fields))
     ids = torch.randint(10, 8000, (batch, length))
     return made, (), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def _diffusion(name, batch):
+    import diffusers
+    model, fields, shapes = DIFFUSION[name]
+    made = getattr(diffusers, model)(**fields)
+    return made, tuple(torch.randn(batch, *shape) if shape else torch.tensor(7) for shape in shapes)
 
 
 def spread(model):
