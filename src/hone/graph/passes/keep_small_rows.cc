@@ -72,12 +72,13 @@ class SmallRows {
       open.pop_back();
       const Node* node = maker(id);
       if (node == nullptr || !seen.insert(id).second) continue;
-      if (node->op->kind == Kind::kReduction) {
+      if (node->type.starts_with("Reduce")) {
         reduced.push_back(node->inputs[0]);
         continue;
       }
       if (!is_pointwise(*node)) continue;
-      divides = divides || node->type == "Reciprocal" || node->type == "Div";
+      divides = divides || node->type == "Reciprocal" ||
+                (node->type == "Div" && !graph_.value(node->inputs[1]).constant);
       const int inside = roots + (node->type == "Sqrt" ? 1 : 0);
       for (const ValueId operand : node->inputs) {
         if (operand == kNoValue) continue;

@@ -71,6 +71,10 @@ TEST(keep_small_rows, leaves_other_divisions) {
   product.node("ReduceL2", {"p"}, {"length"}, {{"axes", Shape{1}}});
   product.node("Mul", {"p", "length"}, {"y"});
   EXPECT_FALSE(is_marked(product)) << "no division";
+  TestModel gate = padded_product(rng);
+  gate.node("Div", {"p", "half"}, {"scaled"}).node("Softmax", {"scaled"}, {"gate"});
+  gate.node("Mul", {"p", "gate"}, {"y"});
+  EXPECT_FALSE(is_marked(gate)) << "a softmax";
 }
 
 }  // namespace
