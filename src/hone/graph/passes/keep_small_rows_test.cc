@@ -23,8 +23,9 @@ bool is_marked(TestModel& model) {
   EXPECT_TRUE(keep_small_rows(graph).ok());
   int marked = 0;
   for (const Node& node : graph.nodes) {
-    if (node.plain_sums) EXPECT_EQ(node.type, "MatMul");
-    marked += node.plain_sums ? 1 : 0;
+    if (!node.plain_sums) continue;
+    EXPECT_EQ(node.type, "MatMul");
+    ++marked;
   }
   return marked == 1;
 }
