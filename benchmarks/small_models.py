@@ -129,8 +129,7 @@ def main():
     cores.add_option(parser)
     options = parser.parse_args()
     cores.patience.hone = options.hone
-    if "nothing" not in options.only:
-        options.only.insert(0, "nothing")
+    options.only = ["nothing", *(name for name in options.only if name != "nothing")]
     print("| model | threads | steps | Hone us | ONNX Runtime us | ratio | gain | kernels us | outside us | difference |\n" + "| --- " * 10 + "|")
     for threads in options.threads:
         call = None  # what a model of one empty step takes

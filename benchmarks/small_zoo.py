@@ -1,4 +1,4 @@
-"""Models with random weights that run in a few to some hundreds of microseconds: MODELS has functions that return a model; inputs() makes its inputs."""
+"""Models with random weights that run in 1 to 50 us on one core: MODELS has functions that return a model; inputs() makes its inputs."""
 import sys
 from pathlib import Path
 

@@ -33,7 +33,6 @@ from tuning_curves import run_hone
 
 NETWORKS = ("ssdlite320_full", "ssd_inception_v2", "resnet50", "bert_base_s128")  # or their nearest open graphs: those of the paper
 RIVAL = "ONNX Runtime"
-# Seconds of full tuning and of Tuna, and Tuna's speed relative to full tuning: on the Xeon of tables I and II.
 PAPER = "In the paper (Xeon 8124M) Tuna takes 0.013, 0.020, 0.011 and 0.004 of the hours of full tuning, and has 0.915 of its speed on average."
 
 
@@ -96,7 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hone", required=True, type=Path)
     parser.add_argument("--score", required=True, type=Path, help="a file of hone train --cost static")
-    parser.add_argument("--cost", default="auto", help="the cost model of all ways but `tuna`, which has it for the kernels there are only")
+    parser.add_argument("--cost", default="auto", help="the cost model of all ways; that of `tuna` decides which kernels there are, but not their schedules")
     parser.add_argument("--models", nargs="+", default=list(NETWORKS), help="of models/, or ONNX files")
     parser.add_argument("--full", type=float, default=300, help="seconds of tuning in full")
     parser.add_argument("--price", type=float, default=1.53, help="dollars of an hour of the machine; the paper's Xeon: 1.53")

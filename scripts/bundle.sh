@@ -33,8 +33,8 @@ add_program() {
   programs+=("$copy")
 }
 
-# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries. It is there once, by
-# two names.
+# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries. An archive has it
+# once, by two names.
 add_server() {
   local file=$stage/share/hone/boards/x86_64/hone-serve
   if [[ -f $file ]]; then

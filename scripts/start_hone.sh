@@ -9,7 +9,8 @@ fi
 found=$(getconf GNU_LIBC_VERSION 2>/dev/null) # "glibc 2.36"
 minor=${found#glibc 2.}
 if [ "$minor" != "$found" ] && [ "${minor%%[!0-9]*}" -lt @GLIBC@ ]; then
-  echo "hone: this system has $found, but this archive needs glibc 2.@GLIBC@ or newer, as Debian 12 and Ubuntu 24.04 have" >&2
+  echo "hone: this system has $found, but this archive needs glibc 2.@GLIBC@ or newer," \
+    "as Debian 12 and Ubuntu 24.04 have" >&2
   exit 2
 fi
 here=$(readlink -f "$0")

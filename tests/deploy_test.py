@@ -69,9 +69,15 @@ class Deploy(Case):
         (self.folder / "machine").write_text(machine + "\n")
 
     def end_server(self):
-        if self.pid.exists():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(self.pid.read_text()), signal.SIGTERM)
+        if not self.pid.exists():
+            return
+        number, end = int(self.pid.read_text()), time.monotonic() + 20
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGTERM)
+        command = Path(f"/proc/{number}/cmdline")
+        with contextlib.suppress(OSError):
+            while command.read_bytes() and time.monotonic() < end:  # it is empty once the process has ended
+                time.sleep(0.05)
 
     def run_deploy(self, board, *arguments):
         environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}

@@ -76,7 +76,8 @@ class Bundle(Case):
     def test_nothing_of_this_machine_is_used(self):
         self.check_that_an_older_glibc_is_one_sentence()
         glibc = set()
-        for program in [self.bundle / "programs" / "hone", *(self.bundle / "libexec" / "hone").iterdir(), self.bundle / "lib" / "libhone.so", *(self.bundle / "tests").glob("*_test")]:
+        programs = [self.bundle / "programs" / "hone", *(self.bundle / "libexec" / "hone").iterdir(), self.bundle / "lib" / "libhone.so"]
+        for program in [*programs, *(self.bundle / "tests").glob("*_test")]:
             glibc |= set(self.glibc_of_the_machine(self.call("ldd", program, env={})))
         self.assertGreater(len(glibc), 1)
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:

@@ -73,9 +73,11 @@ class VaryingTune(RangeCase):
             explained = json.loads(self.succeed("explain", self.path, "--task", kernel["key"], "--no-measure", *options, "--json"))
             self.assertEqual((explained["sizes"], explained["steps"]), (kernel["sizes"], kernel["steps"]))
             text = self.succeed("explain", self.path, "--task", kernel["key"], "--no-measure", *options)
-            self.assertIn(f"sizes of {table['calls']} call{'s'[:table['calls'] > 1]}: n decides which schedule runs; 3 of {len(table['points'])} compared sizes are measured", text)
+            self.assertIn(f"sizes of {table['calls']} call{'s'[:table['calls'] > 1]}: n decides which schedule runs; "
+                          f"3 of {len(table['points'])} compared sizes are measured", text)
         self.assertRegex(self.succeed("show", self.path, *options), r"\n\d +n +(\d+\.\.)?\d+.*  1, \d+, 64 ")
-        self.assertRegex(self.succeed("compile", self.path, "-o", self.library, *options), rf"other schedules for smaller sizes; measured times decided for {len(measured)},")
+        self.assertRegex(self.succeed("compile", self.path, "-o", self.library, *options),
+                         rf"other schedules for smaller sizes; measured times decided for {len(measured)},")
 
     def check_reports(self, run):
         """The pages of the run and of the database: what a kernel's window says of sizes."""

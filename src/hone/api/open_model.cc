@@ -31,7 +31,7 @@ Result<bool> is_library(const std::string& path) {
 
 namespace {
 
-// Errors call the library `name`: it may be one that nobody knows.
+// Errors call the library `name`, as its path may be that of a temporary file.
 Result<Model> load_for(const TargetOptions& target, const std::string& library,
                        const std::string& name) {
   const LoadOptions options{target.threads, target.time_limit};
@@ -58,6 +58,7 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
     return OpenedModel{nullptr, std::move(model), {path}, {}};
   }
   Result<std::vector<std::string>> inputs = graph::input_names(path);
+  if (!inputs.ok() && inputs.status().code() != Code::kInvalid) return inputs.status();
   if (!inputs.ok())
     return error(inputs.status().code(), "{}; expected a library that Hone compiled, or a model",
                  inputs.status().message());

@@ -137,6 +137,8 @@ Status Session::take_offer(std::string_view message) {
     return ok_status();
   }
   const std::lock_guard lock(mutex_);
+  // Another connection of this session may have offered something else meanwhile.
+  if (!(offer.digest == last_offer_)) return ok_status();
   waiting_ = std::move(offer);
   if (!has_turn_) wait_for_room();
   return ok_status();

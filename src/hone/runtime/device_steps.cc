@@ -46,6 +46,7 @@ int run_host_steps(DeviceModel& self, const Segment& segment) {
     if (!copy_range(self, segment.copies[i], true)) return fail(self);
   if (!device_synchronize(*self.device)) return fail(self);
   for (int32_t i = segment.first; i < segment.first + segment.count; ++i) {
+    pool_expect_other_work(model.pool);  // each step is a run of the pool
     const int result = pool_run(model.pool, &model.phases[self.order[i]], 1, model.scratch,
                                 model.scratch_stride, model.profile ? &model.step_ns[i] : nullptr);
     if (result == 0) continue;

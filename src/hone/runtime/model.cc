@@ -440,6 +440,7 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
     model.chosen[i].joins = false;  // the steps before may be others
   }
   model.num_chosen = count;
+  pool_expect_other_work(model.pool);
   return true;
 }
 

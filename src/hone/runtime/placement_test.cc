@@ -127,11 +127,12 @@ TEST_F(PoolPlacement, a_forked_child_moves_no_thread_of_its_parent) {
   move_to(all_[0]);
   const pid_t child = fork();
   if (child == 0) {
-    int ran = 0;
-    void* args[] = {&ran};
-    const PhaseCall phase = {count_tiles, args, 1, 0};
+    int ran[2] = {};
+    void* args[] = {ran};
+    const PhaseCall phase = {count_tiles, args, 2, 0};
     allow(pthread_self(), {all_[1]});
-    _exit(pool_run(pool_.get(), &phase, 1, nullptr, 0) == 0 && ran == 1 ? 0 : 1);
+    const int result = pool_run(pool_.get(), &phase, 1, nullptr, 0);
+    _exit(result == 0 && ran[0] == 1 && ran[1] == 1 ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

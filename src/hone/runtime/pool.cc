@@ -293,7 +293,8 @@ void run_task(void* context, int i) {
   work(pool, i);
 }
 
-// Not in a forked child, which has the numbers of its parent's threads and not the threads.
+// It must not be called in a forked child, which has the numbers of its parent's threads and not
+// the threads.
 void place_workers(Pool& pool) {
   pool.placement.follow_caller();
   int foreign = 1;
@@ -334,7 +335,7 @@ enum class Others : uint8_t {
   kAll,    // those that sleep are woken
 };
 
-// Which other threads take part in work of so many shares.
+// Returns which other threads take part in work of so many shares.
 Others others_for(Pool& pool, int64_t shares) {
   if (pool.parallel_for != nullptr) return Others::kAll;
   int64_t asleep = 0;

@@ -59,7 +59,7 @@ void pool_destroy(Pool* pool);  // accepts null
 [[nodiscard]] int pool_num_threads(const Pool* pool);
 // Says that the next phases may be longer than those before, so that threads are worth waking.
 void pool_expect_other_work(Pool* pool);
-// The process that calls, as getpid() has it, without a system call.
+// Returns the process that calls, as getpid() does, without a system call.
 [[nodiscard]] pid_t pool_process(const Pool* pool);
 // Runs the phases one after the other with a barrier between them, except those that join. Thread i
 // gets the scratch memory at scratch + i * scratch_stride. Returns 0, or the first result of a

@@ -77,6 +77,7 @@ void BM_fork_join_asleep(benchmark::State& state) {
     state.PauseTiming();
     const int64_t end = clock_ns() + 50'000;
     while (clock_ns() < end) benchmark::DoNotOptimize(end);
+    pool_expect_other_work(pool);  // else short runs leave them asleep
     state.ResumeTiming();
     pool_run(pool, &phase, 1, nullptr, 0);
   }

@@ -12,7 +12,7 @@ constexpr size_t kBytes = sizeof(std::atomic<pid_t>);  // the kernel rounds up t
 
 #ifdef MADV_WIPEONFORK
 bool is_cleared_on_fork(void* page) {
-  // Some emulators accept all advice and follow none, even one that does not exist.
+  // Some emulators accept all advice, even such as does not exist, and follow none.
   constexpr int kNoAdvice = -1;
   return madvise(page, kBytes, kNoAdvice) != 0 && madvise(page, kBytes, MADV_WIPEONFORK) == 0;
 }

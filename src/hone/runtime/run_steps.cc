@@ -16,6 +16,7 @@ int run_phases(Model& model, const PhaseCall* phases, int64_t first, int64_t end
   // The last turn of a loop is traced.
   const bool traces = model.trace && ns != nullptr && model.chosen == nullptr;
   ThreadSpan* const spans = traces ? model.spans + first * pool_num_threads(model.pool) : nullptr;
+  if (model.plan->num_loops > 0) pool_expect_other_work(model.pool);  // parts are runs of the pool
   const int result = pool_run(model.pool, phases + first, end - first, model.scratch,
                               model.scratch_stride, ns, spans);
   if (ns != nullptr && model.turn_ns != nullptr)

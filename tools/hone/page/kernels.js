@@ -130,19 +130,21 @@ function openKernel(row, runs) {
   close.focus();
 }
 
+const letter = (i) => String.fromCharCode("A".charCodeAt(0) + i);
+
 // Where shapes vary: which schedule runs at which sizes, and what was measured of parts of the task.
 function kernelSizes(kernel, run) {
   const of = run ? ` of ${run}` : "", interval = (one) => one.from === one.most ? String(one.most) : `${one.from} to ${one.most}`;
   const tables = kernel.sizes.map((table) => {
     const columns = [{title: "Schedule", text: true}, {title: table.decided_by, text: true}, ...table.points.map((point) => ({title: `at ${point.value}`}))];
-    const rows = table.schedules.map((one, i) => [`${"ABCDEFGH"[i]}${i + 1 === table.schedules.length ? ", for the largest" : ""}`, interval(one),
+    const rows = table.schedules.map((one, i) => [`${letter(i)}${i + 1 === table.schedules.length ? ", for the largest" : ""}`, interval(one),
       ...one.seconds.map((value, p) => `${one.measured[p] ? "" : "~"}${seconds(value)}`)]);
     const measured = table.points.filter((_, p) => table.schedules.every((one) => one.measured[p])).length;
     return lazyDetails(`Schedules by size${of}: ${table.schedules.length}, ${measured} of ${table.points.length} sizes measured`, () => [
       make("div", {class: "wide"}, makeTable(`${table.decided_by} decides which schedule runs in ${table.calls} call${table.calls === 1 ? "" : "s"}. ~: predicted`, columns, rows)),
       make("ul", {}, ...table.points.filter((point) => point.run !== `${table.decided_by}=${point.value}`)
         .map((point) => make("li", {}, `${table.decided_by} = ${point.value} with ${point.run}`))),
-      ...table.schedules.map((one, i) => lazyDetails(`Schedule ${"ABCDEFGH"[i]}`, () => textBlock(one.steps, `Schedule ${"ABCDEFGH"[i]}`)))]);
+      ...table.schedules.map((one, i) => lazyDetails(`Schedule ${letter(i)}`, () => textBlock(one.steps, `Schedule ${letter(i)}`)))]);
   });
   if (!kernel.parts.length) return tables;
   return [...tables, lazyDetails(`Times of parts of the task${of}`, () => makeTable("What runs of smaller sizes need of the task", [{title: "Part", text: true},
