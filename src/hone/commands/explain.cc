@@ -90,7 +90,7 @@ Result<ChosenSchedule> choose(const ModelTasks& model, size_t task, const Explai
 // chose itself is changed: smaller sizes may want weights in another order.
 Status explain_sizes(ModelTasks& model, size_t task, const ExplainOptions& options,
                      ChosenSchedule& chosen) {
-  if (model.tasks.sizes < 0) return ok_status();
+  if (model.tasks.sizes < 0 || !has_variants(model, options.compile)) return ok_status();
   HONE_ASSIGN_OR_RETURN(ScheduleSources sources, load_sources(model, options.compile));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         choose_schedules(model, sources, options.compile));
@@ -105,7 +105,8 @@ Status explain_sizes(ModelTasks& model, size_t task, const ExplainOptions& optio
   HONE_RETURN_IF_ERROR(find_size_tables(model, schedules, options.compile, scope));
   if (!is_own || line.steps == schedule::to_string(chosen.steps)) return ok_status();
   HONE_ASSIGN_OR_RETURN(chosen.steps, schedule::parse_steps(line.steps));
-  chosen.source = line.source, chosen.from = line.from;
+  chosen.source = line.source;
+  chosen.from = line.from;
   return ok_status();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -117,7 +118,12 @@ Status carry_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
     HONE_ASSIGN_OR_RETURN(parts, moved(build, node, from.extents));
   }
   const ValueId extents = join_extents(build, parts);
-  if (build.constant_of(extents) == nullptr) build.set_extents(node.outputs[0], extents);
+  // Extents that are known and those of the value say nothing.
+  const Tensor* const known = build.constant_of(extents);
+  bool are_largest = known != nullptr;
+  for (size_t d = 0; d < shape.size() && are_largest; ++d)
+    are_largest = integer_at(*known, static_cast<int64_t>(d)) == shape[d];
+  if (!are_largest) build.set_extents(node.outputs[0], extents);
   return build.status();
 }
 

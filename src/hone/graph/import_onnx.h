@@ -19,11 +19,11 @@ struct ImportOptions {
   // Gives dimensions that stay open a range by their name or place (open_shapes.h). Otherwise it is
   // an error that the model has some.
   bool open_ranges = false;
-  // The ends of ranges that the rule gives. If the model is not valid there, smaller ones are
-  // taken.
+  // The ends of ranges that the rule gives. If the model is not valid there, others are taken
+  // (import_ranges.h).
   int64_t most_batch = 8, most_sequence = 512;
   // Sides of images that have a range are multiples of this, as the ends of the range have to be.
-  // Sides are multiples of this. The importer finds it where a model is not valid at all sizes.
+  // The importer finds it where a model is not valid at all sizes.
   int64_t side_step = 1;
   // If not null, receives one line that says which ranges were given so; empty if none.
   std::string* taken = nullptr;

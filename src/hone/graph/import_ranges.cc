@@ -19,9 +19,9 @@ class RangeImporter {
     Result<Graph> first = read_(tried_, failure_);
     const std::string taken = taken_;
     if (first.ok() || !failure_.at_sizes) return told(std::move(first));
-    for (const auto attempt :
+    for (const auto other :
          {&RangeImporter::in_steps, &RangeImporter::shorter, &RangeImporter::longer}) {
-      std::optional<Graph> graph = (this->*attempt)();
+      std::optional<Graph> graph = (this->*other)();
       if (graph) return told(std::move(*graph));
     }
     taken_ = taken;
@@ -55,12 +55,17 @@ class RangeImporter {
     while (least < end) {
       const int middle = (least + end) / 2;
       tried_.side_step = int64_t{1} << middle;
-      if (std::optional<Graph> graph = attempt()) {
-        best = std::move(graph);
+      best.reset();  // one graph with its weights takes memory at a time
+      best = attempt();
+      if (best) {
         end = found = middle;
       } else {
         least = middle + 1;
       }
+    }
+    if (!best && found > 0) {
+      tried_.side_step = int64_t{1} << found;
+      best = attempt();
     }
     tried_.side_step = 1;
     if (best) {

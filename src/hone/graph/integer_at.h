@@ -7,7 +7,8 @@
 
 namespace hone::graph {
 
-// Returns an element of a tensor of integers; those of u64 beyond the largest int64_t are that.
+// Returns an element of a tensor of numbers, rounded towards 0; those beyond the largest int64_t
+// are that. Of u64, numbers above 2^53 lose their last bits.
 inline int64_t integer_at(const Tensor& tensor, int64_t element) {
   if (tensor.dtype() == DType::kI64) return tensor.as<int64_t>()[static_cast<size_t>(element)];
   const double number = tensor.at(element);

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/graph/integer_at.h"
+
 namespace hone::graph {
 namespace {
 
 constexpr int kMostSteps = 32;  // operators between an element and the number that it is
+// Elements that are looked at for one node: the index of a Gather has elements of its own to find.
+constexpr int kMostFinds = 1000;
 
 bool keeps_elements(std::string_view type) {
   return type == "Identity" || type == "Reshape" || type == "Squeeze" || type == "Unsqueeze";
@@ -16,11 +20,11 @@ class Elements {
  public:
   Elements(const Graph& graph, const std::vector<Node>& nodes) : graph_(graph), nodes_(nodes) {}
 
-  // Element i of a value, counted in the order of all of them.
-  [[nodiscard]] std::optional<int64_t> find(ValueId id, int64_t i, int steps = kMostSteps) const {
+  // Returns element i of a value, counted in the order of all of them.
+  [[nodiscard]] std::optional<int64_t> find(ValueId id, int64_t i, int steps = kMostSteps) {
     const Value& value = graph_.value(id);
-    if (i < 0 || i >= num_elements(value.shape)) return std::nullopt;
-    if (value.constant) return static_cast<int64_t>(value.constant->at(i));
+    if (i < 0 || i >= num_elements(value.shape) || ++finds_ > kMostFinds) return std::nullopt;
+    if (value.constant) return integer_at(*value.constant, i);
     const auto made = std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {
       return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
     });
@@ -28,7 +32,7 @@ class Elements {
     return result_of(*made, i, steps - 1);
   }
 
-  [[nodiscard]] std::optional<int64_t> result_of(const Node& node, int64_t i, int steps) const {
+  [[nodiscard]] std::optional<int64_t> result_of(const Node& node, int64_t i, int steps) {
     if (node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.size() != 1)
       return std::nullopt;
     const ValueId from = node.inputs[0];
@@ -43,7 +47,7 @@ class Elements {
   }
 
  private:
-  [[nodiscard]] std::optional<int64_t> part_of(const Node& concat, int64_t i, int steps) const {
+  [[nodiscard]] std::optional<int64_t> part_of(const Node& concat, int64_t i, int steps) {
     for (const ValueId in : concat.inputs) {
       const int64_t count = num_elements(graph_.value(in).shape);
       if (i < count) return find(in, i, steps);
@@ -52,8 +56,8 @@ class Elements {
     return std::nullopt;
   }
 
-  // Where element i of a slice of a vector lies in the vector.
-  [[nodiscard]] std::optional<int64_t> sliced_from(const Node& slice, int64_t i, int steps) const {
+  // Returns where element i of a slice of a vector lies in the vector.
+  [[nodiscard]] std::optional<int64_t> sliced_from(const Node& slice, int64_t i, int steps) {
     constexpr size_t kStarts = 1, kSteps = 4;
     if (!slice.has_input(kStarts)) return std::nullopt;
     const std::optional<int64_t> start = find(slice.inputs[kStarts], 0, steps);
@@ -65,6 +69,7 @@ class Elements {
 
   const Graph& graph_;
   const std::vector<Node>& nodes_;
+  int finds_ = 0;
 };
 
 }  // namespace
@@ -74,7 +79,7 @@ void choose_known_elements(Graph& graph, const Node& node, const std::vector<Nod
   const Value& value = graph.value(node.outputs[0]);
   if (value.constant || !value.upper || value.dtype != DType::kI64) return;
   Tensor found(DType::kI64, value.shape);
-  const Elements elements(graph, nodes);
+  Elements elements(graph, nodes);
   for (int64_t i = 0; i < found.size(); ++i) {
     const std::optional<int64_t> element = elements.result_of(node, i, kMostSteps);
     if (!element) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/integer_at.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -14,19 +15,21 @@ struct Target {
   std::vector<ExtentPart> parts;
 };
 
-// The product of extents, as a vector of one element.
+// Returns the product of extents, as a vector of one element.
 ValueId product_of(ExpandContext& c, const std::vector<ExtentPart>& parts) {
   if (parts.empty()) return c.integers({1});
   return c.reduce("ReduceProd", join_extents(c, parts), {0});
 }
 
-// A divisor that is never 0: where it was, there are no elements.
+// Returns a divisor that is never 0: where it was, there are no elements.
 ValueId divisor(ExpandContext& c, ValueId x) { return c.binary("Max", x, 1.0); }
 
 Result<Target> target_of(ExpandContext& c) {
   const Tensor* asked = c.upper_of(c.input(1));
   if (asked == nullptr) return c.required(1, "the shape").status();
   if (varies(c, 1)) return c.unsupported("a shape whose length depends on data");
+  if (c.shape(1).size() != 1 || c.dtype(1) != DType::kI64)
+    return c.fail("a shape that is no vector of 64-bit integers");
   const Tensor numbers = *asked;
   const bool is_known = c.constant_of(c.input(1)) != nullptr;
   const bool copies = c.attributes().integer("allowzero", 0) == 0;
@@ -35,7 +38,7 @@ Result<Target> target_of(ExpandContext& c) {
   std::vector<ExtentPart> others;
   int64_t rest = 1, open = -1;
   for (int64_t d = 0; d < numbers.size(); ++d) {
-    const auto number = static_cast<int64_t>(numbers.at(d));
+    const int64_t number = integer_at(numbers, d);
     const auto dim = static_cast<size_t>(d);
     target.most.push_back(number);
     target.parts.push_back(is_known ? ExtentPart{kNoValue, number} : ExtentPart{c.input(1), d});
@@ -67,13 +70,14 @@ Result<Target> target_of(ExpandContext& c) {
   return target;
 }
 
-// Whether all dimensions but one have one element, so that elements are in the same order whatever
-// the extents are.
+// Returns whether all dimensions but one have one element, so that elements are in the same order
+// whatever the extents are.
 bool is_list(const Shape& shape) {
   return std::count(shape.begin(), shape.end(), 1) + 1 >= std::ssize(shape);
 }
 
-// For each element of the target, where it lies among the elements of x in its largest shape.
+// Returns for each element of the target where it lies among the elements of x in its largest
+// shape.
 ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
   const Shape from = c.shape_of(x);
   ValueId number = c.scalar(DType::kI64, 0);  // of the element, in the order of those of a run
@@ -97,10 +101,10 @@ ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
   return place;
 }
 
-// An end of a slice that is known at run time only: counted from the end if it is below 0.
-ValueId end_of(ExpandContext& c, ValueId end, ValueId extent) {
-  const ValueId is_below = c.binary("Less", end, 0.0);
-  return c.add("Where", {is_below, c.binary("Add", end, extent), end});
+// Returns places from the beginning for such as may be below 0, which count from the end.
+ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent) {
+  const ValueId is_below = c.binary("Less", place, 0.0);
+  return c.add("Where", {is_below, c.binary("Add", place, extent), place});
 }
 
 }  // namespace
@@ -144,16 +148,23 @@ Status propagate_slice(ExpandContext& c) {
     const auto axis =
         normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
     if (!axis) return c.fail("axis of a value of rank {}", rank);
-    const int64_t start = (*starts)[i], end = (*ends)[i];
+    const int64_t start = (*starts)[i];
+    int64_t end = (*ends)[i];
+    ValueId run_end = kNoValue;
+    if (!is_known) {
+      run_end = c.cast(dimension(c, c.input(2), static_cast<int64_t>(i)), DType::kI64);
+      if (const Tensor* number = c.constant_of(run_end)) {
+        end = integer_at(*number, 0);
+        run_end = kNoValue;
+      }
+    }
     if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
       return c.unsupported("a slice from the end of a value whose shape depends on data");
     const int64_t most = c.shape_of(y)[static_cast<size_t>(*axis)];
     y = c.slice(y, *axis, std::min(start, most), std::min(end, most));
     const ValueId extent = dimension(c, actual_extents(c, x), *axis);
     const ValueId stop =
-        is_known ? c.integers({std::min(end, most)})
-                 : end_of(c, c.cast(dimension(c, c.input(2), static_cast<int64_t>(i)), DType::kI64),
-                          extent);
+        run_end == kNoValue ? c.integers({std::min(end, most)}) : from_begin(c, run_end, extent);
     const ValueId length = c.binary("Min", extent, stop);
     shape[static_cast<size_t>(*axis)] = {
         c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0})), 0};
@@ -182,6 +193,10 @@ Status propagate_scatter_elements(ExpandContext& c) {
     if (!varies(c, 2)) updates = with_extents(c, updates, extents);
     places = safe_indices(c, places);
     updates = filled(c, updates, *fill);
+  }
+  if (varies(c, 0)) {  // negative indices count from the end that a run has
+    const ValueId extent = dimension(c, c.extents_of(data), static_cast<int64_t>(axis));
+    places = from_begin(c, places, c.cast(extent, c.dtype(1)));
   }
   const ValueId y = c.add("ScatterElements", {without_extents(c, data), places, updates},
                           {{"axis", static_cast<int64_t>(axis)}, {"reduction", reduction}});

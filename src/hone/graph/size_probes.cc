@@ -11,7 +11,7 @@ namespace {
 using Symbols = std::vector<int64_t>;
 
 constexpr int64_t kSideProbes = 68;  // pixels: twice the usual stride of a model, 32
-constexpr int64_t kLeastSideProbes = 8;
+constexpr int64_t kLeastSideProbes = 16;
 
 // Symbols of the sides of images and the like, which are dimensions behind the second of an input,
 // with the number of consecutive values of each at which the model is looked at.

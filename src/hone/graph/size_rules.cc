@@ -1,6 +1,7 @@
 // Rules for shapes that vary, of operators whose elements are independent along most dimensions.
 #include <algorithm>
 
+#include "hone/graph/integer_at.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
@@ -155,7 +156,7 @@ Status follow_running(SizeRule& rule) {
   const auto rank = rule.c.rank_of(x);
   const Tensor* axis = rule.c.constant_of(rule.node.inputs[1]);
   if (axis == nullptr || axis->size() != 1) return rule.c.required(1, "the axis").status();
-  const auto along = static_cast<size_t>(*normalize_axis(static_cast<int64_t>(axis->at(0)), rank));
+  const auto along = static_cast<size_t>(*normalize_axis(integer_at(*axis, 0), rank));
   const bool gaps = !is_contiguous(rule.sizes.parts_of(x)[along]);
   if (gaps || rule.node.attributes.integer("reverse", 0) != 0)
     rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {along}, rule.node.type == "CumSum" ? 0 : 1);

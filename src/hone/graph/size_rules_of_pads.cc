@@ -1,4 +1,5 @@
 // Rules for shapes that vary, of Pad.
+#include "hone/graph/integer_at.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
@@ -18,7 +19,7 @@ Result<Pads> pads_of(SizeRule& rule) {
   if (rule.node.has_input(3)) {
     HONE_ASSIGN_OR_RETURN(const Tensor* given, rule.c.required(3, "the axes"));
     axes.clear();
-    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(static_cast<int64_t>(given->at(i)));
+    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(integer_at(*given, i));
   }
   Pads found{Shape(static_cast<size_t>(rank), 0), Shape(static_cast<size_t>(rank), 0)};
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -129,6 +129,11 @@ Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::S
   const std::vector<SizeVariants> variants = variants_of_groups(model, limited, options);
   for (size_t g = 0; g < shared.seconds.size(); ++g) {
     if (!variants[g].replaces_own) continue;
+    const ComparedSize& largest = variants[g].compared.back();
+    if (largest.is_measured) {
+      shared.seconds[g] = largest.seconds.back();
+      continue;
+    }
     const Result<double> seconds =
         predicted_seconds(model, split.group_before[g], *variants[g].replaces_own);
     if (seconds.ok()) shared.seconds[g] = *seconds;

@@ -12,7 +12,7 @@ constexpr size_t kMostKnown = 4;  // schedules that were measured before and are
 // Other orders of weights that are measured, with so many schedules for each size.
 constexpr size_t kMostOrders = 2, kBestOfOrder = 1;
 
-// Those of one layout, of which the first one is taken.
+// The schedules of one layout that are measured. The first one always is.
 class Trials {
  public:
   Trials(SizeCandidates& candidates, std::vector<SizeCandidate>& all)

@@ -11,8 +11,8 @@
 namespace hone {
 
 // Fits a score by the features that are `used`, for the one instruction set of all devices, and
-// writes it to `output`. Two tasks
-// are the least from which coefficients can be told apart; fewer are an error.
+// writes it to `output`. Two tasks are the least from which coefficients can be told apart; fewer
+// are an error.
 [[nodiscard]] Result<TrainSummary> train_static(const std::string& output,
                                                 std::span<const MeasuredData> data,
                                                 const cost::StaticOptions& used,

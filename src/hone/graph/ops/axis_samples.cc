@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hone/base/round_up.h"
+#include "hone/graph/integer_at.h"
 
 namespace hone::graph {
 namespace {
@@ -60,7 +61,7 @@ std::pair<int64_t, int64_t> AxisSamples::span(int64_t begin, int64_t end) const 
   if (index_ == nullptr) return {0, extent_ - 1};
   std::pair<int64_t, int64_t> found = {extent_ - 1, 0};
   for (int64_t i = begin * taps_; i < end * taps_; ++i) {
-    const auto place = static_cast<int64_t>(index_->at(i));
+    const int64_t place = integer_at(*index_, i);
     found = {std::min(found.first, place), std::max(found.second, place)};
   }
   return found;

@@ -62,8 +62,9 @@ std::vector<ir::Stmt> copy_row(EmitContext& c, const std::vector<compute::Axis>&
   std::vector<ir::Stmt> steps;
   for (const Expr& place : places) {
     // A body without points gets some from its loops (space/rules/cpu/pointwise.cc), if it has
-    // nothing beside them.
-    if (row.empty()) {
+    // nothing beside them. Where sizes vary, it has to be seen which rows are read
+    // (ir/passes/index_places.h).
+    if (row.empty() || c.graph().varying.any()) {
       from.push_back(place);
       continue;
     }
@@ -78,7 +79,7 @@ std::vector<ir::Stmt> copy_row(EmitContext& c, const std::vector<compute::Axis>&
   }
   ir::Stmt copy = c.store(0, to, c.read(0, "data", from));
   std::vector<compute::Axis> outer = inner;
-  const bool in_vectors = !row.empty() && !inner.empty() && ends_in(c.result(), to.size() - 1) &&
+  const bool in_vectors = !locals.empty() && !inner.empty() && ends_in(c.result(), to.size() - 1) &&
                           ends_in(c.input(0), from.size() - 1);
   if (in_vectors) {
     outer.pop_back();

@@ -4,6 +4,7 @@
 #include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/type_code.h"
 
@@ -86,7 +87,7 @@ Status infer_one_hot(InferContext& c) {
     return c.fail("a depth of shape {}", to_string(depth->shape()));
   if (c.shape(2) != Shape{2}) return c.fail("values of shape {}", to_string(c.shape(2)));
   Shape shape = c.shape(0);
-  shape.insert(shape.begin() + static_cast<long>(axis), static_cast<int64_t>(depth->at(0)));
+  shape.insert(shape.begin() + static_cast<long>(axis), integer_at(*depth, 0));
   return c.set(0, c.dtype(2), std::move(shape));
 }
 

@@ -68,7 +68,7 @@ void emit_max_pool_indices(EmitContext& c) {
          });
 }
 
-// Whether nothing that is computed of such numbers overflows.
+// Returns whether all numbers are so large and so small that nothing computed of them overflows.
 bool are_from(int64_t least, const Shape& numbers) {
   return std::all_of(numbers.begin(), numbers.end(),
                      [&](int64_t number) { return number >= least && number <= 1 << 24; });

@@ -193,6 +193,50 @@ TEST(varying, extents_that_do_not_depend_on_data_are_numbers) {
   expect_integers(*graph.value(graph.outputs[0]).constant, {3}, {0, 1, 2});
 }
 
+TEST(varying, a_slice_may_have_ends_of_which_some_are_numbers) {
+  TestModel m(18);
+  m.input("mask", {3}).input("x", {3, 5}).constant("row", floats({1, 2}, {10, 20}));
+  m.constant("start", ints({0, 0})).constant("two", ints({2})).constant("one", ints({1}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Shape", {"found"}, {"sizes"});
+  m.node("Gather", {"sizes", "one"}, {"count"});
+  m.node("Concat", {"count", "two"}, {"ends"}, {{"axis", int64_t{0}}});
+  m.node("Slice", {"x", "start", "ends"}, {"part"}).node("Add", {"part", "row"}, {"y"});
+  m.output("y");
+  std::vector<float> numbers(15);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const Tensor y = run_optimized(m.graph(), {floats({3}, {1, 0, 1}), floats({3, 5}, numbers)})[0];
+  EXPECT_EQ(y.shape(), (Shape{2, 2}));
+  EXPECT_EQ(relative_error(y, floats({2, 2}, {10, 21, 15, 26})), 0);
+}
+
+TEST(varying, negative_places_count_from_the_end_of_the_run) {
+  TestModel m(18);
+  m.input("mask", {4}).input("x", {4}).constant("axes", ints({0})).constant("last", ints({-1}));
+  m.constant("update", floats({1}, {5}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Squeeze", {"found", "axes"}, {"rows"});
+  m.node("Gather", {"x", "rows"}, {"chosen"});
+  m.node("ScatterElements", {"chosen", "last", "update"}, {"y"}).output("y");
+  const Tensor y =
+      run_optimized(m.graph(), {floats({4}, {1, 1, 0, 0}), floats({4}, {1, 2, 3, 4})})[0];
+  EXPECT_EQ(y.shape(), (Shape{2}));
+  EXPECT_EQ(relative_error(y, floats({2}, {1, 5})), 0);
+}
+
+// The index of a Gather has elements to find, too: twice as many with each one.
+TEST(varying, elements_that_are_gathered_again_and_again_are_not_looked_for_for_ever) {
+  TestModel m(18);
+  m.input("mask", {1}).constant("one", ints({1})).constant("zeros", ints({0, 0, 0}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Shape", {"found"}, {"sizes"});
+  m.node("Gather", {"sizes", "one"}, {"count"});
+  m.node("Concat", {"zeros", "count"}, {"v0"}, {{"axis", int64_t{0}}});
+  for (int i = 0; i < 31; ++i) {
+    const std::string from = "v" + std::to_string(i);
+    m.node("Gather", {from, from}, {"v" + std::to_string(i + 1)});
+  }
+  m.output("v31");
+  expect_integers(run_optimized(m.graph(), {floats({1}, {1})})[0], {4}, {0, 0, 0, 0});
+}
+
 TEST(varying, updates_whose_number_depends_on_data_overwrite_nothing) {
   TestModel m(18);
   m.input("mask", {6}).input("x", {6}).constant("axes", ints({0}));

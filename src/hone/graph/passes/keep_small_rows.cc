@@ -12,12 +12,13 @@ namespace {
 // add 1e-5 or 1e-6 to a square, which is more; those of vectors divide by 1e-12 at least.
 constexpr double kLeastLength = 1e-4;
 
-bool is_pointwise(const Node& node) {
-  return node.op->kind == Kind::kElementwise || node.op->kind == Kind::kView;
-}
 // Returns whether the results of a node are elements of its first operand.
 bool only_moves(const Node& node) {
-  return node.op->kind == Kind::kView || node.type == "Gather" || node.type == "Pad";
+  return node.op->kind == Kind::kView || node.type == "Gather" || node.type == "Pad" ||
+         node.type == "Expand";
+}
+bool is_pointwise(const Node& node) {
+  return node.op->kind == Kind::kElementwise || only_moves(node);
 }
 
 class SmallRows {
@@ -25,11 +26,23 @@ class SmallRows {
   explicit SmallRows(Graph& graph) : graph_(graph), uses_(graph) {}
 
   void run() {
+    std::vector<bool> reduced(graph_.values.size(), false);  // a reduction lies behind the value
     for (const Node& node : graph_.nodes) {
+      const bool reads = is_pointwise(node) && std::ranges::any_of(node.inputs, [&](ValueId id) {
+                           return id != kNoValue && reduced[static_cast<size_t>(id)];
+                         });
+      for (const ValueId id : node.outputs) {
+        if (id != kNoValue)
+          reduced[static_cast<size_t>(id)] = reads || node.type.starts_with("Reduce");
+      }
+      if (node.type == "RMSNormalization" &&
+          std::sqrt(node.attributes.number("epsilon", 1e-5F)) < kLeastLength)
+        mark(node.inputs[0]);
       if (node.type != "Div" && node.type != "Mul") continue;
       for (const size_t i : {0, 1}) {
         if (node.type == "Div" && i == 1) continue;
         const ValueId divisor = node.inputs[1 - i];
+        if (!reduced[static_cast<size_t>(divisor)]) continue;
         if (is_own_length(divisor, node.inputs[i], node.type == "Div")) mark(node.inputs[i]);
       }
     }
@@ -51,7 +64,7 @@ class SmallRows {
       open.pop_back();
       if (next == kNoValue || !found.insert(next).second) continue;
       const Node* node = maker(next);
-      if (node != nullptr && (passes(*node) || only_moves(*node)))
+      if (node != nullptr && passes(*node))
         open.insert(open.end(), node->inputs.begin(), node->inputs.end());
     }
   }
@@ -80,10 +93,12 @@ class SmallRows {
       divides = divides || node->type == "Reciprocal" ||
                 (node->type == "Div" && !graph_.value(node->inputs[1]).constant);
       const int inside = roots + (node->type == "Sqrt" ? 1 : 0);
-      for (const ValueId operand : node->inputs) {
+      for (size_t i = 0; i < node->inputs.size(); ++i) {
+        const ValueId operand = node->inputs[i];
         if (operand == kNoValue) continue;
         const std::optional<double> number = uniform_constant(graph_.value(operand));
-        const bool bounds = node->type == "Max" || node->type == "Add" || node->type == "Clip";
+        const bool bounds =
+            node->type == "Max" || node->type == "Add" || (node->type == "Clip" && i == 1);
         if (number && bounds && *number < 1)
           least = std::max(least, std::pow(std::max(*number, 0.0), std::pow(0.5, roots)));
         open.push_back({operand, inside});

@@ -7,10 +7,12 @@ namespace {
 
 // Data [2, 8] through a padded product, of whose result p [4, 8] the caller divides rows.
 TestModel padded_product(Rng& rng) {
-  TestModel model;
+  TestModel model(23);
   model.input("x", {2, 8}).constant("pads", ints({1, 0, 1, 0}));
   model.constant("w", random_tensor({8, 8}, rng)).constant("b", random_tensor({8}, rng));
-  model.constant("keep", ints({4, 8})).constant("half", floats({}, {0.5}));
+  model.constant("rows", ints({1}))
+      .constant("keep", ints({4, 8}))
+      .constant("half", floats({}, {0.5}));
   model.node("Pad", {"x", "pads"}, {"padded"}).node("MatMul", {"padded", "w"}, {"q"});
   model.node("Add", {"q", "b"}, {"a"}).node("Reshape", {"a", "keep"}, {"p"});
   return model;
@@ -32,8 +34,7 @@ bool is_marked(TestModel& model) {
 
 TestModel& clipped_length(TestModel& model, float least) {
   model.constant("least", floats({}, {least}));
-  model.node("ReduceL2", {"p"}, {"length"}, {{"axes", Shape{1}}})
-      .node("Clip", {"length", "least"}, {"c"});
+  model.node("ReduceL2", {"p", "rows"}, {"length"}).node("Clip", {"length", "least"}, {"c"});
   return model.constant("all", ints({4, 8})).node("Expand", {"c", "all"}, {"e"});
 }
 
@@ -49,10 +50,20 @@ TEST(keep_small_rows, knows_inverse_roots_of_squares) {
   for (const float epsilon : {1e-12F, 1e-5F}) {
     TestModel model = padded_product(rng);
     model.constant("epsilon", floats({}, {epsilon})).node("Mul", {"p", "p"}, {"squares"});
-    model.node("ReduceMean", {"squares"}, {"mean"}, {{"axes", Shape{1}}});
+    model.node("ReduceMean", {"squares", "rows"}, {"mean"});
     model.node("Add", {"mean", "epsilon"}, {"sum"}).node("Sqrt", {"sum"}, {"root"});
     model.node("Reciprocal", {"root"}, {"inverse"}).node("Mul", {"inverse", "p"}, {"y"});
     EXPECT_EQ(is_marked(model), epsilon < 1e-6F) << epsilon;
+  }
+}
+
+TEST(keep_small_rows, knows_them_as_one_operator) {
+  Rng rng(204);
+  for (const float epsilon : {1e-12F, 1e-6F}) {
+    TestModel model = padded_product(rng);
+    model.constant("scale", random_tensor({8}, rng));
+    model.node("RMSNormalization", {"p", "scale"}, {"y"}, {{"epsilon", epsilon}});
+    EXPECT_EQ(is_marked(model), epsilon < 1e-9F) << epsilon;
   }
 }
 
@@ -65,11 +76,11 @@ TEST(keep_small_rows, leaves_other_divisions) {
   halves.node("Div", {"p", "half"}, {"y"});
   EXPECT_FALSE(is_marked(halves)) << "a constant";
   TestModel others = padded_product(rng);
-  others.input("z", {4, 8}).node("ReduceL2", {"z"}, {"length"}, {{"axes", Shape{1}}});
+  others.input("z", {4, 8}).node("ReduceL2", {"z", "rows"}, {"length"});
   others.node("Div", {"p", "length"}, {"y"});
   EXPECT_FALSE(is_marked(others)) << "the length of something else";
   TestModel product = padded_product(rng);
-  product.node("ReduceL2", {"p"}, {"length"}, {{"axes", Shape{1}}});
+  product.node("ReduceL2", {"p", "rows"}, {"length"});
   product.node("Mul", {"p", "length"}, {"y"});
   EXPECT_FALSE(is_marked(product)) << "no division";
   TestModel gate = padded_product(rng);
