@@ -38,7 +38,7 @@ def check_refused(folder, db, score, train):
     assert score.read_text() == kept
     bad = folder / "bad.model"
     for old, new, message in (("x86_64 with", "vax with", "fitted for vax with"), ("of version 2", "of version 1", "fit it anew"),
-                              ("static score 1", "static score 2", "fit it anew"), ("launches ", "launches -", "launches")):
+                              ("static score 1", "static score 2", "fit it anew"), ("launches ", "launches -1", "launches")):
         bad.write_text(kept.replace(old, new))
         error = hone("eval", "--db", db, "--device", "host/1", "--cost", bad, code=2)
         assert "bad.model" in error and message in error, error
