@@ -72,7 +72,7 @@ class Inputs(FileCase):
         self.refuse_data("not a regular file", model)
         data.unlink()
         data.mkdir()
-        self.refuse_data("not a regular file", model)
+        self.refuse_data("it is a directory, expected a file", model)
         data.rmdir()
         listener = bound_socket(data)
         self.refuse_data("weights.bin", model)
