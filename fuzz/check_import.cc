@@ -28,7 +28,7 @@ void check_message(const Status& status) {
   HONE_ASSERT(clear, "an error is one line that names the file");
 }
 
-// What the interpreter does in a moment.
+// Returns whether the interpreter computes these tasks in a moment.
 bool is_small(const graph::TaskList& tasks) {
   double bytes = 0;
   for (const graph::Buffer& buffer : tasks.buffers) bytes += static_cast<double>(buffer.bytes());
@@ -65,7 +65,7 @@ bool is_same(double found, double expected) {
   return std::abs(found - expected) <= 1e-3 * std::max(1.0, std::abs(expected));
 }
 
-// Whether a run ended as data chose a branch that is not valid, as the importer had warned.
+// Returns whether a run ended as data chose a branch that is not valid, as the importer had warned.
 bool took_invalid_branch(const Status& status) {
   return status.message().find("which was left out when the model was compiled") !=
          std::string::npos;

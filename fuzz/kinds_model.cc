@@ -35,7 +35,7 @@ void set_type(onnx::ValueInfoProto& value, const Names& shape) {
   }
 }
 
-// What is in reach where a node is added: a graph, the body of a function or of a node.
+// The values in reach where a node is added: a graph, the body of a function or of a node.
 struct Scope {
   google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes = nullptr;
   Names tensors, sequences, optionals;

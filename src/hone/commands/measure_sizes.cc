@@ -154,6 +154,16 @@ class KernelSizes {
   search::TaskOperands operands_;
 };
 
+// Returns what is to be measured of a group of the limited model, with `next` among it.
+SizeTrials trials_of(const ModelTasks& model, const LimitedModel& limited, size_t group,
+                     const VariantContext& context, std::span<const schedule::Steps> next) {
+  const LimitedTasks& split = limited.split;
+  const int call = split.tasks.groups[group].calls[0];
+  return choose_size_trials(split.tasks.calls[static_cast<size_t>(call)],
+                            model.task(split.group_before[group]), limited.steps[group],
+                            split.limits[group], context, next);
+}
+
 // The kernels that vary, those that take most time first, with what is to be measured of them.
 std::vector<Group> groups_to_measure(const ModelTasks& model, const LimitedModel& limited,
                                      const TunedByKey& tuned, const CompileOptions& compile,
@@ -180,11 +190,8 @@ std::vector<Group> groups_to_measure(const ModelTasks& model, const LimitedModel
       for (const search::MeasuredSchedule& other : found->second->runners_up)
         next.push_back(other.steps);
     }
-    const int call = split.tasks.groups[group.index].calls[0];
-    group.trials =
-        choose_size_trials(split.tasks.calls[static_cast<size_t>(call)], model.task(before),
-                           limited.steps[group.index], split.limits[group.index],
-                           variant_context(model, limited, group.index, compile), next);
+    group.trials = trials_of(model, limited, group.index,
+                             variant_context(model, limited, group.index, compile), next);
   });
   std::stable_sort(groups.begin(), groups.end(),
                    [](const Group& a, const Group& b) { return a.seconds > b.seconds; });
@@ -240,14 +247,12 @@ Status measure_task_sizes(const ModelTasks& model, LimitedModel& limited, const 
     if (split.group_before[g] != task.group || !split.limits[g].any()) continue;
     if (is_cancelled(compile.interrupted) || real_clock().now_seconds() >= options.deadline) break;
     limited.steps[g] = task.own;
-    const graph::TaskCall& call =
-        split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
     VariantContext context = variant_context(model, limited, g, compile);
     context.times = task.times;
-    const SizeTrials trials = choose_size_trials(call, model.task(task.group), task.own,
-                                                 split.limits[g], context, task.next);
+    const SizeTrials trials = trials_of(model, limited, g, context, task.next);
     if (!is_worth_measuring(trials) ||
-        (task.times && is_measured(*task.times, task.own, call.dag, split.limits[g], trials.sizes)))
+        (task.times &&
+         is_measured(*task.times, task.own, model.dag(task.group), split.limits[g], trials.sizes)))
       continue;
     HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records,
                           KernelSizes(model, limited, Group{g, 0, trials}, options).run());

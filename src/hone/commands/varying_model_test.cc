@@ -6,6 +6,7 @@
 #include "hone/base/file.h"
 #include "hone/commands/check/sized_values.h"
 #include "hone/commands/tune.h"
+#include "hone/commands/varying_rows_testing.h"
 #include "hone/commands/verify.h"
 #include "hone/graph/memory_plan.h"
 #include "hone/graph/passes/pass.h"
@@ -97,30 +98,11 @@ TEST(varying_models, compile_to_libraries_of_all_sizes) {
   }
 }
 
-// A product of rows with weights of its own.
-graph::Graph product_of_rows() {
-  TestModel model;
-  Rng rng(1);
-  model.input("x", {256, 96})
-      .input("hone.sizes", {graph::kMaxForms}, DType::kI64)
-      .constant("w", graph::random_tensor({96, 192}, rng))
-      .node("MatMul", {"x", "w"}, {"y"})
-      .output("y");
-  graph::Graph graph = model.graph();
-  graph::Varying& varying = graph.varying;
-  varying.symbols = {{"rows", 1, 256}};
-  varying.forms = {{.terms = {{1, {0}}}}};
-  varying.inputs = {{{{0, 256}}, {{graph::kNoForm, 96}}}};
-  varying.outputs = {{{{0, 256}}, {{graph::kNoForm, 192}}}};
-  varying.sizes = graph.inputs.back();
-  return graph;
-}
-
 TEST(varying_models, tell_which_schedule_runs_at_which_sizes) {
   const Result<TempDir> folder = TempDir::create();
   ASSERT_TRUE(folder.ok());
   const Result<CompileSummary> summary =
-      compile(product_of_rows(), folder->file("model.so"), options());
+      compile(testing::product_of_rows(256, 192), folder->file("model.so"), options());
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   ASSERT_EQ(summary->tasks.size(), 1U);
   const TaskSummary& task = summary->tasks[0];

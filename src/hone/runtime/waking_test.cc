@@ -10,7 +10,7 @@ constexpr int64_t kSpin = 150'000, kPause = 1'000'000;
 // Runs that are called after a pause, and ask once.
 class Paced {
  public:
-  // Whether a run wakes the threads, which then help or come too late.
+  // Returns whether a run wakes the threads, which then help or come too late.
   bool run(bool they_help, int64_t pause = kPause) {
     now_ += pause;
     waking.begin_run();

@@ -21,6 +21,18 @@ bool mixes_rows(const schedule::Steps& steps) {
   return algorithm.starts_with("winograd") || algorithm.starts_with("strassen");
 }
 
+std::vector<schedule::Steps> known_schedules(const VariantContext& context, size_t most) {
+  std::vector<schedule::Steps> known;
+  if (context.times == nullptr) return known;
+  for (const auto& [text, times] : *context.times) {
+    if (known.size() == most) break;
+    if (trial::accuracy_of(text) > context.accuracy) continue;
+    Result<schedule::Steps> steps = schedule::parse_steps(text);
+    if (steps.ok()) known.push_back(*std::move(steps));
+  }
+  return known;
+}
+
 int SizeCandidates::deciding_form(const KernelLimits& limits, const graph::Varying& varying) {
   std::set<int> forms;
   for (const ir::ParamLimit& limit : limits.outputs) forms.insert(limit.limit.form);
@@ -61,11 +73,7 @@ bool SizeCandidates::add_all(const schedule::Steps& own) {
   for (int i = 0; i < kSamples; ++i) points.push_back(space_.sample(rng_));
   add(points);
   add_near(own);
-  if (context_.times == nullptr) return true;
-  for (const auto& [text, times] : *context_.times) {
-    const Result<schedule::Steps> steps = schedule::parse_steps(text);
-    if (steps.ok() && trial::accuracy_of(text) <= context_.accuracy) add(*steps);
-  }
+  for (const schedule::Steps& steps : known_schedules(context_)) add(steps);
   return true;
 }
 

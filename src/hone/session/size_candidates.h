@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,6 +32,10 @@ struct VariantContext {
   bool may_replace = false, is_tuned = false;
   const ScheduleTimes* times = nullptr;  // what was measured of the task at some sizes; may be null
 };
+
+// Returns schedules that were measured before and that the accuracy allows, so many at most.
+[[nodiscard]] std::vector<schedule::Steps> known_schedules(
+    const VariantContext& context, size_t most = std::numeric_limits<size_t>::max());
 
 // Returns whether a schedule computes sums of rows in place of rows (Winograd, Strassen).
 [[nodiscard]] bool mixes_rows(const schedule::Steps& steps);

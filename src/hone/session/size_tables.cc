@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-// What is known of a kernel beside its variants.
+// The facts that are known of a kernel beside its variants.
 struct KernelFacts {
   std::string steps;   // of its own schedule
   double seconds = 0;  // of that at the largest size

@@ -56,17 +56,6 @@ class Trials {
   std::vector<size_t> taken_;
 };
 
-// Schedules that were measured before and that the accuracy allows.
-std::vector<schedule::Steps> known_schedules(const VariantContext& context) {
-  std::vector<schedule::Steps> known;
-  for (const auto& [text, times] : context.times ? *context.times : ScheduleTimes()) {
-    Result<schedule::Steps> steps = schedule::parse_steps(text);
-    if (steps.ok() && trial::accuracy_of(text) <= context.accuracy && known.size() < kMostKnown)
-      known.push_back(*std::move(steps));
-  }
-  return known;
-}
-
 // Schedules that read weights in other orders: in those of `leaders`, which run at the largest
 // size, each with the best ones for smaller sizes.
 void add_other_orders(SizeCandidates& candidates, const std::vector<schedule::Steps>& leaders,
@@ -116,7 +105,7 @@ SizeTrials choose_size_trials(const graph::TaskCall& call, const Task& task,
     if (reordered.replaces_own) leaders.push_back(*reordered.replaces_own);
     leaders.insert(leaders.end(), more.begin(), more.end());
   }
-  const std::vector<schedule::Steps> known = known_schedules(context);
+  const std::vector<schedule::Steps> known = known_schedules(context, kMostKnown);
   for (const schedule::Steps& steps : more) candidates.add(steps);
   for (const schedule::Steps& steps : known) candidates.add(steps);
 

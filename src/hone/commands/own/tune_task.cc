@@ -41,7 +41,7 @@ class TaskSearch {
   [[nodiscard]] Status make_guide();
   [[nodiscard]] Result<search::TuneTask> task() const;
   [[nodiscard]] search::TuneLoopOptions loop();
-  // Whether smaller runs need less of the task and schedules for them can be measured.
+  // Returns whether smaller runs need less of the task and schedules for them can be measured.
   [[nodiscard]] Result<bool> varies();
   [[nodiscard]] Status measure_sizes(const search::TunedTask& task, TaskTuning& tuning);
   [[nodiscard]] TaskTuning outcome(const search::TuneResult& result) const;
@@ -163,7 +163,7 @@ Result<bool> TaskSearch::varies() {
   return false;
 }
 
-// What other workers stored meanwhile counts.
+// Times that other workers stored meanwhile count.
 Status TaskSearch::measure_sizes(const search::TunedTask& task, TaskTuning& tuning) {
   const uint64_t key = model_.tasks.tasks.groups[group_].key;
   SizeTimes times(session_.device(), session_.threads());
@@ -190,7 +190,7 @@ Result<TaskTuning> TaskSearch::run() {
   HONE_ASSIGN_OR_RETURN(const search::TuneResult result, search::tune_tasks({&task, 1}, loop()));
   TaskTuning tuning = outcome(result);
   if (varies && tuning.seconds > 0 && !tuning.interrupted && tuning.store_status.ok()) {
-    // What was tuned is stored: sizes that could not be measured are no failure.
+    // The tuned schedule is stored: sizes that could not be measured are no failure.
     const Status status = measure_sizes(result.tasks.front(), tuning);
     if (!status.ok()) log_warning("sizes were not measured: {}", status.message());
   }

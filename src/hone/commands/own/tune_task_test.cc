@@ -10,6 +10,7 @@
 #include "hone/commands/null_job_testing.h"
 #include "hone/commands/own/task_state.h"
 #include "hone/commands/tune.h"
+#include "hone/commands/varying_rows_testing.h"
 #include "hone/db/registry.h"
 #include "hone/machine/null.h"
 #include "hone/null_machine.h"
@@ -63,27 +64,9 @@ TEST(tune_task, what_it_measures_is_stored_and_served) {
     EXPECT_EQ(line.source == "stored", line.key == task.info().key) << line.name;
 }
 
-// Rows 1 to 64 of a product.
-graph::Graph varying_rows() {
-  graph::TestModel model;
-  Rng rng(1);
-  model.input("x", {64, 96}).input("hone.sizes", {graph::kMaxForms}, DType::kI64);
-  model.constant("w", graph::random_tensor({96, 128}, rng))
-      .node("MatMul", {"x", "w"}, {"y"})
-      .output("y");
-  graph::Graph graph = model.graph();
-  graph::Varying& varying = graph.varying;
-  varying.symbols = {{"rows", 1, 64}};
-  varying.forms = {{.terms = {{1, {0}}}}};
-  varying.inputs = {{{{0, 64}}, {{graph::kNoForm, 96}}}};
-  varying.outputs = {{{{0, 64}}, {{graph::kNoForm, 128}}}};
-  varying.sizes = graph.inputs.back();
-  return graph;
-}
-
 TEST(tune_task, smaller_sizes_are_measured_if_shapes_vary) {
   Fixture f;
-  f.graph = varying_rows();
+  f.graph = testing::product_of_rows(64, 128);
   const auto parts = [&] {
     std::map<std::string, int> count;
     const db::Filter filter = {.parts = db::Filter::Parts::kParts};
