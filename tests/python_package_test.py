@@ -199,6 +199,13 @@ class Running(Package):
             out = np.empty((batch, 10), np.float32)
             self.assertIs(model.run([images], out=[out])[0], out)
             np.testing.assert_allclose(out, expected, atol=1e-5)
+        tables = [table for task in model.summary.tasks for table in task.sizes]
+        self.assertGreater(len(tables), 0)
+        for table in tables:
+            self.assertIn("batch", table.decided_by)
+            self.assertEqual([len(row.times) for row in table.rows], len(table.rows) * [len(table.points)])
+            self.assertEqual([row.first for row in table.rows[1:]], [row.last + 1 for row in table.rows[:-1]])
+            self.assertFalse(any(time.measured for row in table.rows for time in row.times))
         self.refused("dimension 0 (batch) is 5, expected 1 to 4", model, np.zeros((5, 1, 32, 32), np.float32))
         self.refused("expected one of rank 4", model, self.image()[0])
         self.refused("'ranges' is of the Python type dict", hone.compile, MODEL, ranges={"image": [(1, 2, 3, 4), 1, 32, 32]})

@@ -2,6 +2,7 @@
 // library, and the model as a whole.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -14,7 +15,7 @@ struct SizeTable {
   // A size at which schedules were compared. All sizes of inputs grow together from the smallest to
   // the largest.
   struct Point {
-    int64_t value = 0;  // of `decided_by`
+    int64_t value = 0;  // the value of `decided_by`
     std::string run;    // such as "batch=1, seq=128"
   };
   // The seconds of a schedule at a point, measured or predicted.
@@ -26,21 +27,22 @@ struct SizeTable {
   struct Row {
     int64_t from = 0, most = 0;
     std::string steps;        // text of the schedule
-    std::vector<Time> times;  // one per point, also where it does not run
+    std::vector<Time> times;  // one per point, also for those at which another schedule runs
   };
   // What decides, in the sizes of a run: "batch*seq".
   std::string decided_by;
   int calls = 0;              // number of times that the model calls this kernel
   std::vector<Point> points;  // ascending
   std::vector<Row> rows;      // ascending; the last one is the schedule for the largest size
+  // Returns whether all rows were measured at a point.
+  [[nodiscard]] bool measured_at(size_t point) const {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](const Row& row) { return row.times[point].measured; });
+  }
   // Returns the number of points at which all rows were measured.
   [[nodiscard]] size_t measured_points() const {
     size_t count = 0;
-    for (size_t p = 0; p < points.size(); ++p) {
-      bool all = true;
-      for (const Row& row : rows) all = all && row.times[p].measured;
-      count += all ? 1 : 0;
-    }
+    for (size_t p = 0; p < points.size(); ++p) count += measured_at(p) ? 1 : 0;
     return count;
   }
 };

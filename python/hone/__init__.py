@@ -15,9 +15,9 @@ import tempfile
 
 from hone import _native
 from hone._model import Model
-from hone._native import (CheckSummary, CompileSummary, DatasetSummary, Decision, Evaluation, FailureSummary, Score, Sketch, Space, StepTime,
-                          Task, TaskProgress, TaskScheduler, TaskSummary, TaskTuning, TensorInfo, TrainSummary, TuneProgress, TuneSeconds,
-                          TuneSummary)
+from hone._native import (CheckSummary, CompileSummary, DatasetSummary, Decision, Evaluation, FailureSummary, Score, SizeTable, Sketch,
+                          Space, StepTime, Task, TaskProgress, TaskScheduler, TaskSummary, TaskTuning, TensorInfo, TrainSummary,
+                          TuneProgress, TuneSeconds, TuneSummary)
 from hone._option_docs import DATASET_OPTIONS as _DATASET_OPTIONS
 from hone._option_docs import OPTIONS as _OPTIONS
 from hone._option_docs import TRAIN_OPTIONS as _TRAIN_OPTIONS
@@ -28,11 +28,11 @@ from hone._search import Batch, CostModel, Measurements, SearchStrategy, checked
 from hone.errors import Error, InputError, InternalError, UnsupportedError
 
 __all__ = ["Batch", "CheckSummary", "CompileSummary", "CostModel", "DatasetSummary", "Decision", "Error", "Evaluation", "FailureSummary",
-           "InputError", "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "Sketch", "Space",
-           "StepTime", "Table", "Task", "TaskProgress", "TaskScheduler", "TaskSummary", "TaskTuning", "TensorInfo", "TrainSummary",
-           "TuneProgress", "TuneSeconds", "TuneSummary", "UnsupportedError", "compile", "cost_models", "dataset", "devices", "evaluate",
-           "feature_names", "feature_sets", "load", "make_dataset", "options", "records", "split_dataset", "strategies", "tasks", "train",
-           "tune"]
+           "InputError", "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "SizeTable",
+           "Sketch", "Space", "StepTime", "Table", "Task", "TaskProgress", "TaskScheduler", "TaskSummary", "TaskTuning", "TensorInfo",
+           "TrainSummary", "TuneProgress", "TuneSeconds", "TuneSummary", "UnsupportedError", "compile", "cost_models", "dataset", "devices",
+           "evaluate", "feature_names", "feature_sets", "load", "make_dataset", "options", "records", "split_dataset", "strategies",
+           "tasks", "train", "tune"]
 __version__ = _native.version()
 
 atexit.register(_native.end_all_jobs)

@@ -10,6 +10,31 @@ namespace nb = nanobind;
 
 namespace {
 
+void bind_sizes(nb::module_& module) {
+  nb::class_<SizeTable> table(module, "SizeTable",
+                              "Where shapes vary from run to run: which schedule of a kernel runs "
+                              "at which sizes.");
+  nb::class_<SizeTable::Point>(table, "Point", "A size at which schedules were compared.")
+      .def_ro("value", &SizeTable::Point::value, "the value of `decided_by`")
+      .def_ro("run", &SizeTable::Point::run, "the sizes of such a run, such as 'batch=1, seq=128'");
+  nb::class_<SizeTable::Time>(table, "Time", "The time of a schedule at a point.")
+      .def_ro("seconds", &SizeTable::Time::seconds, "seconds of one call")
+      .def_ro("measured", &SizeTable::Time::measured, "whether it was measured, not predicted");
+  nb::class_<SizeTable::Row>(table, "Row", "A schedule that runs at the sizes of an interval.")
+      .def_ro("first", &SizeTable::Row::from, "least value of `decided_by` at which it runs")
+      .def_ro("last", &SizeTable::Row::most, "largest value of `decided_by` at which it runs")
+      .def_ro("steps", &SizeTable::Row::steps, "text of the schedule")
+      .def_ro("times", &SizeTable::Row::times,
+              "a list of Time, one per point, also for those at which another schedule runs");
+  table
+      .def_ro("decided_by", &SizeTable::decided_by,
+              "what decides, in the sizes of a run, such as 'batch*seq'")
+      .def_ro("calls", &SizeTable::calls, "number of times that the model calls this kernel")
+      .def_ro("points", &SizeTable::points, "a list of Point, ascending")
+      .def_ro("rows", &SizeTable::rows,
+              "a list of Row, ascending; the last one is the schedule for the largest size");
+}
+
 void bind_parts(nb::module_& module) {
   nb::class_<TaskSummary>(module, "TaskSummary", "A distinct task of a model.")
       .def_ro("key", &TaskSummary::key, "equal for equal tasks, in whatever models")
@@ -33,6 +58,8 @@ void bind_parts(nb::module_& module) {
               "seconds that the cost model predicts for the schedule")
       .def_ro("trials", &TaskSummary::trials, "number of measurements")
       .def_ro("steps", &TaskSummary::steps, "text of the schedule")
+      .def_ro("sizes", &TaskSummary::sizes,
+              "a list of SizeTable, one for each kernel whose sizes vary; empty otherwise")
       .def("__repr__", [](const TaskSummary& t) {
         return "TaskSummary(" + t.name + ", " + t.kernel_class + ", " + t.source + ")";
       });
@@ -71,6 +98,7 @@ void bind_parts(nb::module_& module) {
 }  // namespace
 
 void bind_summaries(nb::module_& module) {
+  bind_sizes(module);
   bind_parts(module);
   nb::class_<CompileSummary>(module, "CompileSummary", "What hone.compile did.")
       .def_ro("tasks", &CompileSummary::tasks, "a list of TaskSummary, the distinct tasks")

@@ -21,11 +21,8 @@ std::string time_text(const SizeTable::Time& time) {
 // The sizes at which all schedules were measured, "none" if there are none.
 std::string measured_text(const SizeTable& table) {
   std::vector<int64_t> values;
-  for (size_t p = 0; p < table.points.size(); ++p) {
-    bool all = true;
-    for (const SizeTable::Row& row : table.rows) all = all && row.times[p].measured;
-    if (all) values.push_back(table.points[p].value);
-  }
+  for (size_t p = 0; p < table.points.size(); ++p)
+    if (table.measured_at(p)) values.push_back(table.points[p].value);
   return values.empty() ? "none" : fmt::format("{}", fmt::join(values, ", "));
 }
 

@@ -46,10 +46,6 @@ Result<remote::ListenOptions> read_files(const ServeOptions& options, std::strin
   return listen;
 }
 
-int64_t quarter_of_memory() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
-}
-
 // A model that asks for more memory gets an error, and the system need not end processes.
 Result<std::unique_ptr<WorkerChild>> start_model(const std::string& program) {
   const std::string role = "--model";
@@ -77,7 +73,7 @@ remote::ServiceOptions service_options(int64_t cache, const std::string& program
 Status serve(const ServeOptions& options) {
   std::string token_file;
   HONE_ASSIGN_OR_RETURN(const remote::ListenOptions listen, read_files(options, token_file));
-  int64_t cache = quarter_of_memory();
+  int64_t cache = memory_here().main / 4;
   if (!options.cache.empty()) {
     HONE_ASSIGN_OR_RETURN(cache, of_option("--cache", parse_bytes(options.cache)));
   }

@@ -55,7 +55,6 @@ std::optional<SizePart> SizeFollower::seen_part(ValueId id, size_t dim) {
 std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const DimParts& from,
                                                    const std::vector<int64_t>& offsets,
                                                    int64_t divisor) {
-  constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
   const bool varies = from.size() == 1 && from[0].form != kNoForm;
   const SizeForm form = varies ? varying_form(from[0].form) : SizeForm();
   // A form that is found from numbers has a small divisor: another one may give them by chance.

@@ -1,9 +1,8 @@
 #include "hone/measure/worker_process.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "hone/base/memory_bound.h"
 #include "hone/base/worker_program.h"
 #include "hone/measure/protocol.h"
 
@@ -30,8 +29,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions&
   if (child.status().code() == Code::kUnsupported)
     return error(Code::kUnsupported, "no worker can measure: {}", child.status().message());
   HONE_RETURN_IF_ERROR(child.status());
-  const int64_t all = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  (*child)->limit_memory(options.memory_bytes > 0 ? options.memory_bytes : all / 4 * 3);
+  const int64_t most = memory_here().main / 4 * 3;
+  (*child)->limit_memory(options.memory_bytes > 0 ? options.memory_bytes : most);
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(options, *std::move(child)));
 }
 

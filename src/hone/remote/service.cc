@@ -1,10 +1,9 @@
 #include "hone/remote/service.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "hone/base/clock.h"
+#include "hone/base/memory_bound.h"
 #include "hone/base/wire.h"
 #include "hone/remote/names.h"
 
@@ -26,10 +25,7 @@ Service::Service(ServiceOptions options, std::unique_ptr<measure::Runner> runner
       turns_(options_.make_runner, std::move(runner)) {}
 
 Result<std::unique_ptr<Service>> Service::create(ServiceOptions options) {
-  if (options.operand_bytes == 0) {
-    options.operand_bytes =
-        static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
-  }
+  if (options.operand_bytes == 0) options.operand_bytes = memory_here().main / 4;
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<measure::Runner> runner, options.make_runner());
   HONE_ASSIGN_OR_RETURN(std::string instance, random_name());
   return std::unique_ptr<Service>(

@@ -1,11 +1,10 @@
 #include "hone/remote/session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "hone/base/clock.h"
+#include "hone/base/memory_bound.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/host_load.h"
 #include "hone/measure/protocol.h"
@@ -16,10 +15,6 @@ namespace {
 
 constexpr size_t kKeptResults = 4 * kMostJobs;
 constexpr double kMostSeconds = 600;  // of a job or a call; tuners ask for some ten for a job
-
-int64_t memory_bytes() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-}
 
 Answer answer_to(const Question& question) {
   Answer answer{.id = question.id};
@@ -36,7 +31,7 @@ Answer answer_to(const Question& question) {
       break;
     case What::kInCache:
       answer.known = true;
-      answer.in_cache = question.argument > 0 && question.argument < memory_bytes() / 8 &&
+      answer.in_cache = question.argument > 0 && question.argument < memory_here().main / 8 &&
                         measure::stays_in_cache(question.argument);
       break;
   }

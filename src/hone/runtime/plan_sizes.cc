@@ -5,8 +5,6 @@
 namespace hone::runtime {
 namespace {
 
-// Sums of kMaxForms terms of kMostBytes, and products of a divisor and a size, do not overflow.
-constexpr int64_t kMostDivisor = 1 << 16;
 constexpr uint32_t kMostFactors = 64;  // of a term
 
 const uint32_t* factors_of(const PlanHeader& plan, const PlanTerm& term) {

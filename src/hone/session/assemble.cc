@@ -241,7 +241,8 @@ void add_tensors(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
 // Sizes that the shapes of the inputs decide.
 void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
                artifact::ArtifactSpec& spec) {
-  static_assert(graph::kMaxForms == runtime::kMaxForms);
+  static_assert(graph::kMaxForms == runtime::kMaxForms &&
+                graph::kMostDivisor == runtime::kMostDivisor);
   if (tasks.sizes < 0) return;
   spec.sizes = plan.offsets[static_cast<size_t>(tasks.sizes)];
   for (size_t s = 0; s < tasks.varying.symbols.size(); ++s) {
