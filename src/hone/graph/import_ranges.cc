@@ -21,12 +21,17 @@ class RangeImporter {
     Result<Graph> first = read_(tried_, failure_);
     const std::string taken = taken_;
     if (first.ok() || !failure_.at_sizes) return told(std::move(first));
-    std::optional<Graph> other = elsewhere();
-    if (!other && failure_.may_batch_states) {
-      start_anew();
+    const RangeFailure failure = failure_;
+    std::optional<Graph> other;
+    if (failure.may_batch_states) {
       tried_.batched_states = true;
       other = attempt(failure_);
       if (!other && failure_.at_sizes) other = elsewhere();
+    }
+    if (!other) {
+      start_anew();
+      failure_ = failure;
+      other = elsewhere();
     }
     if (other) return told(*std::move(other));
     taken_ = taken;
@@ -132,8 +137,8 @@ class RangeImporter {
     // Models of sound may take one block, with some samples of the block before it.
     ranges.push_back({most / 2, most + most / 4, {}});
     if (failure_.is_valid_at_largest) ranges.push_back({most / 2, most, {}});
-    ranges.push_back({most, most + most / 4, {}});
     ranges.push_back({most, 8 * most, {}});
+    ranges.push_back({most, most + most / 4, {}});
     for (const DimRange& range : ranges) {
       if (failure_.sequences.empty() || range.min < 2) continue;
       std::string names;

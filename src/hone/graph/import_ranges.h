@@ -26,8 +26,8 @@ using ReadModel = std::function<Result<Graph>(const ImportOptions& options, Rang
 // If the rule gave a dimension a range in which the model is not valid, other ranges are tried as
 // far as the rule gave such: half as long sequences, then a batch of 1, then sequences that begin
 // with more elements. If sides of images have ranges, and the model is valid at the largest,
-// multiples of a power of two are tried before. All of them are tried again with
-// ImportOptions::batched_states, where that makes a difference. Logs the warnings of the graph.
+// multiples of a power of two are tried before. Where it makes a difference,
+// ImportOptions::batched_states is tried first, with all of them. Logs the warnings of the graph.
 [[nodiscard]] Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
                                           const ReadModel& read);
 
