@@ -12,7 +12,7 @@ namespace {
 
 bool same_kind(const LoopBody& a, const LoopBody& b) {
   return a.carried == b.carried && a.reversed == b.reversed && a.conditional == b.conditional &&
-         a.beyond == b.beyond && a.graph.inputs.size() == b.graph.inputs.size() &&
+         a.beyond.empty() == b.beyond.empty() && a.graph.inputs.size() == b.graph.inputs.size() &&
          a.graph.outputs.size() == b.graph.outputs.size() &&
          a.graph.values.size() == b.graph.values.size();
 }

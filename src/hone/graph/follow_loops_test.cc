@@ -68,12 +68,12 @@ Result<Graph> import_loops(const TestModel& model) {
                            .max_turns = 8});
 }
 
-void check_sizes(const TestModel& model) {
+void check_sizes(const TestModel& model, int64_t expected_loops = 1) {
   const auto graph = import_loops(model);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   const auto loops = std::count_if(graph->nodes.begin(), graph->nodes.end(),
                                    [](const Node& node) { return node.loop != nullptr; });
-  EXPECT_EQ(loops, 1);
+  EXPECT_EQ(loops, expected_loops);
   const SizeCheck check{.model = model, .graph = *graph, .max_turns = 8};
   check.at({1, 1}, false);
   check.at({2, 5}, false);
@@ -160,6 +160,19 @@ TEST(follow_loops, carried_values_grow) {
   add_loop(model, "Loop", {"n", "", "start", "empty"}, {"last", "all"},
            body_text({"i", "go", "s", "list"}, {"on", "next", "longer"}, nodes));
   check_sizes(model.output("last").output("all"));
+}
+
+// What is wrong with it names shapes, which are others at other sizes.
+TEST(follow_loops, a_branch_that_is_not_valid_is_left_out_at_all_sizes) {
+  TestModel model = with_turns();
+  model.constant("wrong", Tensor(DType::kF32, {3, 4})).node("Equal", {"nothing", "zero"}, {"yes"});
+  const auto branch = [](const char* name, const char* weights) {
+    std::string text = body_text({}, {"out"}, {{"MatMul", {"x", weights}, {"out"}}});
+    return text.replace(text.find("'body'"), 6, fmt::format("'{}'", name)) + " ";
+  };
+  add_loop(model, "If", {"yes"}, {"y"},
+           branch("then_branch", "w") + branch("else_branch", "wrong"));
+  check_sizes(model.output("y"), 2);  // each branch is a loop of one turn at most
 }
 
 }  // namespace

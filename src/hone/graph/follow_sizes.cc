@@ -8,6 +8,8 @@
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
+#include "hone/graph/size_sums.h"
+#include "hone/graph/size_values.h"
 #include "hone/graph/widen_nodes.h"
 
 namespace hone::graph {
@@ -36,10 +38,22 @@ bool SizeFollower::varies(ValueId id, size_t dim) const {
                                        [](const SizePart& part) { return part.form != kNoForm; });
 }
 
+// Windows that move by several elements may make one extent of all sizes. No form decreases where a
+// symbol grows.
+bool SizeFollower::is_always_largest(const SizePart& part) const {
+  if (part.form == kNoForm) return false;
+  const Varying& varying = graph_.varying;
+  const SizeForm& form = varying.forms[static_cast<size_t>(part.form)];
+  return value_of(varying, form, smallest_symbols(varying)) >= part.most;
+}
+
 void SizeFollower::set_parts(ValueId id, ShapeParts parts) {
   bool varies = false;
-  for (const DimParts& dim : parts) {
-    for (const SizePart& part : dim) varies = varies || part.form != kNoForm;
+  for (DimParts& dim : parts) {
+    for (SizePart& part : dim) {
+      if (is_always_largest(part)) part.form = kNoForm;
+      varies = varies || part.form != kNoForm;
+    }
   }
   graph_.value(id).forms = varies ? std::move(parts) : ShapeParts();
 }

@@ -22,6 +22,10 @@ struct ImportOptions {
   // The ends of ranges that the rule gives. If the model is not valid there, others are taken
   // (import_ranges.h).
   int64_t most_batch = 8, most_sequence = 512;
+  // In an input of rank 3 that begins with a number, as the state of a recurrent net does, the
+  // second extent is that of the batch, if it is open and has no name. The importer finds it where
+  // a model is not valid otherwise.
+  bool batched_states = false;
   // Sides of images that have a range are multiples of this, as the ends of the range have to be.
   // The importer finds it where a model is not valid at all sizes.
   int64_t side_step = 1;

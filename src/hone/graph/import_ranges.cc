@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <set>
+
+#include "hone/base/log.h"
 
 namespace hone::graph {
 namespace {
@@ -11,34 +14,63 @@ class RangeImporter {
  public:
   RangeImporter(const ImportOptions& options, std::string file, const ReadModel& read)
       : options_(options), file_(std::move(file)), read_(read) {
-    tried_ = options_;
-    tried_.taken = &taken_;
+    start_anew();
   }
 
   Result<Graph> run() {
     Result<Graph> first = read_(tried_, failure_);
     const std::string taken = taken_;
     if (first.ok() || !failure_.at_sizes) return told(std::move(first));
-    for (const auto other :
-         {&RangeImporter::in_steps, &RangeImporter::shorter, &RangeImporter::longer}) {
-      std::optional<Graph> graph = (this->*other)();
-      if (graph) return told(std::move(*graph));
+    const RangeFailure failure = failure_;
+    std::optional<Graph> other;
+    if (failure.may_batch_states) {
+      tried_.batched_states = true;
+      other = attempt(failure_);
+      if (!other && failure_.at_sizes) other = elsewhere();
     }
+    if (!other) {
+      start_anew();
+      failure_ = failure;
+      other = elsewhere();
+    }
+    if (other) return told(*std::move(other));
     taken_ = taken;
     return told(std::move(first));
   }
 
  private:
+  void start_anew() {
+    tried_ = options_;
+    tried_.taken = &taken_;
+  }
+
   Result<Graph> told(Result<Graph> graph) const {
     if (options_.taken != nullptr) *options_.taken = taken_;
+    if (graph.ok()) {
+      const std::set<std::string> warnings(graph->warnings.begin(), graph->warnings.end());
+      for (const std::string& warning : warnings) log_warning("{}", warning);
+    }
     return graph;
   }
 
   // Returns the graph of these ranges, or nothing if the model is not valid there either.
+  std::optional<Graph> attempt(RangeFailure& failure) {
+    Result<Graph> graph = read_(tried_, failure);
+    return graph.ok() ? std::optional<Graph>(std::move(graph).value()) : std::nullopt;
+  }
   std::optional<Graph> attempt() {
     RangeFailure ignored;
-    Result<Graph> graph = read_(tried_, ignored);
-    return graph.ok() ? std::optional<Graph>(std::move(graph).value()) : std::nullopt;
+    return attempt(ignored);
+  }
+
+  // Returns the graph of the first other ranges at which the model is valid.
+  std::optional<Graph> elsewhere() {
+    for (const auto other :
+         {&RangeImporter::in_steps, &RangeImporter::shorter, &RangeImporter::longer}) {
+      std::optional<Graph> graph = (this->*other)();
+      if (graph) return graph;
+    }
+    return std::nullopt;
   }
 
   void say(const std::string& line) { taken_ += (taken_.empty() ? "" : "; ") + line; }
@@ -101,9 +133,12 @@ class RangeImporter {
   std::optional<Graph> longer() {
     const int64_t most = options_.most_sequence;
     std::vector<DimRange> ranges;
-    if (failure_.is_valid_at_largest)
-      ranges = {{most / 64, most, {}}, {most / 8, most, {}}, {most / 2, most, {}}};
+    if (failure_.is_valid_at_largest) ranges = {{most / 64, most, {}}, {most / 8, most, {}}};
+    // Models of sound may take one block, with some samples of the block before it.
+    ranges.push_back({most / 2, most + most / 4, {}});
+    if (failure_.is_valid_at_largest) ranges.push_back({most / 2, most, {}});
     ranges.push_back({most, 8 * most, {}});
+    ranges.push_back({most, most + most / 4, {}});
     for (const DimRange& range : ranges) {
       if (failure_.sequences.empty() || range.min < 2) continue;
       std::string names;

@@ -17,6 +17,7 @@ struct RangeFailure {
   bool takes_batch = false;            // OpenShapes
   std::vector<std::string> sequences;  // OpenShapes
   int64_t side_divisor = 0;            // OpenShapes
+  bool may_batch_states = false;       // OpenShapes
 };
 
 // Reads the model anew for every import: the importer frees the weights that it has copied.
@@ -25,7 +26,8 @@ using ReadModel = std::function<Result<Graph>(const ImportOptions& options, Rang
 // If the rule gave a dimension a range in which the model is not valid, other ranges are tried as
 // far as the rule gave such: half as long sequences, then a batch of 1, then sequences that begin
 // with more elements. If sides of images have ranges, and the model is valid at the largest,
-// multiples of a power of two are tried before.
+// multiples of a power of two are tried before. Where it makes a difference,
+// ImportOptions::batched_states is tried first, with all of them. Logs the warnings of the graph.
 [[nodiscard]] Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
                                           const ReadModel& read);
 

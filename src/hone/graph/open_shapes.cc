@@ -99,6 +99,7 @@ class Resolver {
     for (const auto& input : graph.input()) {
       if (!initializers.contains(input.name())) read(input);
     }
+    name_states();
     for (const FileInput& input : inputs_) collect_symbols(input);
   }
 
@@ -137,6 +138,24 @@ class Resolver {
                            is_nameless(dim.dim_param()) ? std::string() : dim.dim_param()});
     }
     inputs_.push_back(std::move(read));
+  }
+
+  // Names the batch of states, and of inputs that begin with it.
+  void name_states() {
+    const auto begins_open = [](const FileInput& input) {
+      return !input.dims.empty() && input.dims[0].extent < 0 && input.dims[0].name.empty();
+    };
+    const auto is_state = [](const FileInput& input) {
+      return input.dims.size() == 3 && input.dims[0].extent > 0 && input.dims[1].extent < 0 &&
+             input.dims[1].name.empty();
+    };
+    result_.may_batch_states = std::any_of(inputs_.begin(), inputs_.end(), begins_open) &&
+                               std::any_of(inputs_.begin(), inputs_.end(), is_state);
+    if (!options_.batched_states || !result_.may_batch_states) return;
+    for (FileInput& input : inputs_) {
+      if (begins_open(input)) input.dims[0].name = rule_name(DimKind::kBatch);
+      if (is_state(input)) input.dims[1].name = rule_name(DimKind::kBatch);
+    }
   }
 
   // Notes the symbols that a dimension of the input has by the file, or else by the rule.

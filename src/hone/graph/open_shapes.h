@@ -26,6 +26,7 @@ struct OpenShapes {
   std::string taken;         // one line about what the rule decided; empty: nothing
   bool takes_batch = false;  // the rule gave the range of a batch (ImportOptions::most_batch)
   std::vector<std::string> sequences;  // the symbols of sequences that the rule gave a range
+  bool may_batch_states = false;       // ImportOptions::batched_states would make a difference
   // The greatest common divisor of the ends of all ranges of sides; 0 if there are none.
   int64_t side_divisor = 0;
 };

@@ -224,10 +224,30 @@ TEST(open_shapes, ranges_begin_where_the_model_is_valid) {
             "m.onnx: samples is 512..4096, as the model is not valid at fewer; another range: "
             "--shape samples=512..8192");
   EXPECT_EQ(to_string(graph->value(graph->inputs[0]).shape), "[2, 1, 4096]");
+  // Of 256 elements there is one result, of 641 there would be 3.
+  ASSERT_TRUE(imported(230, taken).ok());
+  EXPECT_EQ(taken,
+            "m.onnx: samples is 256..640, as the model is not valid at fewer; another range: "
+            "--shape samples=256..1280");
   EXPECT_FALSE(imported(600, taken).ok());
   EXPECT_EQ(taken,
             "m.onnx: open dimensions are samples 1..512; another range: --shape "
             "samples=1..1024");
+}
+
+// Without a name, the second extent of an input may be a sequence or, in a state, the batch.
+TEST(open_shapes, states_have_the_batch_where_the_model_is_not_valid_otherwise) {
+  TestModel model;
+  model.open_input("x", {"", "16"}).open_input("state", {"2", "", "16"});
+  model.node("Add", {"x", "state"}, {"y"}).output("y");
+  const std::string bytes = model.bytes();
+  std::string taken;
+  const Result<Graph> graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                                                {.open_ranges = true, .taken = &taken});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(to_string(graph->value(graph->inputs[1]).shape), "[2, 8, 16]");
+  EXPECT_EQ(graph->varying.symbols.size(), 1U);
+  EXPECT_EQ(taken, "m.onnx: open dimensions are batch 1..8; another range: --shape batch=1..16");
 }
 
 }  // namespace

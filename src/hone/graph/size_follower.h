@@ -47,6 +47,7 @@ class SizeFollower {
                                                      int64_t divisor);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
+  // Parts that are as large at the smallest sizes as at the largest do not vary.
   void set_parts(ValueId id, ShapeParts parts);
   ConstantKind kind_of_constant(ValueId id);
 
@@ -85,6 +86,7 @@ class SizeFollower {
   }
 
  private:
+  [[nodiscard]] bool is_always_largest(const SizePart& part) const;
   Status follow(Node node);
   Status follow_nodes(std::vector<Node> nodes);
   Status follow_loop(Node node);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "hone/base/log.h"
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/ops/loop_builder.h"
@@ -116,7 +115,7 @@ Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody
                        const Status& fault) -> Status {
     if (branch == nullptr) {
       const std::string text = fault_text(c, name, fault);
-      log_warning("{}", text);
+      c.graph().warnings.push_back(text);
       HONE_ASSIGN_OR_RETURN(values, add_fault(c, go, text, values));
     } else {
       HONE_ASSIGN_OR_RETURN(values, branch->finish(go, results, values));
