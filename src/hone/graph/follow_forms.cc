@@ -7,6 +7,11 @@
 #include "hone/graph/size_values.h"
 
 namespace hone::graph {
+namespace {
+
+constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
+
+}  // namespace
 
 // Returns nullopt if the numbers have no step of more than 1.
 std::optional<SizeFollower::Steps> SizeFollower::steps_of(const std::vector<SizeSample>& samples) {
@@ -93,7 +98,6 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
 std::optional<int> SizeFollower::quotient_form(const SizeForm& form,
                                                const std::vector<int64_t>& offsets, int64_t divisor,
                                                const std::vector<SizeSample>& samples) {
-  constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
   for (const int64_t offset : offsets) {
     const auto quotient = quotient_of(graph_.varying, form, offset, divisor);
     if (!quotient || quotient->divisor > kMostDivisor) return std::nullopt;
@@ -106,7 +110,8 @@ std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const
   const auto seen = seen_part(id, dim);
   const auto samples = samples_of(id, dim);
   const auto steps = samples ? steps_of(*samples) : std::nullopt;
-  if (seen || !steps || from.size() != 1 || from[0].form == kNoForm) return seen;
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  if (seen || !varies || !steps || steps->step > kMostDivisor) return seen;
   const SizeForm form = varying_form(from[0].form);
   std::vector<int64_t> offsets(static_cast<size_t>(steps->step));
   // At the largest sizes, (extent + offset) / step has to be the number of steps.
