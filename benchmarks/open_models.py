@@ -178,8 +178,7 @@ def export(name, path, legacy):
         torch.onnx.export(model, examples, str(path), dynamo=False, input_names=list(inputs), opset_version=17,
                           dynamic_axes={key: dims for key, (_, dims) in inputs.items()})
         return
-    named = {symbol: torch.export.Dim(symbol) if symbol.isidentifier() else torch.export.Dim.AUTO for _, dims in inputs.values() for symbol in dims.values()}
-    shapes = tuple({d: named[symbol] for d, symbol in dims.items()} for _, dims in inputs.values())
+    shapes = tuple(dims for _, dims in inputs.values())
     if isinstance(model, Arrays):  # its forward takes one tuple
         shapes = (shapes,)
     torch.onnx.export(model, examples, str(path), dynamo=True, input_names=list(inputs), dynamic_shapes=shapes, external_data=False, verbose=False)

@@ -4,6 +4,8 @@ KINDS has one entry for each: a function that makes the network and its inputs, 
 """
 import torch
 
+import open_networks
+
 TEXT = {0: "batch", 1: "seq"}
 SIDES = {0: "batch", 2: "height", 3: "width"}
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
@@ -275,7 +277,8 @@ def _graph(kind):
     return make
 
 
-KINDS = ({name: _transformers(*what) for name, what in HUGGING_FACE.items()} | {name: _decoder(*what) for name, what in DECODERS.items()}
+KINDS = (open_networks.NETWORKS | {name: _transformers(*what) for name, what in HUGGING_FACE.items()}
+         | {name: _decoder(*what) for name, what in DECODERS.items()}
          | {name: _diffusers(*what) for name, what in DIFFUSERS.items()}
          | {f"smp_{name}": _segmentation(name) for name in ("unet", "fpn", "linknet", "manet", "pan", "pspnet", "deeplabv3plus")}
          | {f"pyg_{kind.lower()}": _graph(kind) for kind in ("GCNConv", "GATConv", "SAGEConv")}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Models with open dimensions, compiled as they are, at five sizes each beside ONNX Runtime: a table of the largest differences, or of why a model is refused.
 
-    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [--limit 600] [MODEL ...]
+    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [--limit 600] [--shape samples=64..4096 ...] [MODEL ...]
 
 A MODEL is one of models/, whose dimensions are opened (models/open_dimensions.py), or an ONNX file that has open ones, as open_models.py writes. Only
 sides of images get an option, 160..224. Networks of more than 1 GB of weights have two layers. The sizes are the largest, the smallest, each extent
 the largest beside the smallest of the others, and others drawn at random. A difference is that of the worst element, divided by the largest of its
-output. What takes longer than the limit, in seconds, is said to.
+output. What takes longer than the limit, in seconds, is said to. --shape gives a range that the file needs, as `hone compile` takes it.
 """
 import argparse
 import ctypes
@@ -112,7 +112,8 @@ def model_of(name, folder):
 def compile_model(arguments, path, sides, library):
     """What is said on stderr, or an error."""
     options = [f"--shape={side}={SIDES[0]}..{SIDES[1]}" for side in ("height", "width")] if sides else []
-    done = subprocess.run([arguments.hone, "compile", path, "-o", library, "--no-db", "--threads", str(arguments.threads), *options],
+    done = subprocess.run([arguments.hone, "compile", path, "-o", library, "--no-db", "--threads", str(arguments.threads), *options,
+                           *(f"--shape={shape}" for shape in arguments.shape)],
                           capture_output=True, text=True, check=False, timeout=arguments.limit)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
@@ -161,6 +162,7 @@ def main():
     parser.add_argument("--hone", required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=float, default=600)
+    parser.add_argument("--shape", action="append", default=[])
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
     names = arguments.models or [entry["name"] for entry in model_files.entries(large=True) if entry["name"] not in ALONE]

@@ -1,11 +1,31 @@
 // The forms of the extents that values have at all sizes at which the model was looked at.
 #include <algorithm>
+#include <numeric>
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
 #include "hone/graph/size_values.h"
 
 namespace hone::graph {
+namespace {
+
+constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
+
+}  // namespace
+
+// Returns nullopt if the numbers have no step of more than 1.
+std::optional<SizeFollower::Steps> SizeFollower::steps_of(const std::vector<SizeSample>& samples) {
+  Steps steps;
+  for (const SizeSample& sample : samples)
+    steps.step = std::gcd(steps.step, sample.number - samples[0].number);
+  if (steps.step < 2) return std::nullopt;
+  steps.rest = samples[0].number % steps.step;
+  for (const SizeSample& sample : samples) {
+    if (sample.number < 0) return std::nullopt;
+    steps.numbers.push_back({sample.symbols, sample.number / steps.step});
+  }
+  return steps;
+}
 
 bool SizeFollower::gives(const SizeForm& form, const std::vector<SizeSample>& samples) const {
   return std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
@@ -17,8 +37,15 @@ std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples)
   for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
     if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
-  const auto form = fit_form(samples);
-  return form ? index_of(*form) : std::nullopt;
+  if (const auto form = fit_form(samples)) return index_of(*form);
+  const auto steps = steps_of(samples);
+  const auto number = steps ? form_of(steps->numbers) : std::nullopt;
+  return number ? multiple_of(*number, *steps) : std::nullopt;
+}
+
+std::optional<int> SizeFollower::multiple_of(int form, const Steps& steps) {
+  if (form == kNoForm || !is_of_symbols(varying_form(form))) return std::nullopt;
+  return index_of({.terms = {{steps.step, {factor_of_form(form)}}}, .offset = steps.rest});
 }
 
 std::optional<int> SizeFollower::index_of(const SizeForm& form) {
@@ -58,17 +85,40 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
   const bool varies = from.size() == 1 && from[0].form != kNoForm;
   const SizeForm form = varies ? varying_form(from[0].form) : SizeForm();
   // A form that is found from numbers has a small divisor: another one may give them by chance.
-  const bool is_small = form.divisor * divisor <= kMostFittedDivisor;
+  const auto quotient = quotient_of(graph_.varying, form, 0, divisor);
+  const int64_t whole = quotient ? quotient->divisor : form.divisor * divisor;
+  const bool is_small = whole <= kMostFittedDivisor;
   const auto seen = is_small || !varies ? seen_part(id, dim) : std::nullopt;
   const auto samples = samples_of(id, dim);
-  if (seen || !varies || !samples || !is_of_symbols(form) || form.divisor * divisor > kMostDivisor)
-    return seen;
+  if (seen || !varies || !samples) return seen;
+  const auto index = quotient_form(form, offsets, divisor, *samples);
+  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
+}
+
+std::optional<int> SizeFollower::quotient_form(const SizeForm& form,
+                                               const std::vector<int64_t>& offsets, int64_t divisor,
+                                               const std::vector<SizeSample>& samples) {
   for (const int64_t offset : offsets) {
-    const SizeForm quotient = quotient_of(form, offset, divisor);
-    const auto index = gives(quotient, *samples) ? index_of(quotient) : std::nullopt;
-    if (index) return SizePart{*index, graph_.value(id).shape[dim]};
+    const auto quotient = quotient_of(graph_.varying, form, offset, divisor);
+    if (!quotient || quotient->divisor > kMostDivisor) return std::nullopt;
+    if (gives(*quotient, samples)) return index_of(*quotient);
   }
   return std::nullopt;
+}
+
+std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
+  const auto seen = seen_part(id, dim);
+  const auto samples = samples_of(id, dim);
+  const auto steps = samples ? steps_of(*samples) : std::nullopt;
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  if (seen || !varies || !steps || steps->step > kMostDivisor) return seen;
+  const SizeForm form = varying_form(from[0].form);
+  std::vector<int64_t> offsets(static_cast<size_t>(steps->step));
+  // At the largest sizes, (extent + offset) / step has to be the number of steps.
+  std::iota(offsets.begin(), offsets.end(), steps->numbers[0].number * steps->step - from[0].most);
+  const auto number = quotient_form(form, offsets, steps->step, steps->numbers);
+  const auto multiple = number ? multiple_of(*number, *steps) : std::nullopt;
+  return multiple ? std::optional(SizePart{*multiple, graph_.value(id).shape[dim]}) : std::nullopt;
 }
 
 int64_t SizeFollower::extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const {

@@ -45,6 +45,9 @@ class SizeFollower {
   [[nodiscard]] std::optional<SizePart> divided_part(ValueId id, size_t dim, const DimParts& from,
                                                      const std::vector<int64_t>& offsets,
                                                      int64_t divisor);
+  // Likewise, where the extent is one that has these parts, rounded up to a multiple, plus a
+  // number.
+  [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
   // Parts that are as large at the smallest sizes as at the largest do not vary.
@@ -55,6 +58,9 @@ class SizeFollower {
   // scalar.
   ValueId size_of(ExpandContext& c, int form);
   ValueId extent_of(ExpandContext& c, const DimParts& parts);
+  // Returns where elements lie along a dimension with these parts, by their numbers among those of
+  // a run. A number that no element of the run has gets any place.
+  ValueId places_of(ExpandContext& c, ValueId numbers, const DimParts& parts);
   // Returns x with the elements of a run side by side along a dimension; nullopt if no form tells
   // their number.
   std::optional<ValueId> side_by_side(ExpandContext& c, ValueId x, size_t dim);
@@ -121,6 +127,17 @@ class SizeFollower {
   // Returns whether a form, or kNoForm, is the sum of extents as one symbol after the other varies.
   [[nodiscard]] bool is_sum(int form, const std::vector<DimParts>& extents) const;
   [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;
+  // Numbers that are multiples of a step, plus a rest that is less than that.
+  struct Steps {
+    int64_t step = 0, rest = 0;
+    std::vector<SizeSample> numbers;  // how many steps each one has
+  };
+  [[nodiscard]] static std::optional<Steps> steps_of(const std::vector<SizeSample>& samples);
+  // Returns the form of the numbers of which a form tells how many steps they have.
+  std::optional<int> multiple_of(int form, const Steps& steps);
+  // Returns the quotient of a form, with one of the offsets added, that gives the numbers.
+  std::optional<int> quotient_form(const SizeForm& form, const std::vector<int64_t>& offsets,
+                                   int64_t divisor, const std::vector<SizeSample>& samples);
   // Returns the index of a form, which becomes one of the graph's.
   std::optional<int> index_of(const SizeForm& form);
   // Returns the extents of a dimension at all sizes at which the model was looked at; nullopt if a

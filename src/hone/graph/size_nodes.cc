@@ -81,18 +81,12 @@ ValueId SizeFollower::filled(ExpandContext& c, ValueId x, const std::vector<size
   return filled_[key] = y;
 }
 
-std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, size_t dim) {
-  const ShapeParts parts = parts_of(x);
-  if (is_contiguous(parts[dim])) return x;
-  if (const auto at = side_by_side_.find({x, dim}); at != side_by_side_.end()) return at->second;
-  const auto form = sum_form({parts[dim]});
-  if (!form) return std::nullopt;
-  // The place of the n-th element: n has a digit for each part, of which the run has so many.
-  const int64_t most = c.shape_of(x)[dim];
-  ValueId left = numbers_from_0(c, most), place = kNoValue;
+// The number of an element has a digit for each part, of which the run has so many.
+ValueId SizeFollower::places_of(ExpandContext& c, ValueId numbers, const DimParts& parts) {
+  ValueId left = numbers, place = kNoValue;
   int64_t stride = 1;
-  for (size_t k = parts[dim].size(); k-- > 0;) {
-    const SizePart& part = parts[dim][k];
+  for (size_t k = parts.size(); k-- > 0;) {
+    const SizePart& part = parts[k];
     const ValueId size = c.binary("Max", extent_of(c, {part}), 1.0);
     const ValueId digit = k == 0 ? left : c.binary("Mod", left, size);
     const ValueId moved = c.binary("Mul", digit, static_cast<double>(stride));
@@ -100,7 +94,17 @@ std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, s
     stride *= part.most;
     if (k > 0) left = c.binary("Div", left, size);
   }
-  place = c.binary("Min", place, static_cast<double>(most - 1));
+  return c.binary("Min", place, static_cast<double>(stride - 1));
+}
+
+std::optional<ValueId> SizeFollower::side_by_side(ExpandContext& c, ValueId x, size_t dim) {
+  const ShapeParts parts = parts_of(x);
+  if (is_contiguous(parts[dim])) return x;
+  if (const auto at = side_by_side_.find({x, dim}); at != side_by_side_.end()) return at->second;
+  const auto form = sum_form({parts[dim]});
+  if (!form) return std::nullopt;
+  const int64_t most = c.shape_of(x)[dim];
+  const ValueId place = places_of(c, numbers_from_0(c, most), parts[dim]);
   const ValueId y = gathered(c, x, place, dim, {*form, parts[dim]});
   ShapeParts moved = parts;
   moved[dim] = {{*form, most}};

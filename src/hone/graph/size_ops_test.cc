@@ -84,6 +84,39 @@ TEST(size_ops, padding_that_repeats_elements) {
   }
 }
 
+// Sound that is padded to whole frames before each stride, by floating-point numbers.
+TEST(size_ops, padding_to_a_multiple) {
+  for (const std::string mode : {"constant", "reflect"}) {
+    SCOPED_TRACE(mode);
+    TestModel model;
+    model.open_input("x0", {"1", "2", "samples"})
+        .constant("two", one_number(2))
+        .constant("none", ints({0, 0}));
+    for (int i = 0; i < 3; ++i) {
+      const int64_t stride = std::vector<int64_t>{4, 8, 5}[static_cast<size_t>(i)];
+      const auto name = [&](const std::string& text) { return text + std::to_string(i); };
+      const std::string x = name("x"), length = name("length"), pads = name("pads");
+      model.node("Shape", {x}, {name("shape")})
+          .constant(name("stride"), floats({1}, {static_cast<float>(stride)}))
+          .constant(name("overlap"), one_number(stride))
+          .node("Gather", {name("shape"), "two"}, {length})
+          .node("Cast", {length}, {name("number")}, {{"to", int64_t{1}}})
+          .node("Div", {name("number"), name("stride")}, {name("frames")})
+          .node("Ceil", {name("frames")}, {name("whole")})
+          .node("Mul", {name("whole"), name("stride")}, {name("ideal")})
+          .node("Sub", {name("ideal"), name("number")}, {name("missing")})
+          .node("Cast", {name("missing")}, {name("extra")}, {{"to", int64_t{7}}})
+          .node("Concat", {"none", name("overlap"), "none", name("extra")}, {pads},
+                {{"axis", int64_t{0}}})
+          .node("Pad", {x, pads}, {name("padded")}, {{"mode", mode}})
+          .node("AveragePool", {name("padded")}, {"x" + std::to_string(i + 1)},
+                {{"kernel_shape", Shape{2 * stride}}, {"strides", Shape{stride}}});
+    }
+    model.output("padded0").output("padded2").output("x3");
+    expect_right(model, {{"samples", {{300, 1000, ""}}}}, {{1000}, {300}, {641}, {961}});
+  }
+}
+
 // The first run has nothing but padding.
 TEST(size_ops, padding_of_nothing) {
   TestModel model;

@@ -8,26 +8,54 @@ namespace {
 // What is added at both ends of each dimension, or taken away if it is negative.
 struct Pads {
   Shape low, high;
-  [[nodiscard]] bool any(size_t d) const { return low[d] != 0 || high[d] != 0; }
 };
 
-Result<Pads> pads_of(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
-  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
+Result<Pads> pads_of(const InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const auto pads, c.integers_or_attribute(1, "pads"));
   std::vector<int64_t> axes;
-  for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
-  if (rule.node.has_input(3)) {
-    HONE_ASSIGN_OR_RETURN(const Tensor* given, rule.c.required(3, "the axes"));
-    axes.clear();
-    for (int64_t i = 0; i < given->size(); ++i) axes.push_back(integer_at(*given, i));
+  for (int64_t d = 0; d < c.rank(0); ++d) axes.push_back(d);
+  if (c.has(3)) {
+    HONE_ASSIGN_OR_RETURN(axes, c.integers(3, "axes"));
   }
-  Pads found{Shape(static_cast<size_t>(rank), 0), Shape(static_cast<size_t>(rank), 0)};
+  Pads found{Shape(c.shape(0).size(), 0), Shape(c.shape(0).size(), 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
-    const auto d = static_cast<size_t>(*normalize_axis(axes[i], rank));
+    const auto d = static_cast<size_t>(*normalize_axis(axes[i], c.rank(0)));
     found.low[d] = (*pads)[i];
     found.high[d] = (*pads)[axes.size() + i];
   }
   return found;
+}
+
+// The padding at all sizes: before the first element it is the same, and behind the last one it may
+// follow from the sizes, as where an extent is rounded up.
+struct PadsOfRuns {
+  Shape low;
+  std::vector<bool> any, takes_away;  // at some size
+
+  void add(const Pads& pads) {
+    for (size_t d = 0; d < low.size(); ++d) {
+      any[d] = any[d] || pads.low[d] != 0 || pads.high[d] != 0;
+      takes_away[d] = takes_away[d] || pads.low[d] < 0 || pads.high[d] < 0;
+    }
+  }
+};
+
+Result<PadsOfRuns> pads_of_runs(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const Pads most, pads_of(rule.c));
+  const size_t rank = most.low.size();
+  PadsOfRuns pads{most.low, std::vector<bool>(rank, false), std::vector<bool>(rank, false)};
+  pads.add(most);
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
+    if (twin == nullptr || twin->type != rule.node.type) continue;
+    HONE_ASSIGN_OR_RETURN(const Pads own,
+                          pads_of(InferContext(const_cast<Graph&>(probe.graph), *twin)));
+    if (own.low != most.low)
+      return rule.c.unsupported("operand 1 ('{}') has other elements at other sizes",
+                                rule.sizes.graph().value(rule.node.inputs[1]).name);
+    pads.add(own);
+  }
+  return pads;
 }
 
 // Which of n elements stand where a padded dimension has them: `from` is 0 where its first one is.
@@ -42,17 +70,17 @@ ValueId places_in(ExpandContext& c, const std::string& mode, ValueId from, Value
 }
 
 // Elements of the run, repeated at its ends: they are gathered from their places.
-Status follow_repeating_pad(SizeRule& rule, const std::string& mode, const Pads& pads) {
+Status follow_repeating_pad(SizeRule& rule, const std::string& mode, const PadsOfRuns& pads) {
   ExpandContext& c = rule.c;
   const ValueId out = rule.node.outputs[0];
   ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
   ValueId x = rule.node.inputs[0];
   for (size_t d = 0; d < parts.size(); ++d) {
-    if (!pads.any(d)) continue;
-    if (pads.low[d] < 0 || pads.high[d] < 0)
+    if (!pads.any[d]) continue;
+    if (pads.takes_away[d])
       return c.unsupported("padding of a value whose shape varies, which takes elements away");
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
-    const auto seen = rule.sizes.seen_part(out, d);
+    const auto seen = rule.sizes.rounded_part(out, d, parts[d]);
     if (!seen) return c.unsupported("its extent {} does not follow from the sizes", d);
     const ValueId extent = rule.sizes.extent_of(c, parts[d]);
     const ValueId from =
@@ -76,25 +104,23 @@ Status follow_pad(SizeRule& rule) {
   const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
   if (mode == "constant" && rule.node.has_input(2) && value == nullptr)
     return rule.c.unsupported("padding of a value whose shape varies, other than by a constant");
-  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
+  for (size_t i = 2; i < rule.node.inputs.size(); ++i) {
     const ValueId id = rule.node.inputs[i];
     if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
         rule.sizes.kind_of_constant(id) != ConstantKind::kFixed)
       return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
                                 rule.sizes.graph().value(id).name);
   }
-  HONE_ASSIGN_OR_RETURN(const Pads pads, pads_of(rule));
+  HONE_ASSIGN_OR_RETURN(const PadsOfRuns pads, pads_of_runs(rule));
   if (mode != "constant") return follow_repeating_pad(rule, mode, pads);
   std::vector<size_t> all;
-  ShapeParts parts = rule.sizes.parts_of(out);
+  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
   for (size_t d = 0; d < parts.size(); ++d) {
-    if (!rule.sizes.varies(rule.node.inputs[0], d)) continue;
     // The batch is rarely padded, and rows that are not there need no fill.
-    parts[d] = rule.sizes.parts_of(rule.node.inputs[0])[d];
-    if (!pads.any(d)) continue;
-    const auto seen = rule.sizes.seen_part(out, d);
-    if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
+    if (!pads.any[d]) continue;
     HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
+    const auto seen = rule.sizes.rounded_part(out, d, rule.sizes.parts_of(rule.node.inputs[0])[d]);
+    if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
     parts[d] = {*seen};
     all.push_back(d);
   }

@@ -76,16 +76,87 @@ class Regrouping {
   DimParts left_;  // the next one last
 };
 
-Status follow_reshape(SizeRule& rule) {
-  const ValueId from = rule.node.inputs[0], to = rule.node.outputs[0];
-  auto parts = Regrouping(rule, from, to).run();
-  if (!parts) {
-    return rule.c.unsupported(
-        "elements of {} move in memory as {}, where extents vary from run to run: give sizes "
-        "instead of a range (--shape)",
-        to_string(rule.c.shape_of(from)), to_string(rule.c.shape_of(to)));
+// Returns how many dimensions at the front of both values, or at their end, are alike at all sizes.
+size_t dims_alike(const SizeRule& rule, ValueId from, ValueId to, bool at_end) {
+  const Shape &a = rule.c.shape_of(from), &b = rule.c.shape_of(to);
+  const auto dim = [&](const Shape& shape, size_t i) {
+    return shape[at_end ? shape.size() - 1 - i : i];
+  };
+  const auto is_alike = [&](size_t i) {
+    const auto& probes = rule.sizes.probes();
+    return dim(a, i) == dim(b, i) &&
+           std::all_of(probes.begin(), probes.end(), [&](const SizeProbe& probe) {
+             const Value* x = probe.twin(rule.sizes.origin(from));
+             const Value* y = probe.twin(rule.sizes.origin(to));
+             return x == nullptr || y == nullptr || dim(x->shape, i) == dim(y->shape, i);
+           });
+  };
+  size_t alike = 0;
+  while (alike < std::min(a.size(), b.size()) && is_alike(alike)) ++alike;
+  return alike;
+}
+
+// Returns the number of each element among those of a run, where these dimensions have such parts.
+ValueId numbers_in_run(SizeRule& rule, const ShapeParts& dims, const Shape& shape) {
+  ExpandContext& c = rule.c;
+  ValueId number = c.scalar(DType::kI64, 0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    Shape along(dims.size() - d, 1);
+    along[0] = shape[d];
+    const ValueId own = c.reshape(numbers_from_0(c, shape[d]), along);
+    const ValueId rows =
+        d == 0 ? number : c.binary("Mul", number, rule.sizes.extent_of(c, dims[d]));
+    number = c.binary("Add", rows, own);
   }
-  rule.sizes.set_parts(to, std::move(*parts));
+  return number;
+}
+
+// A list of places that is read as channels, or as a picture with other rows: in a run each element
+// has another place than in the largest shape. It is gathered by its number.
+Status gather_reshaped(SizeRule& rule) {
+  const ValueId from = rule.node.inputs[0], to = rule.node.outputs[0];
+  const ShapeParts given = rule.sizes.parts_of(from);
+  const Shape shape = rule.c.shape_of(to), shape_given = rule.c.shape_of(from);
+  const size_t front = dims_alike(rule, from, to, false);
+  const size_t rest = std::min(shape.size(), shape_given.size()) - front;
+  const size_t back = std::min(dims_alike(rule, from, to, true), rest);
+  ShapeParts parts(given.begin(), given.begin() + static_cast<long>(front)), moved;
+  for (size_t d = front; d < shape.size() - back; ++d) {
+    const auto seen = rule.sizes.seen_part(to, d);
+    if (!seen) {
+      return rule.c.unsupported(
+          "elements of {} move in memory as {}, of which dimension {} does not follow from the "
+          "sizes: give sizes instead of a range (--shape)",
+          to_string(shape_given), to_string(shape), d);
+    }
+    moved.push_back({*seen});
+    parts.push_back({*seen});
+  }
+  parts.insert(parts.end(), given.end() - static_cast<long>(back), given.end());
+  DimParts places;
+  Shape flat(shape_given.begin(), shape_given.begin() + static_cast<long>(front));
+  flat.push_back(1);
+  for (size_t d = front; d < given.size() - back; ++d) {
+    places.insert(places.end(), given[d].begin(), given[d].end());
+    flat.back() *= shape_given[d];
+  }
+  flat.insert(flat.end(), shape_given.end() - static_cast<long>(back), shape_given.end());
+  const Shape middle(shape.begin() + static_cast<long>(front),
+                     shape.end() - static_cast<long>(back));
+  const ValueId numbers = numbers_in_run(rule, moved, middle);
+  rule.c.result(
+      0, rule.c.add("Gather",
+                    {rule.c.reshape(from, flat), rule.sizes.places_of(rule.c, numbers, places)},
+                    {{"axis", static_cast<int64_t>(front)}}));
+  rule.sizes.set_parts(to, std::move(parts));
+  rule.replaced = true;
+  return ok_status();
+}
+
+Status follow_reshape(SizeRule& rule) {
+  auto parts = Regrouping(rule, rule.node.inputs[0], rule.node.outputs[0]).run();
+  if (!parts) return gather_reshaped(rule);
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(*parts));
   return ok_status();
 }
 

@@ -80,6 +80,33 @@ TEST(follow_sizes, elements_with_gaps_between_them_that_two_operands_share) {
   }
 }
 
+// Places whose channels lie side by side, read as a picture for each channel; and rows of a picture
+// read as if it were the other way round.
+TEST(follow_sizes, elements_that_move_to_other_dimensions_in_memory) {
+  TestModel model;
+  model.open_input("x", {"batch", "2", "h", "w"})
+      .constant("list", ints({0, 0, -1}))
+      .constant("first", ints({0}))
+      .constant("sides", ints({3, 2}))
+      .constant("channels", ints({2}))
+      .node("Reshape", {"x", "list"}, {"places"})
+      .node("Transpose", {"places"}, {"by_place"}, {{"perm", Shape{0, 2, 1}}})
+      .node("Shape", {"x"}, {"shape"})
+      .node("Reshape", {"by_place", "shape"}, {"y"})
+      .node("Gather", {"shape", "first"}, {"batch"})
+      .node("Gather", {"shape", "sides"}, {"turned"})
+      .node("Concat", {"batch", "channels", "turned"}, {"shape_turned"}, {{"axis", int64_t{0}}})
+      .node("Reshape", {"x", "shape_turned"}, {"z"})
+      .node("Add", {"y", "x"}, {"sum"})
+      .output("sum")
+      .output("z");
+  const auto graph =
+      import_ranges(model, {{"batch", {{1, 2, ""}}}, {"h", {{1, 5, ""}}}, {"w", {{2, 7, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const auto& at : {std::vector<int64_t>{2, 5, 7}, {1, 1, 2}, {2, 4, 3}, {2, 3, 7}})
+    SizeCheck{model, *graph}.at(at, at[1] == 4);
+}
+
 // Rules that know of the gaps: results are divided into dimensions without gaps again.
 TEST(follow_sizes, gaps_are_left_out_of_sums_and_kept_in_copies) {
   TestModel model = with_gaps();

@@ -89,12 +89,23 @@ std::optional<SizeForm> sum_of_products(const Varying& varying,
   return sum;
 }
 
-// floor((floor(x / d) + offset) / divisor) = floor((x + offset * d) / (d * divisor))
-SizeForm quotient_of(const SizeForm& form, int64_t offset, int64_t divisor) {
-  SizeForm made = form;
-  made.offset += offset * form.divisor;
-  made.divisor *= divisor;
-  return made;
+std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form, int64_t offset,
+                                    int64_t divisor) {
+  if (is_of_symbols(form)) {
+    // floor((floor(x / d) + offset) / divisor) = floor((x + offset * d) / (d * divisor))
+    SizeForm made = form;
+    made.offset += offset * form.divisor;
+    made.divisor *= divisor;
+    return made;
+  }
+  const bool is_multiple =
+      form.divisor == 1 && form.terms.size() == 1 && form.terms[0].symbols.size() == 1;
+  if (!is_multiple || divisor % form.terms[0].factor != 0) return std::nullopt;
+  // floor((m * q + offset) / divisor) = floor((q + floor(offset / m)) / (divisor / m))
+  const int64_t m = form.terms[0].factor;
+  const int factor = form_of_factor(form.terms[0].symbols[0]);
+  return quotient_of(varying, varying.forms[static_cast<size_t>(factor)],
+                     quotient(form.offset + offset, m), divisor / m);
 }
 
 }  // namespace hone::graph

@@ -1,5 +1,5 @@
 // graph/size_sums.h - forms that are built from others: sums of products of forms, which have too
-// many terms to be found from numbers (graph/size_fit.h), and quotients of a form.
+// many terms to be found from numbers (graph/size_fit.h), quotients of a form, and their multiples.
 //
 // A form that is a factor of another one comes before it, follows from symbols alone, and is
 // nowhere less than 0: (height / 8) * (width / 8) + (height / 16) * (width / 16).
@@ -26,7 +26,10 @@ namespace hone::graph {
 [[nodiscard]] std::optional<SizeForm> sum_of_products(const Varying& varying,
                                                       const std::vector<DimParts>& extents);
 
-// Returns (form + offset) / divisor rounded down, of a form of symbols alone.
-[[nodiscard]] SizeForm quotient_of(const SizeForm& form, int64_t offset, int64_t divisor);
+// Returns (form + offset) / divisor rounded down, as a form of symbols alone. The form is one of
+// symbols, or a multiple of one whose factor divides the divisor, with an offset; nullopt if it is
+// another one.
+[[nodiscard]] std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form,
+                                                  int64_t offset, int64_t divisor);
 
 }  // namespace hone::graph

@@ -11,9 +11,23 @@ namespace {
 
 using ir::Expr;
 
+// Checks that known places in a constant, such as positions in a table, are there. They are tuples
+// of one index for each of these extents.
+Status check_known_places(const InferContext& c, const Shape& extents) {
+  HONE_RETURN_IF_ERROR(check_indices(c, 1));
+  const Tensor* places = c.constant(1);
+  if (c.constant(0) == nullptr || places == nullptr) return ok_status();
+  for (int64_t i = 0; i < places->size(); ++i) {
+    const int64_t place = integer_at(*places, i);
+    const int64_t extent = extents[static_cast<size_t>(i) % extents.size()];
+    if (!normalize_axis(place, extent)) return c.fail("index {} into {} elements", place, extent);
+  }
+  return ok_status();
+}
+
 Status infer_gather(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
-  HONE_RETURN_IF_ERROR(check_indices(c, 1));
+  HONE_RETURN_IF_ERROR(check_known_places(c, {c.shape(0)[axis]}));
   Shape shape = c.shape(0);
   if (shape[axis] == 0 && num_elements(c.shape(1)) > 0) return c.fail("indices into no elements");
   const auto at = shape.erase(shape.begin() + static_cast<long>(axis));
@@ -33,11 +47,10 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
   const auto row = static_cast<size_t>(inner * dtype_bytes(from.dtype()));
   Tensor to(from.dtype(), graph.value(node.outputs[0]).shape);
   auto* target = static_cast<char*>(to.data());
+  HONE_RETURN_IF_ERROR(check_known_places(c, {extent}));
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < indices.size(); ++i) {
-      const int64_t given = integer_at(indices, i);
-      const auto index = normalize_axis(given, extent);
-      if (!index) return c.fail("index {} into {} elements", given, extent);
+      const auto index = normalize_axis(integer_at(indices, i), extent);
       std::memcpy(
           target,
           static_cast<const char*>(from.data()) + static_cast<size_t>(o * extent + *index) * row,
@@ -108,7 +121,7 @@ void emit_gather(EmitContext& c) {
 
 Status infer_gather_elements(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
-  HONE_RETURN_IF_ERROR(check_indices(c, 1));
+  HONE_RETURN_IF_ERROR(check_known_places(c, {c.shape(0)[axis]}));
   bool fits = c.rank(1) == c.rank(0);
   for (size_t d = 0; fits && d < c.shape(0).size(); ++d)
     fits = d == axis ? c.shape(0)[d] > 0 : c.shape(1)[d] <= c.shape(0)[d];
@@ -144,6 +157,8 @@ Status infer_gather_nd(InferContext& c) {
   Shape shape(indices.begin(), indices.end() - 1);
   shape.insert(shape.end(), data.begin() + batch + indices.back(), data.end());
   if (num_elements(data) == 0 && num_elements(shape) > 0) return c.fail("indices into no elements");
+  HONE_RETURN_IF_ERROR(
+      check_known_places(c, Shape(data.begin() + batch, data.begin() + batch + indices.back())));
   return c.set(0, c.dtype(0), std::move(shape));
 }
 

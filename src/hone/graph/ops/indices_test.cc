@@ -67,6 +67,32 @@ TEST(indices, one_outside_reads_the_nearest_element) {
             0);
 }
 
+// Positions that a table does not have, also where the table is too large to be read in advance.
+TEST(indices, known_ones_have_to_be_in_a_table) {
+  Tensor positions(DType::kI64, {513, 1}), same(DType::kI64, {513, 256});
+  for (int64_t i = 0; i < same.size(); ++i) same.set(i, static_cast<double>(i / 256));
+  for (int64_t i = 0; i < positions.size(); ++i) positions.set(i, static_cast<double>(i));
+  for (const std::string type : {"Gather", "GatherND", "GatherElements"}) {
+    for (const int64_t rows : {512, 513}) {
+      SCOPED_TRACE(fmt::format("{} of {}", type, rows));
+      TestModel m(17);
+      m.input("x", {513, 256})
+          .constant("table", Tensor(DType::kF32, {rows, 256}))
+          .constant("i", type == "GatherElements" ? same : positions)
+          .node(type, {"table", "i"}, {"rows"})
+          .node("ReduceSum", {"rows"}, {"sum"})
+          .node("Add", {"x", "sum"}, {"y"})
+          .output("y");
+      const auto graph = m.import();
+      EXPECT_EQ(graph.ok(), rows == 513) << graph.status().message();
+      if (rows == 513) continue;
+      const std::string message = graph.status().message();
+      EXPECT_NE(message.find("(" + type + "): index 512 into 512 elements"), std::string::npos)
+          << message;
+    }
+  }
+}
+
 TEST(indices, without_updates_or_operands_the_data_stays) {
   TestModel m(18);
   m.input("x", {2, 2})
