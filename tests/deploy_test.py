@@ -1,22 +1,19 @@
 """hone deploy, with a program in place of ssh that runs the lines here, in another home folder: what is copied and started, what
 is written, and what is refused."""
-import contextlib
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 import numpy as np
 
 import support
-from support import Case, small_network
+from deploy_case import BOARDS, DeployCase, needs_program
+from support import small_network
 
-BOARDS = Path(support.HONE).parent.parent / "share" / "hone" / "boards"
 REMOTE = Path(__file__).resolve().parent.parent / "docs" / "user" / "remote.md"
 # Its last argument is the line. The folder `there` has the programs of the board, such as a uname that says what the file `machine`
 # does. As a user's shell may, it prints something first. Asked for its configuration (-G), it knows the alias `board`.
@@ -31,8 +28,6 @@ fi
 echo "a message of the day"
 cd {folder}/home && HOME={folder}/home && PATH={folder}/there:$PATH && eval "$line"
 """
-needs_program = unittest.skipIf(not (BOARDS / "x86_64" / "hone-serve").exists(),
-                                "there is no hone-serve for x86_64: build the target hone_board_x86_64")
 
 
 def has_ipv6():
@@ -43,63 +38,18 @@ def has_ipv6():
         return False
 
 
-class Deploy(Case):
+class Deploy(DeployCase):
     def setUp(self):
         super().setUp()
-        (self.folder / "home").mkdir()
-        (self.folder / "bin").mkdir()
-        self.ssh = self.folder / "bin" / "ssh"
         (self.folder / "there").mkdir()
         uname = self.folder / "there" / "uname"
         uname.write_text(f"#!/bin/sh\ncat {self.folder}/machine\n")
         uname.chmod(0o755)
         self.write_ssh(SSH.format(folder=self.folder))
         self.be("x86_64")
-        self.board, self.token = self.folder / "board.toml", self.folder / "board.token"
-        self.pid = self.folder / "home" / ".local" / "share" / "hone" / "serve.pid"
-        self.addCleanup(self.end_server)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-
-    def write_ssh(self, text):
-        self.ssh.write_text(text)
-        self.ssh.chmod(0o755)
 
     def be(self, machine):
         (self.folder / "machine").write_text(machine + "\n")
-
-    def end_server(self):
-        if not self.pid.exists():
-            return
-        number, end = int(self.pid.read_text()), time.monotonic() + 20
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGTERM)
-        command = Path(f"/proc/{number}/cmdline")
-        with contextlib.suppress(OSError):
-            while command.read_bytes() and time.monotonic() < end:  # it is empty once the process has ended
-                time.sleep(0.05)
-
-    def run_deploy(self, board, *arguments):
-        environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
-        return support.hone("deploy", board, "-o", self.board, *arguments, env=environment)
-
-    def deploy(self, board, *arguments):
-        done = self.run_deploy(board, "--port", self.port, *arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def forget(self):
-        self.board.unlink()
-        self.token.unlink()
-
-    def refuse_deploy(self, message, *arguments, board="me@127.0.0.1"):
-        """Any error that is one line and writes no file about the board."""
-        before = self.board.exists(), self.token.exists()
-        done = self.run_deploy(board, *arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assertIn(message, done.stderr)
-        self.assertEqual((self.board.exists(), self.token.exists()), before)
 
     @needs_program
     def test_a_deployed_server_measures_and_runs_models(self):
@@ -128,9 +78,9 @@ class Deploy(Case):
         self.forget()
         self.end_server()
         line = re.search(r"^@reboot (.*)$", REMOTE.read_text(), re.MULTILINE)[1].replace("--port 5000", f"--port {self.port}")
-        home, log = self.folder / "home", self.pid.with_name("serve.log")
+        log = self.pid.with_name("serve.log")
         log.unlink()
-        subprocess.run(["setsid", "--fork", "sh", "-c", f"sleep 0.5; {line}"], env={**os.environ, "HOME": str(home)}, check=True)
+        subprocess.run(["setsid", "--fork", "sh", "-c", f"sleep 0.5; {line}"], env={**os.environ, "HOME": str(self.home)}, check=True)
         end = time.monotonic() + 20
         while not (log.exists() and "measures for tuners" in log.read_text()):
             self.assertLess(time.monotonic(), end, "the server of the crontab does not start")

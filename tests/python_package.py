@@ -24,7 +24,10 @@ def call(*words, timeout=600, **options):
 
 
 def install(folder):
-    """Makes a wheel of this build, and installs it into folder/site."""
+    """Makes a wheel of this build, and installs it into folder/site. Returns the folder of the package: HONE_PYTHON_SITE, where that
+    is set, has one that was made already, such as one with sanitizers."""
+    if "HONE_PYTHON_SITE" in os.environ:
+        return Path(os.environ["HONE_PYTHON_SITE"]).resolve()
     call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
     call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
     return folder / "site"

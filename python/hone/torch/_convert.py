@@ -80,7 +80,8 @@ class _Converter:
         results = self._results(node)
         made = convert(self.graph, results, *(self._argument(argument) for argument in node.args), **keywords)
         if isinstance(results, tuple):
-            self.values[node] = [None if part is None or result is None else Value(part, result.dtype, result.shape) for part, result in zip(made, results, strict=True)]
+            assert len(made) == len(results), f"{name}: {len(made)} results, expected {len(results)}"
+            self.values[node] = [None if part is None or result is None else Value(part, result.dtype, result.shape) for part, result in zip(made, results)]
         else:
             self.values[node] = Value(made, results.dtype, results.shape)
 

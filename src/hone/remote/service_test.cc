@@ -209,10 +209,13 @@ TEST(service, keeps_one_offer_that_waits_for_room) {
   ASSERT_TRUE(busy.peer->take(job(1, with_operands)).ok());
   measuring.get_future().wait();
   ASSERT_TRUE(busy.peer->take(encode(Offer{{1, 2}, operands_of('d', 1)->layout()})).ok());
+  const auto offer_of = [](const auto& operands) {
+    return encode(Offer{digest_of(*operands).value(), operands->layout()});
+  };
+  const auto second_offer = offer_of(second), third_offer = offer_of(third);
   for (int i = 0; i < 100; ++i) {
-    for (const auto& operands : {second, third})
-      ASSERT_TRUE(
-          client.peer->take(encode(Offer{digest_of(*operands).value(), operands->layout()})).ok());
+    for (const auto& offer : {second_offer, third_offer})
+      ASSERT_TRUE(client.peer->take(offer).ok());
   }
   ASSERT_TRUE(client.peer->take(encode(Question{1, What::kInCache, -1})).ok());
   ASSERT_TRUE(client.peer->take(encode(Cancel{0})).ok());  // of jobs, not of offers
