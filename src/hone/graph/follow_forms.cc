@@ -1,5 +1,6 @@
 // The forms of the extents that values have at all sizes at which the model was looked at.
 #include <algorithm>
+#include <numeric>
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
@@ -18,7 +19,23 @@ std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples)
     if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
   const auto form = fit_form(samples);
-  return form ? index_of(*form) : std::nullopt;
+  return form ? index_of(*form) : multiple_of_form(samples);
+}
+
+std::optional<int> SizeFollower::multiple_of_form(const std::vector<SizeSample>& samples) {
+  int64_t step = 0;
+  for (const SizeSample& sample : samples) step = std::gcd(step, sample.number - samples[0].number);
+  if (step < 2) return std::nullopt;
+  const int64_t offset = samples[0].number % step;
+  std::vector<SizeSample> quotients = samples;
+  for (SizeSample& sample : quotients) {
+    if (sample.number < 0) return std::nullopt;  // as a factor of a form may not be
+    sample.number /= step;
+  }
+  const auto quotient = fit_form(quotients);
+  const auto factor = quotient ? index_of(*quotient) : std::nullopt;
+  if (!factor || *factor == kNoForm) return std::nullopt;
+  return index_of({.terms = {{step, {factor_of_form(*factor)}}}, .offset = offset});
 }
 
 std::optional<int> SizeFollower::index_of(const SizeForm& form) {
