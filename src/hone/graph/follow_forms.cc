@@ -7,11 +7,6 @@
 #include "hone/graph/size_values.h"
 
 namespace hone::graph {
-namespace {
-
-constexpr int64_t kMostDivisor = 1 << 16;  // of a plan
-
-}  // namespace
 
 // Returns nullopt if the numbers have no step of more than 1.
 std::optional<SizeFollower::Steps> SizeFollower::steps_of(const std::vector<SizeSample>& samples) {

@@ -327,6 +327,18 @@ Status SizeFollower::run(const std::map<std::string, std::vector<SizeForm>>& inp
   return ok_status();
 }
 
+namespace {
+
+// A refusal says what to do about it.
+Status with_way_out(const Status& status) {
+  const std::string& message = status.message();
+  const bool says = message.find("(--shape") != std::string::npos;
+  if (status.ok() || status.code() != Code::kUnsupported || says) return status;
+  return Status(status.code(), message + ": give sizes instead of a range (--shape)");
+}
+
+}  // namespace
+
 Status SizeFollower::follow_nodes(std::vector<Node> nodes) {
   for (Node& node : nodes) {
     const std::string name = node.name, type = node.type;
@@ -337,7 +349,7 @@ Status SizeFollower::follow_nodes(std::vector<Node> nodes) {
                    "fewer ranges (--shape)",
                    graph_.file, name, type, kMaxForms);
     }
-    HONE_RETURN_IF_ERROR(status);
+    HONE_RETURN_IF_ERROR(with_way_out(status));
   }
   return ok_status();
 }

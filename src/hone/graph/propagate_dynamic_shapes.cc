@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/neutral.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -57,7 +57,6 @@ Status propagate_top_k(ExpandContext& c) {
   const int64_t most = std::min(integer_at(*upper, 0), c.shape(0)[axis]);
   const int64_t largest = c.attributes().integer("largest", 1);
   const double worst = std::numeric_limits<double>::infinity() * (largest != 0 ? -1 : 1);
-  if (varies(c, 0) && !is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
   const std::vector<ValueId> found =
       c.add_all("TopK", {filled(c, data, worst), c.integers({most})}, 2,
                 {{"axis", static_cast<int64_t>(axis)}, {"largest", largest}});
@@ -182,10 +181,9 @@ Result<Reduction> reduction_of(ExpandContext& c) {
 template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
 Status propagate_reduce(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
-  const std::optional<double> fill = neutral_of(c.dtype(0), kSign);
-  if (!fill) return c.unsupported("elements {} of varying shape", dtype_name(c.dtype(0)));
-  const ValueId y = c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), *fill),
-                             reduction.dims, reduction.keep);
+  const ValueId given = filled(c, c.input(0), neutral_of(c.dtype(0), kSign));
+  const ValueId y =
+      c.reduce(std::string(c.node().type).c_str(), given, reduction.dims, reduction.keep);
   return reduction.give(c, y);
 }
 

@@ -2,7 +2,6 @@
 // depends on data (extents.h). Internal to propagate_*.cc.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "hone/graph/extents.h"
@@ -25,9 +24,6 @@ namespace hone::graph {
 [[nodiscard]] std::vector<ExtentPart> joined(std::vector<ExtentPart> a,
                                              const std::vector<ExtentPart>& b);
 [[nodiscard]] Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank);
-// Returns what changes no maximum (sign -1), no minimum (1) or no sum (0); nullopt if no number of
-// f64 does.
-[[nodiscard]] std::optional<double> neutral_of(DType dtype, int sign);
 
 // Operators that move elements to other places.
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);

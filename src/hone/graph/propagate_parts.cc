@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "hone/graph/propagate_dynamic_shapes.h"
 
@@ -58,13 +57,6 @@ Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {
   const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
   if (!axis) return c.fail("axis {} of a value of rank {}", given, rank);
   return static_cast<size_t>(*axis);
-}
-
-std::optional<double> neutral_of(DType dtype, int sign) {
-  if (sign == 0) return 0;
-  if (is_float(dtype)) return sign * std::numeric_limits<double>::infinity();
-  if (dtype == DType::kI32) return sign < 0 ? -2147483648.0 : 2147483647.0;
-  return dtype == DType::kI64 && sign < 0 ? std::optional(-0x1p63) : std::nullopt;
 }
 
 }  // namespace hone::graph

@@ -2,8 +2,10 @@
 // places that follow from the shape that a run has.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "hone/graph/integer_at.h"
+#include "hone/graph/neutral.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -187,8 +189,8 @@ Status propagate_scatter_elements(ExpandContext& c) {
     if (reduction == "max" || reduction == "min")
       fill = neutral_of(c.dtype(2), reduction == "max" ? -1 : 1);
     if (!fill)
-      return c.unsupported("updates whose number depends on data, with the reduction '{}' of {}",
-                           reduction, dtype_name(c.dtype(2)));
+      return c.unsupported("updates whose number depends on data, with the reduction '{}'",
+                           reduction);
     if (!varies(c, 1)) places = with_extents(c, places, extents);
     if (!varies(c, 2)) updates = with_extents(c, updates, extents);
     places = safe_indices(c, places);

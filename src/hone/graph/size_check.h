@@ -81,6 +81,15 @@ struct SizeCheck {
   }
 };
 
+// Imports the model for these ranges and compares it with itself at all of these symbols.
+inline void expect_right(
+    const TestModel& model, const Ranges& ranges, const std::vector<std::vector<int64_t>>& symbols,
+    const std::function<double(Rng&)>& numbers = [](Rng& rng) { return 2 * rng.uniform() - 1; }) {
+  const auto graph = import_ranges(model, ranges);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const auto& at : symbols) SizeCheck{model, *graph, numbers}.at(at, &at == &symbols.back());
+}
+
 // Half of the tokens and of the keys are 1, others 0.
 inline double zero_or_one(Rng& rng) { return rng.chance(0.7) ? 1 : 0; }
 

@@ -80,6 +80,8 @@ class SizeFollower {
     const auto at = origins_.find(id);
     return at == origins_.end() ? id : at->second;
   }
+  // Replaces data whose elements follow from the sizes by the same computed at run time.
+  Result<ValueId> data_at_run_time(ExpandContext& c, ValueId constant);
   // Returns the node that makes a value in the graph that is being built; null if none does yet.
   [[nodiscard]] const Node* producer(ValueId id);
   // Tells that elements of x beyond the extent of a dimension are 0.
@@ -101,8 +103,6 @@ class SizeFollower {
   Status set_turns(ExpandContext& c, Node& node, const std::vector<const LoopBody*>& loops);
   // Gives the results of a loop their parts, which its operands and what its body makes tell.
   Status declare_results(ExpandContext& c, Node node);
-  // Replaces data whose elements follow from the sizes by the same computed at run time.
-  Result<ValueId> data_at_run_time(ExpandContext& c, ValueId constant);
   // Computes what the import computed, by the node of the file that has this result.
   Result<ValueId> computed_again(const Node& node, ValueId constant);
   // Returns whether there are twins of a value where each symbol differs from the largest.
@@ -186,6 +186,9 @@ struct SizeRuleOf {
 // Returns whether elements of a dimension lie side by side in a run: of its parts of more than one
 // element only the slowest one varies.
 [[nodiscard]] bool is_contiguous(const DimParts& parts);
+// Returns the part that the extent of a dimension is at all sizes at which the model was looked at,
+// or an error if there is none.
+[[nodiscard]] Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t dim);
 // Makes elements of a run lie side by side along a dimension of an operand, which is moved where
 // they do not.
 [[nodiscard]] Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim);
@@ -227,6 +230,7 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_sums();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_norms();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_places();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_unpools();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_windows();
 
 // Returns x as float32 if its type has fewer bits than that.

@@ -77,14 +77,6 @@ Status follow_batch(SizeRule& rule) {
   return ok_status();
 }
 
-Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
-  if (const auto part = rule.sizes.seen_part(out, d)) return *part;
-  return rule.c.unsupported(
-      "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient of "
-      "them: give one size for it (--shape)",
-      d, rule.sizes.graph().value(out).name);
-}
-
 // Gives a result the parts of each dimension that `kept` returns, and one part that follows from
 // the probes for those that it returns none for.
 template <typename Kept>
@@ -216,6 +208,14 @@ bool is_contiguous(const DimParts& parts) {
   return true;
 }
 
+Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
+  if (const auto part = rule.sizes.seen_part(out, d)) return *part;
+  return rule.c.unsupported(
+      "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient of "
+      "them: give a range within which it does, or one size (--shape)",
+      d, rule.sizes.graph().value(out).name);
+}
+
 Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim) {
   const auto moved = rule.sizes.side_by_side(rule.c, operand, dim);
   if (!moved) {
@@ -268,7 +268,7 @@ const SizeRuleOf* size_rule_of(const Node& node) {
        {std::span<const SizeRuleOf>(kRules), size_rules_of_extents(), size_rules_of_shapes(),
         size_rules_of_sums(), size_rules_of_norms(), size_rules_of_pads(), size_rules_of_places(),
         size_rules_of_grids(), size_rules_of_resizes(), size_rules_of_scatters(),
-        size_rules_of_windows()}) {
+        size_rules_of_unpools(), size_rules_of_windows()}) {
     for (const SizeRuleOf& rule : list) {
       if (rule.type == node.type) return &rule;
     }

@@ -38,6 +38,10 @@ Status follow_narrow(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[1], of));
   ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
   parts[axis] = rule.sizes.parts_of(rule.node.inputs[1])[of];
+  if (rule.node.attributes.has("factor")) {
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, rule.node.outputs[0], axis));
+    parts[axis] = {seen};
+  }
   rule.c.result(0, rule.node.inputs[0]);
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   rule.replaced = true;
@@ -85,9 +89,8 @@ Status follow_compress(SizeRule& rule) {
         "its condition has {} elements, and there may be as few as {} to choose from: give a range "
         "that begins higher (--shape)",
         rule.c.shape_of(condition)[0], least);
-  const auto taken = rule.sizes.seen_part(out, 0);
-  if (!taken) return rule.c.unsupported("its largest result does not follow from the sizes");
-  parts[0] = {*taken};
+  HONE_ASSIGN_OR_RETURN(const SizePart taken, part_of(rule, out, 0));
+  parts[0] = {taken};
   condition = rule.sizes.filled(rule.c, condition, {0}, 0);
   rule.sizes.set_parts(out, std::move(parts));
   return rule.c.status();
@@ -104,9 +107,8 @@ Status follow_append(SizeRule& rule) {
     for (size_t d = 1; d < parts.size(); ++d)
       HONE_RETURN_IF_ERROR(join_parts(rule, parts[d], own[d]));
   }
-  const auto rows = rule.sizes.seen_part(out, 0);
-  if (!rows) return rule.c.unsupported("its rows do not follow from the sizes");
-  parts[0] = {*rows};
+  HONE_ASSIGN_OR_RETURN(const SizePart rows, part_of(rule, out, 0));
+  parts[0] = {rows};
   rule.sizes.set_parts(out, std::move(parts));
   return rule.c.status();
 }

@@ -1,14 +1,13 @@
-// The rule for shapes that vary of GridSample. Places of a grid are parts of the data's sides, so
-// they become the same places of the largest sides; elements behind those of a run are what the
-// padding says.
+// Rules for shapes that vary, of GridSample and RoiAlign. Places of a grid are parts of the data's
+// sides, so they become the same places of the largest sides; elements behind those of a run are
+// what the padding says. Regions are read from maps whose sides are an operand.
 #include <algorithm>
 
-#include "hone/graph/size_follower.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/size_windows.h"
 
 namespace hone::graph {
 namespace {
-
-constexpr size_t kFirstSide = 2;  // dimensions behind the batch and the channels
 
 struct GridPlaces {
   bool corners = false, reflects = false, clamps = false;
@@ -120,7 +119,35 @@ Status follow_grid_sample(SizeRule& rule) {
   return rule.c.status();
 }
 
-constexpr SizeRuleOf kRules[] = {{"GridSample", follow_grid_sample}};
+// A region that a run does not have is empty, as a large one takes long.
+Status follow_roi_align(SizeRule& rule) {
+  ExpandContext& c = rule.c;
+  ValueId &x = rule.node.inputs[0], &regions = rule.node.inputs[1], &maps = rule.node.inputs[2];
+  for (const size_t d : {size_t{0}, kFirstSide, kFirstSide + 1})
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
+  ShapeParts parts = rule.sizes.parts_of(rule.node.outputs[0]);
+  const ShapeParts of_x = rule.sizes.parts_of(x);
+  parts[0].clear();
+  HONE_RETURN_IF_ERROR(share_parts(rule, {{&regions, 0}, {&maps, 0}}, parts[0]));
+  parts[1] = of_x[1];
+  HONE_RETURN_IF_ERROR(read_indices(rule, 2, of_x[0], rule.sizes.varies(x, 0)));
+  regions = rule.sizes.filled(c, regions, {0}, 0);
+  if (rule.sizes.varies(x, kFirstSide) || rule.sizes.varies(x, kFirstSide + 1)) {
+    std::vector<ValueId> sides;
+    for (const size_t d : {kFirstSide, kFirstSide + 1})
+      sides.push_back(c.reshape(rule.sizes.extent_of(c, of_x[d]), {1}));
+    rule.node.type = "hone.RoiAlign";
+    rule.node.op = find_op(rule.node.type, kMaxOpset);
+    rule.node.inputs.push_back(c.add("Concat", sides, {{"axis", int64_t{0}}}));
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  return c.status();
+}
+
+constexpr SizeRuleOf kRules[] = {
+    {"GridSample", follow_grid_sample},
+    {"RoiAlign", follow_roi_align},
+};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Rules for shapes that vary, of Pad.
+// Rules for shapes that vary, of Pad and CenterCropPad.
 #include "hone/graph/integer_at.h"
 #include "hone/graph/size_follower.h"
 
@@ -8,54 +8,38 @@ namespace {
 // What is added at both ends of each dimension, or taken away if it is negative.
 struct Pads {
   Shape low, high;
+  [[nodiscard]] bool any(size_t d) const { return low[d] != 0 || high[d] != 0; }
 };
 
-Result<Pads> pads_of(const InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const auto pads, c.integers_or_attribute(1, "pads"));
-  std::vector<int64_t> axes;
-  for (int64_t d = 0; d < c.rank(0); ++d) axes.push_back(d);
-  if (c.has(3)) {
-    HONE_ASSIGN_OR_RETURN(axes, c.integers(3, "axes"));
+// The dimensions that a list of axes names; all of them without a list.
+std::vector<size_t> named_dims(const SizeRule& rule,
+                               const std::optional<std::vector<int64_t>>& axes) {
+  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
+  std::vector<size_t> dims;
+  for (int64_t i = 0; i < (axes ? std::ssize(*axes) : rank); ++i) {
+    const int64_t axis = axes ? (*axes)[static_cast<size_t>(i)] : i;
+    dims.push_back(static_cast<size_t>(*normalize_axis(axis, rank)));
   }
-  Pads found{Shape(c.shape(0).size(), 0), Shape(c.shape(0).size(), 0)};
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const auto d = static_cast<size_t>(*normalize_axis(axes[i], c.rank(0)));
-    found.low[d] = (*pads)[i];
-    found.high[d] = (*pads)[axes.size() + i];
-  }
-  return found;
+  return dims;
 }
 
-// The padding at all sizes: before the first element it is the same, and behind the last one it may
-// follow from the sizes, as where an extent is rounded up.
-struct PadsOfRuns {
-  Shape low;
-  std::vector<bool> any, takes_away;  // at some size
+// The dimensions to which the pads of a Pad belong.
+Result<std::vector<size_t>> padded_dims(SizeRule& rule) {
+  if (!rule.node.has_input(3)) return named_dims(rule, std::nullopt);
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, rule.c.integers(3, "the axes"));
+  return named_dims(rule, axes);
+}
 
-  void add(const Pads& pads) {
-    for (size_t d = 0; d < low.size(); ++d) {
-      any[d] = any[d] || pads.low[d] != 0 || pads.high[d] != 0;
-      takes_away[d] = takes_away[d] || pads.low[d] < 0 || pads.high[d] < 0;
-    }
+Result<Pads> pads_of(SizeRule& rule) {
+  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule));
+  const size_t rank = rule.c.shape_of(rule.node.inputs[0]).size();
+  Pads found{Shape(rank, 0), Shape(rank, 0)};
+  for (size_t i = 0; i < dims.size(); ++i) {
+    found.low[dims[i]] = (*pads)[i];
+    found.high[dims[i]] = (*pads)[dims.size() + i];
   }
-};
-
-Result<PadsOfRuns> pads_of_runs(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const Pads most, pads_of(rule.c));
-  const size_t rank = most.low.size();
-  PadsOfRuns pads{most.low, std::vector<bool>(rank, false), std::vector<bool>(rank, false)};
-  pads.add(most);
-  for (const SizeProbe& probe : rule.sizes.probes()) {
-    const Node* twin = probe.producer_of_twin(rule.sizes.origin(rule.node.outputs[0]));
-    if (twin == nullptr || twin->type != rule.node.type) continue;
-    HONE_ASSIGN_OR_RETURN(const Pads own,
-                          pads_of(InferContext(const_cast<Graph&>(probe.graph), *twin)));
-    if (own.low != most.low)
-      return rule.c.unsupported("operand 1 ('{}') has other elements at other sizes",
-                                rule.sizes.graph().value(rule.node.inputs[1]).name);
-    pads.add(own);
-  }
-  return pads;
+  return found;
 }
 
 // Which of n elements stand where a padded dimension has them: `from` is 0 where its first one is.
@@ -69,27 +53,53 @@ ValueId places_in(ExpandContext& c, const std::string& mode, ValueId from, Value
   return c.binary("Min", phase, c.binary("Sub", period, phase));
 }
 
-// Elements of the run, repeated at its ends: they are gathered from their places.
-Status follow_repeating_pad(SizeRule& rule, const std::string& mode, const PadsOfRuns& pads) {
+// The fill value, an operand or an attribute.
+ValueId fill_of(SizeRule& rule) {
+  if (rule.node.has_input(2)) return rule.c.reshape(rule.node.inputs[2], {});
+  return rule.c.scalar(rule.c.dtype_of(rule.node.inputs[0]),
+                       static_cast<double>(rule.node.attributes.number("value", 0)));
+}
+
+// Padding may round an extent up to whole windows.
+Result<SizePart> padded_part(SizeRule& rule, size_t d, const DimParts& from) {
+  const ValueId out = rule.node.outputs[0];
+  if (const auto part = rule.sizes.rounded_part(out, d, from)) return *part;
+  return part_of(rule, out, d);
+}
+
+// A dimension that is padded, and how many elements come before those of the run, or are taken away
+// there if it is negative: an i64 scalar.
+struct PaddedDim {
+  size_t dim;
+  ValueId low;
+};
+
+// Elements are gathered from their places in the operand, one dimension after the other. Where
+// there is none, and `mode` repeats none, the result is the fill value.
+Status build_pad(SizeRule& rule, const std::string& mode, const std::vector<PaddedDim>& padded) {
   ExpandContext& c = rule.c;
   const ValueId out = rule.node.outputs[0];
-  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
+  for (const PaddedDim& one : padded)
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], one.dim));
   ValueId x = rule.node.inputs[0];
-  for (size_t d = 0; d < parts.size(); ++d) {
-    if (!pads.any[d]) continue;
-    if (pads.takes_away[d])
-      return c.unsupported("padding of a value whose shape varies, which takes elements away");
-    HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
-    const auto seen = rule.sizes.rounded_part(out, d, parts[d]);
-    if (!seen) return c.unsupported("its extent {} does not follow from the sizes", d);
+  const bool repeats = mode != "constant";
+  const ValueId fill = repeats ? kNoValue : fill_of(rule);
+  ShapeParts parts = rule.sizes.parts_of(x);
+  for (const auto& [d, low] : padded) {
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, padded_part(rule, d, parts[d]));
     const ValueId extent = rule.sizes.extent_of(c, parts[d]);
-    const ValueId from =
-        c.binary("Sub", numbers_from_0(c, c.shape_of(out)[d]), static_cast<double>(pads.low[d]));
-    const ValueId places = places_in(c, mode, from, extent);
+    const ValueId from = c.binary("Sub", numbers_from_0(c, c.shape_of(out)[d]), low);
+    ValueId places = repeats ? places_in(c, mode, from, extent) : c.binary("Max", from, 0.0);
     // Elements that a run does not have may come from anywhere.
-    const ValueId inside = c.binary("Min", places, static_cast<double>(c.shape_of(x)[d] - 1));
-    x = c.add("Gather", {x, inside}, {{"axis", static_cast<int64_t>(d)}});
-    parts[d] = {*seen};
+    places = c.binary("Min", places, static_cast<double>(c.shape_of(x)[d] - 1));
+    x = c.add("Gather", {x, places}, {{"axis", static_cast<int64_t>(d)}});
+    parts[d] = {seen};
+    if (repeats) continue;
+    Shape along(parts.size() - d, 1);
+    along[0] = c.shape_of(out)[d];
+    const ValueId inside = c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), from),
+                                    c.binary("Less", from, extent));
+    x = c.add("Where", {c.reshape(inside, along), x, fill});
   }
   c.result(0, x);
   rule.sizes.set_parts(out, std::move(parts));
@@ -97,42 +107,119 @@ Status follow_repeating_pad(SizeRule& rule, const std::string& mode, const PadsO
   return ok_status();
 }
 
+Status check_cut(const SizeRule& rule, const std::string& mode) {
+  if (mode == "constant") return ok_status();
+  return rule.c.unsupported(
+      "padding of mode '{}' along a dimension that varies, which takes elements away: give one "
+      "size for it (--shape)",
+      mode);
+}
+
+// Elements of the run, repeated at its ends, or with data around them.
+Status build_known_pad(SizeRule& rule, const std::string& mode, const Pads& pads) {
+  std::vector<PaddedDim> padded;
+  for (size_t d = 0; d < pads.low.size(); ++d) {
+    if (!pads.any(d)) continue;
+    if (pads.low[d] < 0 || pads.high[d] < 0) HONE_RETURN_IF_ERROR(check_cut(rule, mode));
+    padded.push_back({d, rule.c.scalar(DType::kI64, static_cast<double>(pads.low[d]))});
+  }
+  return build_pad(rule, mode, padded);
+}
+
 // Padding begins where a run's elements end: there are the same numbers.
 Status follow_pad(SizeRule& rule) {
   const ValueId out = rule.node.outputs[0];
   const std::string mode = rule.node.attributes.text("mode", "constant");
   const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
-  if (mode == "constant" && rule.node.has_input(2) && value == nullptr)
-    return rule.c.unsupported("padding of a value whose shape varies, other than by a constant");
-  for (size_t i = 2; i < rule.node.inputs.size(); ++i) {
+  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
     const ValueId id = rule.node.inputs[i];
     if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
         rule.sizes.kind_of_constant(id) != ConstantKind::kFixed)
       return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
                                 rule.sizes.graph().value(id).name);
   }
-  HONE_ASSIGN_OR_RETURN(const PadsOfRuns pads, pads_of_runs(rule));
-  if (mode != "constant") return follow_repeating_pad(rule, mode, pads);
-  std::vector<size_t> all;
-  ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
-  for (size_t d = 0; d < parts.size(); ++d) {
-    // The batch is rarely padded, and rows that are not there need no fill.
-    if (!pads.any[d]) continue;
-    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
-    const auto seen = rule.sizes.rounded_part(out, d, rule.sizes.parts_of(rule.node.inputs[0])[d]);
-    if (!seen) return rule.c.unsupported("its extent {} does not follow from the sizes", d);
-    parts[d] = {*seen};
-    all.push_back(d);
-  }
+  const bool is_data = rule.node.has_input(2) && value == nullptr;
   const double fill = value != nullptr && value->size() > 0
                           ? value->at(0)
                           : rule.node.attributes.number("value", 0);
+  HONE_ASSIGN_OR_RETURN(const Pads pads, pads_of(rule));
+  if (mode != "constant" || is_data) return build_known_pad(rule, mode, pads);
+  std::vector<size_t> all;
+  ShapeParts parts = rule.sizes.parts_of(out);
+  for (size_t d = 0; d < parts.size(); ++d) {
+    if (!rule.sizes.varies(rule.node.inputs[0], d)) continue;
+    // The batch is rarely padded, and rows that are not there need no fill.
+    parts[d] = rule.sizes.parts_of(rule.node.inputs[0])[d];
+    if (!pads.any(d)) continue;
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, padded_part(rule, d, parts[d]));
+    HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
+    parts[d] = {seen};
+    all.push_back(d);
+  }
   rule.node.inputs[0] = rule.sizes.filled(rule.c, rule.node.inputs[0], all, fill);
   rule.sizes.set_parts(out, std::move(parts));
   return ok_status();
 }
 
-constexpr SizeRuleOf kRules[] = {{"Pad", follow_pad, 0b1110}};
+// The numbers of pads at all sizes at which the model was looked at.
+std::vector<Tensor> pads_at_probes(const SizeRule& rule, ValueId pads) {
+  std::vector<Tensor> found = {*rule.c.constant_of(pads)};
+  for (const SizeProbe& probe : rule.sizes.probes()) {
+    const Value* twin = probe.twin(rule.sizes.origin(pads));
+    if (twin != nullptr && twin->constant) found.push_back(*twin->constant);
+  }
+  return found;
+}
+
+// Pads that differ from run to run are computed in each, as the model computes them.
+Status follow_pad_sides(SizeRule& rule) {
+  ExpandContext& c = rule.c;
+  const std::string mode = rule.node.attributes.text("mode", "constant");
+  const ValueId given = rule.node.inputs[1];
+  const std::vector<Tensor> known = pads_at_probes(rule, given);
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule));
+  HONE_ASSIGN_OR_RETURN(const ValueId at_run_time, rule.sizes.data_at_run_time(c, given));
+  const ValueId pads = c.cast(at_run_time, DType::kI64);
+  std::vector<PaddedDim> padded;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    bool any = false, cuts = false;
+    for (const Tensor& numbers : known) {
+      for (const size_t k : {i, dims.size() + i}) {
+        any = any || integer_at(numbers, static_cast<int64_t>(k)) != 0;
+        cuts = cuts || integer_at(numbers, static_cast<int64_t>(k)) < 0;
+      }
+    }
+    if (cuts) HONE_RETURN_IF_ERROR(check_cut(rule, mode));
+    const auto at = static_cast<int64_t>(i);
+    if (any) padded.push_back({dims[i], c.reshape(c.slice(pads, 0, at, at + 1), {})});
+  }
+  return build_pad(rule, mode, padded);
+}
+
+// For an odd number of elements the larger half is at the end.
+Status follow_center(SizeRule& rule) {
+  ExpandContext& c = rule.c;
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
+  const auto* axes = rule.node.attributes.find<std::vector<int64_t>>("axes");
+  std::vector<PaddedDim> padded;
+  for (const size_t d : named_dims(rule, axes ? std::optional(*axes) : std::nullopt)) {
+    HONE_ASSIGN_OR_RETURN(const SizePart wanted, part_of(rule, out, d));
+    const DimParts given = rule.sizes.parts_of(x)[d];
+    if (given.size() == 1 && given[0].form == wanted.form && given[0].most == wanted.most) continue;
+    const ValueId more =
+        c.binary("Sub", rule.sizes.extent_of(c, {wanted}), rule.sizes.extent_of(c, given));
+    const ValueId added = c.binary("Div", c.binary("Max", more, 0.0), 2.0);
+    const ValueId taken = c.binary("Div", c.binary("Min", more, 0.0), -2.0);
+    padded.push_back({d, c.binary("Sub", added, taken)});
+  }
+  return build_pad(rule, "constant", padded);
+}
+
+constexpr SizeRuleOf kRules[] = {
+    {"Pad", follow_pad, 0b1110},
+    {"hone.PadSides", follow_pad_sides, 0b1010},
+    {"hone.CenterCropPadSides", follow_center, 0b10},
+};
 
 }  // namespace
 

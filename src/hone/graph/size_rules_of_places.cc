@@ -36,8 +36,10 @@ Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
   }
   const auto form = rule.sizes.form_of(samples);
   if (!form)
-    return rule.c.unsupported("where it begins along dimension {} does not follow from the sizes",
-                              d);
+    return rule.c.unsupported(
+        "where it begins along dimension {} does not follow from the sizes: give a range within "
+        "which it does, or one size (--shape)",
+        d);
   return SliceStart{*form, most.start[d], most.step[d]};
 }
 
@@ -99,10 +101,8 @@ Status follow_slice(SizeRule& rule) {
       parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
-    const auto seen = rule.sizes.seen_part(out, d);
-    if (!seen)
-      return rule.c.unsupported("its extent along dimension {} does not follow from the sizes", d);
-    parts.push_back({*seen});
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
+    parts.push_back({seen});
   }
   if (!moving.empty()) {
     rule.c.result(0, gathered(rule, most, moving));
@@ -216,20 +216,34 @@ Status follow_gather_nd(SizeRule& rule) {
   return ok_status();
 }
 
+// Rows are reversed as far as the run has elements.
+Status follow_reverse_sequence(SizeRule& rule) {
+  ValueId &x = rule.node.inputs[0], &lengths = rule.node.inputs[1];
+  const auto batch = static_cast<size_t>(rule.node.attributes.integer("batch_axis", 1));
+  const size_t time = 1 - batch;
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, x, time));
+  DimParts rows;
+  HONE_RETURN_IF_ERROR(share_parts(rule, {{&x, batch}, {&lengths, 0}}, rows));
+  if (rule.sizes.varies(x, time)) {
+    const ValueId extent = rule.sizes.extent_of(rule.c, rule.sizes.parts_of(x)[time]);
+    lengths = rule.c.binary("Min", lengths, rule.c.cast(extent, rule.c.dtype_of(lengths)));
+    rule.sizes.set_parts(lengths, {rows});
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  return ok_status();
+}
+
 Status follow_top_k(SizeRule& rule) {
   const size_t axis = axis_of(rule, -1);
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
   const ValueId x = rule.node.inputs[0];
-  if (rule.sizes.varies(x, axis) && !is_float(rule.c.dtype_of(x)))
-    return rule.c.unsupported("integers along a dimension that varies");
   const double worst = std::numeric_limits<double>::infinity() *
                        (rule.node.attributes.integer("largest", 1) != 0 ? -1 : 1);
   ShapeParts parts = rule.sizes.parts_of(x);
   for (const ValueId out : rule.node.outputs) {
     if (out == kNoValue) continue;
-    const auto seen = rule.sizes.seen_part(out, axis);
-    if (!seen) return rule.c.unsupported("the number of results does not follow from the sizes");
-    parts[axis] = {*seen};
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, axis));
+    parts[axis] = {seen};
     rule.sizes.set_parts(out, parts);
   }
   rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {axis}, worst);
@@ -242,6 +256,7 @@ constexpr SizeRuleOf kRules[] = {
     {"GatherElements", follow_gather_elements},
     {"GatherND", follow_gather_nd},
     {"TopK", follow_top_k, 0b10},
+    {"ReverseSequence", follow_reverse_sequence},
 };
 
 }  // namespace

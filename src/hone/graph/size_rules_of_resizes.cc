@@ -206,7 +206,7 @@ Status follow_resize(SizeRule& rule) {
     HONE_ASSIGN_OR_RETURN(const bool fixed, is_fixed(rule, g, others, d));
     is_fixed_at[d] = fixed;
     if (kept && fixed) continue;
-    if (!seen) return c.unsupported("side {} of its result does not follow from the sizes", d);
+    if (!seen) return part_of(rule, out, d).status();
     HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], d));
     dims.push_back(d);
   }

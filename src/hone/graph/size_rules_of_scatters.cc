@@ -1,5 +1,5 @@
-// Rules for shapes that vary, of operators that write at places: ScatterElements, ScatterND. What a
-// run does not have is written behind the data's last place, and cut off.
+// Rules for shapes that vary, of operators that write at places: ScatterElements, ScatterND,
+// TensorScatter. What a run does not have is written behind the data's last place, and cut off.
 #include <algorithm>
 
 #include "hone/graph/size_follower.h"
@@ -102,10 +102,60 @@ Status follow_scatter_nd(SizeRule& rule) {
   return ok_status();
 }
 
+// Which elements along the axis come from the update of a run. Its first one is written where the
+// indices say.
+ValueId written_places(SizeRule& rule, size_t axis, bool circular) {
+  ExpandContext& c = rule.c;
+  const Shape shape = c.shape_of(rule.node.inputs[0]);
+  Shape along(shape.size() - axis, 1), of_rows(shape.size(), 1);
+  along[0] = shape[axis];
+  of_rows[0] = shape[0];
+  ValueId place = c.reshape(numbers_from_0(c, shape[axis]), along);
+  if (rule.node.has_input(2)) {
+    const ValueId start = c.reshape(c.cast(rule.node.inputs[2], DType::kI64), of_rows);
+    place = c.binary("Sub", place, start);
+  }
+  if (circular) place = c.binary("Mod", place, static_cast<double>(shape[axis]));
+  const ValueId count = rule.sizes.extent_of(c, rule.sizes.parts_of(rule.node.inputs[1])[axis]);
+  return c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), place),
+                  c.binary("Less", place, count));
+}
+
+Status follow_tensor_scatter(SizeRule& rule) {
+  ValueId &data = rule.node.inputs[0], &update = rule.node.inputs[1];
+  const ValueId out = rule.node.outputs[0];
+  const auto axis = static_cast<size_t>(
+      *normalize_axis(rule.node.attributes.integer("axis", -2), rule.c.rank_of(data)));
+  const bool circular = rule.node.attributes.text("mode", "linear") == "circular";
+  for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
+    std::vector<SharedDim> shared = {{&data, d}, {&update, d}};
+    if (d == 0 && rule.node.has_input(2)) shared.push_back({&rule.node.inputs[2], 0});
+    DimParts parts;
+    if (d != axis) HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts));
+  }
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, data, axis));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, update, axis));
+  if (circular && rule.sizes.varies(data, axis)) {
+    return rule.c.unsupported(
+        "mode 'circular' along dimension {}, which varies from run to run: give one size for it "
+        "(--shape)",
+        axis);
+  }
+  const ShapeParts parts = rule.sizes.parts_of(data);
+  if (rule.sizes.varies(update, axis)) {
+    const ValueId written = rule.c.add_like(rule.node, rule.node.inputs);
+    rule.c.result(0, rule.c.add("Where", {written_places(rule, axis, circular), written, data}));
+    rule.replaced = true;
+  }
+  rule.sizes.set_parts(out, parts);
+  return ok_status();
+}
+
 constexpr SizeRuleOf kRules[] = {
     {"Scatter", follow_scatter_elements},
     {"ScatterElements", follow_scatter_elements},
     {"ScatterND", follow_scatter_nd},
+    {"TensorScatter", follow_tensor_scatter},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/neutral.h"
 #include "hone/graph/ops/einsum.h"
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
@@ -63,8 +64,6 @@ Status follow_einsum(SizeRule& rule) {
     const ShapeParts parts = rule.sizes.parts_of(operand);
     std::vector<size_t> summed;
     for (size_t d = 0; d < labels.size(); ++d) {
-      if (rule.sizes.varies(operand, d) && std::count(labels.begin(), labels.end(), labels[d]) > 1)
-        return rule.c.unsupported("a diagonal of dimensions that vary from run to run");
       DimParts& known = extents[labels[d]];
       if (known.empty() || shapes[i][d] != 1)
         HONE_RETURN_IF_ERROR(join_parts(rule, known, parts[d]));
@@ -185,22 +184,12 @@ Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
   return reduced;
 }
 
-// The number that changes nothing; nullopt if there is none.
-std::optional<double> neutral_of(std::string_view type, DType dtype) {
+// The number that changes nothing in a reduction of this kind.
+double neutral_in(std::string_view type, DType dtype) {
+  if (type == "ReduceProd") return 1;
   const bool least = type == "ReduceMax" || type == "ArgMax" || type == "ReduceLogSumExp";
   const bool most = type == "ReduceMin" || type == "ArgMin";
-  if (type == "ReduceProd") return 1;
-  if (!least && !most) return 0;
-  if (is_float(dtype)) return least ? -kInfinity : kInfinity;
-  // Integers and bools: what no element is less (more) than.
-  switch (dtype) {
-    case DType::kBool: return least ? 0 : 1;
-    case DType::kU8: return least ? 0 : 255;
-    case DType::kI8: return least ? -128 : 127;
-    case DType::kI32: return least ? -2147483648.0 : 2147483647.0;
-    case DType::kI64: return least ? std::optional(-0x1p63) : std::nullopt;
-    default: return std::nullopt;
-  }
+  return neutral_of(dtype, least ? -1 : most ? 1 : 0);
 }
 
 ShapeParts parts_of_reduced(const SizeRule& rule, const std::vector<bool>& reduced, bool keep) {
@@ -228,30 +217,33 @@ Status follow_reduction(SizeRule& rule) {
   if (mixes && rule.node.type == "ReduceMean") {
     build_mean(rule, x, dims, keep);
   } else if (mixes) {
-    const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
-    if (!neutral) return rule.c.unsupported("elements of type {}", dtype_name(rule.c.dtype_of(x)));
-    rule.node.inputs[0] = rule.sizes.filled(rule.c, x, dims, *neutral);
+    rule.node.inputs[0] =
+        rule.sizes.filled(rule.c, x, dims, neutral_in(rule.node.type, rule.c.dtype_of(x)));
   }
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   return ok_status();
 }
 
-// The place of the last of equal elements could be one beyond the extent.
+// What is filled in is no more than any element, so it is found where all elements of a run are as
+// little, and the last one of these is the last one of the run.
 Status follow_arg(SizeRule& rule) {
   const size_t axis = axis_of(rule, 0);
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
-  const ValueId x = rule.node.inputs[0];
+  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
   std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
   reduced[axis] = true;
-  const bool last = rule.node.attributes.integer("select_last_index", 0) != 0;
-  const auto neutral = neutral_of(rule.node.type, rule.c.dtype_of(x));
-  if (rule.sizes.varies(x, axis) && (last || !neutral))
-    return rule.c.unsupported("the last place of elements of type {} along a dimension that varies",
-                              dtype_name(rule.c.dtype_of(x)));
   ShapeParts parts =
       parts_of_reduced(rule, reduced, rule.node.attributes.integer("keepdims", 1) != 0);
-  if (neutral) rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {axis}, *neutral);
-  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
+  const ValueId given =
+      rule.sizes.filled(rule.c, x, {axis}, neutral_in(rule.node.type, rule.c.dtype_of(x)));
+  rule.node.inputs[0] = given;
+  if (rule.sizes.varies(x, axis) && rule.node.attributes.integer("select_last_index", 0) != 0) {
+    const ValueId last =
+        rule.c.binary("Add", rule.sizes.extent_of(rule.c, rule.sizes.parts_of(x)[axis]), -1.0);
+    rule.c.result(0, rule.c.binary("Min", rule.c.add_like(rule.node, {given}), last));
+    rule.replaced = true;
+  }
+  rule.sizes.set_parts(out, std::move(parts));
   return ok_status();
 }
 

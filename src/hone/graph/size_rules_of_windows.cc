@@ -4,12 +4,10 @@
 #include <limits>
 
 #include "hone/graph/ops/window.h"
-#include "hone/graph/size_follower.h"
+#include "hone/graph/size_windows.h"
 
 namespace hone::graph {
 namespace {
-
-constexpr size_t kFirstSide = 2;  // dimensions behind the batch and the channels
 
 // Returns whether windows begin where they begin at the largest size: the padding before the first
 // element is the same. That behind the last one is what lies beyond the elements of a run.
@@ -83,6 +81,19 @@ LaidOut lay_out(SizeRule& rule, double fill, bool counts_padding) {
   return laid;
 }
 
+// The side of a result: as many windows as begin within the data, its padding, or what a last
+// window reaches beyond them.
+std::optional<SizePart> part_of_side(SizeRule& rule, ValueId out, size_t d) {
+  const Window window = window_of(rule.sizes.graph(), rule.node);
+  const size_t k = d - kFirstSide;
+  const int64_t stride = window.stride[k], reach = (window.kernel[k] - 1) * window.dilation[k] + 1;
+  const int64_t whole = window.pad_low[k] + window.pad_high[k] - reach + stride;
+  return rule.sizes.divided_part(out, d, rule.sizes.parts_of(rule.node.inputs[0])[d],
+                                 {whole, whole + stride - 1, stride - 1}, stride);
+}
+
+}  // namespace
+
 std::vector<size_t> sides_of(const SizeRule& rule) {
   std::vector<size_t> sides;
   for (size_t d = kFirstSide; d < rule.c.shape_of(rule.node.inputs[0]).size(); ++d)
@@ -96,18 +107,6 @@ bool sides_vary(const SizeRule& rule) {
                      [&](size_t d) { return rule.sizes.varies(rule.node.inputs[0], d); });
 }
 
-// The side of a result: as many windows as begin within the data, its padding, or what a last
-// window reaches beyond them.
-std::optional<SizePart> part_of_side(SizeRule& rule, ValueId out, size_t d) {
-  const Window window = window_of(rule.sizes.graph(), rule.node);
-  const size_t k = d - kFirstSide;
-  const int64_t stride = window.stride[k], reach = (window.kernel[k] - 1) * window.dilation[k] + 1;
-  const int64_t whole = window.pad_low[k] + window.pad_high[k] - reach + stride;
-  return rule.sizes.divided_part(out, d, rule.sizes.parts_of(rule.node.inputs[0])[d],
-                                 {whole, whole + stride - 1, stride - 1}, stride);
-}
-
-// The batch is that of operand 0, and sides follow from its sides.
 Status set_window_parts(SizeRule& rule) {
   ValueId& x = rule.node.inputs[0];
   for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
@@ -128,14 +127,15 @@ Status set_window_parts(SizeRule& rule) {
       if (d < kFirstSide || !sides_vary(rule)) continue;
       HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
       const auto seen = part_of_side(rule, out, d);
-      if (!seen)
-        return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
+      if (!seen) return part_of(rule, out, d).status();
       parts[d] = {*seen};
     }
     rule.sizes.set_parts(out, std::move(parts));
   }
   return ok_status();
 }
+
+namespace {
 
 Status follow_conv(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
@@ -157,10 +157,6 @@ Status follow_max_pool(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
   if (!sides_vary(rule)) return ok_status();
   const ValueId x = rule.node.inputs[0];
-  if (!is_float(rule.c.dtype_of(x)))
-    return rule.c.unsupported("integers whose sides vary from run to run");
-  if (rule.node.outputs.size() > 1)
-    return rule.c.unsupported("places of elements in data whose sides vary from run to run");
   constexpr double kLeast = -std::numeric_limits<double>::infinity();
   rule.node.inputs[0] = begin_alike(rule) ? rule.sizes.filled(rule.c, x, sides_of(rule), kLeast)
                                           : lay_out(rule, kLeast, false).data;
@@ -258,9 +254,8 @@ Status follow_repeat(SizeRule& rule) {
   for (size_t d = 0; d < parts.size(); ++d) {
     if (rule.c.shape_of(out)[d] == rule.c.shape_of(x)[d]) continue;
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
-    const auto seen = rule.sizes.seen_part(out, d);
-    if (!seen) return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
-    parts[d] = {*seen};
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
+    parts[d] = {seen};
   }
   rule.sizes.set_parts(out, std::move(parts));
   return ok_status();
@@ -285,9 +280,8 @@ Status follow_interleave(SizeRule& rule) {
       continue;
     }
     for (ValueId& in : rule.node.inputs) HONE_RETURN_IF_ERROR(make_contiguous(rule, in, d));
-    const auto seen = rule.sizes.seen_part(out, d);
-    if (!seen) return rule.c.unsupported("side {} of its result does not follow from the sizes", d);
-    parts[d] = {*seen};
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
+    parts[d] = {seen};
   }
   rule.sizes.set_parts(out, std::move(parts));
   return ok_status();

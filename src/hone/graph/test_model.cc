@@ -134,7 +134,9 @@ std::vector<Tensor> run_plainly(const Graph& model, const std::vector<Tensor>& i
     auto results = moves ? node.op->fold(graph, node) : evaluate_node(graph, node);
     EXPECT_TRUE(results.ok()) << results.status().message();
     if (!results.ok()) return {};
-    graph.value(node.outputs[0]).constant = (*results)[0];
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = (*results)[i];
+    }
   }
   std::vector<Tensor> outputs;
   for (const ValueId id : graph.outputs) outputs.push_back(*graph.value(id).constant);

@@ -36,6 +36,26 @@ class Widener {
     return dims;
   }
 
+  // Returns whether a constant of the file has other elements at other sizes.
+  [[nodiscard]] bool differs(ValueId id) const {
+    const auto& most = graph_.value(id).constant;
+    return most && std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+             const auto& here = probe.graph.value(id).constant;
+             return here && here->shape() == most->shape() && !same_bytes(*here, *most);
+           });
+  }
+  // Returns whether a Tile repeats a dimension that has one element at some sizes only.
+  [[nodiscard]] bool repeats_one_element(const Node& node) const {
+    const auto& repeats = graph_.value(node.inputs[1]).constant;
+    const std::vector<size_t> dims = open_dims(node.inputs[0]);
+    return repeats && std::any_of(dims.begin(), dims.end(), [&](size_t d) {
+             return repeats->at(static_cast<int64_t>(d)) != 1 &&
+                    std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+                      const Shape& shape = probe.graph.value(node.inputs[0]).shape;
+                      return d < shape.size() && shape[d] == 1;
+                    });
+           });
+  }
   // Returns whether a node of the file becomes as many nodes at all sizes.
   [[nodiscard]] bool is_made_alike(const Node& node) const {
     return std::all_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
@@ -67,12 +87,19 @@ class Widener {
     if (fill) before_.back().attributes.set("value", static_cast<float>(*fill));
     return true;
   }
-  // Cuts dimension `dim` of a result to the extent of a dimension of `like`.
-  void narrow(Node& node, size_t result, size_t dim, ValueId like, size_t of) {
+  // Cuts dimension `dim` of a result to the extent of a dimension of `like`, or to `factor` times
+  // that plus `offset`.
+  void narrow(Node& node, size_t result, size_t dim, ValueId like, size_t of,
+              std::optional<std::pair<int64_t, int64_t>> factor_and_offset = std::nullopt) {
     if (result >= node.outputs.size() || node.outputs[result] == kNoValue) return;
     const ValueId whole = add_value(node);
-    after_.push_back(made(node, "hone.Narrow", {whole, like}, node.outputs[result],
-                          {{"axis", static_cast<int64_t>(dim)}, {"of", static_cast<int64_t>(of)}}));
+    Node cut = made(node, "hone.Narrow", {whole, like}, node.outputs[result],
+                    {{"axis", static_cast<int64_t>(dim)}, {"of", static_cast<int64_t>(of)}});
+    if (factor_and_offset) {
+      cut.attributes.set("factor", factor_and_offset->first);
+      cut.attributes.set("offset", factor_and_offset->second);
+    }
+    after_.insert(after_.begin(), std::move(cut));
     node.outputs[result] = whole;
   }
   // Adds a node before this one. Returns its result.
@@ -170,7 +197,28 @@ bool widen_compress(Widener& w, Node& node) {
   const size_t rank = w.rank_of(node.inputs[0]);
   const auto axis = normalize_axis(node.attributes.integer("axis", 0), static_cast<int64_t>(rank));
   if (!axis || !w.widen(node, 1, w.open_dims(node.inputs[1]), 0)) return false;
-  return w.widen(node, 0, {static_cast<size_t>(*axis)}, 0);
+  const auto dim = static_cast<size_t>(*axis);
+  if (w.varies(node.inputs[0], dim)) w.widen(node, 0, {dim}, 0);
+  return true;
+}
+
+// At short sides some phases have no results or read other inputs (graph/ops/conv_transpose.cc). In
+// zeros behind the data they are the same at all sizes, unless the size of the result is given:
+// that decides where the data begins.
+bool widen_conv_transpose(Widener& w, Node& node) {
+  const ValueId x = node.inputs[0];
+  std::vector<size_t> sides = w.open_dims(x);
+  std::erase_if(sides, [](size_t d) { return d < 2; });
+  if (sides.empty() || w.is_made_alike(node) || node.attributes.has("output_shape")) return false;
+  const Shape strides = node.attributes.integers("strides", Shape(w.rank_of(x) - 2, 1));
+  const ValueId result = node.outputs[0];
+  w.widen(node, 0, sides, 0);
+  for (const size_t d : sides) {
+    const int64_t stride = strides[d - 2];
+    const int64_t offset = w.extent_of(result, d) - stride * w.extent_of(x, d);
+    w.narrow(node, 0, d, x, d, std::pair(stride, offset));
+  }
+  return true;
 }
 
 // Where each element is repeated as often at all sizes, it stays what the import makes of it.
@@ -185,9 +233,24 @@ bool keep_resize(Widener& w, Node& node) {
   return true;
 }
 
+// Pads may differ from run to run.
+bool keep_pad(Widener& w, Node& node) {
+  if (!node.has_input(1) || !w.differs(node.inputs[1])) return false;
+  node.type = "hone.PadSides";
+  node.op = find_op(node.type, kMaxOpset);
+  return true;
+}
+
+bool keep_center_crop_pad(Widener& w, Node& node) {
+  if (w.open_dims(node.inputs[0]).empty() && !w.differs(node.inputs[1])) return false;
+  node.type = "hone.CenterCropPadSides";
+  node.op = find_op(node.type, kMaxOpset);
+  return true;
+}
+
 // How often a dimension is repeated may be once at some sizes, and so may its extent.
 bool keep_tile(Widener& w, Node& node) {
-  if (w.is_made_alike(node)) return false;
+  if (w.is_made_alike(node) && !w.repeats_one_element(node)) return false;
   node.type = "hone.Tile";
   node.op = find_op(node.type, kMaxOpset);
   return true;
@@ -216,11 +279,14 @@ constexpr Rule kRules[] = {
     {"NonMaxSuppression", widen_boxes},
     {"NonZero", widen_non_zero},
     {"Compress", widen_compress},
+    {"ConvTranspose", widen_conv_transpose},
     {"Resize", keep_resize},
     {"Upsample", keep_resize},
     {"ai.onnx.ml.TreeEnsemble", keep_trees},
     {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
     {"Tile", keep_tile},
+    {"Pad", keep_pad},
+    {"CenterCropPad", keep_center_crop_pad},
     {"ai.onnx.ml.TreeEnsembleRegressor", keep_trees},
 };
 

@@ -50,12 +50,14 @@ Status infer_widen(InferContext& c) {
 }
 
 // ---- hone.Narrow(x, like): the first elements of x along `axis`, as many as dimension `of` of
-// `like` has ----
+// `like` has, times `factor`, plus `offset` ----
 
 Status infer_narrow(InferContext& c) {
+  const Attributes& a = c.attributes();
   Shape shape = c.shape(0);
-  shape[static_cast<size_t>(c.attributes().integer("axis", 0))] =
-      c.shape(1)[static_cast<size_t>(c.attributes().integer("of", 0))];
+  shape[static_cast<size_t>(a.integer("axis", 0))] =
+      c.shape(1)[static_cast<size_t>(a.integer("of", 0))] * a.integer("factor", 1) +
+      a.integer("offset", 0);
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
@@ -92,7 +94,7 @@ std::span<const Op> internal_ops() {
       {.name = "hone.Narrow",
        .min_inputs = 2,
        .max_inputs = 2,
-       .attributes = "axis:i of:i",
+       .attributes = "axis:i factor:i of:i offset:i",
        .infer = infer_narrow},
   };
   return ops;

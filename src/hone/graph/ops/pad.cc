@@ -155,7 +155,8 @@ bool pad_non_negative(const Graph& graph, const Node& node, const std::vector<bo
   return value && value->at(0) >= 0;
 }
 
-Status expand_center_crop_pad(ExpandContext& c) {
+// What CenterCropPad adds before each dimension and behind it, or takes away, as Pad has it.
+Result<std::vector<int64_t>> pads_to_center(const InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto shape, c.integers(1, "the shape"));
   const auto* axes = c.attributes().find<std::vector<int64_t>>("axes");
   HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims,
@@ -170,8 +171,20 @@ Status expand_center_crop_pad(ExpandContext& c) {
     pads[dims[i]] = all / 2;
     pads[c.shape(0).size() + dims[i]] = all - all / 2;
   }
+  return pads;
+}
+
+Status expand_center_crop_pad(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, pads_to_center(c));
   c.result(0, c.add("Pad", {c.input(0), c.integers(pads)}));
   return ok_status();
+}
+
+Status infer_center_crop_pad(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, pads_to_center(c));
+  Shape shape = c.shape(0);
+  for (size_t d = 0; d < shape.size(); ++d) shape[d] += pads[d] + pads[shape.size() + d];
+  return c.set(0, c.dtype(0), std::move(shape));
 }
 
 Op pad(int since, int until, int min_inputs, int max_inputs, std::string_view attributes) {
@@ -201,6 +214,17 @@ std::span<const Op> pad_ops() {
        .max_inputs = 2,
        .attributes = "axes:is",
        .expand = expand_center_crop_pad},
+      // These stand for nodes whose pads differ from run to run (graph/widen_nodes.h).
+      {.name = "hone.PadSides",
+       .min_inputs = 2,
+       .max_inputs = 4,
+       .attributes = "mode:s",
+       .infer = infer_pad},
+      {.name = "hone.CenterCropPadSides",
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .attributes = "axes:is",
+       .infer = infer_center_crop_pad},
   };
   return ops;
 }

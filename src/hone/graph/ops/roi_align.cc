@@ -1,4 +1,5 @@
-// RoiAlign: regions of feature maps, resampled to one size.
+// RoiAlign: regions of feature maps, resampled to one size. hone.RoiAlign has one more operand, the
+// sides of the maps in a run, [height, width].
 #include "hone/graph/evaluate.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
@@ -22,6 +23,8 @@ Status infer_roi_align(InferContext& c) {
       ratio > 1 << 10)
     return c.fail("{} x {} elements with sampling_ratio {}", height, width, ratio);
   HONE_RETURN_IF_ERROR(check_indices(c, 2));
+  if (c.has(3) && (c.shape(3) != Shape{2} || c.dtype(3) != DType::kI64))
+    return c.fail("sides {} {}", dtype_name(c.dtype(3)), to_string(c.shape(3)));
   const bool fits = c.rank(0) == 4 && c.rank(1) == 2 && c.shape(1)[1] == 4 &&
                     c.shape(2) == Shape{c.shape(1)[0]} && c.dtype(1) == c.dtype(0) &&
                     is_float(c.dtype(0));
@@ -33,11 +36,12 @@ Status infer_roi_align(InferContext& c) {
   return c.set(0, c.dtype(0), {c.shape(1)[0], c.shape(0)[1], height, width});
 }
 
-// One dimension: where the region begins, how long a bin is and how many samples a bin has; then,
-// for a sample, the two elements around it and how far it is from the first.
+// One side of the maps: where the region begins, how long a bin is and how many samples a bin has;
+// then, for a sample, the two elements around it and how far it is from the first.
 struct Span {
-  Span(const char* name, DType type, int64_t elements)
+  Span(const char* name, DType type, int64_t elements, Expr of_run)
       : extent(elements),
+        extent_of_run(std::move(of_run)),
         start(name, type),
         bin("bin", type),
         samples("samples", DType::kI64),
@@ -45,6 +49,7 @@ struct Span {
         low("low", DType::kI64),
         high("high", DType::kI64) {}
   int64_t extent;
+  Expr extent_of_run;  // null if it is the same in all runs
   Local start, bin, samples, place, low, high;
   [[nodiscard]] std::vector<Local> locals() const {
     return {start, bin, samples, place, low, high};
@@ -57,8 +62,8 @@ class Aligner {
       : c_(c),
         attributes_(c.node().attributes),
         type_(compute_type(c.input(0).dtype)),
-        rows_("top", type_, c.input(0).shape[2]),
-        columns_("left", type_, c.input(0).shape[3]),
+        rows_("top", type_, c.input(0).shape[2], side_of_run(0)),
+        columns_("left", type_, c.input(0).shape[3], side_of_run(1)),
         maximum_(attributes_.text("mode", "avg") == "max") {}
 
   void emit() {
@@ -85,6 +90,20 @@ class Aligner {
 
  private:
   [[nodiscard]] Expr number(double v) const { return literal(type_, v); }
+  [[nodiscard]] Expr side_of_run(int64_t i) const {
+    return c_.node().has_input(3) ? c_.read(3, "sides", {ir::constant(i)}) : nullptr;
+  }
+  // The place of the element `before` the end: as an index, and as a number of the maps' type.
+  [[nodiscard]] static Expr place_from_end(const Span& span, int64_t before) {
+    return span.extent_of_run ? span.extent_of_run - before : ir::constant(span.extent - before);
+  }
+  [[nodiscard]] Expr number_from_end(const Span& span, int64_t before) const {
+    return span.extent_of_run ? ir::cast(type_, place_from_end(span, before))
+                              : number(static_cast<double>(span.extent - before));
+  }
+  [[nodiscard]] Expr bounded(const Span& span) const {
+    return ir::min(ir::max(span.place.get(), number(0)), number_from_end(span, 1));
+  }
 
   // `first`: the column of the regions in which this dimension begins; it ends two columns on.
   std::vector<Stmt> region(const Span& span, const Expr& roi, int64_t first, int64_t bins) {
@@ -109,26 +128,18 @@ class Aligner {
   std::vector<Stmt> sample(const Span& span, const Expr& bin, const Expr& k) const {
     const Expr step =
         (ir::cast(type_, k) + number(0.5)) * span.bin.get() / ir::cast(type_, span.samples.get());
-    const auto extent = static_cast<double>(span.extent);
-    const Expr last = ir::constant(span.extent - 1);
-    const Expr bounded = ir::min(ir::max(span.place.get(), number(0)), number(extent - 1));
     return {span.place.set(span.start.get() + ir::cast(type_, bin) * span.bin.get() + step),
-            span.low.set(ir::cast(DType::kI64, bounded)),
-            span.high.set(ir::min(span.low.get() + 1, last))};
+            span.low.set(ir::cast(DType::kI64, bounded(span))),
+            span.high.set(ir::min(span.low.get() + 1, place_from_end(span, 1)))};
   }
 
   Expr inside(const Span& span) const {
-    return ir::logical_and(
-        ir::less_equal(number(-1), span.place.get()),
-        ir::less_equal(span.place.get(), number(static_cast<double>(span.extent))));
+    return ir::logical_and(ir::less_equal(number(-1), span.place.get()),
+                           ir::less_equal(span.place.get(), number_from_end(span, 0)));
   }
 
   // Returns the distance of the sample from the lower element, up to that of the upper one.
-  Expr fraction(const Span& span) const {
-    const Expr bounded =
-        ir::min(ir::max(span.place.get(), number(0)), number(static_cast<double>(span.extent - 1)));
-    return bounded - ir::cast(type_, span.low.get());
-  }
+  Expr fraction(const Span& span) const { return bounded(span) - ir::cast(type_, span.low.get()); }
 
   Stmt sample_loops(const std::vector<Expr>& point, const std::vector<Expr>& to,
                     const compute::Axis& channel) {
@@ -175,20 +186,23 @@ class Aligner {
 
 void emit_roi_align(EmitContext& c) { Aligner(c).emit(); }
 
+Op roi_align(std::string_view name, int since, int inputs) {
+  return {.name = name,
+          .since = since,
+          .min_inputs = inputs,
+          .max_inputs = inputs,
+          .attributes =
+              "coordinate_transformation_mode:s mode:s output_height:i output_width:i "
+              "sampling_ratio:i spatial_scale:f",
+          .infer = infer_roi_align,
+          .fold = evaluate_node,
+          .emit = emit_roi_align};
+}
+
 }  // namespace
 
 std::span<const Op> roi_align_ops() {
-  static const Op ops[] = {
-      {.name = "RoiAlign",
-       .since = 10,
-       .min_inputs = 3,
-       .max_inputs = 3,
-       .attributes = "coordinate_transformation_mode:s mode:s output_height:i output_width:i "
-                     "sampling_ratio:i spatial_scale:f",
-       .infer = infer_roi_align,
-       .fold = evaluate_node,
-       .emit = emit_roi_align},
-  };
+  static const Op ops[] = {roi_align("RoiAlign", 10, 3), roi_align("hone.RoiAlign", 1, 4)};
   return ops;
 }
 
