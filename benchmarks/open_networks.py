@@ -1,5 +1,6 @@
-"""Networks with open dimensions for open_models.py that no package makes without weights or training code: a detector of YOLO's kind, a classifier of clouds
-of points by their neighbours (DGCNN), recommendation by bags of identifiers (DLRM), and a speech recognizer of convolutions and attention (Conformer).
+"""Networks with open dimensions for open_models.py, of kinds that packages offer with weights or training code only: a detector of YOLO's kind, a
+classifier of clouds of points by their neighbours (DGCNN), bags of identifiers (EmbeddingBag), recommendation by such bags (DLRM), and a speech recognizer
+of convolutions and attention (Conformer).
 
 NETWORKS has one entry for each: a function that makes the network and its inputs, {input: (example, {dimension: symbol})}.
 """
@@ -11,7 +12,7 @@ def _conv(a, b, kernel=3, stride=1):
 
 
 class Stage(torch.nn.Module):
-    """Half of the channels go through residual blocks, and all that came up is joined (C2f)."""
+    """Half of the channels go through residual blocks, and the outputs of all blocks are concatenated (C2f)."""
 
     def __init__(self, channels):
         super().__init__()

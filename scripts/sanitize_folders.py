@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds some libraries with sanitizers, by clang, and links tests and programs with them and with all others as build/release has
-them: `sanitize_folders.py build/asan --libraries hone_base hone_db --targets src/hone/db/hone_db_test` writes
-build/asan/build.ninja, which `ninja -C build/asan` builds. --python adds the Python package for build/venv/bin/python, in
-build/asan/site, with the shared library in it."""
+them: `sanitize_folders.py build/asan_part --libraries hone_base hone_db --targets src/hone/db/hone_db_test` writes
+build/asan_part/build.ninja, which `ninja -C build/asan_part` builds. --python adds the Python package for build/venv/bin/python, in
+build/asan_part/site, with the shared library in it."""
 import argparse
 import json
 import re
@@ -14,7 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build" / "release"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
-LIBRARY = "tools/lib/libhone.so.0.1.0"
 # What gcc alone knows, or what only a release has.
 DROPPED = re.compile(r"-O\d|-DNDEBUG|-W.*|-fpch-preprocess|-fstack-protector-strong|-fno-semantic-interposition")
 RULES = """\
@@ -51,6 +50,11 @@ class Build:
         if found is None:
             sys.exit(f"sanitize_folders: {RELEASE} has no target {name}")
         return found[1].split(), dict(re.findall(r"^  (\w+) = (.*)$", found[2], re.M))
+
+    def library(self):
+        """The shared library's file, and the name by which programs load it."""
+        file = re.search(r"^build (\S*/libhone\.so\.\S+): CXX_SHARED_LIBRARY", self.ninja, re.M)[1]
+        return file, self.rule("CXX_SHARED_LIBRARY_LINKER", Path(file).name)[1]["SONAME"]
 
     def header(self, path, flags):
         """The headers that most sources include, translated once for each way to translate them."""
@@ -100,7 +104,7 @@ class Build:
     def python_package(self):
         """The extension module with sanitizers, around the shared library. Candidates are measured by the release's worker, which
         must not get the sanitizer's library: it limits its memory."""
-        site, library = self.folder / "site" / "hone", "site/hone/prefix/lib/libhone.so.0.1"
+        site, library = self.folder / "site" / "hone", f"site/hone/prefix/lib/{self.library()[1]}"
         generated = self.folder / "options"
         nanobind, source, python = subprocess.check_output(
             [PYTHON, "-c", "import nanobind, sysconfig\n"
@@ -123,7 +127,7 @@ class Build:
             objects.append(f"python/{file.name}.o")
             flag = "-DNB_BUILD " if file.suffix == ".cpp" else ""
             self.lines.append(f"build {objects[-1]}: translate {file}\n  flags = {flag}{flags}\n")
-        self.lines.append(f"build {library}: copy {LIBRARY}\n")
+        self.lines.append(f"build {library}: copy {self.library()[0]}\n")
         self.lines.append(f"build site/hone/_native.so: link {' '.join(objects)} {library}\n  flags = -shared "
                           f"-Wl,-rpath,'$$ORIGIN/prefix/lib'\n  objects = {' '.join(f'{self.folder}/{o}' for o in (*objects, library))}\n")
 
@@ -136,6 +140,10 @@ def main():
     parser.add_argument("--python", action="store_true", help="the Python package, too")
     parser.add_argument("--targets", nargs="+", default=[], help="what is linked, by its path in build/release")
     arguments = parser.parse_args()
+    if not (RELEASE / "compile_commands.json").is_file():
+        parser.error(f"there is no build in {RELEASE}: cmake --preset release && cmake --build --preset release")
+    if (arguments.folder / "CMakeCache.txt").exists():
+        parser.error(f"{arguments.folder} is a build by CMake, expected another folder")
     worker = arguments.folder / "src" / "hone" / "libexec"  # where tests look for it
     worker.parent.mkdir(parents=True, exist_ok=True)
     worker.unlink(missing_ok=True)
@@ -143,7 +151,7 @@ def main():
     build = Build(arguments.folder.resolve(), arguments.sanitize)
     for library in arguments.libraries:
         build.archive(library)
-    for target in arguments.targets + [LIBRARY] * arguments.python:
+    for target in arguments.targets + [Path(build.library()[0]).name] * arguments.python:
         build.link(target, arguments.libraries)
     if arguments.python:
         build.python_package()

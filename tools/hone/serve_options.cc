@@ -33,7 +33,7 @@ void add_serve_options(CLI::App& app, ServeOptions& options) {
   key->needs(certificate);
   app.add_option("--cache", options.cache,
                  "Limit of the memory for weights and inputs that tuners have sent. Default: a "
-                 "quarter of this machine's")
+                 "quarter of this machine's or its container's")
       ->type_name("64M|1G");
 }
 

@@ -162,7 +162,7 @@ TEST(follow_loops, carried_values_grow) {
   check_sizes(model.output("last").output("all"));
 }
 
-// What is wrong with it names shapes, which are others at other sizes.
+// The error of the branch names shapes, which differ from size to size.
 TEST(follow_loops, a_branch_that_is_not_valid_is_left_out_at_all_sizes) {
   TestModel model = with_turns();
   model.constant("wrong", Tensor(DType::kF32, {3, 4})).node("Equal", {"nothing", "zero"}, {"yes"});

@@ -121,7 +121,7 @@ struct Graph {
   std::vector<std::string> output_names;  // names in the model; passes may replace the values
   std::vector<Buffer> buffers;
   Varying varying;  // what the shapes of the inputs decide at run time
-  // What the user has to know of the model; the importer logs it.
+  // The warnings that the user has to see; the importer logs them.
   std::vector<std::string> warnings;
   // Values that a shape rule needed at compile time and that are not known then.
   std::vector<ValueId> unknown_operands;

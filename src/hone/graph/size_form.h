@@ -14,7 +14,7 @@ namespace hone::graph {
 
 // The value `hone.sizes` has this many elements; a graph has at most as many forms.
 inline constexpr int kMaxForms = 64;
-// The most of a form: its product with a size does not overflow.
+// The largest divisor of a form: its product with a size does not overflow.
 inline constexpr int64_t kMostDivisor = 1 << 16;
 
 // A number of a range that includes both ends: the extent `batch` of 1..8.

@@ -1,5 +1,7 @@
 // Operators that read or write at places, along extents that vary: regions, windows with indices,
 // pads that follow from the sizes, the first and the last of equal elements.
+#include <limits>
+
 #include "hone/graph/size_check.h"
 
 namespace hone::graph {
@@ -186,8 +188,8 @@ TEST(size_places, the_first_and_the_last_of_equal_elements) {
       .constant("few", floats({}, {3}))
       .node("Less", {"x", "few"}, {"truth"})
       .constant("second", ints({1}))
-      .constant("zeros", floats({1, 1}, {-std::numeric_limits<float>::infinity()}))
-      .node("Add", {"x", "zeros"}, {"least"});
+      .constant("nothing_less", floats({1, 1}, {-std::numeric_limits<float>::infinity()}))
+      .node("Add", {"x", "nothing_less"}, {"least"});
   std::vector<std::string> results;
   for (const std::string operand : {"x", "long", "least"}) {
     for (const std::string type : {"ArgMax", "ArgMin"}) {

@@ -19,7 +19,7 @@ inline constexpr int kMaxRank = 16;
 // The most symbols of a plan, and the number of elements that kernels may read of `sizes`.
 inline constexpr int kMaxSymbols = 64;
 inline constexpr int kMaxForms = 64;
-// The most of a form: its product with a size does not overflow.
+// The largest divisor of a form: its product with a size does not overflow.
 inline constexpr int64_t kMostDivisor = 1 << 16;
 
 struct PlanHeader {
