@@ -1,26 +1,11 @@
 // The forms of the extents that values have at all sizes at which the model was looked at.
 #include <algorithm>
-#include <numeric>
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
 #include "hone/graph/size_values.h"
 
 namespace hone::graph {
-
-// Returns nullopt if the numbers have no step of more than 1.
-std::optional<SizeFollower::Steps> SizeFollower::steps_of(const std::vector<SizeSample>& samples) {
-  Steps steps;
-  for (const SizeSample& sample : samples)
-    steps.step = std::gcd(steps.step, sample.number - samples[0].number);
-  if (steps.step < 2) return std::nullopt;
-  steps.rest = samples[0].number % steps.step;
-  for (const SizeSample& sample : samples) {
-    if (sample.number < 0) return std::nullopt;
-    steps.numbers.push_back({sample.symbols, sample.number / steps.step});
-  }
-  return steps;
-}
 
 bool SizeFollower::gives(const SizeForm& form, const std::vector<SizeSample>& samples) const {
   return std::all_of(samples.begin(), samples.end(), [&](const SizeSample& sample) {
@@ -32,15 +17,8 @@ std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples)
   for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
     if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
-  if (const auto form = fit_form(samples)) return index_of(*form);
-  const auto steps = steps_of(samples);
-  const auto number = steps ? form_of(steps->numbers) : std::nullopt;
-  return number ? multiple_of(*number, *steps) : std::nullopt;
-}
-
-std::optional<int> SizeFollower::multiple_of(int form, const Steps& steps) {
-  if (form == kNoForm || !is_of_symbols(varying_form(form))) return std::nullopt;
-  return index_of({.terms = {{steps.step, {factor_of_form(form)}}}, .offset = steps.rest});
+  const auto form = fit_form(samples);
+  return form ? index_of(*form) : std::nullopt;
 }
 
 std::optional<int> SizeFollower::index_of(const SizeForm& form) {
@@ -101,21 +79,6 @@ std::optional<int> SizeFollower::quotient_form(const SizeForm& form,
   return std::nullopt;
 }
 
-std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
-  const auto seen = seen_part(id, dim);
-  const auto samples = samples_of(id, dim);
-  const auto steps = samples ? steps_of(*samples) : std::nullopt;
-  const bool varies = from.size() == 1 && from[0].form != kNoForm;
-  if (seen || !varies || !steps || steps->step > kMostDivisor) return seen;
-  const SizeForm form = varying_form(from[0].form);
-  std::vector<int64_t> offsets(static_cast<size_t>(steps->step));
-  // At the largest sizes, (extent + offset) / step has to be the number of steps.
-  std::iota(offsets.begin(), offsets.end(), steps->numbers[0].number * steps->step - from[0].most);
-  const auto number = quotient_form(form, offsets, steps->step, steps->numbers);
-  const auto multiple = number ? multiple_of(*number, *steps) : std::nullopt;
-  return multiple ? std::optional(SizePart{*multiple, graph_.value(id).shape[dim]}) : std::nullopt;
-}
-
 int64_t SizeFollower::extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const {
   int64_t extent = 1;
   for (const SizePart& part : parts)
@@ -131,24 +94,39 @@ int64_t SizeFollower::sum_at(const std::vector<DimParts>& extents,
   return sum;
 }
 
-bool SizeFollower::is_sum(int form, const std::vector<DimParts>& extents) const {
-  constexpr int64_t kMostValues = 4096;  // of a symbol that are compared, from the smallest on
-  const int64_t most = sum_at(extents, most_);
-  const auto is_alike = [&](const std::vector<int64_t>& symbols) {
-    return sum_at(extents, symbols) ==
-           (form == kNoForm ? most : value_of(graph_.varying, varying_form(form), symbols));
-  };
+bool SizeFollower::at_all_sizes(
+    const std::function<bool(const std::vector<int64_t>& symbols)>& holds) const {
+  constexpr int64_t kMostValues = 4096;  // of a symbol, from the smallest on
   for (const std::vector<int64_t>& others : {most_, smallest_symbols(graph_.varying)}) {
     for (size_t s = 0; s < most_.size(); ++s) {
       const SizeSymbol& symbol = graph_.varying.symbols[s];
       std::vector<int64_t> symbols = others;
       const int64_t last = std::min(symbol.max, symbol.min + kMostValues);
       for (symbols[s] = symbol.min; symbols[s] <= last; ++symbols[s]) {
-        if (!is_alike(symbols)) return false;
+        if (!holds(symbols)) return false;
       }
     }
   }
   return true;
+}
+
+bool SizeFollower::have_as_many(const ShapeParts& a, const ShapeParts& b) const {
+  const auto elements = [&](const ShapeParts& parts, const std::vector<int64_t>& symbols) {
+    int64_t product = 1;
+    for (const DimParts& dim : parts) product *= extent_at(dim, symbols);
+    return product;
+  };
+  return at_all_sizes([&](const std::vector<int64_t>& symbols) {
+    return elements(a, symbols) == elements(b, symbols);
+  });
+}
+
+bool SizeFollower::is_sum(int form, const std::vector<DimParts>& extents) const {
+  const int64_t most = sum_at(extents, most_);
+  return at_all_sizes([&](const std::vector<int64_t>& symbols) {
+    return sum_at(extents, symbols) ==
+           (form == kNoForm ? most : value_of(graph_.varying, varying_form(form), symbols));
+  });
 }
 
 std::optional<int> SizeFollower::sum_form(const std::vector<DimParts>& extents) {

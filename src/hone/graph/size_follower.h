@@ -1,6 +1,7 @@
 // graph/size_follower.h - the work of follow_sizes(), and what rules of operators know and build.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -45,11 +46,17 @@ class SizeFollower {
   [[nodiscard]] std::optional<SizePart> divided_part(ValueId id, size_t dim, const DimParts& from,
                                                      const std::vector<int64_t>& offsets,
                                                      int64_t divisor);
-  // Likewise, where the extent is one that has these parts, rounded up to a multiple, plus a
-  // number.
+  // Likewise, where the extent is one that has these parts plus a number, rounded up to a multiple,
+  // plus a number; also nullopt if several such give what was seen, and none of them just rounds
+  // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
+  // Likewise, where the extent is one that has these parts, times a factor, plus an offset.
+  [[nodiscard]] std::optional<SizePart> multiple_part(ValueId id, size_t dim, const DimParts& from,
+                                                      int64_t factor, int64_t offset);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
+  // Returns whether values with these parts have as many elements as each other at all sizes.
+  [[nodiscard]] bool have_as_many(const ShapeParts& a, const ShapeParts& b) const;
   // Parts that are as large at the smallest sizes as at the largest do not vary.
   void set_parts(ValueId id, ShapeParts parts);
   ConstantKind kind_of_constant(ValueId id);
@@ -124,17 +131,24 @@ class SizeFollower {
   [[nodiscard]] bool gives(const SizeForm& form, const std::vector<SizeSample>& samples) const;
   [[nodiscard]] int64_t sum_at(const std::vector<DimParts>& extents,
                                const std::vector<int64_t>& symbols) const;
-  // Returns whether a form, or kNoForm, is the sum of extents as one symbol after the other varies.
+  // Returns whether a form, or kNoForm, is the sum of extents (at_all_sizes).
   [[nodiscard]] bool is_sum(int form, const std::vector<DimParts>& extents) const;
   [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;
-  // Numbers that are multiples of a step, plus a rest that is less than that.
-  struct Steps {
+  // Returns whether this holds as one symbol after the other varies, while the others have their
+  // largest values, and their smallest.
+  [[nodiscard]] bool at_all_sizes(
+      const std::function<bool(const std::vector<int64_t>& symbols)>& holds) const;
+  // An extent that is rounded: step * quotient + rest.
+  struct Rounding {
     int64_t step = 0, rest = 0;
-    std::vector<SizeSample> numbers;  // how many steps each one has
+    SizeForm quotient;
+    bool is_plain = false;  // the extent rounded up to a multiple of the step
   };
-  [[nodiscard]] static std::optional<Steps> steps_of(const std::vector<SizeSample>& samples);
-  // Returns the form of the numbers of which a form tells how many steps they have.
-  std::optional<int> multiple_of(int form, const Steps& steps);
+  // Adds those with this step that give the numbers: with the least and the largest offset, between
+  // which all others are, and the plain one.
+  void add_roundings(const SizeForm& extent, int64_t most, int64_t step,
+                     const std::vector<SizeSample>& samples, std::vector<Rounding>& found) const;
+  [[nodiscard]] bool are_alike(const std::vector<Rounding>& roundings) const;
   // Returns the quotient of a form, with one of the offsets added, that gives the numbers.
   std::optional<int> quotient_form(const SizeForm& form, const std::vector<int64_t>& offsets,
                                    int64_t divisor, const std::vector<SizeSample>& samples);

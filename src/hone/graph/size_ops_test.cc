@@ -1,4 +1,5 @@
 // Operators along extents that vary: recurrent nets, windows, resizing, norms, heads of detectors.
+#include "hone/base/round_up.h"
 #include "hone/graph/size_check.h"
 
 namespace hone::graph {
@@ -106,6 +107,42 @@ TEST(size_ops, padding_to_a_multiple) {
     }
     model.output("padded0").output("padded2").output("x3");
     expect_right(model, {{"samples", {{300, 1000, ""}}}}, {{1000}, {300}, {641}, {961}});
+  }
+}
+
+// Several roundings give what was seen at a few sizes.
+TEST(size_ops, a_length_that_is_rounded_up_is_right_at_all_sizes) {
+  struct Case {
+    int64_t least, most, multiple;
+  };
+  for (const auto& [least, most, multiple] : std::vector<Case>{{8, 512, 16},
+                                                               {64, 512, 128},
+                                                               {256, 640, 160},
+                                                               {256, 640, 320},
+                                                               {1, 512, 160},
+                                                               {1, 1000, 8},
+                                                               {512, 4096, 160}}) {
+    SCOPED_TRACE(fmt::format("{}..{} by {}", least, most, multiple));
+    TestModel model(19);
+    model.open_input("x", {"2", "samples"})
+        .constant("second", ints({1}))
+        .constant("none", ints({0}))
+        .constant("multiple", ints({multiple}))
+        .node("Shape", {"x"}, {"shape"})
+        .node("Gather", {"shape", "second"}, {"length"})
+        .node("Neg", {"length"}, {"negative"})
+        .node("Mod", {"negative", "multiple"}, {"missing"})
+        .node("Concat", {"none", "none", "none", "missing"}, {"pads"}, {{"axis", int64_t{0}}})
+        .node("Pad", {"x", "pads"}, {"y"})
+        .output("y");
+    const auto graph = import_ranges(model, {{"samples", {{least, most, ""}}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const Shape largest = graph->value(graph->outputs[0]).shape;
+    for (int64_t samples = least; samples <= most; ++samples) {
+      const std::vector<int64_t> sizes = sizes_of(graph->varying, {samples});
+      EXPECT_EQ(shape_of(graph->varying.outputs[0], largest, sizes)[1],
+                round_up(samples, multiple));
+    }
   }
 }
 

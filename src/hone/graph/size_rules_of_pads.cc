@@ -126,18 +126,24 @@ Status build_known_pad(SizeRule& rule, const std::string& mode, const Pads& pads
   return build_pad(rule, mode, padded);
 }
 
-// Padding begins where a run's elements end: there are the same numbers.
-Status follow_pad(SizeRule& rule) {
-  const ValueId out = rule.node.outputs[0];
-  const std::string mode = rule.node.attributes.text("mode", "constant");
-  const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
-  for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
+// Checks that operands from this one on, as far as they are constants, are the same at all sizes.
+Status check_fixed(const SizeRule& rule, size_t first) {
+  for (size_t i = first; i < rule.node.inputs.size(); ++i) {
     const ValueId id = rule.node.inputs[i];
     if (id != kNoValue && rule.c.constant_of(id) != nullptr &&
         rule.sizes.kind_of_constant(id) != ConstantKind::kFixed)
       return rule.c.unsupported("operand {} ('{}') has other elements at other sizes", i,
                                 rule.sizes.graph().value(id).name);
   }
+  return ok_status();
+}
+
+// Padding begins where a run's elements end: there are the same numbers.
+Status follow_pad(SizeRule& rule) {
+  const ValueId out = rule.node.outputs[0];
+  const std::string mode = rule.node.attributes.text("mode", "constant");
+  const Tensor* value = rule.node.has_input(2) ? rule.c.constant_of(rule.node.inputs[2]) : nullptr;
+  HONE_RETURN_IF_ERROR(check_fixed(rule, 1));
   const bool is_data = rule.node.has_input(2) && value == nullptr;
   const double fill = value != nullptr && value->size() > 0
                           ? value->at(0)
@@ -175,6 +181,7 @@ std::vector<Tensor> pads_at_probes(const SizeRule& rule, ValueId pads) {
 Status follow_pad_sides(SizeRule& rule) {
   ExpandContext& c = rule.c;
   const std::string mode = rule.node.attributes.text("mode", "constant");
+  HONE_RETURN_IF_ERROR(check_fixed(rule, 2));
   const ValueId given = rule.node.inputs[1];
   const std::vector<Tensor> known = pads_at_probes(rule, given);
   HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule));

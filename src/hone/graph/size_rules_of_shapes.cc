@@ -133,6 +133,12 @@ Status gather_reshaped(SizeRule& rule) {
     parts.push_back({*seen});
   }
   parts.insert(parts.end(), given.end() - static_cast<long>(back), given.end());
+  if (!rule.sizes.have_as_many(given, parts)) {
+    return rule.c.unsupported(
+        "elements of {} move in memory as {}, whose dimensions do not follow from the sizes: give "
+        "sizes instead of a range (--shape)",
+        to_string(shape_given), to_string(shape));
+  }
   DimParts places;
   Shape flat(shape_given.begin(), shape_given.begin() + static_cast<long>(front));
   flat.push_back(1);

@@ -26,7 +26,9 @@ ValueId number(ExpandContext& c, int64_t n) {
   return c.scalar(DType::kI64, static_cast<double>(n));
 }
 
+// Indices count the batch, too.
 Status follow_max_pool_indices(SizeRule& rule) {
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], 0));
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
   if (!sides_vary(rule)) return ok_status();
   ExpandContext& c = rule.c;
@@ -67,35 +69,42 @@ Status check_channels(const SizeRule& rule) {
       "dimension 1 of operand 0 varies from run to run: give one size for it (--shape)");
 }
 
-// Elements that a run does not have have no place.
+// The indices of elements that a run does not have are -1, so that they are written nowhere.
 Status follow_max_unpool(SizeRule& rule) {
   ExpandContext& c = rule.c;
   ValueId &x = rule.node.inputs[0], &indices = rule.node.inputs[1];
   const ValueId out = rule.node.outputs[0];
   HONE_RETURN_IF_ERROR(check_channels(rule));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 0));
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, indices, 0));
   ShapeParts parts = rule.sizes.parts_of(out);
   parts[0].clear();
   HONE_RETURN_IF_ERROR(share_parts(rule, {{&x, 0}, {&indices, 0}}, parts[0]));
+  const Shape kernel = rule.node.attributes.integers("kernel_shape");
+  const Shape strides = rule.node.attributes.integers("strides", Shape(kernel.size(), 1));
+  const Shape pads = rule.node.attributes.integers("pads", Shape(2 * kernel.size(), 0));
+  const auto offset = [&](size_t k) {
+    return kernel[k] - strides[k] - pads[k] - pads[kernel.size() + k];
+  };
   std::vector<size_t> sides = sides_of(rule);
   for (const size_t d : sides) {
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
     HONE_RETURN_IF_ERROR(make_contiguous(rule, indices, d));
-    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
-    parts[d] = {seen};
+    const size_t k = d - kFirstSide;
+    const auto part =
+        rule.sizes.multiple_part(out, d, rule.sizes.parts_of(x)[d], strides[k], offset(k));
+    if (!part) return part_of(rule, out, d).status();
+    parts[d] = {*part};
   }
   if (sides_vary(rule)) {
-    const Shape kernel = rule.node.attributes.integers("kernel_shape");
-    const Shape strides = rule.node.attributes.integers("strides", Shape(kernel.size(), 1));
-    const Shape pads = rule.node.attributes.integers("pads", Shape(2 * kernel.size(), 0));
     const ShapeParts given = rule.sizes.parts_of(x);
     std::vector<ValueId> most, of_run;
     for (size_t k = kernel.size(); k-- > 0;) {
       const size_t d = kFirstSide + k;
-      const int64_t offset = kernel[k] - strides[k] - pads[k] - pads[kernel.size() + k];
-      most.push_back(number(c, c.shape_of(x)[d] * strides[k] + offset));
+      most.push_back(number(c, c.shape_of(x)[d] * strides[k] + offset(k)));
       const ValueId steps =
           c.binary("Mul", rule.sizes.extent_of(c, given[d]), static_cast<double>(strides[k]));
-      of_run.push_back(c.binary("Add", steps, static_cast<double>(offset)));
+      of_run.push_back(c.binary("Add", steps, static_cast<double>(offset(k))));
     }
     const ValueId moved = in_other_sides(c, indices, of_run, most);
     rule.sizes.set_parts(moved, given);

@@ -126,9 +126,12 @@ Status set_window_parts(SizeRule& rule) {
       if (d == 0) parts[d] = rule.sizes.parts_of(x)[d];
       if (d < kFirstSide || !sides_vary(rule)) continue;
       HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
-      const auto seen = part_of_side(rule, out, d);
-      if (!seen) return part_of(rule, out, d).status();
-      parts[d] = {*seen};
+      if (const auto seen = part_of_side(rule, out, d)) {
+        parts[d] = {*seen};
+      } else {
+        HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
+        parts[d] = {part};
+      }
     }
     rule.sizes.set_parts(out, std::move(parts));
   }

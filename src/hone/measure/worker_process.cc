@@ -29,8 +29,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions&
   if (child.status().code() == Code::kUnsupported)
     return error(Code::kUnsupported, "no worker can measure: {}", child.status().message());
   HONE_RETURN_IF_ERROR(child.status());
-  const int64_t most =
-      options.memory_bytes > 0 ? options.memory_bytes : memory_here().main / 4 * 3;
+  const int64_t most = options.memory_bytes > 0 ? options.memory_bytes : memory_here().main / 4 * 3;
   if (most > 0) (*child)->limit_memory(most);
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(options, *std::move(child)));
 }

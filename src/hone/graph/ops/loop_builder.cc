@@ -150,6 +150,9 @@ void LoopBuilder::set_graph(std::vector<ValueId> outputs) {
 }
 
 std::vector<ValueId> LoopBuilder::add_loop(std::vector<ValueId> operands) {
+  std::vector<std::string>& inner = loop_->graph.warnings;
+  std::move(inner.begin(), inner.end(), std::back_inserter(around_.graph().warnings));
+  inner.clear();
   const size_t results = loop_->graph.outputs.size() + 1;
   Node made;
   made.name = around_.node().name;

@@ -42,10 +42,14 @@ class LoopBuilder {
   [[nodiscard]] static Status build_apart(ExpandContext& c, const Build& build) {
     std::vector<Node> nodes;
     ExpandContext apart(c.graph(), c.node(), nodes);
-    HONE_RETURN_IF_ERROR(build(apart));
-    HONE_RETURN_IF_ERROR(apart.status());
-    add_nodes(c, std::move(nodes));
-    return ok_status();
+    const size_t warnings = c.graph().warnings.size();
+    Status status = build(apart);
+    if (status.ok()) status = apart.status();
+    if (status.ok())
+      add_nodes(c, std::move(nodes));
+    else
+      c.graph().warnings.resize(warnings);
+    return status;
   }
   // Adds nodes that another context has built for the same node.
   static void add_nodes(ExpandContext& c, std::vector<Node> nodes);

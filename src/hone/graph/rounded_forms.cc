@@ -1,0 +1,78 @@
+// Forms of extents that are multiples of others, or are rounded up to multiples, as padding to
+// whole windows makes them. The sizes at which the model was looked at may leave several of the
+// latter.
+#include <algorithm>
+#include <numeric>
+
+#include "hone/graph/size_follower.h"
+#include "hone/graph/size_sums.h"
+
+namespace hone::graph {
+
+void SizeFollower::add_roundings(const SizeForm& extent, int64_t most, int64_t step,
+                                 const std::vector<SizeSample>& samples,
+                                 std::vector<Rounding>& found) const {
+  const int64_t rest = samples[0].number % step;
+  std::vector<SizeSample> numbers = samples;
+  for (SizeSample& sample : numbers) sample.number /= step;
+  std::optional<Rounding> last;
+  // At the largest sizes, (extent + offset) / step has to be the number of steps.
+  const int64_t least = numbers[0].number * step - most;
+  for (int64_t offset = least; offset < least + step; ++offset) {
+    const auto quotient = quotient_of(graph_.varying, extent, offset, step);
+    if (!quotient || quotient->divisor > kMostDivisor) return;
+    if (!gives(*quotient, numbers)) continue;
+    const bool is_plain = rest == 0 && offset == step - 1;
+    if (is_plain || !last) found.push_back({step, rest, *quotient, is_plain});
+    last = Rounding{step, rest, *quotient, is_plain};
+  }
+  if (last) found.push_back(*std::move(last));
+}
+
+bool SizeFollower::are_alike(const std::vector<Rounding>& roundings) const {
+  const auto number = [&](const Rounding& one, const std::vector<int64_t>& symbols) {
+    return one.step * value_of(graph_.varying, one.quotient, symbols) + one.rest;
+  };
+  return at_all_sizes([&](const std::vector<int64_t>& symbols) {
+    return std::all_of(roundings.begin(), roundings.end(), [&](const Rounding& one) {
+      return number(one, symbols) == number(roundings[0], symbols);
+    });
+  });
+}
+
+std::optional<SizePart> SizeFollower::multiple_part(ValueId id, size_t dim, const DimParts& from,
+                                                    int64_t factor, int64_t offset) {
+  const auto seen = seen_part(id, dim);
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  const auto samples = samples_of(id, dim);
+  if (seen || !varies || !samples || !is_of_symbols(varying_form(from[0].form))) return seen;
+  const SizeForm form = {.terms = {{factor, {factor_of_form(from[0].form)}}}, .offset = offset};
+  const auto index = gives(form, *samples) ? index_of(form) : std::nullopt;
+  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
+}
+
+std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
+  const auto samples = samples_of(id, dim);
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  const auto seen = seen_part(id, dim);
+  if (seen || !varies || !samples) return seen;
+  int64_t common = 0;
+  for (const SizeSample& sample : *samples) {
+    if (sample.number < 0) return std::nullopt;
+    common = std::gcd(common, sample.number - (*samples)[0].number);
+  }
+  if (common > kMostDivisor) return std::nullopt;
+  const SizeForm extent = varying_form(from[0].form);
+  std::vector<Rounding> found;
+  for (int64_t step = 2; step <= common; ++step)
+    if (common % step == 0) add_roundings(extent, from[0].most, step, *samples, found);
+  if (!are_alike(found)) std::erase_if(found, [](const Rounding& one) { return !one.is_plain; });
+  if (found.empty() || !are_alike(found)) return std::nullopt;
+  const auto quotient = index_of(found[0].quotient);
+  if (!quotient) return std::nullopt;
+  const auto index =
+      index_of({.terms = {{found[0].step, {factor_of_form(*quotient)}}}, .offset = found[0].rest});
+  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
+}
+
+}  // namespace hone::graph
