@@ -13,12 +13,17 @@ bool SizeFollower::gives(const SizeForm& form, const std::vector<SizeSample>& sa
   });
 }
 
-std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
+std::optional<int> SizeFollower::fitted_form(const std::vector<SizeSample>& samples) {
   for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
     if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
   const auto form = fit_form(samples);
   return form ? index_of(*form) : std::nullopt;
+}
+
+std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples) {
+  const auto form = fitted_form(samples);
+  return form ? form : multiple_of_known(samples);
 }
 
 std::optional<int> SizeFollower::index_of(const SizeForm& form) {

@@ -40,32 +40,48 @@ bool SizeFollower::are_alike(const std::vector<Rounding>& roundings) const {
   });
 }
 
-std::optional<SizePart> SizeFollower::multiple_part(ValueId id, size_t dim, const DimParts& from,
-                                                    int64_t factor, int64_t offset) {
-  const auto seen = seen_part(id, dim);
-  const bool varies = from.size() == 1 && from[0].form != kNoForm;
-  const auto samples = samples_of(id, dim);
-  if (seen || !varies || !samples || !is_of_symbols(varying_form(from[0].form))) return seen;
-  const SizeForm form = {.terms = {{factor, {factor_of_form(from[0].form)}}}, .offset = offset};
-  const auto index = gives(form, *samples) ? index_of(form) : std::nullopt;
-  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
+std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>& samples) {
+  if (samples.size() <= probes_.size()) return std::nullopt;
+  std::vector<Rounding> found;
+  std::vector<int> factors;
+  for (size_t f = 0; f < graph_.varying.forms.size(); ++f) {
+    const SizeForm& form = graph_.varying.forms[f];
+    if (form.divisor == 1 || !is_of_symbols(form))
+      continue;  // fit_form() finds multiples of others
+    const int64_t most = value_of(graph_.varying, form, *samples[0].symbols);
+    for (const SizeSample& sample : samples) {
+      const int64_t fewer = most - value_of(graph_.varying, form, *sample.symbols);
+      const int64_t less = samples[0].number - sample.number;
+      if (fewer == 0) continue;
+      const int64_t step = less / fewer, rest = samples[0].number - step * most;
+      const auto gives_number = [&](const SizeSample& one) {
+        return step * value_of(graph_.varying, form, *one.symbols) + rest == one.number;
+      };
+      if (step < 2 || rest < 0 || !std::all_of(samples.begin(), samples.end(), gives_number)) break;
+      found.push_back({step, rest, form, false});
+      factors.push_back(static_cast<int>(f));
+      break;
+    }
+  }
+  if (found.empty() || !are_alike(found)) return std::nullopt;
+  return index_of(
+      {.terms = {{found[0].step, {factor_of_form(factors[0])}}}, .offset = found[0].rest});
 }
 
 std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
   const auto samples = samples_of(id, dim);
   const bool varies = from.size() == 1 && from[0].form != kNoForm;
-  const auto seen = seen_part(id, dim);
-  if (seen || !varies || !samples) return seen;
+  if (!varies || !samples || fitted_form(*samples)) return seen_part(id, dim);
   int64_t common = 0;
   for (const SizeSample& sample : *samples) {
     if (sample.number < 0) return std::nullopt;
     common = std::gcd(common, sample.number - (*samples)[0].number);
   }
-  if (common > kMostDivisor) return std::nullopt;
   const SizeForm extent = varying_form(from[0].form);
   std::vector<Rounding> found;
-  for (int64_t step = 2; step <= common; ++step)
+  for (int64_t step = 2; step <= std::min(common, kMostDivisor); ++step)
     if (common % step == 0) add_roundings(extent, from[0].most, step, *samples, found);
+  if (found.empty()) return seen_part(id, dim);
   if (!are_alike(found)) std::erase_if(found, [](const Rounding& one) { return !one.is_plain; });
   if (found.empty() || !are_alike(found)) return std::nullopt;
   const auto quotient = index_of(found[0].quotient);

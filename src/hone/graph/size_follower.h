@@ -50,9 +50,6 @@ class SizeFollower {
   // plus a number; also nullopt if several such give what was seen, and none of them just rounds
   // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
-  // Likewise, where the extent is one that has these parts, times a factor, plus an offset.
-  [[nodiscard]] std::optional<SizePart> multiple_part(ValueId id, size_t dim, const DimParts& from,
-                                                      int64_t factor, int64_t offset);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
   // Returns whether values with these parts have as many elements as each other at all sizes.
@@ -149,6 +146,11 @@ class SizeFollower {
   void add_roundings(const SizeForm& extent, int64_t most, int64_t step,
                      const std::vector<SizeSample>& samples, std::vector<Rounding>& found) const;
   [[nodiscard]] bool are_alike(const std::vector<Rounding>& roundings) const;
+  // As form_of(), without multiple_of_known().
+  std::optional<int> fitted_form(const std::vector<SizeSample>& samples);
+  // Returns the multiple, plus a number, of a form of the graph that gives the numbers; nullopt if
+  // there is none, or several that are not alike.
+  std::optional<int> multiple_of_known(const std::vector<SizeSample>& samples);
   // Returns the quotient of a form, with one of the offsets added, that gives the numbers.
   std::optional<int> quotient_form(const SizeForm& form, const std::vector<int64_t>& offsets,
                                    int64_t divisor, const std::vector<SizeSample>& samples);

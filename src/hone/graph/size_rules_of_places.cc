@@ -20,7 +20,19 @@ struct SliceStart {
   int64_t number = 0, step = 1;
 };
 
+// Returns whether a slice takes the same elements along a dimension at all sizes: the numbers that
+// say which, and the extent, are the same.
+bool is_same_slice(const SizeRule& rule, size_t d) {
+  const std::vector<ValueId>& inputs = rule.node.inputs;
+  return !rule.sizes.varies(inputs[0], d) &&
+         std::all_of(inputs.begin() + 1, inputs.end(), [&](ValueId id) {
+           return id == kNoValue || (rule.c.constant_of(id) != nullptr &&
+                                     rule.sizes.kind_of_constant(id) == ConstantKind::kFixed);
+         });
+}
+
 Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
+  if (is_same_slice(rule, d)) return SliceStart{kNoForm, most.start[d], most.step[d]};
   const ValueId out = rule.node.outputs[0];
   std::vector<int64_t> largest;
   for (const SizeSymbol& symbol : rule.sizes.graph().varying.symbols) largest.push_back(symbol.max);

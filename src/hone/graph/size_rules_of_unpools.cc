@@ -90,11 +90,8 @@ Status follow_max_unpool(SizeRule& rule) {
   for (const size_t d : sides) {
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
     HONE_RETURN_IF_ERROR(make_contiguous(rule, indices, d));
-    const size_t k = d - kFirstSide;
-    const auto part =
-        rule.sizes.multiple_part(out, d, rule.sizes.parts_of(x)[d], strides[k], offset(k));
-    if (!part) return part_of(rule, out, d).status();
-    parts[d] = {*part};
+    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
+    parts[d] = {seen};
   }
   if (sides_vary(rule)) {
     const ShapeParts given = rule.sizes.parts_of(x);
