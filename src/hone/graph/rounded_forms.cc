@@ -3,11 +3,18 @@
 // latter.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
 
 namespace hone::graph {
+namespace {
+
+// Any numbers are a multiple, plus a number, of a form that was seen with two values.
+constexpr size_t kLeastValues = 3;
+
+}  // namespace
 
 void SizeFollower::add_roundings(const SizeForm& extent, int64_t most, int64_t step,
                                  const std::vector<SizeSample>& samples,
@@ -49,6 +56,10 @@ std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>
     if (form.divisor == 1 || !is_of_symbols(form))
       continue;  // fit_form() finds multiples of others
     const int64_t most = value_of(graph_.varying, form, *samples[0].symbols);
+    std::set<int64_t> values;
+    for (const SizeSample& sample : samples)
+      values.insert(value_of(graph_.varying, form, *sample.symbols));
+    if (values.size() < kLeastValues) continue;
     for (const SizeSample& sample : samples) {
       const int64_t fewer = most - value_of(graph_.varying, form, *sample.symbols);
       const int64_t less = samples[0].number - sample.number;
@@ -66,6 +77,16 @@ std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>
   if (found.empty() || !are_alike(found)) return std::nullopt;
   return index_of(
       {.terms = {{found[0].step, {factor_of_form(factors[0])}}}, .offset = found[0].rest});
+}
+
+std::optional<SizePart> SizeFollower::multiple_part(ValueId id, size_t dim, const DimParts& from,
+                                                    int64_t factor, int64_t offset) {
+  const bool varies = from.size() == 1 && from[0].form != kNoForm;
+  if (!varies || offset < 0 || !is_of_symbols(varying_form(from[0].form)))
+    return seen_part(id, dim);
+  const auto index =
+      index_of({.terms = {{factor, {factor_of_form(from[0].form)}}}, .offset = offset});
+  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
 }
 
 std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {

@@ -90,8 +90,12 @@ Status follow_max_unpool(SizeRule& rule) {
   for (const size_t d : sides) {
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
     HONE_RETURN_IF_ERROR(make_contiguous(rule, indices, d));
-    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
-    parts[d] = {seen};
+    const size_t k = d - kFirstSide;
+    const auto part =
+        rule.sizes.multiple_part(out, d, rule.sizes.parts_of(x)[d], strides[k], offset(k));
+    HONE_ASSIGN_OR_RETURN(const SizePart side,
+                          part ? Result<SizePart>(*part) : part_of(rule, out, d));
+    parts[d] = {side};
   }
   if (sides_vary(rule)) {
     const ShapeParts given = rule.sizes.parts_of(x);
