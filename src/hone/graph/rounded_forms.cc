@@ -79,16 +79,6 @@ std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>
       {.terms = {{found[0].step, {factor_of_form(factors[0])}}}, .offset = found[0].rest});
 }
 
-std::optional<SizePart> SizeFollower::multiple_part(ValueId id, size_t dim, const DimParts& from,
-                                                    int64_t factor, int64_t offset) {
-  const bool varies = from.size() == 1 && from[0].form != kNoForm;
-  if (!varies || offset < 0 || !is_of_symbols(varying_form(from[0].form)))
-    return seen_part(id, dim);
-  const auto index =
-      index_of({.terms = {{factor, {factor_of_form(from[0].form)}}}, .offset = offset});
-  return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
-}
-
 std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
   const auto samples = samples_of(id, dim);
   const bool varies = from.size() == 1 && from[0].form != kNoForm;

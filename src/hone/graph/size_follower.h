@@ -50,10 +50,6 @@ class SizeFollower {
   // plus a number; also nullopt if several such give what was seen, and none of them just rounds
   // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
-  // Returns a part that is one with these parts times a factor, plus an offset, by the definition
-  // of an operator.
-  [[nodiscard]] std::optional<SizePart> multiple_part(ValueId id, size_t dim, const DimParts& from,
-                                                      int64_t factor, int64_t offset);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
   // Returns whether values with these parts have as many elements as each other at all sizes.

@@ -8,6 +8,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr int64_t kMostTerms = 16;  // of a sum of sides
+
 // Indices into the last dimensions of a value as those into another one, of which these dimensions
 // have other extents: `from` and `to`, those of neighbouring elements first.
 ValueId in_other_sides(ExpandContext& c, ValueId index, const std::vector<ValueId>& from,
@@ -91,10 +93,16 @@ Status follow_max_unpool(SizeRule& rule) {
     HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
     HONE_RETURN_IF_ERROR(make_contiguous(rule, indices, d));
     const size_t k = d - kFirstSide;
-    const auto part =
-        rule.sizes.multiple_part(out, d, rule.sizes.parts_of(x)[d], strides[k], offset(k));
-    HONE_ASSIGN_OR_RETURN(const SizePart side,
-                          part ? Result<SizePart>(*part) : part_of(rule, out, d));
+    // The side of x, as many times as the stride says, plus a number.
+    std::vector<DimParts> sum;
+    if (strides[k] <= kMostTerms && offset(k) >= 0) {
+      sum.assign(static_cast<size_t>(strides[k]), rule.sizes.parts_of(x)[d]);
+      sum.push_back({{kNoForm, offset(k)}});
+    }
+    const auto form = sum.empty() ? std::nullopt : rule.sizes.sum_form(sum);
+    HONE_ASSIGN_OR_RETURN(
+        const SizePart side,
+        form ? Result<SizePart>(SizePart{*form, rule.c.shape_of(out)[d]}) : part_of(rule, out, d));
     parts[d] = {side};
   }
   if (sides_vary(rule)) {
