@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build" / "release"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
-# What gcc alone knows, or what only a release has.
+# Options that gcc alone knows, or that only a release has.
 DROPPED = re.compile(r"-O\d|-DNDEBUG|-W.*|-fpch-preprocess|-fstack-protector-strong|-fno-semantic-interposition")
 RULES = """\
 rule translate

@@ -28,7 +28,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 SetEnv HOME={home}
 """
-# What a user has in ~/.ssh/config. OpenSSH does not look for it in $HOME, so -F names it.
+# The user's ~/.ssh/config. OpenSSH does not look for it in $HOME, so -F names it.
 CLIENT = """\
 Host board
   HostName 127.0.0.1

@@ -2,8 +2,8 @@
 // whole windows makes them. The sizes at which the model was looked at may leave several of the
 // latter.
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 
 #include "hone/graph/size_follower.h"
 #include "hone/graph/size_sums.h"
@@ -47,36 +47,37 @@ bool SizeFollower::are_alike(const std::vector<Rounding>& roundings) const {
   });
 }
 
+std::optional<int> SizeFollower::index_of(const Rounding& rounding) {
+  const auto quotient = index_of(rounding.quotient);
+  if (!quotient) return std::nullopt;
+  return index_of(
+      {.terms = {{rounding.step, {factor_of_form(*quotient)}}}, .offset = rounding.rest});
+}
+
+std::optional<SizeFollower::Rounding> SizeFollower::multiple_of(
+    const SizeForm& form, const std::vector<SizeSample>& samples) const {
+  std::map<int64_t, int64_t> numbers;  // by the value of the form
+  for (const SizeSample& sample : samples)
+    numbers.emplace(value_of(graph_.varying, form, *sample.symbols), sample.number);
+  if (numbers.size() < kLeastValues) return std::nullopt;
+  const auto [least, first] = *numbers.begin();
+  const auto [most, last] = *numbers.rbegin();
+  const int64_t step = (last - first) / (most - least), rest = first - step * least;
+  const bool fits = std::all_of(samples.begin(), samples.end(), [&](const SizeSample& one) {
+    return step * value_of(graph_.varying, form, *one.symbols) + rest == one.number;
+  });
+  return fits && step >= 2 && rest >= 0 ? std::optional(Rounding{step, rest, form}) : std::nullopt;
+}
+
 std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>& samples) {
   if (samples.size() <= probes_.size()) return std::nullopt;
   std::vector<Rounding> found;
-  std::vector<int> factors;
-  for (size_t f = 0; f < graph_.varying.forms.size(); ++f) {
-    const SizeForm& form = graph_.varying.forms[f];
-    if (form.divisor == 1 || !is_of_symbols(form))
-      continue;  // fit_form() finds multiples of others
-    const int64_t most = value_of(graph_.varying, form, *samples[0].symbols);
-    std::set<int64_t> values;
-    for (const SizeSample& sample : samples)
-      values.insert(value_of(graph_.varying, form, *sample.symbols));
-    if (values.size() < kLeastValues) continue;
-    for (const SizeSample& sample : samples) {
-      const int64_t fewer = most - value_of(graph_.varying, form, *sample.symbols);
-      const int64_t less = samples[0].number - sample.number;
-      if (fewer == 0) continue;
-      const int64_t step = less / fewer, rest = samples[0].number - step * most;
-      const auto gives_number = [&](const SizeSample& one) {
-        return step * value_of(graph_.varying, form, *one.symbols) + rest == one.number;
-      };
-      if (step < 2 || rest < 0 || !std::all_of(samples.begin(), samples.end(), gives_number)) break;
-      found.push_back({step, rest, form, false});
-      factors.push_back(static_cast<int>(f));
-      break;
-    }
+  for (const SizeForm& form : graph_.varying.forms) {
+    // fit_form() finds the multiples of a form that has no divisor.
+    if (form.divisor == 1 || !is_of_symbols(form)) continue;
+    if (const auto multiple = multiple_of(form, samples)) found.push_back(*multiple);
   }
-  if (found.empty() || !are_alike(found)) return std::nullopt;
-  return index_of(
-      {.terms = {{found[0].step, {factor_of_form(factors[0])}}}, .offset = found[0].rest});
+  return !found.empty() && are_alike(found) ? index_of(found[0]) : std::nullopt;
 }
 
 std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const DimParts& from) {
@@ -95,10 +96,7 @@ std::optional<SizePart> SizeFollower::rounded_part(ValueId id, size_t dim, const
   if (found.empty()) return seen_part(id, dim);
   if (!are_alike(found)) std::erase_if(found, [](const Rounding& one) { return !one.is_plain; });
   if (found.empty() || !are_alike(found)) return std::nullopt;
-  const auto quotient = index_of(found[0].quotient);
-  if (!quotient) return std::nullopt;
-  const auto index =
-      index_of({.terms = {{found[0].step, {factor_of_form(*quotient)}}}, .offset = found[0].rest});
+  const auto index = index_of(found[0]);
   return index ? std::optional(SizePart{*index, graph_.value(id).shape[dim]}) : std::nullopt;
 }
 

@@ -146,8 +146,12 @@ class SizeFollower {
   void add_roundings(const SizeForm& extent, int64_t most, int64_t step,
                      const std::vector<SizeSample>& samples, std::vector<Rounding>& found) const;
   [[nodiscard]] bool are_alike(const std::vector<Rounding>& roundings) const;
-  // As form_of(), without multiple_of_known().
+  // Returns the form that has the numbers of all samples: one of the graph, or one that is fitted.
   std::optional<int> fitted_form(const std::vector<SizeSample>& samples);
+  // Returns the multiple of a form, plus a number, that gives the numbers; nullopt if there is
+  // none.
+  [[nodiscard]] std::optional<Rounding> multiple_of(const SizeForm& form,
+                                                    const std::vector<SizeSample>& samples) const;
   // Returns the multiple, plus a number, of a form of the graph that gives the numbers; nullopt if
   // there is none, or several that are not alike.
   std::optional<int> multiple_of_known(const std::vector<SizeSample>& samples);
@@ -156,6 +160,7 @@ class SizeFollower {
                                    int64_t divisor, const std::vector<SizeSample>& samples);
   // Returns the index of a form, which becomes one of the graph's.
   std::optional<int> index_of(const SizeForm& form);
+  std::optional<int> index_of(const Rounding& rounding);
   // Returns the extents of a dimension at all sizes at which the model was looked at; nullopt if a
   // value has another rank at one of them.
   [[nodiscard]] std::optional<std::vector<SizeSample>> samples_of(ValueId id, size_t dim) const;
@@ -214,6 +219,10 @@ struct SizeRuleOf {
 
 // Returns 0, 1, ... as i64.
 [[nodiscard]] ValueId numbers_from_0(ExpandContext& c, int64_t count);
+// Returns a list as the elements along dimension `dim` of a value of a rank.
+[[nodiscard]] ValueId along(ExpandContext& c, ValueId list, size_t dim, size_t rank);
+// Returns which places are 0 or more, and less than an extent.
+[[nodiscard]] ValueId are_inside(ExpandContext& c, ValueId places, ValueId extent);
 
 // A dimension of an operand that others have, too.
 struct SharedDim {

@@ -70,9 +70,7 @@ ValueId SizeFollower::filled(ExpandContext& c, ValueId x, const std::vector<size
   const ValueId fill = c.scalar(c.dtype_of(x), value);
   ValueId y = x;
   for (const size_t d : open) {
-    Shape along(parts.size() - d, 1);
-    along[0] = c.shape_of(x)[d];
-    y = c.add("Where", {c.reshape(mask_of(c, parts[d]), along), y, fill});
+    y = c.add("Where", {along(c, mask_of(c, parts[d]), d, parts.size()), y, fill});
     set_parts(y, parts);
   }
   for (size_t d = 0; value == 0 && d < parts.size(); ++d) {
@@ -124,6 +122,17 @@ ValueId numbers_from_0(ExpandContext& c, int64_t count) {
   Tensor numbers(DType::kI64, {count});
   for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
   return c.constant(std::move(numbers));
+}
+
+ValueId along(ExpandContext& c, ValueId list, size_t dim, size_t rank) {
+  Shape shape(rank - dim, 1);
+  shape[0] = c.shape_of(list)[0];
+  return c.reshape(list, shape);
+}
+
+ValueId are_inside(ExpandContext& c, ValueId places, ValueId extent) {
+  return c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), places),
+                  c.binary("Less", places, extent));
 }
 
 std::optional<int> SizeFollower::number_form(ValueId constant, int64_t element) {

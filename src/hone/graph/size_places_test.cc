@@ -148,7 +148,7 @@ TEST(size_places, pads_that_make_sides_multiples) {
   }
 }
 
-// What is around the elements is a number that the model computes.
+// The number around the elements is one that the model computes.
 TEST(size_places, padding_by_data) {
   TestModel model;
   model.open_input("x", {"N", "2", "w"})

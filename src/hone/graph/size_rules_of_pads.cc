@@ -1,46 +1,10 @@
 // Rules for shapes that vary, of Pad and CenterCropPad.
 #include "hone/graph/integer_at.h"
+#include "hone/graph/ops/pad.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
 namespace {
-
-// What is added at both ends of each dimension, or taken away if it is negative.
-struct Pads {
-  Shape low, high;
-  [[nodiscard]] bool any(size_t d) const { return low[d] != 0 || high[d] != 0; }
-};
-
-// The dimensions that a list of axes names; all of them without a list.
-std::vector<size_t> named_dims(const SizeRule& rule,
-                               const std::optional<std::vector<int64_t>>& axes) {
-  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
-  std::vector<size_t> dims;
-  for (int64_t i = 0; i < (axes ? std::ssize(*axes) : rank); ++i) {
-    const int64_t axis = axes ? (*axes)[static_cast<size_t>(i)] : i;
-    dims.push_back(static_cast<size_t>(*normalize_axis(axis, rank)));
-  }
-  return dims;
-}
-
-// The dimensions to which the pads of a Pad belong.
-Result<std::vector<size_t>> padded_dims(SizeRule& rule) {
-  if (!rule.node.has_input(3)) return named_dims(rule, std::nullopt);
-  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, rule.c.integers(3, "the axes"));
-  return named_dims(rule, axes);
-}
-
-Result<Pads> pads_of(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const auto pads, rule.c.integers_or_attribute(1, "pads"));
-  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule));
-  const size_t rank = rule.c.shape_of(rule.node.inputs[0]).size();
-  Pads found{Shape(rank, 0), Shape(rank, 0)};
-  for (size_t i = 0; i < dims.size(); ++i) {
-    found.low[dims[i]] = (*pads)[i];
-    found.high[dims[i]] = (*pads)[dims.size() + i];
-  }
-  return found;
-}
 
 // Which of n elements stand where a padded dimension has them: `from` is 0 where its first one is.
 ValueId places_in(ExpandContext& c, const std::string& mode, ValueId from, ValueId n) {
@@ -95,11 +59,7 @@ Status build_pad(SizeRule& rule, const std::string& mode, const std::vector<Padd
     x = c.add("Gather", {x, places}, {{"axis", static_cast<int64_t>(d)}});
     parts[d] = {seen};
     if (repeats) continue;
-    Shape along(parts.size() - d, 1);
-    along[0] = c.shape_of(out)[d];
-    const ValueId inside = c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), from),
-                                    c.binary("Less", from, extent));
-    x = c.add("Where", {c.reshape(inside, along), x, fill});
+    x = c.add("Where", {along(c, are_inside(c, from, extent), d, parts.size()), x, fill});
   }
   c.result(0, x);
   rule.sizes.set_parts(out, std::move(parts));
@@ -148,7 +108,7 @@ Status follow_pad(SizeRule& rule) {
   const double fill = value != nullptr && value->size() > 0
                           ? value->at(0)
                           : rule.node.attributes.number("value", 0);
-  HONE_ASSIGN_OR_RETURN(const Pads pads, pads_of(rule));
+  HONE_ASSIGN_OR_RETURN(const Pads pads, pads_of(rule.c));
   if (mode != "constant" || is_data) return build_known_pad(rule, mode, pads);
   std::vector<size_t> all;
   ShapeParts parts = rule.sizes.parts_of(out);
@@ -184,7 +144,7 @@ Status follow_pad_sides(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(check_fixed(rule, 2));
   const ValueId given = rule.node.inputs[1];
   const std::vector<Tensor> known = pads_at_probes(rule, given);
-  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule));
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(rule.c));
   HONE_ASSIGN_OR_RETURN(const ValueId at_run_time, rule.sizes.data_at_run_time(c, given));
   const ValueId pads = c.cast(at_run_time, DType::kI64);
   std::vector<PaddedDim> padded;
@@ -207,9 +167,9 @@ Status follow_pad_sides(SizeRule& rule) {
 Status follow_center(SizeRule& rule) {
   ExpandContext& c = rule.c;
   const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
-  const auto* axes = rule.node.attributes.find<std::vector<int64_t>>("axes");
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, named_dims(c));
   std::vector<PaddedDim> padded;
-  for (const size_t d : named_dims(rule, axes ? std::optional(*axes) : std::nullopt)) {
+  for (const size_t d : dims) {
     HONE_ASSIGN_OR_RETURN(const SizePart wanted, part_of(rule, out, d));
     const DimParts given = rule.sizes.parts_of(x)[d];
     if (given.size() == 1 && given[0].form == wanted.form && given[0].most == wanted.most) continue;

@@ -107,18 +107,14 @@ Status follow_scatter_nd(SizeRule& rule) {
 ValueId written_places(SizeRule& rule, size_t axis, bool circular) {
   ExpandContext& c = rule.c;
   const Shape shape = c.shape_of(rule.node.inputs[0]);
-  Shape along(shape.size() - axis, 1), of_rows(shape.size(), 1);
-  along[0] = shape[axis];
-  of_rows[0] = shape[0];
-  ValueId place = c.reshape(numbers_from_0(c, shape[axis]), along);
+  ValueId place = along(c, numbers_from_0(c, shape[axis]), axis, shape.size());
   if (rule.node.has_input(2)) {
-    const ValueId start = c.reshape(c.cast(rule.node.inputs[2], DType::kI64), of_rows);
-    place = c.binary("Sub", place, start);
+    const ValueId start = c.cast(rule.node.inputs[2], DType::kI64);
+    place = c.binary("Sub", place, along(c, start, 0, shape.size()));
   }
   if (circular) place = c.binary("Mod", place, static_cast<double>(shape[axis]));
   const ValueId count = rule.sizes.extent_of(c, rule.sizes.parts_of(rule.node.inputs[1])[axis]);
-  return c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), place),
-                  c.binary("Less", place, count));
+  return are_inside(c, place, count);
 }
 
 Status follow_tensor_scatter(SizeRule& rule) {

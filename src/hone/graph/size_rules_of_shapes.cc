@@ -101,9 +101,7 @@ ValueId numbers_in_run(SizeRule& rule, const ShapeParts& dims, const Shape& shap
   ExpandContext& c = rule.c;
   ValueId number = c.scalar(DType::kI64, 0);
   for (size_t d = 0; d < dims.size(); ++d) {
-    Shape along(dims.size() - d, 1);
-    along[0] = shape[d];
-    const ValueId own = c.reshape(numbers_from_0(c, shape[d]), along);
+    const ValueId own = along(c, numbers_from_0(c, shape[d]), d, dims.size());
     const ValueId rows =
         d == 0 ? number : c.binary("Mul", number, rule.sizes.extent_of(c, dims[d]));
     number = c.binary("Add", rows, own);

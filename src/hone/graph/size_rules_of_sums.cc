@@ -224,8 +224,8 @@ Status follow_reduction(SizeRule& rule) {
   return ok_status();
 }
 
-// What is filled in is no more than any element, so it is found where all elements of a run are as
-// little, and the last one of these is the last one of the run.
+// The number that is filled in is no more than any element, so it is found where all elements of a
+// run are as little, and the last one of these is the last one of the run.
 Status follow_arg(SizeRule& rule) {
   const size_t axis = axis_of(rule, 0);
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));

@@ -1,5 +1,5 @@
-// Rules for shapes that vary, of operators that know places in windows: the indices of a MaxPool,
-// MaxUnpool, Col2Im. In a run, indices count the elements that it has.
+// Rules for shapes that vary, of operators that read or write the places of elements in windows:
+// the indices of a MaxPool, MaxUnpool, Col2Im. In a run, indices count the elements that it has.
 #include <algorithm>
 #include <limits>
 

@@ -63,15 +63,12 @@ LaidOut lay_out(SizeRule& rule, double fill, bool counts_padding) {
     const ValueId extent = rule.sizes.extent_of(c, parts[dim]);
     const auto [low, high] = padding_of(rule, window, d, extent);
     const ValueId from = c.binary("Sub", numbers_from_0(c, count), low);
-    const ValueId inside = c.binary("And", c.binary("Less", c.scalar(DType::kI64, -1), from),
-                                    c.binary("Less", from, extent));
+    const ValueId inside = are_inside(c, from, extent);
     const auto last = static_cast<double>(shape[dim] - 1);
     laid.data = c.add("Gather", {laid.data, c.binary("Max", c.binary("Min", from, last), 0.0)},
                       {{"axis", static_cast<int64_t>(dim)}});
-    Shape along(shape.size() - dim, 1);
-    along[0] = count;
-    laid.data = c.add("Where",
-                      {c.reshape(inside, along), laid.data, c.scalar(c.dtype_of(laid.data), fill)});
+    laid.data = c.add("Where", {along(c, inside, dim, shape.size()), laid.data,
+                                c.scalar(c.dtype_of(laid.data), fill)});
     laid.counted.push_back(counts_padding ? c.binary("Less", from, c.binary("Add", extent, high))
                                           : inside);
   }

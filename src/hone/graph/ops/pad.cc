@@ -1,4 +1,6 @@
 // Pad and CenterCropPad: a window of a value with something around it.
+#include "hone/graph/ops/pad.h"
+
 #include <algorithm>
 
 #include "hone/graph/evaluate.h"
@@ -7,11 +9,7 @@
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
-namespace {
 
-using ir::Expr;
-
-// The dimensions that a list of axes names; all of them without a list.
 Result<std::vector<size_t>> named_dims(const InferContext& c,
                                        const std::optional<std::vector<int64_t>>& axes) {
   std::vector<size_t> dims;
@@ -27,27 +25,37 @@ Result<std::vector<size_t>> named_dims(const InferContext& c,
   return dims;
 }
 
-// low and high padding per dimension.
-Result<std::pair<Shape, Shape>> pads_of(const InferContext& c) {
+Result<std::vector<size_t>> named_dims(const InferContext& c) {
+  const auto* axes = c.attributes().find<std::vector<int64_t>>("axes");
+  return named_dims(c, axes ? std::optional(*axes) : std::nullopt);
+}
+
+Result<std::vector<size_t>> padded_dims(const InferContext& c) {
+  if (!c.has(3)) return named_dims(c, std::nullopt);
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, c.integers(3, "axes"));
+  return named_dims(c, axes);
+}
+
+Result<Pads> pads_of(const InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto pads, c.integers_or_attribute(1, "pads"));
-  std::optional<std::vector<int64_t>> axes;
-  if (c.has(3)) {
-    HONE_ASSIGN_OR_RETURN(axes, c.integers(3, "axes"));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, named_dims(c, axes));
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, padded_dims(c));
   if (!pads || pads->size() != 2 * dims.size())
     return c.fail("pads, expected {} values", 2 * dims.size());
   const auto rank = static_cast<size_t>(c.rank(0));
-  Shape low(rank, 0), high(rank, 0);
+  Pads found{Shape(rank, 0), Shape(rank, 0)};
   for (size_t i = 0; i < dims.size(); ++i) {
-    low[dims[i]] = (*pads)[i];
-    high[dims[i]] = (*pads)[dims.size() + i];
+    found.low[dims[i]] = (*pads)[i];
+    found.high[dims[i]] = (*pads)[dims.size() + i];
   }
   for (const int64_t p : *pads) {
     if (p < -(1 << 24) || p > 1 << 24) return c.fail("pads are {}", to_string(*pads));
   }
-  return std::pair{low, high};
+  return found;
 }
+
+namespace {
+
+using ir::Expr;
 
 // The elements that negative padding leaves; positive padding then repeats only these.
 struct Kept {
@@ -66,10 +74,10 @@ Status infer_pad(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto pads, pads_of(c));
   Shape shape = c.shape(0);
   for (size_t d = 0; d < shape.size(); ++d) {
-    const bool grows = pads.first[d] > 0 || pads.second[d] > 0;
-    if (mode != "constant" && Kept(shape[d], pads.first[d], pads.second[d]).count <= 0 && grows)
+    const bool grows = pads.low[d] > 0 || pads.high[d] > 0;
+    if (mode != "constant" && Kept(shape[d], pads.low[d], pads.high[d]).count <= 0 && grows)
       return c.fail("mode '{}' of {} without elements", mode, to_string(c.shape(0)));
-    shape[d] += pads.first[d] + pads.second[d];
+    shape[d] += pads.low[d] + pads.high[d];
   }
   return c.set(0, c.dtype(0), std::move(shape));
 }
@@ -83,7 +91,7 @@ Status expand_pad(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(infer_pad(c));
   HONE_ASSIGN_OR_RETURN(const auto pads, pads_of(c));
   Shape shape = c.shape(0);
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] += pads.first[d] + pads.second[d];
+  for (size_t d = 0; d < shape.size(); ++d) shape[d] += pads.low[d] + pads.high[d];
   const ValueId fill =
       c.has(2) ? c.reshape(c.input(2), {})
                : c.scalar(c.dtype(0), static_cast<double>(c.attributes().number("value", 0)));
@@ -122,7 +130,7 @@ void emit_pad(EmitContext& c) {
   const auto pads = pads_of(InferContext(const_cast<Graph&>(c.graph()), c.node()));
   HONE_ASSERT(pads.ok(), "the shape rule has checked the pads");
   const std::string mode = c.node().attributes.text("mode", "constant");
-  if (mode != "constant") return emit_mirrored(c, mode, pads->first, pads->second);
+  if (mode != "constant") return emit_mirrored(c, mode, pads->low, pads->high);
   c.pointwise("pad", [&](const Point& point) {
     std::vector<Expr> index;
     Expr inside;
@@ -130,9 +138,9 @@ void emit_pad(EmitContext& c) {
       inside = inside ? ir::logical_and(inside, condition) : condition;
     };
     for (size_t d = 0; d < point.index.size(); ++d) {
-      index.push_back(point.index[d] - pads->first[d]);
-      if (pads->first[d] > 0) require(ir::less_equal(ir::constant(0), index[d]));
-      if (pads->second[d] > 0) require(ir::less(index[d], ir::constant(c.input(0).shape[d])));
+      index.push_back(point.index[d] - pads->low[d]);
+      if (pads->low[d] > 0) require(ir::less_equal(ir::constant(0), index[d]));
+      if (pads->high[d] > 0) require(ir::less(index[d], ir::constant(c.input(0).shape[d])));
     }
     const Expr element = c.read(0, "data", index);
     if (!inside) return element;
@@ -155,12 +163,10 @@ bool pad_non_negative(const Graph& graph, const Node& node, const std::vector<bo
   return value && value->at(0) >= 0;
 }
 
-// What CenterCropPad adds before each dimension and behind it, or takes away, as Pad has it.
+// Returns the numbers of CenterCropPad in the order of a Pad: all low ones, then all high ones.
 Result<std::vector<int64_t>> pads_to_center(const InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto shape, c.integers(1, "the shape"));
-  const auto* axes = c.attributes().find<std::vector<int64_t>>("axes");
-  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims,
-                        named_dims(c, axes ? std::optional(*axes) : std::nullopt));
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, named_dims(c));
   if (shape.size() != dims.size())
     return c.fail("a shape of {} extents for {} axes", shape.size(), dims.size());
   std::vector<int64_t> pads(2 * c.shape(0).size(), 0);
