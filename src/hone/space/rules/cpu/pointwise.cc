@@ -278,12 +278,31 @@ static bool lift_row(SketchBuilder& builder, const std::string& stage) {
   return false;
 }
 
+static bool has_loop(const std::vector<ir::Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [](const ir::Stmt& s) {
+    return s->kind == ir::StmtKind::kFor || has_loop(s->body);
+  });
+}
+
+// Returns whether the points of the innermost axis, which are elements, follow each other in a loop
+// of their own, not as a part of the parallel one: to divide by its length costs more than to move
+// an element.
+static bool has_serial_rows(const compute::Stage& stage, int64_t cores) {
+  constexpr int64_t kLeastRow = 16, kMostInOneThread = 4096;
+  const std::vector<compute::Axis>& axes = stage.axes;
+  if (axes.size() < 2 || axes.back().extent < kLeastRow || has_loop(stage.body)) return false;
+  int64_t rows = 1;
+  for (size_t a = 0; a + 1 < axes.size(); ++a) rows *= axes[a].extent;
+  return rows >= cores || rows * axes.back().extent <= kMostInOneThread;
+}
+
 void add_extern(SketchBuilder& builder, const std::string& stage) {
   const bool lifted = lift_row(builder, stage);
   auto group = std::make_shared<Extern>();
   group->stage = stage;
-  group->axes = names_of(builder.info(stage)->stage.axes);
-  if (lifted) group->axes.pop_back();
+  const compute::Stage& what = builder.info(stage)->stage;
+  group->axes = names_of(what.axes);
+  if (lifted || has_serial_rows(what, builder.cpu().cores)) group->axes.pop_back();
   builder.groups.push_back(std::move(group));
 }
 

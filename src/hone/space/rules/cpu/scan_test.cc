@@ -55,6 +55,25 @@ TEST(bodies, a_row_at_one_index_is_copied_by_vectors) {
                          schedule::outputs_of(*program, 1), 1e-6);
 }
 
+// A gather whose points are elements.
+compute::Dag gather_elements(int64_t rows, int64_t n) {
+  compute::Dag dag = gather_rows(rows, n, 7);
+  compute::Stage& stage = dag.stages[0];
+  const ir::Stmt loop = stage.body[0];
+  stage.axes.push_back({loop->var, n});
+  stage.body = loop->body;
+  return dag;
+}
+
+TEST(bodies, elements_of_a_row_follow_each_other) {
+  EXPECT_EQ(default_steps(gather_elements(5, 48)), "parallel(gather, i)\n");
+  EXPECT_TRUE(contains(default_steps(gather_elements(5, 8)), "fuse(gather, [i, j])")) << "short";
+  EXPECT_EQ(default_steps(gather_elements(1, 4000)), "parallel(gather, i)\n");
+  EXPECT_TRUE(contains(default_steps(gather_elements(1, 40'000)), "fuse(gather, [i, j])"))
+      << "several threads share a row that is long";
+  EXPECT_EQ(default_steps(gather_rows(5, 48, 7)), "parallel(gather, i)\n");
+}
+
 // Schedules from before there were vectors of steps.
 TEST(scan, steps_may_be_taken_one_by_one) {
   const Result<Space> space = Space::create(running_sum(8, 40), narrow());
