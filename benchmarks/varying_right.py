@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Models with open dimensions, compiled as they are, at five sizes each beside ONNX Runtime: a table of the largest differences, or of why a model is refused.
 
-    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [--limit 600] [--shape samples=64..4096 ...] [MODEL ...]
+    benchmarks/varying_right.py --hone build/release/tools/hone/hone [--threads 2] [--limit 600] [--shape samples=64..4096 ...]
+        [--values sr=16000 ...] [--time] [MODEL ...]
 
 A MODEL is one of models/, whose dimensions are opened (models/open_dimensions.py), or an ONNX file that has open ones, as open_models.py writes. Only
 sides of images get an option, 160..224. Networks of more than 1 GB of weights have two layers. The sizes are the largest, the smallest, each extent
 the largest beside the smallest of the others, and others drawn at random. A difference is that of the worst element, divided by the largest of its
 output. What takes longer than the limit, in seconds, is said to. --shape gives a range that the file needs, as `hone compile` takes it.
+--values says which numbers an input takes: one (sr=16000), or integers from one to another (edge_index=0..num_nodes-1), of which each may be an
+expression of the sizes. With --time there is one thread, and the table has the time of a run divided by that of ONNX Runtime, both as processor time,
+at the largest sizes and at the smallest.
 """
 import argparse
 import ctypes
@@ -20,6 +24,7 @@ import onnx
 import onnxruntime
 
 import engines
+import interleaved
 import model_files
 import varying_shapes
 
@@ -34,6 +39,7 @@ SIDES = (160, 224)
 FEW_LAYERS = 2
 MOST_NUMBER = 100  # of integers whose meaning is not known: less than any vocabulary
 MOST_LABEL = 10  # the labels of a class
+ROUNDS = 3  # in which both engines are timed
 
 
 class Ranges(varying_shapes.Types):
@@ -77,10 +83,12 @@ def is_side(name):
 
 
 def array(name, dtype, shape, generate, rng):
-    """An input; `generate` is what the manifest says of it, if it does."""
-    if np.issubdtype(dtype, np.floating):
+    """An input; `generate` is what the manifest or an option says of it, if one does."""
+    if "value" in generate:
+        return np.full(shape, generate["value"], dtype)
+    if "low" not in generate and np.issubdtype(dtype, np.floating):
         return rng.standard_normal(shape).astype(dtype)
-    if "mask" in name:  # at least one token is seen
+    if "mask" in name and "low" not in generate:  # at least one token is seen
         made = rng.integers(0, 2, shape)
         made[..., 0] = 1
         return made.astype(dtype)
@@ -88,11 +96,27 @@ def array(name, dtype, shape, generate, rng):
     return rng.integers(generate.get("low", 0), generate.get("high", most), shape).astype(dtype)
 
 
+def given_values(options, inputs, sizes):
+    """{input: what `array` makes of it} of --values for these inputs, where the symbols have these sizes."""
+    def number_at(text):
+        return eval(text, {}, sizes)  # pylint: disable=eval-used
+    given = {}
+    for option in options:
+        name, text = option.split("=", 1)
+        if name not in inputs:
+            continue
+        ends = [number_at(end) for end in text.split("..")]
+        given[name] = {"low": ends[0], "high": ends[1] + 1} if len(ends) > 1 else {"value": ends[0]}
+    return given
+
+
 def difference(found, expected):
     if found.shape != expected.shape:
         return np.inf
-    most = np.abs(expected).max(initial=0)
-    return float(np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0) / max(most, 1e-30))
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    differ = ~((found == expected) | (np.isnan(found) & np.isnan(expected)))
+    worst = np.abs(found[differ] - expected[differ]).max(initial=0)
+    return np.inf if np.isnan(worst) else float(worst / max(np.abs(expected[np.isfinite(expected)]).max(initial=0), 1e-30))
 
 
 def model_of(name, folder):
@@ -120,19 +144,37 @@ def compile_model(arguments, path, sides, library):
     return done.stderr
 
 
+def time_ratio(engine, session, inputs):
+    """The processor time of a run, divided by that of a run of ONNX Runtime."""
+    both = {"hone": varying_shapes.Call(engine), "rival": Session(session, inputs)}
+    seconds = varying_shapes.measure_own_time(both, ROUNDS)
+    return interleaved.ratio(seconds["hone"], seconds["rival"])
+
+
+class Session:
+    """ONNX Runtime at some inputs."""
+
+    def __init__(self, session, inputs):
+        self.session, self.inputs = session, inputs
+
+    def run(self):
+        self.session.run(None, self.inputs)
+
+
 def compare(arguments, path, generated, library, said):
-    """(ranges as text, largest difference)"""
+    """(ranges as text, largest difference[, time ratios])"""
     ranges = Ranges(library)
     symbols = ranges.symbols()
     step = int(said.split("multiples of ")[1].split(",")[0]) if "multiples of " in said else 1
     text = ", ".join(f"{name} {least}..{most}" + (f" by {step}" if step > 1 and is_side(name) else "") for name, (least, most) in symbols.items())
     session = engines.OnnxRuntime(path, {}, arguments.threads).session
-    rng, worst, engine = np.random.default_rng(1), 0.0, None
-    for values in sizes_of(symbols, step, rng):
+    rng, worst, engine, ratios = np.random.default_rng(1), 0.0, None, []
+    for at, values in enumerate(sizes_of(symbols, step, rng)):
         shapes = ranges.shapes(values)
         if "edges" in shapes:  # they join nodes that there are
             generated["edges"] = {"high": shapes["nodes"][0]}
-        inputs = {name: array(name, dtype, shapes[name], generated.get(name, {}), rng) for name, dtype, _ in ranges.inputs}
+        how = generated | given_values(arguments.values, shapes, values)
+        inputs = {name: array(name, dtype, shapes[name], how.get(name, {}), rng) for name, dtype, _ in ranges.inputs}
         if engine is None:
             engine = varying_shapes.HoneAt(library, inputs, arguments.threads)
         engine.set(inputs)
@@ -141,8 +183,10 @@ def compare(arguments, path, generated, library, said):
             if difference(found, right) > 1e-3:
                 print(f"  {path.stem}: output {output} at {values}: {found.shape} and {right.shape}, difference {difference(found, right):.1e}", flush=True)
             worst = max(worst, difference(found, right))
+        if arguments.time and at < (2 if symbols else 1):
+            ratios.append(f"{time_ratio(engine, session, inputs):.2f}")
     engine.close()
-    return text or "one size", f"{worst:.1e}"
+    return [text or "one size", f"{worst:.1e}", *([", ".join(ratios)] if arguments.time else [])]
 
 
 def check(arguments, name, folder):
@@ -151,10 +195,10 @@ def check(arguments, name, folder):
         library = folder / "model.so"
         return compare(arguments, path, generated, library, compile_model(arguments, path, sides, library))
     except subprocess.TimeoutExpired:
-        return "", f"takes longer than {arguments.limit} s to compile"
+        return ["", f"takes longer than {arguments.limit} s to compile"]
     except (RuntimeError, ValueError, onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException,
             onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
-        return "", re.sub(r"\s+", " ", str(error))[:400]
+        return ["", re.sub(r"\s+", " ", str(error))[:400]]
 
 
 def main():
@@ -163,10 +207,15 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=float, default=600)
     parser.add_argument("--shape", action="append", default=[])
+    parser.add_argument("--values", action="append", default=[])
+    parser.add_argument("--time", action="store_true")
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
+    if arguments.time:
+        arguments.threads = 1
     names = arguments.models or [entry["name"] for entry in model_files.entries(large=True) if entry["name"] not in ALONE]
-    print("| model | ranges | largest difference |\n| --- | --- | --- |", flush=True)
+    titles = ["model", "ranges", "largest difference", *(["time / ONNX Runtime's"] if arguments.time else [])]
+    print(f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}", flush=True)
     for name in names:
         with tempfile.TemporaryDirectory() as temporary:
             print(f"| {Path(name).stem} | {' | '.join(check(arguments, name, Path(temporary)))} |", flush=True)

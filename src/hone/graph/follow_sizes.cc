@@ -13,6 +13,18 @@
 #include "hone/graph/widen_nodes.h"
 
 namespace hone::graph {
+namespace {
+
+// Whether a node of constants makes the constant that its result is.
+bool makes_constant(const Graph& graph, const Node& node) {
+  const std::optional<Tensor>& known = graph.value(node.outputs[0]).constant;
+  if (!known || node.op->fold == nullptr) return false;
+  const Result<std::vector<Tensor>> made = node.op->fold(graph, node);
+  return made.ok() && made->size() == 1 && made->front().dtype() == known->dtype() &&
+         same_bytes(made->front(), *known);
+}
+
+}  // namespace
 
 SizeFollower::SizeFollower(Graph& graph, const Graph& raw, const std::vector<SizeProbe>& probes,
                            const std::vector<SizeSymbol>& symbols)
@@ -141,8 +153,17 @@ bool SizeFollower::is_made_alike(const Node& node, ValueId out, const SizeProbe&
              return in != kNoValue && num_elements(probe.graph.value(in).shape) == 0;
            });
   }
-  // What the import computes at some sizes only is a node of the file, by the same operator.
-  return same_type || probe.producer_of_twin(origin(out)) != nullptr;
+  // What the import computes at some sizes only is a node of the file, by the same operator, or a
+  // part of what one consists of.
+  if (same_type || probe.producer_of_twin(origin(out)) != nullptr) return true;
+  Node there = node;
+  for (ValueId& in : there.inputs) {
+    const Value* operand = in == kNoValue ? nullptr : probe.twin(origin(in));
+    if (operand == nullptr || !operand->constant) return false;
+    in = probe.twins[static_cast<size_t>(origin(in))];
+  }
+  there.outputs = {probe.twins[static_cast<size_t>(origin(out))]};
+  return node.outputs.size() == 1 && makes_constant(probe.graph, there);
 }
 
 // What makes a result at other sizes has to be the same node. Results for which the import made

@@ -360,6 +360,32 @@ TEST(follow_sizes, sides_of_images) {
 }
 
 // What no rule makes right is refused, with the node.
+// Biases by the distance of two tokens, from a table of bytes: what dequantises them is folded
+// where there are few.
+TEST(follow_sizes, parts_of_an_operator_that_are_constants_at_small_sizes) {
+  Tensor table(DType::kI8, {300});
+  for (int64_t i = 0; i < table.size(); ++i) table.set(i, static_cast<double>(i % 100 - 50));
+  const auto number = [](DType type, double value) {
+    Tensor tensor(type, {});
+    tensor.set(0, value);
+    return tensor;
+  };
+  TestModel model(17);
+  model.open_input("x", {"seq", "seq"}).constant("table", table);
+  model.constant("zero", number(DType::kI8, 3)).constant("scale", number(DType::kF32, 0.25));
+  model.constant("0", number(DType::kI64, 0)).constant("1", number(DType::kI64, 1));
+  model.constant("first", ints({0})).constant("second", ints({1}));
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "0"}, {"n"});
+  model.node("Range", {"0", "n", "1"}, {"places"});
+  model.node("Unsqueeze", {"places", "first"}, {"row"});
+  model.node("Unsqueeze", {"places", "second"}, {"column"});
+  model.node("Sub", {"row", "column"}, {"apart"}).node("Abs", {"apart"}, {"distance"});
+  model.node("Gather", {"table", "distance"}, {"bytes"});
+  model.node("DequantizeLinear", {"bytes", "scale", "zero"}, {"bias"});
+  model.node("Add", {"x", "bias"}, {"y"}).output("y");
+  expect_right(model, {{"seq", {{1, 260, ""}}}}, {{260}, {1}, {77}});
+}
+
 TEST(follow_sizes, refuses_what_it_cannot_make_right) {
   const auto message = [](const std::string& type, const std::vector<std::string>& inputs,
                           const Attrs& attributes = {}) {

@@ -142,7 +142,7 @@ TEST(import_onnx, wants_shapes_for_open_inputs) {
   TestModel model;
   model.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
   expect_error(import_status(model.bytes()), Code::kInvalid,
-               "open shape [batch, 3]: give its shape (ModelOptions::shapes, --shape x=");
+               "open shape [batch, 3]: give its shape (ModelOptions::shapes, such as --shape x=");
   ImportOptions options;
   options.shapes["x"] = {2, 3};
   EXPECT_TRUE(import_status(model.bytes(), options).ok());

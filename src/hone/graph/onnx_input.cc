@@ -153,18 +153,24 @@ Status open_inputs(const std::vector<OpenInput>& open, const std::string& file) 
     return input.extents.empty() ? "..." : fmt::format("{}", fmt::join(input.extents, ", "));
   };
   if (open.size() == 1) {
+    const OpenInput& input = open[0];
+    const std::string ranges =
+        input.ranges.empty() ? ""
+                             : fmt::format(", or ranges --shape {}={}", input.name, input.ranges);
     return invalid(
-        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, "
-        "--shape {}=dims)",
-        file, open[0].name, shape(open[0]), open[0].name);
+        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, such as "
+        "--shape {}={}{})",
+        file, input.name, shape(input), input.name, input.shape, ranges);
   }
   std::string names, options;
   for (const OpenInput& input : open) {
     names += fmt::format("{}'{}' [{}]", names.empty() ? "" : ", ", input.name, shape(input));
-    options += fmt::format(" --shape {}=dims", input.name);
+    options += fmt::format(" --shape {}={}", input.name, input.shape);
   }
-  return invalid("{}: {} inputs have open shapes: {}: give their shapes (ModelOptions::shapes,{})",
-                 file, open.size(), names, options);
+  return invalid(
+      "{}: {} inputs have open shapes: {}: give their shapes (ModelOptions::shapes, such "
+      "as{})",
+      file, open.size(), names, options);
 }
 
 Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,

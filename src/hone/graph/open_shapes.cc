@@ -1,91 +1,13 @@
 #include "hone/graph/open_shapes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
-#include "hone/graph/onnx_input.h"
-#include "hone/graph/onnx_tensor.h"
+#include "hone/graph/open_dims.h"
 #include "hone/graph/some_names.h"
 
 namespace hone::graph {
 namespace {
-
-// What the file says of a dimension: a number, or else a name, which may be empty.
-struct FileDim {
-  int64_t extent = -1;
-  std::string name;
-};
-
-struct FileInput {
-  std::string name;
-  bool is_tensor = true, has_rank = false;
-  std::vector<FileDim> dims;
-};
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// Exporters that know no name write one with a number that means nothing.
-bool is_nameless(const std::string& name) {
-  for (const std::string_view prefix :
-       {"unk__", "dynamic_axes_", "DynamicDimension.", "dim_", "?"}) {
-    if (name.starts_with(prefix) &&
-        (name.size() == prefix.size() || all_digits(name.substr(prefix.size()))))
-      return true;
-  }
-  return name.empty() || name == "None" || name == "-1";
-}
-
-// The number that a term is, or nullopt if it is a name, or larger than any extent of a model.
-std::optional<int64_t> number_of(const std::string& term) {
-  int32_t number = 0;
-  if (!all_digits(term)) return std::nullopt;
-  const auto [end, wrong] = std::from_chars(term.data(), term.data() + term.size(), number);
-  return wrong == std::errc() ? std::optional<int64_t>(number) : std::nullopt;
-}
-
-// The terms of a name such as "past_sequence_length + 1", separated by signs; a name without a
-// sign, or with what is no term, is one term.
-std::vector<std::string> terms_of(const std::string& name) {
-  if (name.find('+') == std::string::npos) return {name};
-  std::vector<std::string> terms = {""};
-  for (const char letter : name) {
-    if (letter == '+')
-      terms.emplace_back();
-    else
-      terms.back() += letter;
-  }
-  for (std::string& term : terms) {
-    term.erase(0, term.find_first_not_of(' '));
-    term.erase(term.find_last_not_of(' ') + 1);
-    if (term.empty() || term.find_first_of("*/()-") != std::string::npos ||
-        (all_digits(term) && !number_of(term)))
-      return {name};
-  }
-  return terms;
-}
-
-bool says(const std::string& name, std::initializer_list<std::string_view> words) {
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return word.size() <= 2 ? lower == word : lower.find(word) != std::string::npos;
-  });
-}
-
-// The kind of a dimension that the rule decides.
-enum class DimKind : uint8_t { kBatch, kSequence, kSide };
-
-DimKind kind_of(const std::string& name, size_t place, size_t rank) {
-  if (says(name, {"batch", "n", "b", "bs"})) return DimKind::kBatch;
-  if (says(name, {"height", "width", "h", "w"})) return DimKind::kSide;
-  if (says(name, {"seq", "len", "time", "token", "frame", "past"})) return DimKind::kSequence;
-  if (place == 0) return DimKind::kBatch;
-  return rank >= 4 && place >= 2 ? DimKind::kSide : DimKind::kSequence;
-}
 
 // The symbol of dimensions without a name.
 const char* rule_name(DimKind kind) { return kind == DimKind::kBatch ? "batch" : "sequence"; }
@@ -97,7 +19,7 @@ class Resolver {
     std::set<std::string> initializers;
     for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
     for (const auto& input : graph.input()) {
-      if (!initializers.contains(input.name())) read(input);
+      if (!initializers.contains(input.name())) inputs_.push_back(read_file_input(input));
     }
     name_states();
     for (const FileInput& input : inputs_) collect_symbols(input);
@@ -113,12 +35,7 @@ class Resolver {
       if (forms) {
         HONE_RETURN_IF_ERROR(add(input.name, *forms));
       } else {
-        OpenInput undecided{input.name, {}};
-        for (const FileDim& dim : input.dims)
-          undecided.extents.push_back(dim.extent >= 0    ? std::to_string(dim.extent)
-                                      : dim.name.empty() ? "?"
-                                                         : dim.name);
-        open.push_back(std::move(undecided));
+        open.push_back(undecided_input(input));
       }
     }
     HONE_RETURN_IF_ERROR(open_inputs(open, file_));
@@ -128,18 +45,6 @@ class Resolver {
   }
 
  private:
-  void read(const onnx::ValueInfoProto& input) {
-    const bool optional = input.type().has_optional_type();
-    const auto& type = optional ? input.type().optional_type().elem_type() : input.type();
-    FileInput read{input.name(), type.has_tensor_type(), type.tensor_type().has_shape(), {}};
-    for (const auto& dim : type.tensor_type().shape().dim()) {
-      const bool is_open = !dim.has_dim_value() || dim.dim_value() == -1;
-      read.dims.push_back({is_open ? -1 : dim.dim_value(),
-                           is_nameless(dim.dim_param()) ? std::string() : dim.dim_param()});
-    }
-    inputs_.push_back(std::move(read));
-  }
-
   // Names the batch of states, and of inputs that begin with it.
   void name_states() {
     const auto begins_open = [](const FileInput& input) {
@@ -167,8 +72,8 @@ class Resolver {
       const FileDim& dim = input.dims[d];
       if (dim.extent >= 0) continue;
       if (dim.name.empty()) {
-        const DimKind kind = kind_of("", d, input.dims.size());
-        if (!is_decided && kind != DimKind::kSide) file_symbols_.insert(rule_name(kind));
+        if (!is_decided && dim.by_place != DimKind::kSide)
+          file_symbols_.insert(rule_name(dim.by_place));
         continue;
       }
       for (const std::string& term : terms_of(dim.name)) {
@@ -275,9 +180,9 @@ class Resolver {
     return SizeForm{.terms = {{step, {index}}}};
   }
 
-  // Returns the form of a symbol that stands at this place, or nullopt if it has to be given.
-  std::optional<SizeForm> symbol_form(const std::string& name, size_t place, size_t rank) {
-    const DimKind kind = kind_of(name, place, rank);
+  // Returns the form of a symbol, or nullopt if it has to be given.
+  std::optional<SizeForm> symbol_form(const std::string& name, DimKind by_place) {
+    const DimKind kind = kind_of(name, by_place);
     if (const auto at = ranges_.find(name); at != ranges_.end()) {
       // One step for all places of a symbol, of which some may not look like a side.
       const int64_t step = kind == DimKind::kSide ? side_step(at->second) : 1;
@@ -307,16 +212,16 @@ class Resolver {
     return options_.side_step;
   }
 
-  std::optional<SizeForm> open_form(const FileDim& dim, size_t place, size_t rank) {
+  std::optional<SizeForm> open_form(const FileDim& dim) {
     if (const auto at = ranges_.find(dim.name); at != ranges_.end())
-      return symbol_form(dim.name, place, rank);
+      return symbol_form(dim.name, dim.by_place);
     SizeForm sum;
     for (const std::string& term : terms_of(dim.name)) {
       if (const std::optional<int64_t> number = number_of(term)) {
         sum.offset += *number;
         continue;
       }
-      const auto form = symbol_form(term, place, rank);
+      const auto form = symbol_form(term, dim.by_place);
       if (!form) return std::nullopt;
       sum.offset += form->offset;
       sum.terms.insert(sum.terms.end(), form->terms.begin(), form->terms.end());
@@ -338,15 +243,17 @@ class Resolver {
     const size_t rank = given ? range->second.size() : input.dims.size();
     if (!given && !input.has_rank) return std::optional<std::vector<SizeForm>>();
     for (size_t d = 0; d < rank; ++d) {
-      const FileDim dim = d < input.dims.size() ? input.dims[d] : FileDim();
+      const FileDim dim = d < input.dims.size()
+                              ? input.dims[d]
+                              : FileDim{.by_place = kind_by_place(d, rank, false)};
       if (given && range->second[d].is_number()) {
         forms.push_back({.offset = range->second[d].min});
       } else if (!given && dim.extent >= 0) {
         forms.push_back({.offset = dim.extent});
       } else {
         if (!given && !options_.open_ranges) return std::optional<std::vector<SizeForm>>();
-        const auto form = given ? symbol_form(symbol_of(input, d, range->second[d]), d, rank)
-                                : open_form(dim, d, rank);
+        const auto form = given ? symbol_form(symbol_of(input, d, range->second[d]), dim.by_place)
+                                : open_form(dim);
         if (!form) return std::optional<std::vector<SizeForm>>();
         forms.push_back(*form);
       }

@@ -54,7 +54,8 @@ TEST(open_shapes, symbols_of_the_file_tie_inputs_together) {
 }
 
 TEST(open_shapes, dimensions_without_a_name_are_taken_by_their_place) {
-  const Opened open = opened({{"?", "?"}, {"unk__3", "4", "?"}}, {});
+  const Opened open =
+      opened({{"?", "p2o.DynamicDimension.0"}, {"unk__3", "4", "p2o.DynamicDimension.1"}}, {});
   EXPECT_EQ(open.shapes, "[8, 512][8, 4, 512]") << open.error;
   EXPECT_EQ(open.symbols, "batch 1..8;sequence 1..512;");
 }
@@ -153,7 +154,20 @@ TEST(open_shapes, the_batch_is_one_where_the_model_needs_that) {
 TEST(open_shapes, sides_of_images_have_to_be_given) {
   EXPECT_EQ(opened({{"N", "3", "H", "W"}}, {}).error,
             "m.onnx: input 'x' has the open shape [N, 3, H, W]: give its shape "
-            "(ModelOptions::shapes, --shape x=dims)");
+            "(ModelOptions::shapes, such as --shape x=1x3x224x224, or ranges --shape "
+            "x=1..8x3x160..224x160..224)");
+}
+
+TEST(open_shapes, sides_before_the_channels_have_to_be_given) {
+  EXPECT_EQ(opened({{"N", "M1", "M2", "3"}}, {}).error,
+            "m.onnx: input 'x' has the open shape [N, M1, M2, 3]: give its shape "
+            "(ModelOptions::shapes, such as --shape x=1x224x224x3, or ranges --shape "
+            "x=1..8x160..224x160..224x3)");
+  // What the names call a sequence is one, and many channels are none of an image.
+  EXPECT_EQ(opened({{"N", "seq", "W", "3"}}, {.ranges = {{"W", {{8, 8, ""}}}}}).shapes,
+            "[8, 512, 8, 3]");
+  EXPECT_EQ(opened({{"N", "K", "W", "16"}}, {.ranges = {{"W", {{8, 8, ""}}}}}).shapes,
+            "[8, 512, 8, 16]");
 }
 
 TEST(open_shapes, tells_what_is_wrong) {

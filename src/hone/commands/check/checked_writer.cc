@@ -139,7 +139,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
       return ok_status();
     }
     if (most > 0 && predicted > most) {
-      summary_.skipped = fmt::format("it would take about {:.1g} s", predicted);
+      summary_.skipped = fmt::format("it would take about {:.{}f} s", std::max(predicted, 0.1),
+                                     predicted < 1 ? 1 : 0);
       return ok_status();
     }
   }

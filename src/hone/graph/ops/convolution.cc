@@ -2,6 +2,7 @@
 #include "hone/graph/emit.h"
 #include "hone/graph/ops/pointwise.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/weights.h"
 #include "hone/graph/ops/window.h"
 
 namespace hone::graph {
@@ -99,10 +100,11 @@ void emit_conv(EmitContext& c) {
     weights.insert(weights.end(), r.begin(), r.begin() + static_cast<long>(window.rank()));
     if (by_group.empty()) {
       weights.insert(weights.begin(), point.index[1]);
-      return data * c.read(1, "weight", weights);
+      return data * as_factor(c, c.read(1, "weight", weights));
     }
     weights.insert(weights.begin(), {c.axis(point, "g"), c.axis(point, "oc")});
-    return data * c.constant("weight", c.input(1).constant->reshaped(by_group), weights);
+    const Tensor grouped_weights = c.input(1).constant->reshaped(by_group);
+    return data * as_factor(c, c.constant("weight", grouped_weights, weights));
   };
   std::string name = fmt::format("conv{}d", window.rank());
   if (depthwise) name = "depthwise_" + name;

@@ -4,6 +4,7 @@
 #include "hone/graph/emit.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/weights.h"
 
 namespace hone::graph {
 namespace {
@@ -95,7 +96,7 @@ void emit_gemm(EmitContext& c) {
         const Expr& n = point.index[1];
         const Expr a = c.read(0, "data", trans_a ? std::vector{r[0], m} : std::vector{m, r[0]});
         const Expr b = c.read(1, "weight", trans_b ? std::vector{n, r[0]} : std::vector{r[0], n});
-        return a * b;
+        return a * as_factor(c, b);
       });
   if (alpha != 1) {
     c.pointwise("scale", [&](const Point& point) { return c.last(point) * literal(dtype, alpha); });
@@ -110,8 +111,7 @@ void emit_gemm(EmitContext& c) {
 }
 
 // numpy's matmul: a vector counts as a row on the left and as a column on the right.
-Status infer_matmul(InferContext& c) {
-  HONE_RETURN_IF_ERROR(check_types(c));
+Status infer_any_matmul(InferContext& c) {
   Shape a = c.shape(0), b = c.shape(1);
   const auto fail = [&] {
     return c.fail("operands of shapes {} and {}", to_string(c.shape(0)), to_string(c.shape(1)));
@@ -127,6 +127,11 @@ Status infer_matmul(InferContext& c) {
   if (!row) shape.push_back(a[a.size() - 2]);
   if (!column) shape.push_back(b.back());
   return set_product(c, std::move(shape), a.back());
+}
+
+Status infer_matmul(InferContext& c) {
+  HONE_RETURN_IF_ERROR(check_types(c));
+  return infer_any_matmul(c);
 }
 
 void emit_matmul(EmitContext& c) {
@@ -157,7 +162,7 @@ void emit_matmul(EmitContext& c) {
              const Expr n = column ? nullptr : point.index.back();
              const Expr x = c.read(0, "data", coordinates(point, a, row, m, r[0]));
              const Expr y = c.read(1, "weight", coordinates(point, b, column, r[0], n));
-             return x * y;
+             return x * as_factor(c, y);
            });
 }
 
@@ -178,6 +183,13 @@ std::span<const Op> matrix_ops() {
        .max_inputs = 2,
        .kind = Kind::kContraction,
        .infer = infer_matmul,
+       .emit = emit_matmul},
+      // A product in float32 by weights that are integers of fewer bytes (passes/exact_products.h).
+      {.name = "hone.ExactMatMul",
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .kind = Kind::kContraction,
+       .infer = infer_any_matmul,
        .emit = emit_matmul},
   };
   return ops;

@@ -1,5 +1,7 @@
 // DynamicQuantizeLSTM: an LSTM whose weights are bytes and whose data and states are quantised to
 // bytes for each product (ONNX Runtime, ContribOperators.md).
+#include <map>
+
 #include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
 
@@ -29,13 +31,29 @@ Status expand_dynamic_quantize_lstm(ExpandContext& c) {
     }
   }
   Recurrent r = make_lstm(c);
-  r.multiply_by([&](ValueId x, size_t operand, int64_t direction) {
+  // The weights less their zero points, and the scales, by operand and direction: all steps share
+  // them.
+  struct Weights {
+    ValueId integers, scale;
+  };
+  std::map<std::pair<size_t, int64_t>, Weights> weights;
+  const auto less_zero = [&](ValueId bytes, ValueId zero) {
+    return c.binary("Sub", c.cast(bytes, DType::kI32), c.cast(zero, DType::kI32));
+  };
+  const auto weights_of = [&](size_t operand, int64_t direction) {
+    const auto at = weights.find({operand, direction});
+    if (at != weights.end()) return at->second;
     const size_t scale = operand == 1 ? kInputScale : kRecurrenceScale;
+    const Weights made = {
+        less_zero(r.of_direction(operand, direction), r.of_direction(scale + 1, direction)),
+        r.of_direction(scale, direction)};
+    return weights[{operand, direction}] = made;
+  };
+  r.multiply_by([&](ValueId x, size_t operand, int64_t direction) {
+    const Weights by = weights_of(operand, direction);
     const auto bytes = c.add_all("DynamicQuantizeLinear", {x}, 3);
-    const ValueId sum = c.add("MatMulInteger", {bytes[0], r.of_direction(operand, direction),
-                                                bytes[2], r.of_direction(scale + 1, direction)});
-    const ValueId factor = c.binary("Mul", bytes[1], r.of_direction(scale, direction));
-    return c.binary("Mul", c.cast(sum, DType::kF32), factor);
+    const ValueId sum = c.binary("MatMul", less_zero(bytes[0], bytes[2]), by.integers);
+    return c.binary("Mul", c.cast(sum, DType::kF32), c.binary("Mul", bytes[1], by.scale));
   });
   return expand_lstm(c, r);
 }

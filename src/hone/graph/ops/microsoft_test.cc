@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/test_model.h"
@@ -115,6 +116,23 @@ TEST(microsoft, skip_layer_norm_gives_the_sum_too) {
   plain.node("LayerNormalization", {"sum", "scale"}, {"y"}, {{"epsilon", 0.01F}});
   const std::vector<Tensor> inputs = {random_tensor({2, 3, 4}, rng), random_tensor({3, 4}, rng)};
   expect_same(model.output("y").output("sum"), plain.output("y").output("sum"), inputs);
+}
+
+TEST(microsoft, steps_of_a_quantised_lstm_share_their_weights) {
+  TestModel lstm(17);
+  lstm.input("x", {4, 1, 3}).input("w", {2, 3, 8}, DType::kI8).input("r", {2, 2, 8}, DType::kI8);
+  for (const std::string of : {"w", "r"})
+    lstm.input(of + "_scale", {2}).input(of + "_zero", {2, 8}, DType::kI8);
+  lstm.node("DynamicQuantizeLSTM",
+            {"x", "w", "r", "", "", "", "", "", "w_scale", "w_zero", "r_scale", "r_zero"}, {"y"},
+            {{"hidden_size", int64_t{2}}, {"direction", std::string("bidirectional")}}, kDomain);
+  const Graph graph = lstm.output("y").graph();
+  std::set<ValueId> weights;
+  for (const Node& node : graph.nodes) {
+    if (node.type == "MatMul") weights.insert(node.inputs[1]);
+  }
+  EXPECT_EQ(count(graph, "MatMul"), 2 * (1 + 4));
+  EXPECT_EQ(weights.size(), 4);  // W and R of each direction
 }
 
 TEST(microsoft, operands_that_are_missing_or_do_not_fit_are_named) {

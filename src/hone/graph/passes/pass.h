@@ -56,8 +56,8 @@ inline constexpr int64_t kLeastNarrowBytes = 32 << 10;
 [[nodiscard]] Status remove_identities(Graph& graph);
 // Makes float32 of values of half types, but of inputs, results and what only moves between them.
 [[nodiscard]] Status widen_halves(Graph& graph, const PassOptions& options, HalfWeights& weights);
-// Gives large weights of products, which widen_halves made float32, their half type back. Those
-// that passes changed are rounded once if the model has no other weights, and stay float32 else.
+// Gives large weights of products their half type back, those that passes changed only if the model
+// has no others, which rounds them once; and integers the type of 8 or 16 bits that holds them.
 [[nodiscard]] Status narrow_weights(Graph& graph, const PassOptions& options, HalfWeights& weights);
 // Merges nodes that compute the same, and constants with the same bytes.
 [[nodiscard]] Status eliminate_common_subexpressions(Graph& graph);

@@ -14,7 +14,7 @@
 
 #include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
-#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/cast_node.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/tensor/half_tensor.h"
 
@@ -190,16 +190,7 @@ class Widening {
     return made;
   }
 
-  void add_cast(ValueId from, ValueId to) {
-    Node node;
-    node.type = "Cast";
-    node.name = names_.take(graph_.value(to).name + ".cast");
-    node.op = find_op(node.type, graph_.opset);
-    node.attributes.set("to", static_cast<int64_t>(graph_.value(to).dtype));
-    node.inputs = {from};
-    node.outputs = {to};
-    append(std::move(node));
-  }
+  void add_cast(ValueId from, ValueId to) { append(cast_node(graph_, names_, from, to)); }
 
   void append(Node node) {
     for (const ValueId out : node.outputs) maker_[out] = graph_.nodes.size();
@@ -261,13 +252,6 @@ HalfWeights weights_of(const Graph& graph) {
   return weights;
 }
 
-// Products read weights as they stand, among them those of an attention to constant keys and
-// values; what looks rows up takes them from a table.
-bool reads_weights(const Node& node, size_t operand) {
-  if (node.type == "hone.Attention") return operand == 1 || operand == 2;
-  return node.op->kind == Kind::kContraction || (node.type == "Gather" && operand == 0);
-}
-
 }  // namespace
 
 Status widen_halves(Graph& graph, const PassOptions& options, HalfWeights& weights) {
@@ -276,29 +260,6 @@ Status widen_halves(Graph& graph, const PassOptions& options, HalfWeights& weigh
   if (!widening.needed()) return ok_status();
   weights = weights_of(graph);
   widening.run();
-  return ok_status();
-}
-
-Status narrow_weights(Graph& graph, const PassOptions&, HalfWeights& weights) {
-  if (weights.dtype == DType::kF32) return ok_status();
-  const Uses uses(graph);
-  for (size_t i = 0; i < graph.values.size(); ++i) {
-    Value& value = graph.values[i];
-    if (!value.constant || value.dtype != DType::kF32 || uses.output[i] ||
-        value.constant->bytes() < kLeastNarrowBytes || uses.readers[i].empty())
-      continue;
-    bool all = true;
-    for (const int reader : uses.readers[i]) {
-      const Node& node = graph.nodes[static_cast<size_t>(reader)];
-      for (size_t k = 0; k < node.inputs.size(); ++k)
-        all &= node.inputs[k] != static_cast<ValueId>(i) || reads_weights(node, k);
-    }
-    if (!all) continue;
-    std::optional<Tensor> narrow = narrowed(*value.constant, weights.dtype, !weights.all);
-    if (!narrow) continue;
-    value.constant = *std::move(narrow);
-    value.dtype = weights.dtype;
-  }
   return ok_status();
 }
 

@@ -143,7 +143,8 @@ int row_of(const StageInfo& e, const compute::Access& read, int column) {
   const auto reads = std::count_if(e.reads.begin(), e.reads.end(),
                                    [&](const auto& other) { return other.buffer == read.buffer; });
   if (reads != 1 || read.guarded || !read.buffer->values.empty() || !is_plain(read) ||
-      read.buffer->shape.back() == 1 || stride_of(read, static_cast<size_t>(column)) < 2)
+      read.buffer->shape.empty() || read.buffer->shape.back() == 1 ||
+      stride_of(read, static_cast<size_t>(column)) < 2)
     return -1;
   for (int a = 0; a < e.num_spatial(); ++a) {
     if (a != column && e.axes[static_cast<size_t>(a)].extent > 1 &&

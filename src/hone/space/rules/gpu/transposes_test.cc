@@ -45,6 +45,17 @@ TEST(gpu_transposes, an_operand_with_one_column_is_read_as_it_is) {
   expect_points(dag, 4);
 }
 
+TEST(gpu_transposes, an_operand_without_dimensions_is_read_as_it_is) {
+  compute::DagBuilder b;
+  const auto data = b.input("data", {24, 40}), scale = b.input("scale", {});
+  const auto out = b.output("out", {24, 40});
+  const std::vector<compute::Axis> a = {compute::make_axis("i", 24), compute::make_axis("j", 40)};
+  b.pointwise("scaled", a, compute::View(out),
+              ir::load(data, compute::variables(a)) * ir::load(scale, {}));
+  const compute::Dag dag = schedule::built(std::move(b));
+  EXPECT_EQ(default_steps(dag).find("cache_read"), std::string::npos);
+}
+
 TEST(gpu_transposes, tiles_pass_through_shared_memory) {
   for (const compute::Dag& dag : {transpose(64, 9, 9, 0), permuted(40, 24, 3, true)}) {
     const std::string steps = default_steps(dag);
