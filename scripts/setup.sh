@@ -67,18 +67,17 @@ as_root() {
 
 installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
+# install_packages PACKAGE...
+updated=
 install_packages() {
-  if ! command -v apt-get >/dev/null; then
-    echo "setup: no apt-get here; these Debian packages must be there by other means: ${packages[*]}" >&2
-    return
-  fi
   local missing=()
-  for package in "${packages[@]}"; do
+  for package in "$@"; do
     installed "$package" || missing+=("$package")
   done
   ((${#missing[@]})) || return 0
   echo "setup: installing ${missing[*]}"
-  quietly "apt-get update" as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  [[ -n $updated ]] || quietly "apt-get update" as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  updated=yes
   quietly "apt-get install ${missing[*]}" as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
@@ -111,6 +110,16 @@ install_python() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-install_packages
-install_python
+if ! command -v apt-get >/dev/null; then
+  echo "setup: no apt-get here; these Debian packages must be there by other means: ${packages[*]}" >&2
+  install_packages() { :; }
+fi
+# Python's packages come while Debian's do.
+install_packages python3-venv
+install_python &
+python=$!
+trap 'kill "$python" 2>/dev/null || true' EXIT
+install_packages "${packages[@]}"
+wait "$python"
+trap - EXIT
 [[ -z $with_board ]] || scripts/board_packages.sh

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -29,15 +30,22 @@ SKIPPED = {"sanitizer": "CUDA only", "compiled": "PyTorch"}
 
 @unittest.skipIf(SANITIZED, "a sanitizer's library has to come first")
 class Bundle(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.root = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="hone-bundle")))
+        cls.bundle = cls.root / "hone"
+        cls.call(ROOT / "scripts" / "make_bundle.sh", "--build", Path(HONE).resolve().parents[2], cls.bundle)
+
     def setUp(self):
         super().setUp()
-        self.root = self.folder / "root"
-        self.bundle, self.out = self.root / "hone", self.folder / "results"
-        self.call(ROOT / "scripts" / "make_bundle.sh", "--build", Path(HONE).resolve().parents[2], self.bundle)
+        self.out = self.folder / "results"
 
-    def call(self, *command, **options):
+    @staticmethod
+    def call(*command, **options):
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=800, **options)
-        self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
+        if done.returncode != 0:
+            raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def check(self, *options):

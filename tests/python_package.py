@@ -1,5 +1,8 @@
-"""The Python package, built and installed as a user does it: what its tests share."""
+"""The Python package, built and installed as a user does it: what its tests share.
+
+python_package.py FOLDER makes it in FOLDER/site, for the tests that find it by HONE_PYTHON_SITE."""
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -24,10 +27,15 @@ def call(*words, timeout=600, **options):
 
 
 def install(folder):
-    """Makes a wheel of this build, and installs it into folder/site. Returns the folder of the package: HONE_PYTHON_SITE, where that
-    is set, has one that was made already, such as one with sanitizers."""
+    """Returns the folder of the package: HONE_PYTHON_SITE, where that is set, has one that was made already, such as one with
+    sanitizers."""
     if "HONE_PYTHON_SITE" in os.environ:
         return Path(os.environ["HONE_PYTHON_SITE"]).resolve()
+    return make(folder)
+
+
+def make(folder):
+    """Makes a wheel of this build, and installs it into folder/site."""
     call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
     call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
     return folder / "site"
@@ -69,3 +77,9 @@ class Package(Case):
         with self.assertRaises(kind or hone.InputError) as caught:
             function(*arguments, **options)
         self.assertIn(message, str(caught.exception))
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    shutil.rmtree(target, ignore_errors=True)
+    make(target)
