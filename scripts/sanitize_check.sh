@@ -14,7 +14,7 @@ python=build/venv/bin/python
 symbolizer=external_symbolizer_path=/usr/lib/llvm-22/bin/llvm-symbolizer
 export ASAN_OPTIONS=detect_leaks=0:$symbolizer UBSAN_OPTIONS=print_stacktrace=1:$symbolizer
 # Threads of gRPC, Abseil and LLVM wait for each other by ways that are not seen in a library without the sanitizer.
-export TSAN_OPTIONS=$symbolizer:ignore_noninstrumented_modules=1
+export TSAN_OPTIONS=$symbolizer:ignore_noninstrumented_modules=1:report_thread_leaks=0
 
 # build FOLDER OPTION ...: what sanitize_folders.py writes there with these options.
 build() {
