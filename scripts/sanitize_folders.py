@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds some libraries with sanitizers, by clang, and links tests and programs with them and with all others as build/release has
+"""Builds some libraries with sanitizers, by clang 16, and links tests and programs with them and with all others as build/release has
 them: `sanitize_folders.py build/asan_part --libraries hone_base hone_db --targets src/hone/db/hone_db_test` writes
 build/asan_part/build.ninja, which `ninja -C build/asan_part` builds. --python adds the Python package for build/venv/bin/python, in
 build/asan_part/site, with the shared library in it."""
@@ -18,7 +18,7 @@ PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 DROPPED = re.compile(r"-O\d|-DNDEBUG|-W.*|-fpch-preprocess|-fstack-protector-strong|-fno-semantic-interposition")
 RULES = """\
 rule translate
-  command = cd {release} && clang++ $flags -O0 -g1 -w {sanitize} -MD -MF {folder}/$out.d -o {folder}/$out $in
+  command = cd {release} && {compiler} $flags -O0 -g1 -w -fpch-instantiate-templates {sanitize} -MD -MF {folder}/$out.d -o {folder}/$out $in
   depfile = {folder}/$out.d
   deps = gcc
   description = $out
@@ -27,12 +27,12 @@ rule archive
 rule copy
   command = cp $in $out
 rule link
-  command = cd {release} && clang++ {sanitize} {shared} $flags -o {folder}/$out $objects $libraries
+  command = cd {release} && {compiler} {sanitize} {shared} $flags -o {folder}/$out $objects $libraries
 """
 
 
 class Build:
-    def __init__(self, folder, sanitizers):
+    def __init__(self, folder, sanitizers, compiler):
         self.folder, self.ninja = folder, (RELEASE / "build.ninja").read_text()
         commands = json.loads((RELEASE / "compile_commands.json").read_text())
         self.commands = {re.search(r" -o (\S+)", entry["command"])[1]: entry["command"].split() for entry in commands}
@@ -40,9 +40,9 @@ class Build:
         self.sanitize = f"-fsanitize={sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer"
         shared = ""
         if "address" in sanitizers.split(","):  # the same for programs, libraries and a Python that loads it first
-            runtime = subprocess.check_output(["clang++", "-print-file-name=libclang_rt.asan-x86_64.so"], text=True)
+            runtime = subprocess.check_output([compiler, "-print-file-name=libclang_rt.asan-x86_64.so"], text=True)
             shared = f"-shared-libasan -Wl,-rpath,{Path(runtime).parent}"
-        self.lines.append(RULES.format(release=RELEASE, folder=folder, sanitize=self.sanitize, shared=shared))
+        self.lines.append(RULES.format(release=RELEASE, folder=folder, sanitize=self.sanitize, shared=shared, compiler=compiler))
 
     def rule(self, kind, name):
         """What the release's build.ninja says of a target: its inputs and its variables."""
@@ -79,9 +79,10 @@ class Build:
         self.lines.append(f"build {name}: translate {words[-1]}{needs}\n  flags = {' '.join(flags)} -c\n")
         return name
 
-    def archive(self, library):
+    def archive(self, library, source=""):
+        """A library with its sources, or those with such a name, translated with sanitizers."""
         inputs, variables = self.rule("CXX_STATIC_LIBRARY", f"lib{library}.a")
-        objects = [self.object(name) if name in self.commands else str(RELEASE / name) for name in inputs]
+        objects = [self.object(name) if name in self.commands and source in name else str(RELEASE / name) for name in inputs]
         self.archives[variables["TARGET_FILE"]] = library
         self.lines.append(f"build {variables['TARGET_FILE']}: archive {' '.join(objects)}\n")
 
@@ -132,10 +133,25 @@ class Build:
                           f"-Wl,-rpath,'$$ORIGIN/prefix/lib'\n  objects = {' '.join(f'{self.folder}/{o}' for o in (*objects, library))}\n")
 
 
+def link_installation(folder, targets):
+    """What belongs to the program and is not made with sanitizers, such as the worker, from where it and the tests look for it."""
+    links = {file.relative_to(RELEASE): file for file in (RELEASE / "tools" / "libexec" / "hone").iterdir()}
+    links[Path("tools/share")] = RELEASE / "tools" / "share"
+    links[Path("src/hone/libexec")] = folder.resolve() / "tools" / "libexec"
+    for path, to in links.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_symlink():  # what is built later may not be written into the release
+            place.unlink()
+        if str(path) not in targets and not place.exists():
+            place.symlink_to(to)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where to build")
     parser.add_argument("--sanitize", default="address,undefined,float-cast-overflow", help="as in -fsanitize=")
+    parser.add_argument("--compiler", default="clang++-16", help="clang 14 and 15 know too little of C++20")
     parser.add_argument("--libraries", nargs="+", default=[], help="what is built with sanitizers, as CMake names it")
     parser.add_argument("--python", action="store_true", help="the Python package, too")
     parser.add_argument("--targets", nargs="+", default=[], help="what is linked, by its path in build/release")
@@ -144,13 +160,12 @@ def main():
         parser.error(f"there is no build in {RELEASE}: cmake --preset release && cmake --build --preset release")
     if (arguments.folder / "CMakeCache.txt").exists():
         parser.error(f"{arguments.folder} is a build by CMake, expected another folder")
-    worker = arguments.folder / "src" / "hone" / "libexec"  # where tests look for it
-    worker.parent.mkdir(parents=True, exist_ok=True)
-    worker.unlink(missing_ok=True)
-    worker.symlink_to(RELEASE / "tools" / "libexec")
-    build = Build(arguments.folder.resolve(), arguments.sanitize)
+    link_installation(arguments.folder, arguments.targets)
+    build = Build(arguments.folder.resolve(), arguments.sanitize, arguments.compiler)
     for library in arguments.libraries:
         build.archive(library)
+    if "tools/hone/hone" in arguments.targets and "hone_tool" not in arguments.libraries:
+        build.archive("hone_tool", source="memory_bound.cc")  # without sanitizers, it limits the program's memory
     for target in arguments.targets + [Path(build.library()[0]).name] * arguments.python:
         build.link(target, arguments.libraries)
     if arguments.python:

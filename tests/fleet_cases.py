@@ -9,6 +9,7 @@ import os
 import socket
 import tempfile
 import time
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -49,7 +50,9 @@ class Fleet(Package):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.server = cls.enterClassContext(Server())
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.server.__enter__()
         cls.cluster = Cluster(cls.site)
         cls.addClassCleanup(cls.cluster.close)
 
@@ -146,6 +149,9 @@ class Fleet(Package):
         self.fleet_refused("a fleet needs a store", db=None)
         with self.assertRaisesRegex(hone.Error, "cannot connect to database"):
             fleet.tune(MODEL, db="postgres://hone@127.0.0.1:1/hone", address=self.cluster.address, budget_seconds=20)
+        with unittest.mock.patch("ray.init", side_effect=Exception("The current node timed out\nduring startup.")):
+            self.refused("Ray does not start on this machine: The current node timed out", fleet.tune, MODEL, kind=hone.InternalError,
+                         db=self.folder / "trials.db")
         self.succeed_script("""
             import sys
             sys.modules["ray"] = None

@@ -265,6 +265,14 @@ class Remote(Case):
         self.assertEqual(kind, LOST)
         self.assertIn(b"larger than max", lost)
         self.assertEqual(relay.close(), 0)
+        relay = Relay(server.port, token)
+        relay.socket.sendall(struct.pack("<IIIIQ", relay.magic, relay.version, FRAME, 0, 10 << 30))  # its length alone
+        self.assertEqual(relay.receive()[1], LOST)
+        self.assertEqual(relay.close(), 0)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(b"POST / HTTP/1.1\r\nContent-Length: 10737418240\r\n\r\n" + bytes(1 << 20))
+            while stranger.recv(1 << 16):  # until the server ends the connection
+                pass
         self.succeed("devices", "--machine", f"grpc://127.0.0.1:{server.port}")  # it lives
 
 

@@ -50,7 +50,10 @@ def connected(address, resources):
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
     if address is None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(address="local", resources=resources, **quiet)
+        try:
+            ray.init(address="local", resources=resources, **quiet)
+        except Exception as error:  # Ray has no kind of its own for a node that is too slow to start
+            raise InternalError(f"Ray does not start on this machine: {first_line(error)}") from None
     else:
         _check_address(address)
         quiet.pop("include_dashboard")

@@ -42,8 +42,8 @@ class Importer {
     return Status(status.code(), printable(status.message()));
   }
   [[nodiscard]] RangeFailure failure() const {
-    return {at_sizes_,       is_valid_at_largest_, open_.takes_batch,
-            open_.sequences, open_.side_divisor,   open_.may_batch_states};
+    return {at_sizes_,          is_valid_at_largest_,   open_.takes_batch, open_.sequences,
+            open_.side_divisor, open_.may_batch_states, open_.symbols,     open_.inputs};
   }
 
  private:

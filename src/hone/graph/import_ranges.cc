@@ -146,16 +146,32 @@ class RangeImporter {
         tried_.ranges[name] = {range};
         names += (names.empty() ? "" : ", ") + name;
       }
-      std::optional<Graph> graph = attempt();
+      RangeFailure found;
+      std::optional<Graph> graph = attempt(found);
       if (!graph) continue;
-      say(
-          fmt::format("{}: {} {} {}..{}, as the model is not valid at fewer; another range: "
-                      "--shape {}={}..{}",
-                      file_, names, failure_.sequences.size() == 1 ? "is" : "are", range.min,
-                      range.max, failure_.sequences[0], range.min, 2 * range.max));
+      graph.reset();  // one graph with its weights takes memory at a time
+      const std::string advice = advice_beside(range, found);
+      graph = attempt();
+      say(fmt::format("{}: {} {} {}..{}, as the model is not valid at fewer{}", file_, names,
+                      failure_.sequences.size() == 1 ? "is" : "are", range.min, range.max, advice));
       return graph;
     }
     return std::nullopt;
+  }
+
+  // Returns how the first of the sequences gets more than the range that was found for it or, if
+  // the model is not valid at twice as much, one size of it.
+  std::string advice_beside(const DimRange& range, const RangeFailure& found) {
+    const std::string& name = failure_.sequences[0];
+    const int64_t twice = 2 * range.max;
+    const auto option = [&](int64_t min, int64_t max) {
+      return range_option({name, min, max}, found.symbols, found.inputs);
+    };
+    tried_.ranges[name] = {{range.min, twice, {}}};
+    const bool takes_twice = attempt().has_value();
+    tried_.ranges[name] = {range};
+    if (takes_twice) return "; another range: " + option(range.min, twice);
+    return fmt::format(", nor at up to {}; one size: {}", twice, option(range.max, range.max));
   }
 
   const ImportOptions& options_;

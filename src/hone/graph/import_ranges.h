@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "hone/graph/import_onnx.h"
+#include "hone/graph/size_options.h"
 
 namespace hone::graph {
 
-// A failed import tells this about other ranges.
+// An import, above all a failed one, tells this about other ranges.
 struct RangeFailure {
   bool at_sizes = false;  // it was inference, at some sizes of ranges
   bool is_valid_at_largest = false;
@@ -18,6 +19,8 @@ struct RangeFailure {
   std::vector<std::string> sequences;  // OpenShapes
   int64_t side_divisor = 0;            // OpenShapes
   bool may_batch_states = false;       // OpenShapes
+  std::vector<SizeSymbol> symbols;     // OpenShapes
+  InputForms inputs;                   // OpenShapes
 };
 
 // Reads the model anew for every import: the importer frees the weights that it has copied.

@@ -327,9 +327,25 @@ class Resolver {
       const DimRange& range = ranges_[name];
       ranges += fmt::format("{}{} {}..{}", ranges.empty() ? "" : ", ", name, range.min, range.max);
     }
-    const SizeSymbol wider = {taken_[0], 1, 2 * ranges_[taken_[0]].max};
-    result_.taken = fmt::format("{}: open dimensions are {}; another range: {}", file_, ranges,
-                                range_option(wider, result_.symbols, result_.inputs));
+    result_.taken = fmt::format("{}: open dimensions are {}{}", file_, ranges, advice());
+  }
+
+  // Returns how the first symbol that the rule decided gets more. If the importer has found that
+  // the model is valid at no more of any of them, it is one size of the first that has several.
+  [[nodiscard]] std::string advice() const {
+    const ImportOptions usual;
+    std::string one_size;
+    for (const std::string& name : taken_) {
+      const int64_t max = ranges_.at(name).max;
+      const bool is_sequence =
+          std::ranges::find(result_.sequences, name) != result_.sequences.end();
+      const bool may_grow = max >= (is_sequence ? usual.most_sequence : usual.most_batch);
+      const SizeSymbol other = {name, may_grow ? 1 : max, may_grow ? 2 * max : max};
+      const std::string option = range_option(other, result_.symbols, result_.inputs);
+      if (may_grow) return "; another range: " + option;
+      if (one_size.empty() && max > 1) one_size = "; one size: " + option;
+    }
+    return one_size;
   }
 
   const ImportOptions& options_;

@@ -136,6 +136,28 @@ TEST(open_shapes, the_rule_ends_where_the_model_does) {
       "m.onnx: open dimensions are batch 1..8, seq 1..64; another range: --shape batch=1..16");
 }
 
+TEST(open_shapes, no_longer_range_is_advised_where_the_model_takes_none) {
+  TestModel model;
+  std::string taken;
+  model.open_input("audio", {"1", "samples"})
+      .constant("table", Tensor(DType::kF32, {100}))
+      .constant("zero", ints({0}))
+      .node("Shape", {"audio"}, {"shape"}, {{"start", int64_t{1}}})
+      .node("Slice", {"table", "zero", "shape"}, {"part"})
+      .node("Add", {"audio", "part"}, {"y"})
+      .output("y");
+  const std::string bytes = model.bytes();
+  const auto imported = [&](ImportOptions options) {
+    options.open_ranges = true;
+    options.taken = &taken;
+    return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+  };
+  ASSERT_TRUE(imported({}).ok());
+  EXPECT_EQ(taken, "m.onnx: open dimensions are samples 1..64; one size: --shape samples=64");
+  const auto advised = imported({.ranges = {{"samples", {{64, 64, ""}}}}});
+  EXPECT_TRUE(advised.ok()) << advised.status().message();
+}
+
 TEST(open_shapes, the_batch_is_one_where_the_model_needs_that) {
   TestModel model;
   std::string taken;
@@ -148,7 +170,7 @@ TEST(open_shapes, the_batch_is_one_where_the_model_needs_that) {
                                        {.open_ranges = true, .taken = &taken});
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(graph->value(graph->inputs[0]).shape, (Shape{1, 4}));
-  EXPECT_EQ(taken, "m.onnx: open dimensions are batch 1..1; another range: --shape batch=1..2");
+  EXPECT_EQ(taken, "m.onnx: open dimensions are batch 1..1");
 }
 
 TEST(open_shapes, sides_of_images_have_to_be_given) {
@@ -247,6 +269,32 @@ TEST(open_shapes, ranges_begin_where_the_model_is_valid) {
   EXPECT_EQ(taken,
             "m.onnx: open dimensions are samples 1..512; another range: --shape "
             "samples=1..1024");
+}
+
+// One block of 256 samples with at most 384 of the one before it.
+TEST(open_shapes, one_size_is_advised_where_the_model_takes_one_block) {
+  TestModel model;
+  model.open_input("x", {"2", "1", "samples"})
+      .constant("w", Tensor(DType::kF32, {1, 1, 256}))
+      .constant("shape", ints({2}))
+      .node("Conv", {"x", "w"}, {"blocks"}, {{"strides", Shape{512}}})
+      .node("Reshape", {"blocks", "shape"}, {"y"})
+      .output("y");
+  const std::string bytes = model.bytes();
+  std::string taken;
+  const auto imported = [&](ImportOptions options) {
+    options.open_ranges = true;
+    options.taken = &taken;
+    return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+  };
+  const Result<Graph> graph = imported({});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(to_string(graph->value(graph->inputs[0]).shape), "[2, 1, 640]");
+  EXPECT_EQ(taken,
+            "m.onnx: samples is 256..640, as the model is not valid at fewer, nor at up to 1280; "
+            "one size: --shape samples=640");
+  const auto advised = imported({.ranges = {{"samples", {{640, 640, ""}}}}});
+  EXPECT_TRUE(advised.ok()) << advised.status().message();
 }
 
 // Without a name, the second extent of an input may be a sequence or, in a state, the batch.

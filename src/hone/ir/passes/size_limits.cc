@@ -242,7 +242,8 @@ bool SizeLimits::has_limit(const Buffer* buffer, int form, int dimension) const 
 bool SizeLimits::stays_within(const Linear& own, const Limit& limit, const Ranges& ranges) const {
   if (!facts_.form_of) return false;
   return std::any_of(own.terms.begin(), own.terms.end(), [&](const auto& term) {
-    const auto& [e, c] = term;
+    const Expr& e = term.first;
+    const int64_t c = term.second;
     const Linear rest = without(own, e);
     if (c > 0 && e->op == Op::kMin) {
       return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& bound) {
