@@ -2,12 +2,10 @@
 // extent of the part and its begin are known for each extent that the operand may have, so that one
 // that is cut, min(seq, 128) of them, is found.
 #include <algorithm>
-#include <limits>
+#include <cstdlib>
 
 #include "hone/graph/ops/movement.h"
 #include "hone/graph/size_follower.h"
-#include "hone/graph/size_sums.h"
-#include "hone/graph/size_values.h"
 
 namespace hone::graph {
 namespace {
