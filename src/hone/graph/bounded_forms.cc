@@ -1,5 +1,5 @@
-// Forms with bounds, min(seq, 128) or max(seq - 4, 0), of numbers that are known for each extent
-// that a dimension may have.
+// Forms of numbers that are known for each extent that a dimension may have, among them those with
+// bounds, min(seq, 128) or max(seq - 4, 0).
 #include <algorithm>
 #include <limits>
 
@@ -33,8 +33,8 @@ std::optional<int64_t> offset_of(const std::vector<NumberAt>& numbers, int64_t d
 
 }  // namespace
 
-std::optional<int> SizeFollower::bounded_form(
-    const DimParts& from, int64_t divisor,
+std::optional<int> SizeFollower::exact_form(
+    const DimParts& from, int64_t divisor, bool bounded,
     const std::function<std::optional<int64_t>(int64_t extent)>& number_at) {
   if (from.size() != 1 || from[0].form == kNoForm || divisor < 1) return std::nullopt;
   const SizeForm extent = varying_form(from[0].form);
@@ -50,9 +50,9 @@ std::optional<int> SizeFollower::bounded_form(
   if (!form || form->divisor > kMostDivisor) return std::nullopt;
   const int64_t least = numbers.front().number, most = numbers.back().number;
   const bool is_less = value_of(*form, smallest)<least, is_more = value_of(*form, most_)> most;
-  if (!is_less && !is_more) return std::nullopt;
+  if (bounded != (is_less || is_more)) return std::nullopt;
   const SizeForm none;
-  return index_of(bounded(*form, is_less ? least : none.least, is_more ? most : none.most));
+  return index_of(graph::bounded(*form, is_less ? least : none.least, is_more ? most : none.most));
 }
 
 }  // namespace hone::graph

@@ -50,12 +50,12 @@ class SizeFollower {
   // plus a number; also nullopt if several such give what was seen, and none of them just rounds
   // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
-  // Returns the form with bounds that gives a number that follows from the extent of a dimension
-  // with these parts: (extent + an offset) / divisor. `number_at` tells it for each extent that the
-  // dimension may have, unless it does not matter there. Returns nullopt if no form does, or one
-  // without bounds, or if the extent is not a single one.
-  [[nodiscard]] std::optional<int> bounded_form(
-      const DimParts& from, int64_t divisor,
+  // Returns the form that gives a number that follows from the extent of a dimension with these
+  // parts: (extent + an offset) / divisor, with bounds or, unless `bounded`, without. `number_at`
+  // tells it for each extent that the dimension may have, unless it does not matter there. Returns
+  // nullopt if no such form does, or if the extent is not a single one.
+  [[nodiscard]] std::optional<int> exact_form(
+      const DimParts& from, int64_t divisor, bool bounded,
       const std::function<std::optional<int64_t>(int64_t extent)>& number_at);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);

@@ -37,17 +37,18 @@ SliceRange range_at(const SizeRule& rule, size_t d, int64_t extent) {
   return slice_range(rule.sizes.graph(), rule.node, shape);
 }
 
-// Returns the form of the number of elements, or of the first one, if it has bounds.
-std::optional<int> bounded_count(const SizeRule& rule, const SliceRange& most, size_t d) {
+// Returns the form of the number of elements, or of the first one, with bounds or without.
+std::optional<int> exact_count(const SizeRule& rule, const SliceRange& most, size_t d,
+                               bool bounded) {
   if (!is_known(rule)) return std::nullopt;
-  return rule.sizes.bounded_form(
-      rule.sizes.parts_of(rule.node.inputs[0])[d], std::abs(most.step[d]),
+  return rule.sizes.exact_form(
+      rule.sizes.parts_of(rule.node.inputs[0])[d], std::abs(most.step[d]), bounded,
       [&](int64_t extent) { return std::optional(range_at(rule, d, extent).shape[d]); });
 }
-std::optional<int> bounded_start(const SizeRule& rule, size_t d) {
+std::optional<int> exact_start(const SizeRule& rule, size_t d, bool bounded) {
   if (!is_known(rule)) return std::nullopt;
-  return rule.sizes.bounded_form(
-      rule.sizes.parts_of(rule.node.inputs[0])[d], 1, [&](int64_t extent) {
+  return rule.sizes.exact_form(
+      rule.sizes.parts_of(rule.node.inputs[0])[d], 1, bounded, [&](int64_t extent) {
         const SliceRange range = range_at(rule, d, extent);
         return range.shape[d] == 0 ? std::nullopt : std::optional(range.start[d]);
       });
@@ -55,7 +56,7 @@ std::optional<int> bounded_start(const SizeRule& rule, size_t d) {
 
 Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
   if (is_same_slice(rule, d)) return SliceStart{kNoForm, most.start[d], most.step[d]};
-  if (const auto form = bounded_start(rule, d))
+  if (const auto form = exact_start(rule, d, true))
     return SliceStart{*form, most.start[d], most.step[d]};
   const ValueId out = rule.node.outputs[0];
   std::vector<int64_t> largest;
@@ -70,7 +71,8 @@ Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
     if (range.shape[d] > 1 && range.step[d] != most.step[d])
       return rule.c.unsupported("its step is other at {}", rule.sizes.text_of(probe.symbols));
   }
-  const auto form = rule.sizes.form_of(samples);
+  auto form = rule.sizes.form_of(samples);
+  if (!form) form = exact_start(rule, d, false);
   if (!form)
     return rule.c.unsupported(
         "where it begins along dimension {} does not follow from the sizes: give a range within "
@@ -139,12 +141,15 @@ Status follow_slice(SizeRule& rule) {
       parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
-    if (const auto count = bounded_count(rule, most, d)) {
+    auto count = exact_count(rule, most, d, true);
+    const auto seen = count ? std::nullopt : rule.sizes.seen_part(out, d);
+    if (!count && !seen) count = exact_count(rule, most, d, false);
+    if (count) {
       parts.push_back({{*count, most.shape[d]}});
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(const SizePart seen, part_of(rule, out, d));
-    parts.push_back({seen});
+    HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
+    parts.push_back({part});
   }
   if (!moving.empty()) {
     rule.c.result(0, gathered(rule, most, moving, parts));

@@ -59,6 +59,21 @@ TEST(size_slices, take_what_there_is) {
   }
 }
 
+// The strides before it divide by more than is found from numbers alone.
+TEST(size_slices, of_quotients_with_large_divisors) {
+  TestModel model;
+  model.open_input("x", {"1", "1", "samples"})
+      .node("AveragePool", {"x"}, {"frames"},
+            {{"kernel_shape", Shape{100}}, {"strides", Shape{90}}});
+  add_slice(model, "frames", "rest", 2, {2, kEnd});
+  add_slice(model, "frames", "back", 2, {-2, -5, -1, ""});
+  model.output("rest").output("back");
+  const auto graph = import_ranges(model, {{"samples", {{550, 2000, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(text_of(*graph, 0, 2), "(samples - 190)/90");
+  for (const int64_t samples : {550, 639, 640, 1999}) SizeCheck{model, *graph}.at({samples}, false);
+}
+
 // The range decides whether a bound matters.
 TEST(size_slices, have_no_bounds_that_no_size_reaches) {
   const auto extent = [](const Part& part, int64_t least, int64_t most) {
