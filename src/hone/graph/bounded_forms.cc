@@ -49,7 +49,8 @@ std::optional<int> SizeFollower::exact_form(
   auto form = offset ? quotient_of(graph_.varying, extent, *offset, divisor) : std::nullopt;
   if (!form || form->divisor > kMostDivisor) return std::nullopt;
   const int64_t least = numbers.front().number, most = numbers.back().number;
-  const bool is_less = value_of(*form, smallest)<least, is_more = value_of(*form, most_)> most;
+  const bool is_less = value_of(*form, smallest) < least;
+  const bool is_more = value_of(*form, most_) > most;
   if (bounded != (is_less || is_more)) return std::nullopt;
   const SizeForm none;
   return index_of(graph::bounded(*form, is_less ? least : none.least, is_more ? most : none.most));
