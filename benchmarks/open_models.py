@@ -184,6 +184,12 @@ def export(name, path, legacy):
     torch.onnx.export(model, examples, str(path), dynamo=True, input_names=list(inputs), dynamic_shapes=shapes, external_data=False, verbose=False)
 
 
+def reason(error):
+    """The first lines of what was thrown, and of what that was thrown for."""
+    lines = (str(one).strip().splitlines() for one in (error, error.__cause__) if one is not None)
+    return "; ".join(line[0][:300] if line else type(error).__name__ for line in lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -200,7 +206,7 @@ def main():
                 export(name, path, arguments.legacy)
             print(f"{path}: {time.monotonic() - start:.0f} s", flush=True)
         except Exception as error:  # pylint: disable=broad-except  # whatever an exporter throws ends that model
-            print(f"{name}: not exported: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}", file=sys.stderr, flush=True)
+            print(f"{name}: not exported: {reason(error)}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ KINDS has one entry for each: a function that makes the network and its inputs, 
 """
 import torch
 
+import open_images
 import open_networks
+from open_images import Arrays
 
 TEXT = {0: "batch", 1: "seq"}
 SIDES = {0: "batch", 2: "height", 3: "width"}
@@ -12,18 +14,6 @@ SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "i
 WORDS = SMALL | {"vocab_size": 300}
 LENGTH = 24
 PAST = 7
-
-
-class Arrays(torch.nn.Module):
-    """A model of transformers or diffusers that takes its inputs by place and returns plain tensors."""
-
-    def __init__(self, model, names):
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs):
-        result = self.model(**dict(zip(self.names, inputs, strict=True)), return_dict=False)
-        return tuple(x for x in result if isinstance(x, torch.Tensor)) if isinstance(result, (tuple, list)) else result
 
 
 class Decode(Arrays):
@@ -277,7 +267,7 @@ def _graph(kind):
     return make
 
 
-KINDS = (open_networks.NETWORKS | {name: _transformers(*what) for name, what in HUGGING_FACE.items()}
+KINDS = (open_networks.NETWORKS | open_images.NETWORKS | {name: _transformers(*what) for name, what in HUGGING_FACE.items()}
          | {name: _decoder(*what) for name, what in DECODERS.items()}
          | {name: _diffusers(*what) for name, what in DIFFUSERS.items()}
          | {f"smp_{name}": _segmentation(name) for name in ("unet", "fpn", "linknet", "manet", "pan", "pspnet", "deeplabv3plus")}

@@ -117,8 +117,8 @@ def decoder(layers=2):
                    {"logits": ("batch", "seq", WORDS), "last": ("batch", WORDS), "state": ("batch", 1, WIDTH)})
 
 
-def decoder_with_past():
-    """A step of generation: keys and values of what came before are inputs, and results with the new ones behind them."""
+def decoder_with_past(window=None):
+    """A step of generation: keys and values of what came before are inputs, and results with the new ones behind them, or the last ones of these."""
     b = Builder(3)
     new, past = b.add("Gather", b.add("Shape", "ids"), np.int64(1)), b.add("Gather", b.add("Shape", "past_k"), np.int64(2))
     total = b.add("Add", past, new)
@@ -133,10 +133,12 @@ def decoder_with_past():
     shape = b.add("Concat", b.extent(x, 0), b.extent(x, 1), np.array([WIDTH]), axis=0)
     y = b.add("Reshape", b.add("Transpose", b.add("MatMul", weights, v), perm=[0, 2, 1, 3]), shape)
     b.name(b.add("MatMul", y, b.weights(WIDTH, WORDS)), "logits")
+    if window:
+        k, v = (b.add("Slice", x, np.array([-window]), np.array([2**31]), np.array([2])) for x in (k, v))
     b.name(k, "present_k")
     b.name(v, "present_v")
     cache = ("batch", HEADS, "past_len", WIDTH // HEADS)
-    present = ("batch", HEADS, "past_len + seq", WIDTH // HEADS)
+    present = ("batch", HEADS, "last" if window else "past_len + seq", WIDTH // HEADS)
     return b.model([value("ids", ("batch", "seq"), TensorProto.INT64), value("past_k", cache), value("past_v", cache)],
                    {"logits": ("batch", "seq", WORDS), "present_k": present, "present_v": present})
 

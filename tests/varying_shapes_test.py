@@ -29,12 +29,13 @@ class VaryingShapes(RangeCase):
             self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq))})
 
     def test_decoder_with_past(self):
-        path = self.compile(varying_models.decoder_with_past(), "batch=1..2", "seq=1..6", "past_len=1..9")
-        rng = np.random.default_rng(3)
-        for batch, seq, past in itertools.product((1, 2), (1, 5, 6), (1, 4, 9)):
-            cache = (batch, varying_models.HEADS, past, varying_models.WIDTH // varying_models.HEADS)
-            self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq)),
-                              "past_k": rng.standard_normal(cache).astype(np.float32), "past_v": rng.standard_normal(cache).astype(np.float32)})
+        for window in (None, 6):  # with one, the cache keeps the last six tokens only
+            path = self.compile(varying_models.decoder_with_past(window), "batch=1..2", "seq=1..6", "past_len=1..9")
+            rng = np.random.default_rng(3)
+            for batch, seq, past in itertools.product((1, 2), (1, 5, 6), (1, 4, 9)):
+                cache = (batch, varying_models.HEADS, past, varying_models.WIDTH // varying_models.HEADS)
+                self.check(path, {"ids": rng.integers(0, varying_models.WORDS, (batch, seq)),
+                                  "past_k": rng.standard_normal(cache).astype(np.float32), "past_v": rng.standard_normal(cache).astype(np.float32)})
 
     def test_batch_of_images(self):
         path = self.compile(varying_models.network(), "x=1..4x3x24x24")

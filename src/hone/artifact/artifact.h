@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ struct ArtifactTerm {
 struct ArtifactForm {
   std::vector<ArtifactTerm> terms;
   int64_t offset = 0, divisor = 1;
+  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 };
 // A part of a dimension: a form with its largest value, or, if `form` is -1, a number.
 struct ArtifactPart {

@@ -47,8 +47,12 @@ std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form, bool is_
                                      : " + ",
                         minus ? -form.offset : form.offset);
   }
-  if (form.divisor == 1) return text;
-  return fmt::format(fmt::runtime(terms > 1 ? "({})/{}" : "{}/{}"), text, form.divisor);
+  if (form.divisor != 1)
+    text = fmt::format(fmt::runtime(terms > 1 ? "({})/{}" : "{}/{}"), text, form.divisor);
+  const ArtifactForm none;
+  if (form.least != none.least) text = fmt::format("max({}, {})", text, form.least);
+  if (form.most != none.most) text = fmt::format("min({}, {})", text, form.most);
+  return text;
 }
 
 }  // namespace
@@ -63,7 +67,7 @@ std::string dim_text(const ArtifactSpec& spec, const std::vector<ArtifactPart>& 
       const ArtifactForm& form = spec.forms[static_cast<size_t>(part.form)];
       own = text_of(spec, form);
       const bool is_sum = form.divisor == 1 && (form.terms.size() > 1 || form.offset != 0);
-      if (is_sum && dim.size() > 1) own = "(" + own + ")";
+      if (is_sum && own.back() != ')' && dim.size() > 1) own = "(" + own + ")";
       varies = true;
     }
     text += (text.empty() ? "" : "*") + own;

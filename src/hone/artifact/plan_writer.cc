@@ -79,7 +79,8 @@ SizePart encode_sizes(const ArtifactSpec& spec, Block& block) {
   for (const ArtifactSymbol& symbol : spec.symbols)
     sizes.symbols.push_back({block.add(symbol.name), symbol.min, symbol.max});
   for (const ArtifactForm& form : spec.forms) {
-    sizes.forms.push_back({form.offset, form.divisor, static_cast<uint32_t>(sizes.terms.size()),
+    sizes.forms.push_back({form.offset, form.divisor, form.least, form.most,
+                           static_cast<uint32_t>(sizes.terms.size()),
                            static_cast<uint32_t>(form.terms.size())});
     for (const ArtifactTerm& term : form.terms) {
       sizes.terms.push_back({term.factor, static_cast<uint32_t>(sizes.factors.size()),

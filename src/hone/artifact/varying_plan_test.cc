@@ -41,6 +41,27 @@ TEST(varying_plan, holds_what_was_written) {
   EXPECT_EQ(dim_value(plan, plan_dim(plan, flat, 0), forms), 14);
 }
 
+// A form may have bounds, but not one from which a symbol is found.
+TEST(varying_plan, forms_may_have_bounds) {
+  const artifact::ArtifactForm last = {.terms = {{1, {1}}}, .offset = -2, .least = 0, .most = 1};
+  ArtifactSpec spec = varying_spec("");
+  spec.forms.push_back(last);
+  spec.outputs.push_back({.name = "last", .shape = {1}, .dims = {{{3, 1}}}});
+  const Result<std::string> bytes = artifact::encode_plan(spec);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const PlanHeader& plan = header_of(*bytes);
+  EXPECT_STREQ(plan_string(plan, plan_dim(plan, plan_output(plan, 3), 0).text),
+               "min(max(seq - 2, 0), 1)");
+  for (const auto& [seq, value] : {std::pair<int64_t, int64_t>{1, 0}, {2, 0}, {3, 1}, {4, 1}}) {
+    const int64_t symbols[] = {2, seq, 0};
+    EXPECT_EQ(form_value(plan, plan_table<PlanForm>(plan, plan.forms)[3], symbols), value);
+  }
+  spec.inputs[0].dims[0] = {{3, 1}};
+  spec.inputs[0].shape[0] = 1;
+  EXPECT_EQ(artifact::encode_plan(spec).status().message(),
+            "the model cannot be written: a dimension of the plan is out of range");
+}
+
 // Factors behind the three symbols are forms that come before.
 TEST(varying_plan, forms_may_be_factors_of_later_ones) {
   const auto plan_of = [](const artifact::ArtifactForm& halves, const artifact::ArtifactForm& sum) {
@@ -68,6 +89,7 @@ TEST(varying_plan, forms_may_be_factors_of_later_ones) {
   EXPECT_EQ(problem({.terms = {{1, {3}}}}, {.terms = {{1, {6}}}}),
             wrong);                                                     // a form of a form of one
   EXPECT_EQ(problem({.terms = {{1, {1}}}, .offset = -2}, sum), wrong);  // may be less than 0
+  EXPECT_EQ(problem(halves, {.terms = {{1, {6}}}, .least = 3, .most = 2}), wrong);
   ArtifactSpec spec = varying_spec("");
   spec.forms.push_back({.terms = {{1, {3}}}});
   spec.inputs[0].dims[0] = {{3, artifact::testing::kBatch}};

@@ -162,13 +162,48 @@ TEST(follow_loops, carried_values_grow) {
   check_sizes(model.output("last").output("all"));
 }
 
+std::string branch_text(const char* name, const std::vector<std::string>& outputs,
+                        const std::vector<BodyNode>& nodes) {
+  std::string text = body_text({}, outputs, nodes);
+  return text.replace(text.find("'body'"), 6, fmt::format("'{}'", name)) + " ";
+}
+
+// A net becomes as many steps as its sequence has, in a branch, too: of a condition that is known
+// the other branch is left out, and else both are computed.
+TEST(follow_loops, recurrent_nets_in_branches) {
+  for (const bool known : {true, false}) {
+    SCOPED_TRACE(known);
+    Rng rng(5);
+    Tensor yes(DType::kBool, {});
+    yes.set(0, 1);
+    TestModel model = with_turns();
+    for (const char* name : {"w1", "w2"}) model.constant(name, random_tensor({1, 12, 4}, rng));
+    model.constant("r", random_tensor({1, 12, 3}, rng)).constant("known", yes);
+    model.node("Equal", {"nothing", "zero"}, {"computed"});
+    const auto branch = [](const char* name, const char* weights) {
+      return branch_text(name, {"all", "last"},
+                         {{"Transpose",
+                           {"x"},
+                           {"t"},
+                           "attribute { name: 'perm' type: INTS ints: 1 ints: 0 ints: 2 }"},
+                          {"LSTM",
+                           {"t", weights, "r"},
+                           {"all", "last"},
+                           "attribute { name: 'hidden_size' type: INT i: 3 }"}});
+    };
+    add_loop(model, "If", {known ? "known" : "computed"}, {"steps", "state"},
+             branch("then_branch", "w1") + branch("else_branch", "w2"));
+    model.node("Softmax", {"steps"}, {"shares"}, {{"axis", int64_t{0}}});
+    check_sizes(model.output("steps").output("state").output("shares"), 0);
+  }
+}
+
 // The error of the branch names shapes, which differ from size to size.
 TEST(follow_loops, a_branch_that_is_not_valid_is_left_out_at_all_sizes) {
   TestModel model = with_turns();
   model.constant("wrong", Tensor(DType::kF32, {3, 4})).node("Equal", {"nothing", "zero"}, {"yes"});
   const auto branch = [](const char* name, const char* weights) {
-    std::string text = body_text({}, {"out"}, {{"MatMul", {"x", weights}, {"out"}}});
-    return text.replace(text.find("'body'"), 6, fmt::format("'{}'", name)) + " ";
+    return branch_text(name, {"out"}, {{"MatMul", {"x", weights}, {"out"}}});
   };
   add_loop(model, "If", {"yes"}, {"y"},
            branch("then_branch", "w") + branch("else_branch", "wrong"));

@@ -231,7 +231,7 @@ std::optional<SizeForm> fit_form(const std::vector<SizeSample>& samples) {
 }
 
 bool same_form(const SizeForm& a, const SizeForm& b) {
-  return a.offset == b.offset && a.divisor == b.divisor &&
+  return a.offset == b.offset && a.divisor == b.divisor && a.least == b.least && a.most == b.most &&
          std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
                     [](const SizeTerm& x, const SizeTerm& y) {
                       return x.factor == y.factor && x.symbols == y.symbols;

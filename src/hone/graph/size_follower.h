@@ -50,6 +50,13 @@ class SizeFollower {
   // plus a number; also nullopt if several such give what was seen, and none of them just rounds
   // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
+  // Returns the form that gives a number that follows from the extent of a dimension with these
+  // parts: (extent + an offset) / divisor, with bounds or, unless `bounded`, without. `number_at`
+  // tells it for each extent that the dimension may have, unless it does not matter there. Returns
+  // nullopt if no such form does, or if the extent is not a single one.
+  [[nodiscard]] std::optional<int> exact_form(
+      const DimParts& from, int64_t divisor, bool bounded,
+      const std::function<std::optional<int64_t>(int64_t extent)>& number_at);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
   // Returns whether values with these parts have as many elements as each other at all sizes.
@@ -75,9 +82,6 @@ class SizeFollower {
   ValueId gathered(ExpandContext& c, ValueId x, ValueId places, size_t dim, RunPlaces known);
   // Returns x with `value` where `dims` are beyond their extents. Fill 0 is remembered.
   ValueId filled(ExpandContext& c, ValueId x, const std::vector<size_t>& dims, double value);
-  // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
-  // another kind.
-  std::optional<ValueId> numbers_at_run_time(ExpandContext& c, ValueId constant);
   // Returns the value by whose id probes know this one: the constant instead of which it is
   // computed at run time, or itself.
   [[nodiscard]] ValueId origin(ValueId id) const {
@@ -107,6 +111,9 @@ class SizeFollower {
   Status set_turns(ExpandContext& c, Node& node, const std::vector<const LoopBody*>& loops);
   // Gives the results of a loop their parts, which its operands and what its body makes tell.
   Status declare_results(ExpandContext& c, Node node);
+  // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
+  // another kind.
+  std::optional<ValueId> numbers_at_run_time(ExpandContext& c, ValueId constant);
   // Computes what the import computed, by the node of the file that has this result.
   Result<ValueId> computed_again(const Node& node, ValueId constant);
   // Returns whether there are twins of a value where each symbol differs from the largest.
@@ -252,6 +259,7 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_resizes();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_scatters();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_slices();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_sums();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_norms();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_places();

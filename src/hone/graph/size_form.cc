@@ -1,5 +1,7 @@
 #include "hone/graph/size_form.h"
 
+#include <algorithm>
+
 namespace hone::graph {
 
 int64_t value_of(const SizeForm& form, const std::vector<int64_t>& symbols) {
@@ -9,8 +11,8 @@ int64_t value_of(const SizeForm& form, const std::vector<int64_t>& symbols) {
     for (const int symbol : term.symbols) product *= symbols[static_cast<size_t>(symbol)];
     sum += product;
   }
-  const int64_t quotient = sum / form.divisor;
-  return sum % form.divisor < 0 ? quotient - 1 : quotient;
+  const int64_t quotient = sum / form.divisor - (sum % form.divisor < 0 ? 1 : 0);
+  return std::clamp(quotient, form.least, form.most);
 }
 
 }  // namespace hone::graph

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,19 @@ struct SizeTerm {
   std::vector<int> symbols;
 };
 
-// The sum of the terms and the offset, divided by the divisor and rounded down: batch * 49,
-// past + seq, (side + 1) / 2. It grows with every symbol, so it is largest where all symbols are.
+// The sum of the terms and the offset, divided by the divisor and rounded down, but not less than
+// `least` nor more than `most`: batch * 49, past + seq, (side + 1) / 2, min(past + seq, 128). It
+// grows with every symbol, so it is largest where all symbols are.
 struct SizeForm {
   std::vector<SizeTerm> terms;
   int64_t offset = 0;
   int64_t divisor = 1;
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+  [[nodiscard]] bool is_bounded() const {
+    return least != std::numeric_limits<int64_t>::min() ||
+           most != std::numeric_limits<int64_t>::max();
+  }
 };
 
 // A dimension's extent in a run is the product of those of its parts, and its elements lie as those

@@ -64,9 +64,13 @@ std::string form_text(const Varying& varying, const SizeForm& form) {
     text += text.empty()
                 ? std::to_string(form.offset)
                 : fmt::format(" {} {}", form.offset < 0 ? "-" : "+", std::abs(form.offset));
-  if (form.divisor == 1) return text;
   const bool is_one = form.terms.size() == 1 && form.offset == 0;
-  return fmt::format("{}/{}", is_one ? text : "(" + text + ")", form.divisor);
+  if (form.divisor != 1)
+    text = fmt::format("{}/{}", is_one ? text : "(" + text + ")", form.divisor);
+  const SizeForm none;
+  if (form.least != none.least) text = fmt::format("max({}, {})", text, form.least);
+  if (form.most != none.most) text = fmt::format("min({}, {})", text, form.most);
+  return text;
 }
 
 std::string run_text(const Varying& varying, const std::vector<int64_t>& symbols) {

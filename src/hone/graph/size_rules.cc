@@ -266,9 +266,9 @@ Status share_parts(SizeRule& rule, const std::vector<SharedDim>& shared, DimPart
 const SizeRuleOf* size_rule_of(const Node& node) {
   for (const auto& list :
        {std::span<const SizeRuleOf>(kRules), size_rules_of_extents(), size_rules_of_shapes(),
-        size_rules_of_sums(), size_rules_of_norms(), size_rules_of_pads(), size_rules_of_places(),
-        size_rules_of_grids(), size_rules_of_resizes(), size_rules_of_scatters(),
-        size_rules_of_unpools(), size_rules_of_windows()}) {
+        size_rules_of_slices(), size_rules_of_sums(), size_rules_of_norms(), size_rules_of_pads(),
+        size_rules_of_places(), size_rules_of_grids(), size_rules_of_resizes(),
+        size_rules_of_scatters(), size_rules_of_unpools(), size_rules_of_windows()}) {
     for (const SizeRuleOf& rule : list) {
       if (rule.type == node.type) return &rule;
     }

@@ -39,13 +39,19 @@ SizeForm product(const SizeForm& a, const SizeForm& b) {
 std::optional<SizeForm> as_sum(const Varying& varying, const SizePart& part) {
   if (part.form == kNoForm) return SizeForm{.offset = part.most};
   const SizeForm& form = varying.forms[static_cast<size_t>(part.form)];
-  if (form.divisor == 1 && form.offset >= 0) return form;
+  if (form.divisor == 1 && form.offset >= 0 && !form.is_bounded()) return form;
   if (!is_of_symbols(form)) return std::nullopt;
   return SizeForm{.terms = {{1, {factor_of_form(part.form)}}}};
 }
 
 int64_t quotient(int64_t value, int64_t divisor) {
   return value_of({.offset = value, .divisor = divisor}, {});
+}
+
+// Returns what a bound of a form becomes by an offset and a divisor. One that is none stays so.
+int64_t bound_of(int64_t bound, int64_t offset, int64_t divisor) {
+  const SizeForm none;
+  return bound == none.least || bound == none.most ? bound : quotient(bound + offset, divisor);
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ int64_t value_of(const Varying& varying, const SizeForm& form,
     }
     sum += product;
   }
-  return quotient(sum, form.divisor);
+  return std::clamp(quotient(sum, form.divisor), form.least, form.most);
 }
 
 bool is_of_symbols(const SizeForm& form) {
@@ -89,6 +95,12 @@ std::optional<SizeForm> sum_of_products(const Varying& varying,
   return sum;
 }
 
+SizeForm bounded(SizeForm form, int64_t least, int64_t most) {
+  form.least = std::clamp(form.least, least, most);
+  form.most = std::clamp(form.most, least, most);
+  return form;
+}
+
 std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form, int64_t offset,
                                     int64_t divisor) {
   if (is_of_symbols(form)) {
@@ -96,10 +108,14 @@ std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form
     SizeForm made = form;
     made.offset += offset * form.divisor;
     made.divisor *= divisor;
+    if (form.is_bounded()) {
+      made.least = bound_of(form.least, offset, divisor);
+      made.most = bound_of(form.most, offset, divisor);
+    }
     return made;
   }
-  const bool is_multiple =
-      form.divisor == 1 && form.terms.size() == 1 && form.terms[0].symbols.size() == 1;
+  const bool is_multiple = form.divisor == 1 && form.terms.size() == 1 &&
+                           form.terms[0].symbols.size() == 1 && !form.is_bounded();
   if (!is_multiple || divisor % form.terms[0].factor != 0) return std::nullopt;
   // floor((m * q + offset) / divisor) = floor((q + floor(offset / m)) / (divisor / m))
   const int64_t m = form.terms[0].factor;

@@ -1,5 +1,6 @@
 // graph/size_sums.h - forms that are built from others: sums of products of forms, which have too
-// many terms to be found from numbers (graph/size_fit.h), quotients of a form, and their multiples.
+// many terms to be found from numbers (graph/size_fit.h), quotients of a form, their multiples, and
+// forms with bounds.
 //
 // A form that is a factor of another one comes before it, follows from symbols alone, and is
 // nowhere less than 0: (height / 8) * (width / 8) + (height / 16) * (width / 16).
@@ -25,6 +26,9 @@ namespace hone::graph {
 // of products has others as factors.
 [[nodiscard]] std::optional<SizeForm> sum_of_products(const Varying& varying,
                                                       const std::vector<DimParts>& extents);
+
+// Returns the form, but not less than `least` nor more than `most`.
+[[nodiscard]] SizeForm bounded(SizeForm form, int64_t least, int64_t most);
 
 // Returns (form + offset) / divisor rounded down, as a form of symbols alone. The form is one of
 // symbols, or a multiple of one whose factor divides the divisor, with an offset; nullopt if it is

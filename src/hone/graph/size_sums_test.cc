@@ -27,6 +27,9 @@ TEST(size_options, forms_are_told_in_the_symbols_of_users) {
   EXPECT_EQ(form_text(varying, {.terms = {{4, {0, 1}}, {2, {}}}, .divisor = 3}), "(4*h*w + 2)/3");
   EXPECT_EQ(form_text(varying, {.terms = {{3, {factor_of_form(0), 1}}}}), "3*((h + 1)/2)*w");
   EXPECT_EQ(form_text(varying, {.offset = 7}), "7");
+  EXPECT_EQ(form_text(varying, {.terms = {{1, {0}}}, .offset = 1, .divisor = 2, .most = 4}),
+            "min((h + 1)/2, 4)");
+  EXPECT_EQ(form_text(varying, {.terms = {{1, {1}}}, .offset = -2, .least = 0}), "max(w - 2, 0)");
   EXPECT_EQ(run_text(varying, {3, 9}), "h=3, w=9");
   // Sides in steps of 32: the symbol counts steps.
   varying.inputs = {{{{4, 288}}}};
@@ -57,6 +60,21 @@ TEST(size_sums, have_the_value_of_their_extents) {
   for (const SizeForm& form : {*sum, *twice}) {
     EXPECT_GE(form.offset, 0);
     for (const SizeTerm& term : form.terms) EXPECT_GT(term.factor, 0);
+  }
+}
+
+TEST(size_sums, have_forms_with_bounds_as_factors) {
+  Varying varying = halves();
+  varying.forms.push_back(bounded({.terms = {{1, {1}}}, .offset = -4}, 0, 3));
+  const auto sum = sum_of_products(varying, {{{4, 3}, {0, 5}}, {{4, 3}}});
+  const auto half = quotient_of(varying, varying.forms[4], 1, 2);
+  ASSERT_TRUE(sum && half);
+  for (int64_t h = 3; h <= 9; ++h) {
+    for (int64_t w = 3; w <= 9; ++w) {
+      const int64_t cut = std::clamp<int64_t>(w - 4, 0, 3);
+      EXPECT_EQ(value_of(varying, *sum, {h, w}), cut * ((h + 1) / 2) + cut);
+      EXPECT_EQ(value_of(varying, *half, {h, w}), (cut + 1) / 2);
+    }
   }
 }
 

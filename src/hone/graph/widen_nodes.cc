@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/inline_branch.h"
 #include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/rewrite.h"
@@ -15,7 +16,7 @@ constexpr std::string_view kQuantizedLstm = "com.microsoft.DynamicQuantizeLSTM";
 class Widener {
  public:
   Widener(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes)
-      : raw_(raw), graph_(graph), uses_(graph), probes_(probes) {}
+      : raw_(raw), graph_(graph), uses_(graph), probes_(probes), kept_loops_(raw.keeps_loops) {}
 
   bool run();
   bool keep_loops();  // returns whether this changes anything
@@ -109,6 +110,28 @@ class Widener {
     before_.push_back(made(node, type, std::move(inputs), result, attributes));
     return result;
   }
+  // Takes the node of an If apart into the nodes of its branches.
+  void inline_branches(Node& node);
+  // Returns the value of a condition that is known, and the same at all sizes.
+  [[nodiscard]] std::optional<bool> known_condition(ValueId id) const {
+    const auto& most = graph_.value(id).constant;
+    const bool known = most && most->size() == 1 &&
+                       std::all_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+                         const auto& here = probe.graph.value(id).constant;
+                         return here && here->size() == 1 && here->at(0) == most->at(0);
+                       });
+    return known ? std::optional(most->at(0) != 0) : std::nullopt;
+  }
+  // Returns whether a condition follows from the sizes, in another way than that it is the same.
+  [[nodiscard]] bool depends_on_sizes(ValueId id) const {
+    return !known_condition(id) &&
+           (graph_.value(id).constant ||
+            std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+              return probe.graph.value(id).constant.has_value();
+            }));
+  }
+  // Returns whether loops have been kept since the graph was read.
+  [[nodiscard]] bool kept_loops() const { return kept_loops_; }
   ValueId constant(const Node& node, Tensor tensor) {
     return raw_.add_constant(node.name + ".constant", std::move(tensor));
   }
@@ -150,8 +173,38 @@ class Widener {
   const Graph& graph_;
   const Uses uses_;
   const std::vector<SizeProbe>& probes_;
+  const bool kept_loops_;
   std::vector<Node> before_, after_;  // of the node at hand
 };
+
+// The branch that is taken in all runs, or both, of whose results the condition chooses.
+void Widener::inline_branches(Node& node) {
+  const Node holder = std::move(node);
+  const std::optional<bool> taken = known_condition(holder.inputs[0]);
+  std::vector<std::vector<ValueId>> results;  // by the branch
+  for (const char* name : {"then_branch", "else_branch"}) {
+    if (taken && *taken != (name == std::string_view("then_branch"))) continue;
+    const auto& branch = *holder.attributes.find<Subgraph>(name)->body;
+    results.push_back(inline_branch(raw_, holder, branch, before_));
+  }
+  if (!taken) {
+    raw_.warnings.push_back(fmt::format(
+        "{}: node '{}' (If): both branches are computed, as one of them becomes other operators at "
+        "other sizes; a condition that is known (--bind) leaves one out",
+        raw_.file, holder.name));
+  }
+  std::vector<Node> chosen;
+  for (size_t i = 0; i < holder.outputs.size(); ++i) {
+    if (holder.outputs[i] == kNoValue) continue;
+    chosen.push_back(taken ? made(holder, "Identity", {results[0][i]}, holder.outputs[i], {})
+                           : made(holder, "hone.Choose",
+                                  {holder.inputs[0], results[0][i], results[1][i]},
+                                  holder.outputs[i], {}));
+  }
+  node = std::move(chosen.back());
+  chosen.pop_back();
+  std::move(chosen.begin(), chosen.end(), std::back_inserter(before_));
+}
 
 // The net is told how many of its steps a run has (graph/ops/recurrent.h). Where data is quantised
 // by its largest element, what lies behind them is zero.
@@ -256,6 +309,15 @@ bool keep_tile(Widener& w, Node& node) {
   return true;
 }
 
+// Nodes of branches are widened where they are nodes of the file. A run takes one of two branches
+// where they are loops (graph/ops/taken_branch.h), unless one becomes other operators even so.
+bool keep_if(Widener& w, Node& node) {
+  if (w.is_made_alike(node) || w.depends_on_sizes(node.inputs[0])) return false;
+  if (!w.known_condition(node.inputs[0]) && !w.kept_loops()) return false;
+  w.inline_branches(node);
+  return true;
+}
+
 // How trees are divided depends on the number of rows (graph/ops/ml_tree_walk.h): it is the same at
 // all sizes.
 bool keep_trees(Widener& w, Node& node) {
@@ -286,6 +348,7 @@ constexpr Rule kRules[] = {
     {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
     {"Tile", keep_tile},
     {"Pad", keep_pad},
+    {"If", keep_if},
     {"CenterCropPad", keep_center_crop_pad},
     {"ai.onnx.ml.TreeEnsembleRegressor", keep_trees},
 };
@@ -294,7 +357,8 @@ constexpr Rule kRules[] = {
 bool Widener::keep_loops() {
   if (raw_.keeps_loops) return false;
   raw_.keeps_loops = std::any_of(raw_.nodes.begin(), raw_.nodes.end(), [&](const Node& node) {
-    if (node.type != "Loop" && node.type != "Scan" && node.type != "If") return false;
+    const bool is_chosen = node.type == "If" && !known_condition(node.inputs[0]);
+    if (node.type != "Loop" && node.type != "Scan" && !is_chosen) return false;
     return !is_made_alike(node);
   });
   return raw_.keeps_loops;

@@ -12,7 +12,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 8;
+inline constexpr uint32_t kPlanVersion = 9;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -89,10 +89,12 @@ struct PlanSymbol {
 };
 
 // A number that follows from symbols: the sum of the terms and the offset, divided by the divisor
-// and rounded down.
+// and rounded down, but not less than `least` nor more than `most`.
 struct PlanForm {
   int64_t offset;
   int64_t divisor;
+  int64_t least;
+  int64_t most;
   uint32_t first_term;  // index into `terms`
   uint32_t num_terms;
 };

@@ -99,7 +99,8 @@ bool term_fits(const PlanHeader& plan, const PlanTerm& term, uint32_t form, cons
 bool form_fits(const PlanHeader& plan, uint32_t index, const Ends& ends) {
   const PlanForm& form = form_at(plan, static_cast<int32_t>(index));
   if (form.divisor < 1 || form.divisor > kMostDivisor || form.offset < -kMostBytes ||
-      form.offset > kMostBytes || form.num_terms > static_cast<uint32_t>(kMaxForms) ||
+      form.offset > kMostBytes || form.least > form.most ||
+      form.num_terms > static_cast<uint32_t>(kMaxForms) ||
       !entries_fit(form.first_term, form.num_terms, plan.num_terms))
     return false;
   for (uint32_t i = 0; i < form.num_terms; ++i) {
@@ -166,15 +167,20 @@ bool sizes_fit(const PlanHeader& plan, const PlanStep& step) {
          when.from <= when.most;
 }
 
-// Whether the dimensions of inputs, from which symbols are found, have forms of symbols alone.
+bool is_bounded(const PlanForm& form) { return form.least != INT64_MIN || form.most != INT64_MAX; }
+
+// Whether the dimensions of inputs, from which symbols are found, have forms of symbols alone, and
+// without bounds.
 bool inputs_fit(const PlanHeader& plan) {
   for (uint32_t i = 0; i < plan.num_inputs; ++i) {
     const PlanTensor& input = plan_input(plan, static_cast<int>(i));
     for (int d = 0; input.dims != 0 && d < input.rank; ++d) {
       const PlanDim& dim = plan_dim(plan, input, d);
       for (uint32_t k = 0; k < dim.num_parts; ++k) {
-        const int32_t form = parts_of(plan, dim)[k].form;
-        if (form >= 0 && !follows_from_symbols(plan, form_at(plan, form))) return false;
+        const int32_t index = parts_of(plan, dim)[k].form;
+        if (index < 0) continue;
+        const PlanForm& form = form_at(plan, index);
+        if (!follows_from_symbols(plan, form) || is_bounded(form)) return false;
       }
     }
   }
@@ -243,7 +249,9 @@ int64_t form_value(const PlanHeader& plan, const PlanForm& form, const int64_t* 
     }
     sum += product;
   }
-  return floor_div(sum, form.divisor);
+  const int64_t value = floor_div(sum, form.divisor);
+  if (value < form.least) return form.least;
+  return value > form.most ? form.most : value;
 }
 
 int64_t dim_value(const PlanHeader& plan, const PlanDim& dim, const int64_t* forms) {

@@ -254,6 +254,8 @@ void add_sizes(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
     artifact::ArtifactForm& made = spec.forms.emplace_back();
     made.offset = form.offset;
     made.divisor = form.divisor;
+    made.least = form.least;
+    made.most = form.most;
     for (const graph::SizeTerm& term : form.terms) {
       made.terms.push_back({term.factor, term.symbols});
       for (int& factor : made.terms.back().symbols) {

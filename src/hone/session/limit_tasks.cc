@@ -142,7 +142,8 @@ std::vector<int64_t> multiples_of(const graph::Varying& varying) {
   for (const graph::SizeForm& form : varying.forms) {
     int64_t multiple = form.offset;
     for (const graph::SizeTerm& term : form.terms) multiple = std::gcd(multiple, term.factor);
-    all.push_back(form.divisor == 1 && multiple > 0 ? multiple : 1);
+    const bool is_sum = form.divisor == 1 && !form.is_bounded();
+    all.push_back(is_sum && multiple > 0 ? multiple : 1);
   }
   return all;
 }

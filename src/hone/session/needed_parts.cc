@@ -81,7 +81,8 @@ std::optional<OffsetLimit> NeededParts::with_form(OffsetLimit limit, int form) c
   const auto factor_of = [&](int f) -> const graph::SizeTerm* {
     if (static_cast<size_t>(f) >= all_forms_.size()) return nullptr;
     const graph::SizeForm& one = all_forms_[static_cast<size_t>(f)];
-    const bool is_product = one.terms.size() == 1 && one.offset == 0 && one.divisor == 1;
+    const bool is_product =
+        one.terms.size() == 1 && one.offset == 0 && one.divisor == 1 && !one.is_bounded();
     return is_product && one.terms[0].factor > 0 ? one.terms.data() : nullptr;
   };
   const graph::SizeTerm *own = factor_of(limit.form), *other = factor_of(form);

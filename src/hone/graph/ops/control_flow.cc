@@ -178,6 +178,14 @@ Status expand_if(ExpandContext& c) {
   return expand_unknown(c, then_body, else_body);
 }
 
+// The result of one of two branches that were nodes of the file (graph/widen_nodes.h).
+Status expand_choose(ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(check_condition(c, c.input(0)));
+  HONE_ASSIGN_OR_RETURN(const ValueId chosen, choose(c, c.input(0), c.input(1), c.input(2)));
+  c.result(0, chosen);
+  return ok_status();
+}
+
 // The turns of a loop, and what became of its values.
 class UnrolledLoop {
  public:
@@ -421,6 +429,7 @@ std::span<const Op> control_flow_ops() {
   static const Op ops[] = {
       expanded_op("If", 1, {1, kAny, kAny}, "then_branch:g else_branch:g", expand_if),
       expanded_op("Loop", 1, {0, kAny, kAny}, "body:g", expand_loop),
+      expanded_op("hone.Choose", 1, {3, 3}, "", expand_choose),
       expanded_op("Scan", 9, {1, kAny, kAny},
                   "body:g num_scan_inputs:i scan_input_axes:is scan_input_directions:is "
                   "scan_output_axes:is scan_output_directions:is",

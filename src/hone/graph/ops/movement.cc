@@ -213,9 +213,13 @@ Result<std::vector<Tensor>> fold_slice(const Graph& graph, const Node& node) {
 }  // namespace
 
 SliceRange slice_range(const Graph& graph, const Node& node) {
+  return slice_range(graph, node, graph.value(node.inputs[0]).shape);
+}
+
+SliceRange slice_range(const Graph& graph, const Node& node, const Shape& shape) {
   const InferContext c(const_cast<Graph&>(graph), node);
-  auto slice = slice_of(
-      c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
+  auto slice =
+      slice_of(shape, [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
   HONE_ASSERT(slice.ok(), "the shape rule has checked the slice");
   return std::move(slice).value();
 }

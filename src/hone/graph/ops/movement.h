@@ -12,6 +12,8 @@ struct SliceRange {
 };
 // Returns the range of a Slice node whose shape rule has run.
 [[nodiscard]] SliceRange slice_range(const Graph& graph, const Node& node);
+// Likewise, of an operand of this shape.
+[[nodiscard]] SliceRange slice_range(const Graph& graph, const Node& node, const Shape& shape);
 
 // Element i of dimension d of a part is element start[d] + i * step[d] of the whole.
 struct PartPlace {
