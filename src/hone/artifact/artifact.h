@@ -40,6 +40,8 @@ struct ArtifactForm {
   std::vector<ArtifactTerm> terms;
   int64_t offset = 0, divisor = 1;
   int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+  [[nodiscard]] bool has_least() const { return least != std::numeric_limits<int64_t>::min(); }
+  [[nodiscard]] bool has_most() const { return most != std::numeric_limits<int64_t>::max(); }
 };
 // A part of a dimension: a form with its largest value, or, if `form` is -1, a number.
 struct ArtifactPart {

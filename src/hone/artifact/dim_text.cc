@@ -49,9 +49,8 @@ std::string text_of(const ArtifactSpec& spec, const ArtifactForm& form, bool is_
   }
   if (form.divisor != 1)
     text = fmt::format(fmt::runtime(terms > 1 ? "({})/{}" : "{}/{}"), text, form.divisor);
-  const ArtifactForm none;
-  if (form.least != none.least) text = fmt::format("max({}, {})", text, form.least);
-  if (form.most != none.most) text = fmt::format("min({}, {})", text, form.most);
+  if (form.has_least()) text = fmt::format("max({}, {})", text, form.least);
+  if (form.has_most()) text = fmt::format("min({}, {})", text, form.most);
   return text;
 }
 
@@ -66,8 +65,9 @@ std::string dim_text(const ArtifactSpec& spec, const std::vector<ArtifactPart>& 
     if (part.form >= 0) {
       const ArtifactForm& form = spec.forms[static_cast<size_t>(part.form)];
       own = text_of(spec, form);
-      const bool is_sum = form.divisor == 1 && (form.terms.size() > 1 || form.offset != 0);
-      if (is_sum && own.back() != ')' && dim.size() > 1) own = "(" + own + ")";
+      const bool is_sum = form.divisor == 1 && (form.terms.size() > 1 || form.offset != 0) &&
+                          !form.has_least() && !form.has_most();
+      if (is_sum && dim.size() > 1) own = "(" + own + ")";
       varies = true;
     }
     text += (text.empty() ? "" : "*") + own;

@@ -62,6 +62,15 @@ TEST(varying_plan, forms_may_have_bounds) {
             "the model cannot be written: a dimension of the plan is out of range");
 }
 
+TEST(varying_plan, bounds_are_extents) {
+  for (const int64_t bound : {INT64_MIN, INT64_MAX}) {
+    ArtifactSpec spec = varying_spec("");
+    spec.forms.push_back({.terms = {{1, {1}}}, .least = bound, .most = bound});
+    EXPECT_EQ(artifact::encode_plan(spec).status().message(),
+              "the model cannot be written: the sizes of the plan are out of range");
+  }
+}
+
 // Factors behind the three symbols are forms that come before.
 TEST(varying_plan, forms_may_be_factors_of_later_ones) {
   const auto plan_of = [](const artifact::ArtifactForm& halves, const artifact::ArtifactForm& sum) {
@@ -109,6 +118,17 @@ TEST(varying_plan, sizes_in_steps_are_said_by_what_users_give) {
   EXPECT_EQ(text(8, {0}), "h/4");
   EXPECT_EQ(text(64, {1}), "2*w");
   EXPECT_EQ(text(21, {0, 1}), "21*h*w/1024");
+}
+
+TEST(varying_plan, sums_are_in_brackets_where_others_multiply_them) {
+  ArtifactSpec spec;
+  spec.symbols = {{"len", 1, 8, 1}, {"wide", 1, 9, 1}};
+  spec.forms = {{.terms = {{1, {1}}}, .offset = 1, .divisor = 2},
+                {.terms = {{1, {0}}, {1, {2}}}},
+                {.terms = {{1, {0}}, {1, {1}}}, .most = 5}};
+  const auto text = [&](int form) { return artifact::dim_text(spec, {{form, 13}, {-1, 4}}); };
+  EXPECT_EQ(text(1), "(len + ((wide + 1)/2))*4");
+  EXPECT_EQ(text(2), "min(len + wide, 5)*4");
 }
 
 TEST(varying_plan, of_fixed_shapes_has_no_tables) {

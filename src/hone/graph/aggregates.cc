@@ -33,7 +33,7 @@ ValueId add_aggregate(ExpandContext& c, Aggregate aggregate) {
 namespace {
 
 bool takes_aggregates(std::string_view type) {
-  constexpr std::array<std::string_view, 13> kTypes = {"ConcatFromSequence",
+  constexpr std::array<std::string_view, 14> kTypes = {"ConcatFromSequence",
                                                        "If",
                                                        "Loop",
                                                        "Optional",
@@ -45,7 +45,8 @@ bool takes_aggregates(std::string_view type) {
                                                        "SequenceErase",
                                                        "SequenceInsert",
                                                        "SequenceLength",
-                                                       "SequenceMap"};
+                                                       "SequenceMap",
+                                                       "hone.Choose"};
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 

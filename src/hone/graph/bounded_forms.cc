@@ -34,9 +34,28 @@ std::optional<int64_t> offset_of(const std::vector<NumberAt>& numbers, int64_t d
 }  // namespace
 
 std::optional<int> SizeFollower::exact_form(
-    const DimParts& from, int64_t divisor, bool bounded,
+    const DimParts& from, int64_t divisor, const std::function<std::optional<int>()>& seen,
     const std::function<std::optional<int64_t>(int64_t extent)>& number_at) {
-  if (from.size() != 1 || from[0].form == kNoForm || divisor < 1) return std::nullopt;
+  if (const auto form = form_of_numbers(from, divisor, number_at)) return form;
+  const std::optional<int> form = seen();
+  const std::optional<int64_t> most = number_at(extent_at(from, most_));
+  const bool is_right =
+      form && at_all_sizes([&](const std::vector<int64_t>& symbols) {
+        const std::optional<int64_t> number = number_at(extent_at(from, symbols));
+        const auto given =
+            *form == kNoForm
+                ? most
+                : std::optional(value_of(graph_.varying, varying_form(*form), symbols));
+        return !number || number == given;
+      });
+  return is_right ? form : std::nullopt;
+}
+
+std::optional<int> SizeFollower::form_of_numbers(
+    const DimParts& from, int64_t divisor,
+    const std::function<std::optional<int64_t>(int64_t extent)>& number_at) {
+  if (from.size() != 1 || from[0].form == kNoForm || divisor < 1 || divisor > kMostDivisor)
+    return std::nullopt;
   const SizeForm extent = varying_form(from[0].form);
   const std::vector<int64_t> smallest = smallest_symbols(graph_.varying);
   const int64_t shortest = value_of(graph_.varying, extent, smallest);
@@ -51,7 +70,6 @@ std::optional<int> SizeFollower::exact_form(
   const int64_t least = numbers.front().number, most = numbers.back().number;
   const bool is_less = value_of(*form, smallest) < least;
   const bool is_more = value_of(*form, most_) > most;
-  if (bounded != (is_less || is_more)) return std::nullopt;
   const SizeForm none;
   return index_of(graph::bounded(*form, is_less ? least : none.least, is_more ? most : none.most));
 }

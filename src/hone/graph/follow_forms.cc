@@ -15,6 +15,8 @@ bool SizeFollower::gives(const SizeForm& form, const std::vector<SizeSample>& sa
 
 std::optional<int> SizeFollower::fitted_form(const std::vector<SizeSample>& samples) {
   for (size_t i = 0; i < graph_.varying.forms.size() && samples.size() > probes_.size(); ++i) {
+    // One with bounds may give the numbers of the sizes at which the model was looked at by chance.
+    if (graph_.varying.forms[i].is_bounded()) continue;
     if (gives(graph_.varying.forms[i], samples)) return static_cast<int>(i);
   }
   const auto form = fit_form(samples);
@@ -65,7 +67,7 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
   // A form that is found from numbers has a small divisor: another one may give them by chance.
   const auto quotient = quotient_of(graph_.varying, form, 0, divisor);
   const int64_t whole = quotient ? quotient->divisor : form.divisor * divisor;
-  const bool is_small = whole <= kMostFittedDivisor;
+  const bool is_small = whole <= kMostFittedDivisor && !form.is_bounded();
   const auto seen = is_small || !varies ? seen_part(id, dim) : std::nullopt;
   const auto samples = samples_of(id, dim);
   if (seen || !varies || !samples) return seen;

@@ -73,8 +73,9 @@ std::optional<int> SizeFollower::multiple_of_known(const std::vector<SizeSample>
   if (samples.size() <= probes_.size()) return std::nullopt;
   std::vector<Rounding> found;
   for (const SizeForm& form : graph_.varying.forms) {
-    // fit_form() finds the multiples of a form that has no divisor and no bounds.
-    if ((form.divisor == 1 && !form.is_bounded()) || !is_of_symbols(form)) continue;
+    // fit_form() finds the multiples of a form that has no divisor. One with bounds may give the
+    // numbers by chance.
+    if (form.divisor == 1 || form.is_bounded() || !is_of_symbols(form)) continue;
     if (const auto multiple = multiple_of(form, samples)) found.push_back(*multiple);
   }
   return !found.empty() && are_alike(found) ? index_of(found[0]) : std::nullopt;

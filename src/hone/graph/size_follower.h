@@ -51,11 +51,11 @@ class SizeFollower {
   // up.
   [[nodiscard]] std::optional<SizePart> rounded_part(ValueId id, size_t dim, const DimParts& from);
   // Returns the form that gives a number that follows from the extent of a dimension with these
-  // parts: (extent + an offset) / divisor, with bounds or, unless `bounded`, without. `number_at`
-  // tells it for each extent that the dimension may have, unless it does not matter there. Returns
-  // nullopt if no such form does, or if the extent is not a single one.
+  // parts: (extent + an offset) / divisor, with bounds or without. `number_at` tells it for each
+  // extent that the dimension may have, unless it does not matter there. If no such form does, or
+  // the extent is not a single one, the form that `seen` finds from a few sizes is tested at all.
   [[nodiscard]] std::optional<int> exact_form(
-      const DimParts& from, int64_t divisor, bool bounded,
+      const DimParts& from, int64_t divisor, const std::function<std::optional<int>()>& seen,
       const std::function<std::optional<int64_t>(int64_t extent)>& number_at);
   // Returns the form of a sum of extents; nullopt if there is none, kNoForm if it does not vary.
   [[nodiscard]] std::optional<int> sum_form(const std::vector<DimParts>& extents);
@@ -135,6 +135,10 @@ class SizeFollower {
   [[nodiscard]] bool gives(const SizeForm& form, const std::vector<SizeSample>& samples) const;
   [[nodiscard]] int64_t sum_at(const std::vector<DimParts>& extents,
                                const std::vector<int64_t>& symbols) const;
+  // As exact_form(), but only the first of the two.
+  std::optional<int> form_of_numbers(
+      const DimParts& from, int64_t divisor,
+      const std::function<std::optional<int64_t>(int64_t extent)>& number_at);
   // Returns whether a form, or kNoForm, is the sum of extents (at_all_sizes).
   [[nodiscard]] bool is_sum(int form, const std::vector<DimParts>& extents) const;
   [[nodiscard]] int64_t extent_at(const DimParts& parts, const std::vector<int64_t>& symbols) const;
@@ -217,6 +221,8 @@ struct SizeRuleOf {
 // Returns the part that the extent of a dimension is at all sizes at which the model was looked at,
 // or an error if there is none.
 [[nodiscard]] Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t dim);
+// The error that says so.
+[[nodiscard]] Status does_not_follow(const SizeRule& rule, ValueId out, size_t dim);
 // Makes elements of a run lie side by side along a dimension of an operand, which is moved where
 // they do not.
 [[nodiscard]] Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim);

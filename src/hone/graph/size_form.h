@@ -40,10 +40,9 @@ struct SizeForm {
   int64_t divisor = 1;
   int64_t least = std::numeric_limits<int64_t>::min();
   int64_t most = std::numeric_limits<int64_t>::max();
-  [[nodiscard]] bool is_bounded() const {
-    return least != std::numeric_limits<int64_t>::min() ||
-           most != std::numeric_limits<int64_t>::max();
-  }
+  [[nodiscard]] bool has_least() const { return least != std::numeric_limits<int64_t>::min(); }
+  [[nodiscard]] bool has_most() const { return most != std::numeric_limits<int64_t>::max(); }
+  [[nodiscard]] bool is_bounded() const { return has_least() || has_most(); }
 };
 
 // A dimension's extent in a run is the product of those of its parts, and its elements lie as those

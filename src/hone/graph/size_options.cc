@@ -67,9 +67,8 @@ std::string form_text(const Varying& varying, const SizeForm& form) {
   const bool is_one = form.terms.size() == 1 && form.offset == 0;
   if (form.divisor != 1)
     text = fmt::format("{}/{}", is_one ? text : "(" + text + ")", form.divisor);
-  const SizeForm none;
-  if (form.least != none.least) text = fmt::format("max({}, {})", text, form.least);
-  if (form.most != none.most) text = fmt::format("min({}, {})", text, form.most);
+  if (form.has_least()) text = fmt::format("max({}, {})", text, form.least);
+  if (form.has_most()) text = fmt::format("min({}, {})", text, form.most);
   return text;
 }
 

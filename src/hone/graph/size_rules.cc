@@ -208,12 +208,16 @@ bool is_contiguous(const DimParts& parts) {
   return true;
 }
 
-Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
-  if (const auto part = rule.sizes.seen_part(out, d)) return *part;
+Status does_not_follow(const SizeRule& rule, ValueId out, size_t d) {
   return rule.c.unsupported(
       "dimension {} of '{}' does not follow from the sizes as a sum, a product or a quotient of "
       "them: give a range within which it does, or one size (--shape)",
       d, rule.sizes.graph().value(out).name);
+}
+
+Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
+  if (const auto part = rule.sizes.seen_part(out, d)) return *part;
+  return does_not_follow(rule, out, d);
 }
 
 Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim) {

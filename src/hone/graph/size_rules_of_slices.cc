@@ -3,6 +3,8 @@
 // that is cut, min(seq, 128) of them, is found.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <limits>
 
 #include "hone/graph/ops/movement.h"
 #include "hone/graph/size_follower.h"
@@ -37,27 +39,20 @@ SliceRange range_at(const SizeRule& rule, size_t d, int64_t extent) {
   return slice_range(rule.sizes.graph(), rule.node, shape);
 }
 
-// Returns the form of the number of elements, or of the first one, with bounds or without.
-std::optional<int> exact_count(const SizeRule& rule, const SliceRange& most, size_t d,
-                               bool bounded) {
-  if (!is_known(rule)) return std::nullopt;
-  return rule.sizes.exact_form(
-      rule.sizes.parts_of(rule.node.inputs[0])[d], std::abs(most.step[d]), bounded,
-      [&](int64_t extent) { return std::optional(range_at(rule, d, extent).shape[d]); });
-}
-std::optional<int> exact_start(const SizeRule& rule, size_t d, bool bounded) {
-  if (!is_known(rule)) return std::nullopt;
-  return rule.sizes.exact_form(
-      rule.sizes.parts_of(rule.node.inputs[0])[d], 1, bounded, [&](int64_t extent) {
-        const SliceRange range = range_at(rule, d, extent);
-        return range.shape[d] == 0 ? std::nullopt : std::optional(range.start[d]);
-      });
+// Returns the form of a number of the slice along a dimension, which counts in units of so many
+// extents of the operand. `seen` finds one from a few sizes, which is enough where only the run
+// knows what is taken.
+std::optional<int> form_of_number(
+    const SizeRule& rule, size_t d, int64_t divisor,
+    const std::function<std::optional<int>()>& seen,
+    const std::function<std::optional<int64_t>(const SliceRange&)>& number) {
+  if (!is_known(rule)) return seen();
+  return rule.sizes.exact_form(rule.sizes.parts_of(rule.node.inputs[0])[d], divisor, seen,
+                               [&](int64_t extent) { return number(range_at(rule, d, extent)); });
 }
 
 Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
   if (is_same_slice(rule, d)) return SliceStart{kNoForm, most.start[d], most.step[d]};
-  if (const auto form = exact_start(rule, d, true))
-    return SliceStart{*form, most.start[d], most.step[d]};
   const ValueId out = rule.node.outputs[0];
   std::vector<int64_t> largest;
   for (const SizeSymbol& symbol : rule.sizes.graph().varying.symbols) largest.push_back(symbol.max);
@@ -71,8 +66,11 @@ Result<SliceStart> start_of(SizeRule& rule, const SliceRange& most, size_t d) {
     if (range.shape[d] > 1 && range.step[d] != most.step[d])
       return rule.c.unsupported("its step is other at {}", rule.sizes.text_of(probe.symbols));
   }
-  auto form = rule.sizes.form_of(samples);
-  if (!form) form = exact_start(rule, d, false);
+  const auto form = form_of_number(
+      rule, d, 1, [&] { return rule.sizes.form_of(samples); },
+      [&](const SliceRange& range) {
+        return range.shape[d] == 0 ? std::nullopt : std::optional(range.start[d]);
+      });
   if (!form)
     return rule.c.unsupported(
         "where it begins along dimension {} does not follow from the sizes: give a range within "
@@ -141,15 +139,16 @@ Status follow_slice(SizeRule& rule) {
       parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
-    auto count = exact_count(rule, most, d, true);
-    const auto seen = count ? std::nullopt : rule.sizes.seen_part(out, d);
-    if (!count && !seen) count = exact_count(rule, most, d, false);
-    if (count) {
-      parts.push_back({{*count, most.shape[d]}});
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(const SizePart part, part_of(rule, out, d));
-    parts.push_back({part});
+    const auto seen = [&] {
+      const auto part = rule.sizes.seen_part(out, d);
+      return part ? std::optional(part->form) : std::nullopt;
+    };
+    const int64_t step = std::max(most.step[d], -std::numeric_limits<int64_t>::max());
+    const auto count = form_of_number(rule, d, std::abs(step), seen, [&](const SliceRange& range) {
+      return std::optional(range.shape[d]);
+    });
+    if (!count) return does_not_follow(rule, out, d);
+    parts.push_back({{*count, most.shape[d]}});
   }
   if (!moving.empty()) {
     rule.c.result(0, gathered(rule, most, moving, parts));

@@ -138,5 +138,33 @@ TEST(size_slices, decide_the_extents_of_what_follows) {
     SizeCheck{model, *graph}.at({2, h, h % 4 + 2}, h == 11);
 }
 
+// Forms without bounds, and with those of another part, may give the numbers of a few sizes, too.
+TEST(size_slices, of_cut_extents_are_right_at_all_sizes) {
+  TestModel model;
+  model.open_input("x", {"1", "seq", "3"});
+  add_slice(model, "x", "cut", 1, {0, 7});
+  add_slice(model, "cut", "halves", 1, {0, kEnd, 2, ""});
+  add_slice(model, "halves", "last", 1, {-1, kEnd});
+  add_slice(model, "x", "thirds", 1, {1, 8, 3, ""});
+  add_slice(model, "x", "quarters", 1, {1, kEnd, 4, ""});
+  model.output("halves").output("last").output("thirds").output("quarters");
+  const auto graph = import_ranges(model, {{"seq", {{1, 13, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(text_of(*graph, 3, 1), "(seq + 2)/4");
+  for (int64_t seq = 1; seq <= 13; ++seq) SizeCheck{model, *graph}.at({seq}, false);
+}
+
+TEST(size_slices, windows_of_cut_extents_are_right_at_all_sizes) {
+  TestModel model;
+  model.open_input("x", {"1", "seq", "3"});
+  add_slice(model, "x", "cut", 1, {0, 7});
+  model.node("Transpose", {"cut"}, {"rows"}, {{"perm", Shape{0, 2, 1}}})
+      .node("MaxPool", {"rows"}, {"y"}, {{"kernel_shape", Shape{1}}, {"strides", Shape{2}}})
+      .output("y");
+  const auto graph = import_ranges(model, {{"seq", {{1, 12, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (int64_t seq = 1; seq <= 12; ++seq) SizeCheck{model, *graph}.at({seq}, false);
+}
+
 }  // namespace
 }  // namespace hone::graph

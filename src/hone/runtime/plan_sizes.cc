@@ -96,11 +96,16 @@ bool term_fits(const PlanHeader& plan, const PlanTerm& term, uint32_t form, cons
   return true;
 }
 
+// A bound is there, within what extents may be, or it is the value that says there is none.
+bool bound_fits(int64_t bound, int64_t none) {
+  return bound == none || (bound >= -kMostBytes && bound <= kMostBytes);
+}
+
 bool form_fits(const PlanHeader& plan, uint32_t index, const Ends& ends) {
   const PlanForm& form = form_at(plan, static_cast<int32_t>(index));
   if (form.divisor < 1 || form.divisor > kMostDivisor || form.offset < -kMostBytes ||
-      form.offset > kMostBytes || form.least > form.most ||
-      form.num_terms > static_cast<uint32_t>(kMaxForms) ||
+      form.offset > kMostBytes || form.least > form.most || !bound_fits(form.least, INT64_MIN) ||
+      !bound_fits(form.most, INT64_MAX) || form.num_terms > static_cast<uint32_t>(kMaxForms) ||
       !entries_fit(form.first_term, form.num_terms, plan.num_terms))
     return false;
   for (uint32_t i = 0; i < form.num_terms; ++i) {
