@@ -1,5 +1,7 @@
 #include "hone/session/size_candidates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +15,15 @@ constexpr int kSamples = 150, kMutants = 100;
 constexpr int64_t kShortTiles[] = {1, 2, 3, 4, 6, 8};
 constexpr int kSizes = 6;           // the number of sizes at which schedules are compared
 constexpr double kMiddleShare = 4;  // the largest size / that between the ends that is measured
+
+// Returns whether a split makes the vectors of its stage.
+bool makes_vectors(const schedule::Steps& steps, const schedule::Split& split) {
+  const std::string innermost = fmt::format("{}.{}", split.loop, split.lengths.size());
+  return std::any_of(steps.begin(), steps.end(), [&](const schedule::Step& step) {
+    const auto* vectors = std::get_if<schedule::Vectorize>(&step);
+    return vectors != nullptr && vectors->stage == split.stage && vectors->loop == innermost;
+  });
+}
 
 }  // namespace
 
@@ -123,7 +134,9 @@ void SizeCandidates::add_short_tiles(const schedule::Steps& of) {
   std::set<std::pair<std::string, std::vector<int64_t>>> loops;
   for (const schedule::Step& step : of) {
     const auto* split = std::get_if<schedule::Split>(&step);
-    if (split == nullptr || !loops.emplace(split->loop, split->lengths).second) continue;
+    if (split == nullptr || makes_vectors(of, *split) ||
+        !loops.emplace(split->loop, split->lengths).second)
+      continue;
     for (const int64_t length : kShortTiles) {
       if (length >= split->lengths.back()) continue;
       schedule::Steps changed = of;

@@ -1,5 +1,6 @@
 #include "hone/session/size_variants.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,6 +105,35 @@ TEST(size_variants, few_rows_have_a_schedule_of_their_own) {
   EXPECT_EQ(variants.own.form, 0);
   EXPECT_EQ(variants.own.from, from);
   EXPECT_EQ(variants.own.most, std::numeric_limits<int64_t>::max());
+}
+
+// Vectors of fewer lanes than the space has would have to collect what lies in the order of whole
+// ones.
+TEST(size_variants, short_tiles_have_whole_vectors) {
+  const Rows rows = product_of_rows();
+  const target::Target target = avx2();
+  const Task task(rows.call.dag, 1, target);
+  const VariantContext context = context_of(rows, target);
+  const Result<space::Space>& space = task.space(context.accuracy);
+  SizeCandidates candidates(rows.call, rows.limits, context, *space, 0);
+  ASSERT_TRUE(candidates.add_all(default_steps(rows.call.dag)));
+  int vectors = 0;
+  for (const auto& [places, all] : candidates.layouts()) {
+    for (const SizeCandidate& one : all) {
+      for (const schedule::Step& step : one.schedule.steps()) {
+        const auto* split = std::get_if<schedule::Split>(&step);
+        if (split == nullptr) continue;
+        const schedule::Vectorize innermost{
+            split->stage, fmt::format("{}.{}", split->loop, split->lengths.size())};
+        const schedule::Steps& steps = one.schedule.steps();
+        if (std::find(steps.begin(), steps.end(), schedule::Step(innermost)) == steps.end())
+          continue;
+        EXPECT_EQ(split->lengths.back() % 4, 0) << schedule::to_string(steps);
+        ++vectors;
+      }
+    }
+  }
+  EXPECT_GT(vectors, 100);
 }
 
 TEST(size_variants, sizes_near_the_largest_have_none) {
