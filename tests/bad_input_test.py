@@ -101,6 +101,13 @@ class Models(Case):
             self.assertIn(f"--shape {name}=", line)
         line = self.refuse_model("the inputs are 'x0', 'x1', 'x2' and 16 more", model, "--shape", "x=2x4")
 
+    def test_no_example_is_shown_for_an_input_of_any_rank(self):
+        model = make_model([helper.make_node("Relu", ["x"], ["y"])], [value("x", None)], [value("y", None)])
+        self.refuse_model("input 'x' has the open shape [...]: give its shape (ModelOptions::shapes, --shape)", model)
+        inputs = [value("x", None), value("z", (8, 3, "H", "W"))]
+        model = make_model([helper.make_node("Add", ["x", "z"], ["y"])], inputs, [value("y", None)])
+        self.refuse_model("give their shapes (ModelOptions::shapes, such as --shape z=8x3x224x224)", model)
+
     def test_an_extent_of_minus_one_is_open(self):
         model = relu_model((-1, 3, -1, -1))
         self.refuse_model("input 'x' has the open shape [?, 3, ?, ?]", model)

@@ -359,7 +359,6 @@ TEST(follow_sizes, sides_of_images) {
   }
 }
 
-// What no rule makes right is refused, with the node.
 // Biases by the distance of two tokens, from a table of bytes: what dequantises them is folded
 // where there are few.
 TEST(follow_sizes, parts_of_an_operator_that_are_constants_at_small_sizes) {
@@ -386,6 +385,7 @@ TEST(follow_sizes, parts_of_an_operator_that_are_constants_at_small_sizes) {
   expect_right(model, {{"seq", {{1, 260, ""}}}}, {{260}, {1}, {77}});
 }
 
+// What no rule makes right is refused, with the node.
 TEST(follow_sizes, refuses_what_it_cannot_make_right) {
   const auto message = [](const std::string& type, const std::vector<std::string>& inputs,
                           const Attrs& attributes = {}) {

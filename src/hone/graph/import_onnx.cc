@@ -14,6 +14,7 @@
 #include "hone/graph/onnx_node.h"
 #include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
+#include "hone/graph/open_dims.h"
 #include "hone/graph/open_shapes.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/some_names.h"
@@ -209,7 +210,8 @@ class Importer {
       if (!read.ok()) continue;
       const DeclaredInput& declared = *read;
       if (declared.open) {
-        open.push_back({input.name(), *declared.open});
+        const std::string example = undecided_input(read_file_input(input), {}).shape;
+        open.push_back({input.name(), *declared.open, example});
         continue;
       }
       // With a range, the batch may be the model's here and another one at other sizes.

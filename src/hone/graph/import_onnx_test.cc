@@ -141,8 +141,9 @@ TEST(import_onnx, knows_from_which_opset_an_operator_is) {
 TEST(import_onnx, wants_shapes_for_open_inputs) {
   TestModel model;
   model.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
-  expect_error(import_status(model.bytes()), Code::kInvalid,
-               "open shape [batch, 3]: give its shape (ModelOptions::shapes, such as --shape x=");
+  expect_error(
+      import_status(model.bytes()), Code::kInvalid,
+      "open shape [batch, 3]: give its shape (ModelOptions::shapes, such as --shape x=1x3)");
   ImportOptions options;
   options.shapes["x"] = {2, 3};
   EXPECT_TRUE(import_status(model.bytes(), options).ok());
@@ -166,7 +167,7 @@ TEST(import_onnx, names_all_open_inputs_and_names_that_are_none) {
   model.node("Sum", names, {"y"}).output("y");
   expect_error(import_status(model.bytes()), Code::kInvalid,
                "5 inputs have open shapes: 'x0' [batch, 3], 'x1' [batch, 3], ");
-  expect_error(import_status(model.bytes()), Code::kInvalid, "--shape x3=dims --shape x4=dims)");
+  expect_error(import_status(model.bytes()), Code::kInvalid, "--shape x3=1x3 --shape x4=1x3)");
   ImportOptions options;
   options.shapes["X0"] = {2, 3};
   expect_error(import_status(model.bytes(), options), Code::kInvalid,

@@ -152,25 +152,28 @@ Status open_inputs(const std::vector<OpenInput>& open, const std::string& file) 
   const auto shape = [](const OpenInput& input) {
     return input.extents.empty() ? "..." : fmt::format("{}", fmt::join(input.extents, ", "));
   };
+  // An option, or nothing without an example for it.
+  const auto option = [](const OpenInput& input, const std::string& example) {
+    return example.empty() ? "" : fmt::format(" --shape {}={}", input.name, example);
+  };
+  const auto such_as = [](const std::string& options) {
+    return options.empty() ? ", --shape" : ", such as" + options;
+  };
   if (open.size() == 1) {
     const OpenInput& input = open[0];
-    const std::string ranges =
-        input.ranges.empty() ? ""
-                             : fmt::format(", or ranges --shape {}={}", input.name, input.ranges);
+    const std::string ranges = option(input, input.ranges);
     return invalid(
-        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes, such as "
-        "--shape {}={}{})",
-        file, input.name, shape(input), input.name, input.shape, ranges);
+        "{}: input '{}' has the open shape [{}]: give its shape (ModelOptions::shapes{}{})", file,
+        input.name, shape(input), such_as(option(input, input.shape)),
+        ranges.empty() ? "" : ", or ModelOptions::ranges" + such_as(ranges));
   }
   std::string names, options;
   for (const OpenInput& input : open) {
     names += fmt::format("{}'{}' [{}]", names.empty() ? "" : ", ", input.name, shape(input));
-    options += fmt::format(" --shape {}={}", input.name, input.shape);
+    options += option(input, input.shape);
   }
-  return invalid(
-      "{}: {} inputs have open shapes: {}: give their shapes (ModelOptions::shapes, such "
-      "as{})",
-      file, open.size(), names, options);
+  return invalid("{}: {} inputs have open shapes: {}: give their shapes (ModelOptions::shapes{})",
+                 file, open.size(), names, such_as(options));
 }
 
 Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,

@@ -26,8 +26,8 @@ struct DeclaredInput {
 struct OpenInput {
   std::string name;
   std::vector<std::string> extents;  // empty: not even the rank is known
-  // Examples for --shape, for the message: a shape and ranges.
-  std::string shape = "dims", ranges;
+  // Examples for --shape, for the message: a shape and ranges; empty if there is none.
+  std::string shape, ranges;
 };
 [[nodiscard]] Status open_inputs(const std::vector<OpenInput>& open, const std::string& file);
 // Returns ok if all names that the options give a shape or value for are inputs.

@@ -33,21 +33,26 @@ bool says(const std::string& name, std::initializer_list<std::string_view> words
   });
 }
 
-// Whether an input is an image whose last dimension has its channels: those of a grey or coloured
-// one.
+// Whether an input is an image with open sides whose last dimension has its channels: those of a
+// grey or coloured one.
 bool has_channels_last(const std::vector<FileDim>& dims) {
-  return dims.size() >= 4 && dims.back().extent >= 1 && dims.back().extent <= 4 &&
-         std::all_of(dims.begin() + 1, dims.end() - 1, [](const FileDim& dim) {
-           return dim.extent < 0 && kind_of(dim.name, DimKind::kSide) == DimKind::kSide;
+  if (dims.size() < 4 || dims.back().extent < 1 || dims.back().extent > 4) return false;
+  const auto is_open = [](const FileDim& dim) { return dim.extent < 0; };
+  return std::any_of(dims.begin() + 1, dims.end() - 1, is_open) &&
+         std::all_of(dims.begin() + 1, dims.end() - 1, [&](const FileDim& dim) {
+           return !is_open(dim) || kind_of(dim.name, DimKind::kSide) == DimKind::kSide;
          });
 }
 
-// An extent and a range of an open dimension, as examples.
+// An extent and a range of a dimension, as examples.
 struct Example {
-  const char *extent, *range;
+  std::string extent, range;
 };
 
-Example example_of(DimKind kind) {
+Example number_example(int64_t extent) { return {std::to_string(extent), std::to_string(extent)}; }
+
+// Of a dimension that no option decides.
+Example usual_example(DimKind kind) {
   switch (kind) {
     case DimKind::kBatch: return {"1", "1..8"};
     case DimKind::kSequence: return {"128", "1..128"};
@@ -56,7 +61,31 @@ Example example_of(DimKind kind) {
   return {"224", "160..224"};
 }
 
+// Whether the example of a range is the symbol of the rule, which ties a batch without a name to
+// those of other inputs.
+bool is_tied(const FileDim& dim) {
+  return dim.extent < 0 && dim.name.empty() && dim.by_place == DimKind::kBatch;
+}
+
+Example example_of(const FileDim& dim, const GivenSizes& given) {
+  if (dim.extent >= 0) return number_example(dim.extent);
+  const DimKind kind = kind_of(dim.name, dim.by_place);
+  const std::string symbol = is_tied(dim) ? rule_name(kind) : dim.name;
+  Example example = usual_example(kind);
+  if (const auto range = given.ranges.find(symbol); range != given.ranges.end()) {
+    const DimRange& sizes = range->second;
+    example = number_example(sizes.max);
+    if (sizes.min != sizes.max) example.range = fmt::format("{}..{}", sizes.min, sizes.max);
+  } else if (const auto number = given.numbers.find(symbol); number != given.numbers.end()) {
+    example = number_example(number->second);
+  }
+  if (is_tied(dim)) example.range = symbol;
+  return example;
+}
+
 }  // namespace
+
+const char* rule_name(DimKind kind) { return kind == DimKind::kBatch ? "batch" : "sequence"; }
 
 DimKind kind_of(const std::string& name, DimKind by_place) {
   if (says(name, {"batch", "n", "b", "bs"})) return DimKind::kBatch;
@@ -112,20 +141,22 @@ std::optional<int64_t> number_of(const std::string& term) {
   return wrong == std::errc() ? std::optional<int64_t>(number) : std::nullopt;
 }
 
-OpenInput undecided_input(const FileInput& input) {
+OpenInput undecided_input(const FileInput& input, const GivenSizes& given) {
   OpenInput open{.name = input.name};
-  std::vector<std::string> shape, ranges;
-  for (const FileDim& dim : input.dims) {
-    const std::string number = std::to_string(dim.extent);
-    const Example example = dim.extent >= 0 ? Example{number.c_str(), number.c_str()}
-                                            : example_of(kind_of(dim.name, dim.by_place));
-    open.extents.push_back(dim.extent >= 0 ? number : dim.name.empty() ? "?" : dim.name);
-    shape.emplace_back(example.extent);
-    ranges.emplace_back(example.range);
-  }
   if (!input.has_rank) return open;
+  std::vector<std::string> shape, ranges;
+  bool has_symbol = false;
+  for (const FileDim& dim : input.dims) {
+    const Example example = example_of(dim, given);
+    open.extents.push_back(dim.extent >= 0    ? std::to_string(dim.extent)
+                           : dim.name.empty() ? "?"
+                                              : dim.name);
+    shape.push_back(example.extent);
+    ranges.push_back(example.range);
+    has_symbol = has_symbol || is_tied(dim);
+  }
   open.shape = fmt::format("{}", fmt::join(shape, "x"));
-  open.ranges = fmt::format("{}", fmt::join(ranges, "x"));
+  open.ranges = fmt::format("{}", fmt::join(ranges, has_symbol ? "," : "x"));
   return open;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace hone::graph {
 
 enum class DimKind : uint8_t { kBatch, kSequence, kSide };
+
+// The symbol of dimensions without a name.
+[[nodiscard]] const char* rule_name(DimKind kind);
 
 // A dimension as the file has it: a number, or else a name, which may be empty. If the name says
 // nothing, the place in its input decides of which kind it is.
@@ -40,7 +44,13 @@ struct FileInput {
 // The number that a term is, or nullopt if it is a name, or larger than any extent of a model.
 [[nodiscard]] std::optional<int64_t> number_of(const std::string& term);
 
-// An input that needs an option, with a shape and ranges that one could give.
-[[nodiscard]] OpenInput undecided_input(const FileInput& input);
+// The sizes that options give symbols.
+struct GivenSizes {
+  std::map<std::string, DimRange> ranges;
+  std::map<std::string, int64_t> numbers;
+};
+// An input that needs an option, with a shape and ranges that one could give: of symbols that
+// options decide already, with what these say.
+[[nodiscard]] OpenInput undecided_input(const FileInput& input, const GivenSizes& given);
 
 }  // namespace hone::graph

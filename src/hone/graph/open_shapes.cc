@@ -9,9 +9,6 @@
 namespace hone::graph {
 namespace {
 
-// The symbol of dimensions without a name.
-const char* rule_name(DimKind kind) { return kind == DimKind::kBatch ? "batch" : "sequence"; }
-
 class Resolver {
  public:
   Resolver(const onnx::GraphProto& graph, const ImportOptions& options, const std::string& file)
@@ -28,6 +25,7 @@ class Resolver {
   Result<OpenShapes> run() {
     HONE_RETURN_IF_ERROR(read_symbols());
     HONE_RETURN_IF_ERROR(read_given());
+    const GivenSizes given = {ranges_, numbers_};  // without ranges by the rule
     std::vector<OpenInput> open;
     for (const FileInput& input : inputs_) {
       if (options_.bind.contains(input.name) || !input.is_tensor) continue;
@@ -35,7 +33,7 @@ class Resolver {
       if (forms) {
         HONE_RETURN_IF_ERROR(add(input.name, *forms));
       } else {
-        open.push_back(undecided_input(input));
+        open.push_back(undecided_input(input, given));
       }
     }
     HONE_RETURN_IF_ERROR(open_inputs(open, file_));

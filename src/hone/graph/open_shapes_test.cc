@@ -176,20 +176,56 @@ TEST(open_shapes, the_batch_is_one_where_the_model_needs_that) {
 TEST(open_shapes, sides_of_images_have_to_be_given) {
   EXPECT_EQ(opened({{"N", "3", "H", "W"}}, {}).error,
             "m.onnx: input 'x' has the open shape [N, 3, H, W]: give its shape "
-            "(ModelOptions::shapes, such as --shape x=1x3x224x224, or ranges --shape "
-            "x=1..8x3x160..224x160..224)");
+            "(ModelOptions::shapes, such as --shape x=1x3x224x224, or ModelOptions::ranges, such "
+            "as --shape x=1..8x3x160..224x160..224)");
+}
+
+TEST(open_shapes, the_advice_for_images_shows_what_options_give) {
+  const std::vector<std::vector<std::string>> inputs = {{"N", "M1", "M2", "3"}, {"4", "M2"}};
+  ImportOptions options = {.ranges = {{"M1", {{24, 240, ""}}}, {"N", {{2, 2, ""}}}}};
+  EXPECT_EQ(opened(inputs, options).error,
+            "m.onnx: input 'x' has the open shape [N, M1, M2, 3]: give its shape "
+            "(ModelOptions::shapes, such as --shape x=2x240x224x3, or ModelOptions::ranges, such "
+            "as --shape x=2x24..240x160..224x3)");
+  options.ranges["x"] = {{2, 2, ""}, {24, 240, ""}, {160, 224, ""}, {3, 3, ""}};
+  const Opened advised = opened(inputs, options);
+  EXPECT_EQ(advised.shapes, "[2, 240, 224, 3][4, 224]") << advised.error;
+  // A number that the shape of another input gives.
+  EXPECT_NE(opened(inputs, {.shapes = {{"y", {4, 80}}}}).error.find("x=1..8x160..224x80x3)"),
+            std::string::npos);
+}
+
+TEST(open_shapes, the_advice_for_images_ties_batches_without_a_name) {
+  const std::vector<std::vector<std::string>> inputs = {{"?", "3", "?", "?"}, {"?", "16"}};
+  EXPECT_EQ(opened(inputs, {}).error,
+            "m.onnx: input 'x' has the open shape [?, 3, ?, ?]: give its shape "
+            "(ModelOptions::shapes, such as --shape x=1x3x224x224, or ModelOptions::ranges, such "
+            "as --shape x=batch,3,160..224,160..224)");
+  const ShapeRange advice = {{0, 0, "batch"}, {3, 3, ""}, {160, 224, ""}, {160, 224, ""}};
+  const Opened advised = opened(inputs, {.ranges = {{"x", advice}}});
+  EXPECT_EQ(advised.shapes, "[8, 3, 224, 224][8, 16]") << advised.error;
+  EXPECT_EQ(advised.symbols, "batch 1..8;x.2 160..224;x.3 160..224;");
+  const Opened less = opened(inputs, {.ranges = {{"x", advice}, {"batch", {{1, 2, ""}}}}});
+  EXPECT_EQ(less.shapes, "[2, 3, 224, 224][2, 16]") << less.error;
 }
 
 TEST(open_shapes, sides_before_the_channels_have_to_be_given) {
   EXPECT_EQ(opened({{"N", "M1", "M2", "3"}}, {}).error,
             "m.onnx: input 'x' has the open shape [N, M1, M2, 3]: give its shape "
-            "(ModelOptions::shapes, such as --shape x=1x224x224x3, or ranges --shape "
-            "x=1..8x160..224x160..224x3)");
+            "(ModelOptions::shapes, such as --shape x=1x224x224x3, or ModelOptions::ranges, such "
+            "as --shape x=1..8x160..224x160..224x3)");
+  // Where the model fixes one side, the other one is a side, too.
+  EXPECT_EQ(opened({{"N", "M1", "224", "3"}}, {}).error,
+            "m.onnx: input 'x' has the open shape [N, M1, 224, 3]: give its shape "
+            "(ModelOptions::shapes, such as --shape x=1x224x224x3, or ModelOptions::ranges, such "
+            "as --shape x=1..8x160..224x224x3)");
   // What the names call a sequence is one, and many channels are none of an image.
   EXPECT_EQ(opened({{"N", "seq", "W", "3"}}, {.ranges = {{"W", {{8, 8, ""}}}}}).shapes,
             "[8, 512, 8, 3]");
   EXPECT_EQ(opened({{"N", "K", "W", "16"}}, {.ranges = {{"W", {{8, 8, ""}}}}}).shapes,
             "[8, 512, 8, 16]");
+  EXPECT_EQ(opened({{"N", "seq", "12", "4"}}, {}).shapes, "[8, 512, 12, 4]");
+  EXPECT_EQ(opened({{"N", "8", "8", "3"}}, {}).shapes, "[8, 8, 8, 3]");
 }
 
 TEST(open_shapes, tells_what_is_wrong) {

@@ -184,7 +184,7 @@ std::span<const Op> matrix_ops() {
        .kind = Kind::kContraction,
        .infer = infer_matmul,
        .emit = emit_matmul},
-      // A product in float32 by weights that are integers of fewer bytes (passes/exact_products.h).
+      // A product in float32 by weights that are integers of fewer bytes (exact_products).
       {.name = "hone.ExactMatMul",
        .min_inputs = 2,
        .max_inputs = 2,

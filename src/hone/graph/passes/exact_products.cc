@@ -1,5 +1,7 @@
-#include "hone/graph/passes/exact_products.h"
-
+// Products of integers by constant weights of 8 or 16 bits (narrow_weights) are computed in float32
+// where that is exact, whatever type the kernel's instructions multiply in: every factor is one
+// that bfloat16 and tf32 have, too, to which --accuracy fast may round it, and the magnitudes of
+// all terms of a sum, which is kept in float32, add up to 2^24 at most.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,16 +9,24 @@
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/cast_node.h"
+#include "hone/graph/passes/pass.h"
 
 namespace hone::graph {
 namespace {
 
-constexpr double kLargestExact = 1 << 24;  // float32 has all integers up to here
-constexpr int kMostMakers = 8;             // nodes between a byte and a product
+constexpr double kLargestSum = 1 << 24;  // float32 has all integers up to here
+constexpr double kLargestFactor = 1
+                                  << 8;  // bfloat16 (8 significant bits) and tf32 (11), up to here
+constexpr int kMostMakers = 8;           // nodes between a byte and a product
 
 // The least and the greatest number that an element may be.
 struct Range {
   double least, most;
+};
+
+// The largest magnitude of a weight, and the largest sum of those that make one result.
+struct Magnitudes {
+  double weight = 0, column = 0;
 };
 
 Range of_type(DType bytes) { return bytes == DType::kU8 ? Range{0, 255} : Range{-128, 127}; }
@@ -50,7 +60,9 @@ class ExactProducts {
     const std::optional<Range> data = range_of(node.inputs[0], kMostMakers);
     if (!data) return false;
     const double magnitude = std::max(std::abs(data->least), std::abs(data->most));
-    return magnitude * largest_column(node.inputs[1]) <= kLargestExact;
+    const Magnitudes& of_weights = magnitudes_of(node.inputs[1]);
+    return magnitude <= kLargestFactor && of_weights.weight <= kLargestFactor &&
+           magnitude * of_weights.column <= kLargestSum;
   }
 
   // What is known of an element by the types of bytes that it is made of.
@@ -70,21 +82,23 @@ class ExactProducts {
     return Range{a->least - b->most, a->most - b->least};
   }
 
-  // The largest sum of the magnitudes of the weights of one result.
-  double largest_column(ValueId id) {
-    if (const auto at = largest_.find(id); at != largest_.end()) return at->second;
+  const Magnitudes& magnitudes_of(ValueId id) {
+    const auto [at, is_new] = magnitudes_.emplace(id, Magnitudes{});
+    if (!is_new) return at->second;
     const Tensor& weights = *graph_.value(id).constant;
     const Shape& shape = weights.shape();
     const int64_t columns = shape.back(), rows = shape[shape.size() - 2];
-    double largest = 0;
+    Magnitudes& largest = at->second;
     std::vector<double> sums;
     for (int64_t i = 0; i < weights.size(); ++i) {
       if (i % (rows * columns) == 0) sums.assign(static_cast<size_t>(columns), 0);
       double& sum = sums[static_cast<size_t>(i % columns)];
-      sum += std::abs(weights.at(i));
-      largest = std::max(largest, sum);
+      const double magnitude = std::abs(weights.at(i));
+      sum += magnitude;
+      largest.weight = std::max(largest.weight, magnitude);
+      largest.column = std::max(largest.column, sum);
     }
-    return largest_[id] = largest;
+    return largest;
   }
 
   // The old result is a Cast of the new one, but for readers that would make float32 of it.
@@ -130,13 +144,16 @@ class ExactProducts {
   Graph& graph_;
   const Uses uses_;
   NodeNames names_;
-  std::map<ValueId, ValueId> floats_;  // data of integers in float32
-  std::map<ValueId, ValueId> same_;    // casts of results to float32, and what they are
-  std::map<ValueId, double> largest_;  // of weights
+  std::map<ValueId, ValueId> floats_;         // data of integers in float32
+  std::map<ValueId, ValueId> same_;           // casts of results to float32, and what they are
+  std::map<ValueId, Magnitudes> magnitudes_;  // of weights
 };
 
 }  // namespace
 
-void make_products_exact(Graph& graph) { ExactProducts(graph).run(); }
+Status exact_products(Graph& graph) {
+  ExactProducts(graph).run();
+  return ok_status();
+}
 
 }  // namespace hone::graph

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "hone/graph/op.h"
-#include "hone/graph/passes/exact_products.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/tensor/half_tensor.h"
 
@@ -76,7 +75,6 @@ Status narrow_weights(Graph& graph, const PassOptions&, HalfWeights& weights) {
     value.dtype = fewer->dtype();
     value.constant = *std::move(fewer);
   }
-  make_products_exact(graph);
   return ok_status();
 }
 

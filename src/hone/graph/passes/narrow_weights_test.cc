@@ -65,6 +65,11 @@ TEST(narrow_weights, quantised_weights_are_bytes_again) {
   EXPECT_EQ(type_after(graph, x, "hone.ConvInteger"), DType::kI8);
 }
 
+Status narrow_and_make_exact(Graph& graph) {
+  HONE_RETURN_IF_ERROR(narrow_integers(graph));
+  return exact_products(graph);
+}
+
 // A product of bytes whose weights go from `low` to `high`, with zero points, in float32.
 Graph quantised_product(int32_t low, int32_t high, int64_t depth, bool as_integers = false) {
   TestModel model(17);
@@ -75,11 +80,11 @@ Graph quantised_product(int32_t low, int32_t high, int64_t depth, bool as_intege
   if (as_integers) model.output("p");
   Graph graph = model.graph();
   EXPECT_TRUE(remove_identities(graph).ok() && fold_constants(graph).ok());
-  return run_pass(graph, narrow_integers,
+  return run_pass(graph, narrow_and_make_exact,
                   {integers({1, depth}, 0, 255, DType::kU8), integers({}, 255, 255, DType::kU8)});
 }
 
-TEST(narrow_weights, products_of_bytes_are_exact_in_float32) {
+TEST(exact_products, products_of_bytes_are_exact_in_float32) {
   const Graph graph = quantised_product(-128, 127, 512);
   EXPECT_EQ(types(graph),
             (std::vector<std::string>{"Cast", "Cast", "Sub", "Cast", "hone.ExactMatMul", "Relu"}));
@@ -88,9 +93,60 @@ TEST(narrow_weights, products_of_bytes_are_exact_in_float32) {
   EXPECT_EQ(count(quantised_product(-128, 127, 512, true), "Cast"), 4);
 }
 
-TEST(narrow_weights, sums_that_float32_does_not_have_stay_integers) {
+TEST(exact_products, sums_that_float32_does_not_have_stay_integers) {
   EXPECT_EQ(count(quantised_product(-128, -127, 1024), "hone.ExactMatMul"), 0);
   EXPECT_EQ(count(quantised_product(-128, -127, 512), "hone.ExactMatMul"), 1);
+}
+
+// How many products of u8 less a zero point are made exact, by weights of which one is `largest`.
+int64_t exact_with(int32_t largest, DType zero_type = DType::kU8) {
+  TestModel model(17);
+  model.input("x", {1, 128}, DType::kU8).input("zero", {}, zero_type);
+  Tensor weights = integers({128, 64}, -1, 1);
+  weights.set(200, largest);
+  model.constant("w", weights);
+  const AttributeList to_i32 = {{"to", static_cast<int64_t>(DType::kI32)}};
+  model.node("Cast", {"x"}, {"wide"}, to_i32).node("Cast", {"zero"}, {"wide_zero"}, to_i32);
+  model.node("Sub", {"wide", "wide_zero"}, {"data"});
+  model.node("MatMul", {"data", "w"}, {"y"}).output("y");
+  const Graph graph =
+      run_pass(model.graph(), narrow_and_make_exact,
+               {integers({1, 128}, 0, 255, DType::kU8), integers({}, 3, 3, zero_type)});
+  return count(graph, "hone.ExactMatMul");
+}
+
+// Kernels may round factors to tf32, which makes 4096 of 4097, or to bfloat16.
+TEST(exact_products, factors_that_short_floats_do_not_have_stay_integers) {
+  EXPECT_EQ(exact_with(256), 1);
+  EXPECT_EQ(exact_with(-256), 1);
+  EXPECT_EQ(exact_with(257), 0);
+  EXPECT_EQ(exact_with(-257), 0);
+  EXPECT_EQ(exact_with(4097), 0);
+  EXPECT_EQ(exact_with(256, DType::kI8), 0);  // data from -127 to 383
+}
+
+// Each pass may be left out alone, and has a name of its own in what says which passes changed the
+// graph.
+TEST(exact_products, is_a_pass_of_its_own) {
+  TestModel model(17);
+  model.input("x", {1, 128}, DType::kU8).constant("w", integers({128, 128}, -1, 1, DType::kI8));
+  model.node("MatMulInteger", {"x", "w"}, {"y"}).output("y");
+  const auto exact_without = [&](const std::vector<std::string>& skip, bool& changed) {
+    PassOptions options{.skip = skip};
+    options.on_change = [&](const std::string& pass, const std::string&, const RuleCounts&) {
+      changed |= pass == "exact_products";
+    };
+    Graph graph = model.graph();
+    EXPECT_TRUE(optimize(graph, options).ok());
+    return count(graph, "hone.ExactMatMul");
+  };
+  bool changed = false;
+  EXPECT_EQ(exact_without({}, changed), 1);
+  EXPECT_TRUE(changed);
+  changed = false;
+  EXPECT_EQ(exact_without({"exact_products"}, changed), 0);
+  EXPECT_EQ(exact_without({"narrow_weights"}, changed), 0);
+  EXPECT_FALSE(changed);
 }
 
 }  // namespace

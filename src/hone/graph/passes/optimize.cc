@@ -38,7 +38,8 @@ constexpr Pass kPasses[] = {
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
     {"narrow_weights", nullptr, When::kUnlessSkipped, nullptr,
-     narrow_weights},  // after all that changes weights
+     narrow_weights},                    // after all that changes weights
+    {"exact_products", exact_products},  // after narrow_weights: needs weights of 8 or 16 bits
     {"spread_trees", nullptr, When::kAlways, spread_trees},
     {"keep_small_rows", keep_small_rows},  // after all that makes products
     {"optimize_loops", nullptr, When::kAlways,

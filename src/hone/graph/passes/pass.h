@@ -59,6 +59,10 @@ inline constexpr int64_t kLeastNarrowBytes = 32 << 10;
 // Gives large weights of products their half type back, those that passes changed only if the model
 // has no others, which rounds them once; and integers the type of 8 or 16 bits that holds them.
 [[nodiscard]] Status narrow_weights(Graph& graph, const PassOptions& options, HalfWeights& weights);
+// Computes products (MatMul) of 32-bit integers by constant weights of 8 or 16 bits in float32
+// where that is exact in every type to which --accuracy fast may round: no weight and no datum
+// exceeds 2^8 in magnitude, and the magnitudes of all terms of a sum add up to 2^24 at most.
+[[nodiscard]] Status exact_products(Graph& graph);
 // Merges nodes that compute the same, and constants with the same bytes.
 [[nodiscard]] Status eliminate_common_subexpressions(Graph& graph);
 // Replaces the simpler operators by which models express LayerNormalization, RMSNormalization,
