@@ -36,11 +36,9 @@ bool says(const std::string& name, std::initializer_list<std::string_view> words
 // Whether an input is an image with open sides whose last dimension has its channels: those of a
 // grey or coloured one.
 bool has_channels_last(const std::vector<FileDim>& dims) {
-  if (dims.size() < 4 || dims.back().extent < 1 || dims.back().extent > 4) return false;
-  const auto is_open = [](const FileDim& dim) { return dim.extent < 0; };
-  return std::any_of(dims.begin() + 1, dims.end() - 1, is_open) &&
-         std::all_of(dims.begin() + 1, dims.end() - 1, [&](const FileDim& dim) {
-           return !is_open(dim) || kind_of(dim.name, DimKind::kSide) == DimKind::kSide;
+  return dims.size() >= 4 && dims.back().extent >= 1 && dims.back().extent <= 4 &&
+         std::all_of(dims.begin() + 1, dims.end() - 1, [](const FileDim& dim) {
+           return dim.extent < 0 && kind_of(dim.name, DimKind::kSide) == DimKind::kSide;
          });
 }
 
