@@ -6,6 +6,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "hone/graph/size_options.h"
+
 namespace hone::graph {
 namespace {
 
@@ -83,7 +85,9 @@ Example example_of(const FileDim& dim, const GivenSizes& given) {
 
 }  // namespace
 
-const char* rule_name(DimKind kind) { return kind == DimKind::kBatch ? "batch" : "sequence"; }
+const char* rule_name(DimKind kind) {
+  return (kind == DimKind::kBatch ? kBatchSymbol : kSequenceSymbol).data();
+}
 
 DimKind kind_of(const std::string& name, DimKind by_place) {
   if (says(name, {"batch", "n", "b", "bs"})) return DimKind::kBatch;

@@ -1,6 +1,7 @@
 #include "hone/graph/size_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 
@@ -40,6 +41,27 @@ std::string term_text(const Varying& varying, const SizeTerm& term) {
   if (product.empty() || multiple != 1)
     product = std::to_string(multiple) + (product.empty() ? "" : "*" + product);
   return divisor == 1 ? product : fmt::format("{}/{}", product, divisor);
+}
+
+// The shape of an input in --shape: ranges, and the names of symbols of the rule for open
+// dimensions, which other inputs may have, too, but for one symbol.
+std::string shape_text(const std::vector<SizeForm>& forms, const std::vector<SizeSymbol>& symbols,
+                       const SizeSymbol& but) {
+  std::vector<std::string> extents;
+  bool has_names = false;
+  for (const SizeForm& form : forms) {
+    const int own = symbol_of(form);
+    const std::string name = own < 0 ? "" : symbols[static_cast<size_t>(own)].name;
+    const bool is_symbol = own >= 0 && form.offset == 0 && form.terms[0].factor == 1;
+    const bool is_of_rule = name == kBatchSymbol || name == kSequenceSymbol;
+    if (is_symbol && is_of_rule && name != but.name) {
+      extents.push_back(name);
+      has_names = true;
+    } else {
+      extents.push_back(range_text({form}, symbols));
+    }
+  }
+  return fmt::format("{}", fmt::join(extents, has_names ? "," : "x"));
 }
 
 }  // namespace
@@ -92,7 +114,7 @@ std::string range_option(const SizeSymbol& symbol, const std::vector<SizeSymbol>
       if (symbol.name != fmt::format("{}.{}", name, d) && !inputs.contains(symbol.name)) continue;
       std::vector<SizeSymbol> ranges = symbols;
       ranges[static_cast<size_t>(own)] = symbol;
-      return fmt::format("--shape {}={}", name, range_text(forms, ranges));
+      return fmt::format("--shape {}={}", name, shape_text(forms, ranges, symbol));
     }
   }
   return fmt::format("--shape {}={}", symbol.name, text_of(step * symbol.min, step * symbol.max));

@@ -40,6 +40,19 @@ TEST(size_options, forms_are_told_in_the_symbols_of_users) {
   EXPECT_EQ(run_text(varying, {3, 9}), "h=96, w=9");
 }
 
+// Sides without a name are given with the shape of their input, whose batch stays that of others.
+TEST(size_options, symbols_of_the_rule_stay_in_the_shape_of_an_input) {
+  const std::vector<SizeSymbol> symbols = {{"batch", 1, 8}, {"x.2", 160, 224}};
+  const SizeForm batch{.terms = {{1, {0}}}}, side{.terms = {{1, {1}}}};
+  const InputForms inputs = {{"x", {batch, {.offset = 3}, side, {.offset = 224}}}, {"y", {batch}}};
+  EXPECT_EQ(range_option(symbols[0], symbols, inputs), "--shape batch=1..8");
+  EXPECT_EQ(range_option(symbols[1], symbols, inputs), "--shape x=batch,3,160..224,224");
+  // One that has a name has a range of its own, too.
+  std::vector<SizeSymbol> named = symbols;
+  named[0].name = "rows";
+  EXPECT_EQ(range_option(symbols[1], named, inputs), "--shape x=1..8x3x160..224x224");
+}
+
 TEST(size_sums, have_the_value_of_their_extents) {
   Varying varying = halves();
   const std::vector<DimParts> extents = {
