@@ -110,7 +110,7 @@ class Widening {
     const bool is_result = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
       return is_half(out) && graph_.is_output(out);
     });
-    return any && (!computed || is_result);
+    return (any && !computed) || is_result;
   }
 
   // Softmax's results are at most 1, so to leave the rounding between it and a product out changes

@@ -47,6 +47,19 @@ TEST(widen_halves, what_is_computed_between_inputs_and_results_is_float32) {
   }
 }
 
+// What makes a result dense says how many elements it has, so no Cast may come behind it.
+TEST(widen_halves, constants_with_a_shape_that_data_decide_keep_their_type) {
+  for (const DType dtype : kHalves) {
+    TestModel model;
+    model.input("x", {6}, dtype).node("Unique", {"x"}, {"u"});
+    model.node("RandomUniformLike", {"u"}, {"y"}, {{"seed", 1.0F}}).output("y");
+    Graph graph = model.graph();
+    ASSERT_TRUE(widen(graph).ok());
+    EXPECT_EQ(types(graph).back(), "hone.Compact");
+    EXPECT_EQ(value_named(graph, "y").dtype, dtype);
+  }
+}
+
 TEST(widen_halves, nothing_changes_without_halves) {
   Rng rng(2);
   TestModel model;
