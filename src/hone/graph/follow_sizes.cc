@@ -15,7 +15,7 @@
 namespace hone::graph {
 namespace {
 
-// Whether a node of constants makes the constant that its result is.
+// Returns whether a node of constants makes the constant that its result is.
 bool makes_constant(const Graph& graph, const Node& node) {
   const std::optional<Tensor>& known = graph.value(node.outputs[0]).constant;
   if (!known || node.op->fold == nullptr) return false;

@@ -35,8 +35,8 @@ bool says(const std::string& name, std::initializer_list<std::string_view> words
   });
 }
 
-// Whether an input is an image with open sides whose last dimension has its channels: those of a
-// grey or coloured one.
+// Returns whether an input is an image with open sides whose last dimension has its channels: those
+// of a grey or coloured one.
 bool has_channels_last(const std::vector<FileDim>& dims) {
   return dims.size() >= 4 && dims.back().extent >= 1 && dims.back().extent <= 4 &&
          std::all_of(dims.begin() + 1, dims.end() - 1, [](const FileDim& dim) {
@@ -51,7 +51,7 @@ struct Example {
 
 Example number_example(int64_t extent) { return {std::to_string(extent), std::to_string(extent)}; }
 
-// Of a dimension that no option decides.
+// Returns the examples for a dimension that no option decides.
 Example usual_example(DimKind kind) {
   switch (kind) {
     case DimKind::kBatch: return {"1", "1..8"};
@@ -61,8 +61,8 @@ Example usual_example(DimKind kind) {
   return {"224", "160..224"};
 }
 
-// Whether the example of a range is the symbol of the rule, which ties a batch without a name to
-// those of other inputs.
+// Returns whether the example of a range is the symbol of the rule, which ties a batch without a
+// name to those of other inputs.
 bool is_tied(const FileDim& dim) {
   return dim.extent < 0 && dim.name.empty() && dim.by_place == DimKind::kBatch;
 }

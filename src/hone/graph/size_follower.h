@@ -135,7 +135,7 @@ class SizeFollower {
   [[nodiscard]] bool gives(const SizeForm& form, const std::vector<SizeSample>& samples) const;
   [[nodiscard]] int64_t sum_at(const std::vector<DimParts>& extents,
                                const std::vector<int64_t>& symbols) const;
-  // As exact_form(), but only the first of the two.
+  // Returns the form that exact_form() looks for first.
   std::optional<int> form_of_numbers(
       const DimParts& from, int64_t divisor,
       const std::function<std::optional<int64_t>(int64_t extent)>& number_at);

@@ -309,15 +309,14 @@ bool keep_tile(Widener& w, Node& node) {
   return true;
 }
 
-// Returns whether a body has a Loop, at any depth.
-bool has_loop(const SubgraphBody& body) {
-  return std::any_of(body.nodes.begin(), body.nodes.end(), [](const Node& node) {
-    if (node.type == "Loop") return true;
-    constexpr const char* kBranches[] = {"then_branch", "else_branch", "body"};
-    return std::any_of(std::begin(kBranches), std::end(kBranches), [&](const char* name) {
-      const auto* inner = node.attributes.find<Subgraph>(name);
-      return inner != nullptr && has_loop(*inner->body);
-    });
+// Returns whether the bodies of a node have a Loop, at any depth.
+bool has_loop(const Node& node) {
+  const auto& attributes = node.attributes.all();
+  return std::any_of(attributes.begin(), attributes.end(), [](const auto& attribute) {
+    const auto* graph = std::get_if<Subgraph>(&attribute.second);
+    return graph != nullptr &&
+           std::any_of(graph->body->nodes.begin(), graph->body->nodes.end(),
+                       [](const Node& inner) { return inner.type == "Loop" || has_loop(inner); });
   });
 }
 
@@ -326,13 +325,7 @@ bool has_loop(const SubgraphBody& body) {
 // both are computed, no loop may be among them, as one that is not taken may never end.
 bool keep_if(Widener& w, Node& node) {
   if (w.is_made_alike(node) || w.depends_on_sizes(node.inputs[0])) return false;
-  if (!w.known_condition(node.inputs[0])) {
-    const auto branch_has_loop = [&](const char* name) {
-      return has_loop(*node.attributes.find<Subgraph>(name)->body);
-    };
-    if (!w.kept_loops() || branch_has_loop("then_branch") || branch_has_loop("else_branch"))
-      return false;
-  }
+  if (!w.known_condition(node.inputs[0]) && (!w.kept_loops() || has_loop(node))) return false;
   w.inline_branches(node);
   return true;
 }

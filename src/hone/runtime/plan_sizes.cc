@@ -174,8 +174,8 @@ bool sizes_fit(const PlanHeader& plan, const PlanStep& step) {
 
 bool is_bounded(const PlanForm& form) { return form.least != INT64_MIN || form.most != INT64_MAX; }
 
-// Whether the dimensions of inputs, from which symbols are found, have forms of symbols alone, and
-// without bounds.
+// Returns whether the dimensions of inputs, from which symbols are found, have forms of symbols
+// alone, and without bounds.
 bool inputs_fit(const PlanHeader& plan) {
   for (uint32_t i = 0; i < plan.num_inputs; ++i) {
     const PlanTensor& input = plan_input(plan, static_cast<int>(i));

@@ -14,10 +14,10 @@
 namespace hone::graph {
 namespace {
 
-constexpr double kLargestSum = 1 << 24;  // float32 has all integers up to here
-constexpr double kLargestFactor = 1
-                                  << 8;  // bfloat16 (8 significant bits) and tf32 (11), up to here
-constexpr int kMostMakers = 8;           // nodes between a byte and a product
+// float32 has all integers up to the first, bfloat16 (8 significant bits) and tf32 (11) all up to
+// the second.
+constexpr double kLargestSum = 1 << 24, kLargestFactor = 1 << 8;
+constexpr int kMostMakers = 8;  // nodes between a byte and a product
 
 // The least and the greatest number that an element may be.
 struct Range {
@@ -65,7 +65,7 @@ class ExactProducts {
            magnitude * of_weights.column <= kLargestSum;
   }
 
-  // What is known of an element by the types of bytes that it is made of.
+  // Returns what is known of an element by the types of bytes that it is made of.
   std::optional<Range> range_of(ValueId id, int makers) const {
     const Value& value = graph_.value(id);
     if (is_byte(value.dtype)) return of_type(value.dtype);

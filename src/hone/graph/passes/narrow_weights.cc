@@ -32,7 +32,7 @@ Tensor in_type(DType type, const Tensor& integers) {
   return result;
 }
 
-// The same numbers in the smallest type that holds them; nullopt if none is smaller.
+// Returns the same numbers in the smallest type that holds them; nullopt if none is smaller.
 std::optional<Tensor> narrow_integers(const Tensor& integers) {
   const std::span<const int32_t> values = integers.as<int32_t>();
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
