@@ -93,8 +93,8 @@ TEST(limited_model, products_and_rows) {
   Rng rng(1);
   graph::TestModel model;
   model.open_input("x", {"n", "64"})
-      .constant("v", graph::random_tensor({64, 96}, rng))
-      .constant("w", graph::random_tensor({96, 48}, rng))
+      .constant("v", graph::random_tensor({64, 256}, rng))
+      .constant("w", graph::random_tensor({256, 64}, rng))
       .node("MatMul", {"x", "v"}, {"a"})
       .node("Softmax", {"a"}, {"s"}, {{"axis", int64_t{-1}}})
       .node("MatMul", {"s", "w"}, {"b"})
@@ -134,14 +134,14 @@ TEST(limited_model, attention) {
 TEST(limited_model, convolutions) {
   Rng rng(2);
   graph::TestModel model;
-  model.open_input("x", {"n", "32", "14", "14"})
-      .constant("v", graph::random_tensor({32, 32, 3, 3}, rng))
-      .constant("w", graph::random_tensor({32, 32, 1, 1}, rng))
+  model.open_input("x", {"n", "64", "7", "7"})
+      .constant("v", graph::random_tensor({64, 64, 3, 3}, rng))
+      .constant("w", graph::random_tensor({64, 64, 1, 1}, rng))
       .node("Conv", {"x", "v"}, {"a"}, {{"pads", Shape{1, 1, 1, 1}}})
       .node("Relu", {"a"}, {"b"})
       .node("Conv", {"b", "w"}, {"y"})
       .output("y");
-  check(model, {32, 14, 14}, 8, {1, 2, 5});
+  check(model, {64, 7, 7}, 8, {1, 2, 5});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
+#include <optional>
 
 #include "hone/graph/size_values.h"
 #include "hone/session/size_costs.h"
@@ -45,12 +45,18 @@ class Chooser {
   }
 
  private:
-  // What a candidate gains at the sizes below the largest.
+  // What a candidate gains at the sizes below the largest, at those that were measured if any was.
   [[nodiscard]] double gain(const SizeCandidate& one, const std::vector<double>& best) const {
     double sum = 0;
-    for (size_t k = 0; k + 1 < best.size(); ++k)
+    for (size_t k = 0; k + 1 < best.size(); ++k) {
+      if (candidates_.is_measured() != is_measured_at(k)) continue;
       if (is_faster(one.seconds[k], best[k])) sum += std::log(best[k] / one.seconds[k]);
+    }
     return sum;
+  }
+  [[nodiscard]] bool is_measured_at(size_t k) const {
+    const std::vector<size_t> sizes = candidates_.measured_sizes();
+    return candidates_.is_measured() && std::find(sizes.begin(), sizes.end(), k) != sizes.end();
   }
   [[nodiscard]] bool is_faster(double seconds, double than) const {
     return seconds * margins_.ratio < than && seconds + margins_.seconds < than;
@@ -186,34 +192,56 @@ class Chooser {
     for (size_t i = 0; i < count; ++i) candidates_.add_near(ranked[i].second);
   }
 
-  // From the smallest size on, each schedule has one interval; the first one has the last.
+  // Which of these schedules runs at each size of the grid, and the sum of the logarithms of their
+  // times. Another one than the first has to be clearly faster, else it counts as slower.
+  struct Assignment {
+    std::vector<size_t> at;
+    double log_times = 0;
+  };
+  // Tries all continuations: the schedule of the last size goes on, or one begins that did not run
+  // yet. So each schedule has one interval, and the first one has that of the largest size.
+  void assign(const std::vector<SizeCandidate>& all, const std::vector<size_t>& used,
+              Assignment& begun, std::optional<Assignment>& best) const {
+    const size_t k = begun.at.size();
+    if (k == grid_.size()) {
+      const bool ends = begun.at.back() == 0;
+      if (ends && (!best || begun.log_times < best->log_times)) best = begun;
+      return;
+    }
+    for (const size_t c : used) {
+      const bool goes_on = k > 0 && begun.at.back() == c;
+      if (!goes_on && std::find(begun.at.begin(), begun.at.end(), c) != begun.at.end()) continue;
+      const double seconds = all[c].seconds[k];
+      const bool counts = c == 0 || is_faster(seconds, all[0].seconds[k]);
+      const double log_time = std::log(seconds * (counts ? 1 : margins_.ratio));
+      begun.at.push_back(c);
+      begun.log_times += log_time;
+      assign(all, used, begun, best);
+      begun.at.pop_back();
+      begun.log_times -= log_time;
+    }
+  }
+
   [[nodiscard]] SizeVariants intervals(std::vector<SizeCandidate>& all) const {
-    const std::vector<size_t> used = chosen(all);
-    std::set<size_t> left(used.begin(), used.end());
+    Assignment begun;
+    std::optional<Assignment> best;
+    assign(all, chosen(all), begun, best);
     SizeVariants made;
     std::vector<const SizeCandidate*> in_order;
-    const SizeCandidate* last = nullptr;
     int64_t from = 0;
-    for (size_t k = 0; k < grid_.size() && left.contains(0); ++k) {
-      size_t best = 0;
-      for (const size_t c : used) {
-        if (k + 1 == grid_.size() || !is_faster(all[c].seconds[k], all[0].seconds[k])) continue;
-        if (all[c].seconds[k] < all[best].seconds[k]) best = c;
-      }
-      if (!left.contains(best)) continue;
-      if (last != nullptr) {
-        const double factor = best == 0 ? margins_.ratio : 1;  // is the other still faster?
-        const double end = last_part(*last, all[best], factor, k);
-        const int64_t most =
-            std::clamp(candidates_.range().value(end), candidates_.range().value(grid_[k - 1]),
-                       candidates_.range().value(grid_[k]) - 1);
-        const double share = candidates_.seconds(*last, end) / all[0].seconds.back();
-        made.others.push_back({last->schedule.steps(), {form(), from, most}, share});
-        in_order.push_back(last);
-        from = most + 1;
-      }
-      last = &all[best];
-      left.erase(best);
+    for (size_t k = 1; k < grid_.size(); ++k) {
+      const size_t before = best->at[k - 1], now = best->at[k];
+      if (before == now) continue;
+      const SizeCandidate& last = all[before];
+      const double factor = now == 0 ? margins_.ratio : 1;  // is the other still faster?
+      const double end = last_part(last, all[now], factor, k);
+      const int64_t most =
+          std::clamp(candidates_.range().value(end), candidates_.range().value(grid_[k - 1]),
+                     candidates_.range().value(grid_[k]) - 1);
+      const double share = candidates_.seconds(last, end) / all[0].seconds.back();
+      made.others.push_back({last.schedule.steps(), {form(), from, most}, share});
+      in_order.push_back(&last);
+      from = most + 1;
     }
     if (!made.others.empty()) made.own = {form(), from, std::numeric_limits<int64_t>::max()};
     in_order.push_back(all.data());
@@ -225,15 +253,13 @@ class Chooser {
   // The sizes of the grid, with what these schedules take.
   [[nodiscard]] std::vector<ComparedSize> compared(
       const std::vector<const SizeCandidate*>& schedules) const {
-    const std::vector<size_t> measured = candidates_.measured_sizes();
     std::vector<ComparedSize> sizes;
     for (size_t k = 0; k < grid_.size(); ++k) {
       ComparedSize& size = sizes.emplace_back();
       size.symbols = candidates_.range().symbols(grid_[k]);
       size.value = candidates_.range().value(grid_[k]);
       for (const SizeCandidate* one : schedules) size.seconds.push_back(one->seconds[k]);
-      size.is_measured = candidates_.is_measured() &&
-                         std::find(measured.begin(), measured.end(), k) != measured.end();
+      size.is_measured = is_measured_at(k);
     }
     return sizes;
   }

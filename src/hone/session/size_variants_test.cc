@@ -205,6 +205,23 @@ TEST(size_variants, what_was_measured_decides) {
   EXPECT_FALSE(variants_of(rows, own, &times).others.empty());
 }
 
+// The kernel's own schedule is as good for one row as any, so that a schedule for some more rows
+// runs there, too.
+TEST(size_variants, gains_at_middle_sizes_are_enough) {
+  const Rows rows = product_of_rows();
+  const schedule::Steps own = default_steps(rows.call.dag);
+  const SizeTrials trials = trials_of(rows, own);
+  ScheduleTimes times = equal_times(rows, trials);
+  times.at(schedule::to_string(trials.layouts[0][2]))
+      .at(part_text(rows.call.dag, rows.limits, trials.sizes[1])) /= 4;
+  const SizeVariants variants = variants_of(rows, own, &times);
+  ASSERT_EQ(variants.others.size(), 1U);
+  EXPECT_EQ(variants.others[0].steps, trials.layouts[0][2]);
+  EXPECT_EQ(variants.others[0].when.from, 0);
+  EXPECT_GE(variants.others[0].when.most, trials.sizes[1][0]);
+  EXPECT_LT(variants.others[0].when.most, trials.sizes[2][0]);
+}
+
 TEST(size_variants, measured_times_of_all_sizes_decide_how_weights_lie) {
   const Rows rows = product_of_rows();
   const schedule::Steps own = default_steps(rows.call.dag);

@@ -101,7 +101,7 @@ TEST(tune_task, another_search_goes_on_where_the_last_one_ended) {
   const Result<TaskTuning> second = f.task().tune(f.options);  // of another worker
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_LE(second->seconds, first->seconds);
-  EXPECT_EQ(second->untuned_seconds, first->seconds);  // it begins with the fastest
+  EXPECT_DOUBLE_EQ(second->untuned_seconds, first->seconds);  // it begins with the fastest
   std::set<std::string> schedules;
   for (const trial::Record& record : f.stored()) schedules.insert(record.steps);
   EXPECT_GT(f.stored().size(), before);
