@@ -118,11 +118,10 @@ Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
                              const schedule::Steps& steps, const target::Target& target,
                              const KernelLimits& limits) {
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
-  search::ProgramPtr program = lowered->program;
-  if (!limits.ends.empty()) {
-    HONE_ASSIGN_OR_RETURN(program,
-                          search::lower_schedule(with_ends(dag, limits, sizes), steps, target));
-  }
+  target::Target early = target;
+  early.passes.prefetch_blocks.is_early = true;
+  HONE_ASSIGN_OR_RETURN(const search::ProgramPtr program,
+                        search::lower_schedule(with_ends(dag, limits, sizes), steps, early));
   ir::LimitedProgram limited = ir::limit_loops(*program, limits.outputs, sizes);
   if (!limited.changed && limits.ends.empty()) return build_kernel(lowered, steps, target);
   if (const Status valid = ir::verify(limited.program); !valid.ok())

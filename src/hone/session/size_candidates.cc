@@ -25,6 +25,20 @@ bool makes_vectors(const schedule::Steps& steps, const schedule::Split& split) {
   });
 }
 
+// Returns the axes that layouts divide, as "k" in k/8: data lies in groups as long as their tiles.
+std::set<std::string> divided_axes(const schedule::Steps& steps) {
+  std::set<std::string> axes;
+  for (const schedule::Step& step : steps) {
+    const auto* layout = std::get_if<schedule::Layout>(&step);
+    if (layout == nullptr) continue;
+    for (const std::string& dim : layout->dims) {
+      const size_t end = dim.find_first_of("/%");
+      if (end != std::string::npos) axes.insert(dim.substr(0, end));
+    }
+  }
+  return axes;
+}
+
 }  // namespace
 
 bool mixes_rows(const schedule::Steps& steps) {
@@ -129,12 +143,15 @@ void SizeCandidates::add(const schedule::Steps& steps) {
 }
 
 // Adds schedules with other innermost tiles, also such as the space leaves out as they keep the
-// processor busy only if there are no more rows: one row of a product.
+// processor busy only if there are no more rows: one row of a product. Terms of a sum that are
+// added in groups of another length than weights lie in would be looked for one by one.
 void SizeCandidates::add_short_tiles(const schedule::Steps& of) {
+  const std::set<std::string> divided = divided_axes(of);
   std::set<std::pair<std::string, std::vector<int64_t>>> loops;
   for (const schedule::Step& step : of) {
     const auto* split = std::get_if<schedule::Split>(&step);
     if (split == nullptr || makes_vectors(of, *split) ||
+        divided.contains(split->loop.substr(0, split->loop.find('.'))) ||
         !loops.emplace(split->loop, split->lengths).second)
       continue;
     for (const int64_t length : kShortTiles) {

@@ -107,33 +107,51 @@ TEST(size_variants, few_rows_have_a_schedule_of_their_own) {
   EXPECT_EQ(variants.own.most, std::numeric_limits<int64_t>::max());
 }
 
-// Vectors of fewer lanes than the space has would have to collect what lies in the order of whole
-// ones.
-TEST(size_variants, short_tiles_have_whole_vectors) {
+// All splits of the schedules that are compared for rows of a product, each with its schedule.
+std::vector<std::pair<schedule::Steps, schedule::Split>> compared_splits() {
   const Rows rows = product_of_rows();
   const target::Target target = avx2();
   const Task task(rows.call.dag, 1, target);
   const VariantContext context = context_of(rows, target);
-  const Result<space::Space>& space = task.space(context.accuracy);
-  SizeCandidates candidates(rows.call, rows.limits, context, *space, 0);
-  ASSERT_TRUE(candidates.add_all(default_steps(rows.call.dag)));
-  int vectors = 0;
+  SizeCandidates candidates(rows.call, rows.limits, context, *task.space(context.accuracy), 0);
+  EXPECT_TRUE(candidates.add_all(default_steps(rows.call.dag)));
+  std::vector<std::pair<schedule::Steps, schedule::Split>> splits;
   for (const auto& [places, all] : candidates.layouts()) {
     for (const SizeCandidate& one : all) {
       for (const schedule::Step& step : one.schedule.steps()) {
-        const auto* split = std::get_if<schedule::Split>(&step);
-        if (split == nullptr) continue;
-        const schedule::Vectorize innermost{
-            split->stage, fmt::format("{}.{}", split->loop, split->lengths.size())};
-        const schedule::Steps& steps = one.schedule.steps();
-        if (std::find(steps.begin(), steps.end(), schedule::Step(innermost)) == steps.end())
-          continue;
-        EXPECT_EQ(split->lengths.back() % 4, 0) << schedule::to_string(steps);
-        ++vectors;
+        if (const auto* split = std::get_if<schedule::Split>(&step))
+          splits.emplace_back(one.schedule.steps(), *split);
       }
     }
   }
+  return splits;
+}
+
+// Vectors of fewer lanes than the space has would have to collect what lies in the order of whole
+// ones.
+TEST(size_variants, short_tiles_have_whole_vectors) {
+  int vectors = 0;
+  for (const auto& [steps, split] : compared_splits()) {
+    const schedule::Vectorize innermost{split.stage,
+                                        fmt::format("{}.{}", split.loop, split.lengths.size())};
+    if (std::find(steps.begin(), steps.end(), schedule::Step(innermost)) == steps.end()) continue;
+    EXPECT_EQ(split.lengths.back() % 4, 0) << schedule::to_string(steps);
+    ++vectors;
+  }
   EXPECT_GT(vectors, 100);
+}
+
+// Each term would be looked for by a division if it were added in a group of another length than
+// its weights lie in.
+TEST(size_variants, terms_are_added_in_groups_as_weights_lie) {
+  int groups = 0;
+  for (const auto& [steps, split] : compared_splits()) {
+    if (split.loop != "k") continue;
+    const std::string text = schedule::to_string(steps);
+    EXPECT_NE(text.find(fmt::format(" k/{}, ", split.lengths.back())), std::string::npos) << text;
+    ++groups;
+  }
+  EXPECT_GT(groups, 0);
 }
 
 TEST(size_variants, sizes_near_the_largest_have_none) {

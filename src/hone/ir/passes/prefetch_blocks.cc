@@ -1,8 +1,10 @@
 #include "hone/ir/passes/prefetch_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
+#include "hone/base/round_up.h"
 #include "hone/ir/passes/tile_loops.h"
 #include "hone/ir/visit.h"
 
@@ -69,7 +71,7 @@ struct Block {
   int64_t size = 0;
   int64_t next = 0;  // from here to the next block
   int64_t reuse = 1;
-  std::vector<Digit> digits;  // digits of the step
+  std::vector<Digit> digits;  // digits of the step, those of reads of the whole block first
   int cache = 2;              // where the next block goes
 };
 
@@ -99,8 +101,9 @@ class Pass {
       for_each_stmt(*child, [&](const StmtNode& s) { reads.add(s, buffers_); });
     std::vector<Stmt> all;
     for (const Expr& load : reads.loads) {
-      const std::optional<Block> block = choose_block(load, reads.units);
+      std::optional<Block> block = choose_block(load, reads.units);
       if (!block) continue;
+      if (options_.is_early) start_early(*block, load->buffer->dtype, reads.units);
       for (Stmt& s : spread(load, *block)) all.push_back(std::move(s));
     }
     return all;
@@ -185,6 +188,26 @@ class Pass {
 
   static void add_digit(Block& block, Digit digit) {
     if (digit.extent > 1) block.digits.insert(block.digits.begin(), std::move(digit));
+  }
+
+  // Lets the hints of the block repeat after as few reads of it as can have them all, which costs
+  // little: lines that are in the cache already.
+  void start_early(Block& block, DType dtype, const std::vector<const StmtNode*>& units) const {
+    int64_t work = 1;
+    for (const StmtNode* unit : units)
+      if (unit->for_kind != ForKind::kVectorized) work *= unit->extent->int_value;
+    Digit read = {constant(0), 1};
+    auto inner = block.digits.begin();
+    for (; read.extent < block.reuse; ++inner)
+      read = {read.value * inner->extent + inner->value, read.extent * inner->extent};
+    int64_t hints = std::max<int64_t>(work / options_.min_work, 1);
+    for (auto digit = inner; digit != block.digits.end(); ++digit) hints *= digit->extent;
+    const int64_t lines = ceil_div(block.size * dtype_bytes(dtype), kLineBytes);
+    const auto reads = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(ceil_div(lines, hints), 1))));
+    if (reads >= read.extent) return;
+    block.digits.erase(block.digits.begin(), inner);
+    add_digit(block, {floormod(read.value, reads), reads});
   }
 
   // In each step as many elements of the next block as all steps together need.

@@ -25,6 +25,10 @@ struct PrefetchOptions {
   // that, memory bandwidth is the limit and hints do not help.
   int64_t min_stream = int64_t{1} << 18;
   int64_t min_rows = 4;
+  // The hints come with a block's first reads, one for so many multiplications of vectors at most,
+  // instead of in equal parts with all of them: a run of a smaller size ends after some reads.
+  bool is_early = false;
+  int64_t min_work = 16;
 };
 
 // Adds the hints to every innermost serial loop with such reads. Phases that prepare constants stay

@@ -77,6 +77,34 @@ TEST(prefetch_blocks, each_line_of_every_next_block_once_or_more) {
   }
 }
 
+// Gives the loop over a variable another number of iterations.
+Stmt with_extent(const Stmt& s, const VarPtr& var, int64_t extent) {
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(with_extent(child, var, extent));
+  if (s->kind == StmtKind::kFor && s->var == var)
+    return make_for(var, constant(0), constant(extent), s->for_kind, std::move(body));
+  return s->body.empty() ? s : with_body(*s, std::move(body));
+}
+
+TEST(prefetch_blocks, early_hints_are_there_for_runs_of_few_rows) {
+  const Product p{128};
+  const auto hinted_panels = [&](const PrefetchOptions& options) {
+    Program program = prefetch_blocks(p.by_panel(), options);
+    program.phases[1].body = with_extent(program.phases[1].body, p.m, 1);  // a tile of rows
+    const std::vector<float> lines = prefetched(program, p.w);
+    const auto second = lines.begin() + kDepth, behind = second + kDepth * kColumns / kLanes;
+    return std::count(second, behind, 1.0F);
+  };
+  const int64_t all = kDepth * kColumns / kLanes;
+  EXPECT_LT(hinted_panels({}), all / 4);
+  EXPECT_EQ(hinted_panels({.is_early = true}), all);
+
+  // More rows have the same hints again, at addresses of the same block.
+  const std::vector<float> lines =
+      prefetched(prefetch_blocks(p.by_panel(), {.is_early = true}), p.w);
+  for (size_t i = kDepth; i < kDepth * kColumns / kLanes; ++i) EXPECT_EQ(lines[i], 128 / kTile);
+}
+
 TEST(prefetch_blocks, a_block_that_is_read_again_goes_to_the_second_level_cache) {
   const Program hinted = prefetch_blocks(Product{16}.by_panel());
   const Stmt hint = first(hinted.phases[1].body, StmtKind::kPrefetch);
