@@ -4,6 +4,7 @@ KINDS has one entry for each: a function that makes the network and its inputs, 
 """
 import torch
 
+import open_decoders
 import open_images
 import open_networks
 from open_images import Arrays
@@ -267,7 +268,7 @@ def _graph(kind):
     return make
 
 
-KINDS = (open_networks.NETWORKS | open_images.NETWORKS | {name: _transformers(*what) for name, what in HUGGING_FACE.items()}
+KINDS = (open_networks.NETWORKS | open_images.NETWORKS | open_decoders.NETWORKS | {name: _transformers(*what) for name, what in HUGGING_FACE.items()}
          | {name: _decoder(*what) for name, what in DECODERS.items()}
          | {name: _diffusers(*what) for name, what in DIFFUSERS.items()}
          | {f"smp_{name}": _segmentation(name) for name in ("unet", "fpn", "linknet", "manet", "pan", "pspnet", "deeplabv3plus")}

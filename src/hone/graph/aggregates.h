@@ -13,6 +13,7 @@ struct Aggregate {
   bool optional = false;       // else a sequence
   DType dtype = DType::kF32;   // type of the tensors of a sequence, which may have none
   std::vector<ValueId> parts;  // an optional value has one or none
+  ValueId stacked = kNoValue;  // in place of parts: a tensor of which each row is one
 };
 
 // The aggregates of the graph whose shapes this thread infers, from the constructor on to the

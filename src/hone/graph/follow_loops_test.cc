@@ -140,6 +140,35 @@ TEST(follow_loops, scans_of_a_sequence) {
   check_sizes(model.output("last").output("rows").output("reversed"));
 }
 
+// A loop that counts for itself, as exporters write `for`, and makes a sequence of one tensor for
+// each row of a run.
+TEST(follow_loops, sequences_of_a_loop_that_counts) {
+  for (const bool fresh : {false, true}) {
+    SCOPED_TRACE(fresh);
+    TestModel model = with_turns();
+    Tensor yes(DType::kBool, {}), zero(DType::kI64, {}), one(DType::kI64, {});
+    yes.set(0, 1);
+    one.set(0, 1);
+    model.constant("yes", yes).constant("start", zero).constant("one", one).constant("second", one);
+    model.node("Gather", {"shape", "second"}, {"length"})
+        .node("Less", {"start", "length"}, {"go0"});
+    model.node("SequenceEmpty", {}, {"no_parts"});
+    const std::vector<BodyNode> nodes = {{"Gather", {"x", "k"}, {"row"}, axis(1)},
+                                         {"MatMul", {"row", "w"}, {"part"}},
+                                         {"SequenceInsert", {"parts", "part"}, {"more"}},
+                                         {"Identity", {"more"}, {"longer"}},
+                                         {"Add", {"k", "one"}, {"next"}},
+                                         {"Less", {"next", "length"}, {"on"}}};
+    add_loop(model, "Loop", {"", "go0", "start", "no_parts"}, {"last", "all"},
+             body_text({"i", "go", "k", "parts"}, {"on", "next", "longer"}, nodes));
+    model.node("ConcatFromSequence", {"all"}, {"y"},
+               {{"axis", int64_t{1}}, {"new_axis", int64_t{fresh}}});
+    model.node("SequenceLength", {"all"}, {"count"})
+        .node("SequenceAt", {"all", "start"}, {"first"});
+    check_sizes(model.output("y").output("first").output("count").output("last"));
+  }
+}
+
 // A list that is one row longer after each turn, from none on.
 TEST(follow_loops, carried_values_grow) {
   TestModel model = with_turns();

@@ -62,7 +62,7 @@ Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b
 Result<ValueId> choose_parts(ExpandContext& c, ValueId condition, ValueId a, ValueId b) {
   const Aggregate *x = aggregate_of(a), *y = aggregate_of(b);
   if (x == nullptr || y == nullptr || x->optional != y->optional ||
-      x->parts.size() != y->parts.size()) {
+      x->parts.size() != y->parts.size() || x->stacked != kNoValue || y->stacked != kNoValue) {
     return c.unsupported(
         "a condition that is known at run time only chooses among sequences or optional values "
         "that do not have equally many parts");

@@ -6,6 +6,7 @@
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
 #include "hone/graph/ops/carried_values.h"
+#include "hone/graph/ops/plain_loop.h"
 
 namespace hone::graph {
 namespace {
@@ -240,11 +241,9 @@ Status check_loop_results(const ExpandContext& c, const SubgraphBody& body) {
                 c.num_outputs(), body.outputs.size() - 1, body.outputs.size());
 }
 
-Status repeat_loop(ExpandContext& c) {
-  const SubgraphBody& body = *c.attributes().find<Subgraph>("body")->body;
-  if (body.inputs.size() < 2 || body.outputs.size() + 1 < body.inputs.size())
-    return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
-  HONE_RETURN_IF_ERROR(check_loop_results(c, body));
+namespace {
+
+Status run_loop(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(Turns turns, turns_of(c));
   std::vector<Growth> growth;
   const auto build = [&](ExpandContext& apart) {
@@ -262,6 +261,37 @@ Status repeat_loop(ExpandContext& c) {
     status = LoopBuilder::build_apart(c, build);
   }
   return status;
+}
+
+// Builds a loop in plain terms, and from its results those of the node.
+Status run_plain_loop(ExpandContext& c, const PlainLoop& plain) {
+  std::vector<Node> nodes;
+  ExpandContext inside(c.graph(), plain.node, nodes);
+  HONE_RETURN_IF_ERROR(run_loop(inside));
+  HONE_RETURN_IF_ERROR(inside.status());
+  LoopBuilder::add_nodes(c, std::move(nodes));
+  for (size_t i = 0; i < plain.results.size(); ++i) {
+    if (!c.wants(i)) continue;
+    const ValueId value = plain.node.outputs[plain.results[i]];
+    c.result(i, plain.stacks[i]
+                    ? add_aggregate(c, {.dtype = c.dtype_of(value), .parts = {}, .stacked = value})
+                    : value);
+  }
+  return c.status();
+}
+
+}  // namespace
+
+Status repeat_loop(ExpandContext& c) {
+  const SubgraphBody& body = *c.attributes().find<Subgraph>("body")->body;
+  if (body.inputs.size() < 2 || body.outputs.size() + 1 < body.inputs.size())
+    return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
+  HONE_RETURN_IF_ERROR(check_loop_results(c, body));
+  return LoopBuilder::build_apart(c, [](ExpandContext& apart) {
+    const std::optional<PlainLoop> plain = plain_loop(apart);
+    HONE_RETURN_IF_ERROR(apart.status());
+    return plain ? run_plain_loop(apart, *plain) : run_loop(apart);
+  });
 }
 
 Status repeat_scan(ExpandContext& c) { return LoopBuilder::build_apart(c, run_scan); }

@@ -2,13 +2,16 @@
 // of its own, so that what computes them is all that is left. Positions have to be known.
 #include "hone/graph/ops/sequence.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "hone/graph/aggregates.h"
 #include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
 
-Result<Aggregate> sequence(const ExpandContext& c, size_t i) {
+Result<Aggregate> any_sequence(const ExpandContext& c, size_t i) {
   const Aggregate* found = aggregate_of(c.input(i));
   if (found != nullptr && found->optional && found->parts.size() == 1)
     found = aggregate_of(found->parts[0]);
@@ -16,6 +19,15 @@ Result<Aggregate> sequence(const ExpandContext& c, size_t i) {
     return c.fail("operand {} is {}, expected a sequence", i,
                   found == nullptr ? "a tensor" : "an optional value");
   return *found;
+}
+
+// A sequence of which each part is a value.
+Result<Aggregate> sequence(const ExpandContext& c, size_t i) {
+  HONE_ASSIGN_OR_RETURN(Aggregate found, any_sequence(c, i));
+  if (found.stacked == kNoValue) return found;
+  return c.unsupported(
+      "a sequence that a loop which is not unrolled made: expected ConcatFromSequence, SequenceAt "
+      "or SequenceLength");
 }
 
 Status set_result(ExpandContext& c, Aggregate aggregate, size_t i = 0) {
@@ -82,26 +94,53 @@ Status expand_erase(ExpandContext& c) {
 }
 
 Status expand_at(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
+  if (from.stacked != kNoValue) {
+    c.result(0, c.add("Gather", {from.stacked, c.reshape(c.input(1), {})}));
+    return ok_status();
+  }
   HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, std::ssize(from.parts), 0));
   c.result(0, from.parts[static_cast<size_t>(place)]);
   return ok_status();
 }
 
 Status expand_length(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
-  c.result(0, c.scalar(DType::kI64, static_cast<double>(from.parts.size())));
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
+  if (from.stacked == kNoValue)
+    c.result(0, c.scalar(DType::kI64, static_cast<double>(from.parts.size())));
+  else
+    c.result(0, c.add("Gather", {c.add("Shape", {from.stacked}), c.scalar(DType::kI64, 0)}));
   return ok_status();
 }
 
+// Joins the rows of a tensor along an axis of theirs, or along a new one.
+ValueId joined_rows(ExpandContext& c, ValueId rows, int64_t axis, bool fresh) {
+  std::vector<int64_t> order(static_cast<size_t>(c.rank_of(rows)));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + axis);
+  const ValueId moved = c.transpose(rows, order);
+  if (fresh) return moved;
+  Shape shape = c.shape_of(moved);
+  shape.erase(shape.begin() + axis);
+  shape[static_cast<size_t>(axis)] = -1;
+  return c.add("Reshape", {moved, c.integers(shape)});
+}
+
 Status expand_concat(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Aggregate from, sequence(c, 0));
-  if (from.parts.empty()) return c.fail("an empty sequence, expected at least one tensor");
+  HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
+  const bool is_stacked = from.stacked != kNoValue;
+  if (from.parts.empty() && !is_stacked)
+    return c.fail("an empty sequence, expected at least one tensor");
   const bool fresh = c.attributes().integer("new_axis", 0) != 0;
-  const int64_t rank = c.rank_of(from.parts[0]) + (fresh ? 1 : 0);
+  const int64_t part_rank = is_stacked ? c.rank_of(from.stacked) - 1 : c.rank_of(from.parts[0]);
+  const int64_t rank = part_rank + (fresh ? 1 : 0);
   const int64_t given = c.attributes().integer("axis", 0);
   const auto axis = normalize_axis(given, rank);
   if (!axis) return c.fail("axis {} for results of rank {}", given, rank);
+  if (is_stacked) {
+    c.result(0, joined_rows(c, from.stacked, *axis, fresh));
+    return ok_status();
+  }
   std::vector<ValueId> parts = from.parts;
   for (ValueId& part : parts) {
     if (fresh) part = c.add("Unsqueeze", {part, c.integers({*axis})});

@@ -22,6 +22,13 @@ bool is_quotient(const ExprNode& e) {
   return divides && !is_float(e.type);
 }
 
+// Returns whether an index is one of an array of this extent whatever the elements are that it is
+// computed from.
+bool is_clamped(const Expr& index, int64_t extent) {
+  const Interval places = Ranges().of(index);
+  return places.lo >= 0 && places.hi < extent;
+}
+
 // Those of the needs that are the same in all iterations.
 std::vector<RunNeed> runs_of(const std::vector<Need>& needs) {
   std::vector<RunNeed> runs;
@@ -114,7 +121,12 @@ void SizeLimits::pin(const Expr& e) {
 void SizeLimits::collect_value(const Expr& e, size_t site, Facts& facts) {
   if (e->op == Op::kLoad) {
     note(e->buffer);
-    for (const Expr& index : e->args) pin(index);
+    for (size_t d = 0; d < e->args.size(); ++d) {
+      if (is_clamped(e->args[d], e->buffer->shape[d]))
+        collect_value(e->args[d], site, facts);
+      else
+        pin(e->args[d]);
+    }
     collect_load(e, site, facts);
     return;
   }

@@ -4,8 +4,8 @@
 // A limit of a buffer says from where on its elements are not needed. Limits are closed: what is
 // needed is computed from elements that are needed, so a store to any other element may be left
 // out. They are given for outputs and follow for everything else from what reads it; what cannot be
-// proven has no limit. An element that decides an address, a condition, a loop's end or an integer
-// quotient is always needed.
+// proven has no limit. An element that decides an address, unless that is clamped, a condition, a
+// loop's end or an integer quotient is always needed.
 #pragma once
 
 #include <functional>

@@ -81,6 +81,26 @@ program gather {
   EXPECT_TRUE(limits(3, list).empty());
 }
 
+TEST(size_limits, indices_are_needed_as_far_as_what_they_find) {
+  const auto limits = [](const char* place) {
+    return limits_of_input(std::string(R"(
+program gather {
+  input at: i64[40]
+  input x: f32[16]
+  output y: f32[40]
+  phase { for j in 0..40 { y[j] = x[)") +
+                               place + "] } }\n}\n",
+                           {});
+  };
+  EXPECT_EQ(limits("min(max(at[j], 0), 15)"), (std::vector<SizeLimit>{{}}));
+  EXPECT_EQ(limits("min(max(select(at[j] < 0, at[j] + 16, at[j]), 0), 15)"),
+            (std::vector<SizeLimit>{{}}));
+  // An element that is undefined would be read from anywhere, or divide by zero.
+  EXPECT_TRUE(limits("at[j]").empty());
+  EXPECT_TRUE(limits("min(max(at[j], 0), 16)").empty());
+  EXPECT_TRUE(limits("min(max(7 // at[j], 0), 15)").empty());
+}
+
 TEST(size_limits, what_is_computed_of_an_index_is_no_place) {
   for (const char* place : {"at[j] // 2", "at[j] % 8", "min(at[j] + at[j], 39)"}) {
     const Program program = parsed(std::string(R"(
