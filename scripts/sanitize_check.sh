@@ -1,20 +1,34 @@
 #!/usr/bin/env bash
 # Builds parts of Hone with sanitizers around a finished build/release (sanitize_folders.py) and runs them
-# (docs/contributor/sanitizers.md). What a sanitizer finds is printed, and this script ends with an error.
+# (docs/contributor/sanitizers.md). What a sanitizer finds, in whichever process, is printed at the end, and is an error.
 set -euo pipefail
-usage="usage: scripts/sanitize_check.sh fuzz [SEEDS]  fuzz targets of loop programs and schedules, with so many seeds each (1000)
-       scripts/sanitize_check.sh threads       unit tests of what has threads, the program and its server, by the thread sanitizer"
+usage="usage: scripts/sanitize_check.sh fuzz [SEEDS]           fuzz targets of models, loop programs and schedules, with so many seeds each (1000)
+       scripts/sanitize_check.sh bad_input [TEST ...]   the program, with bad and hostile files and options: tests/TEST_test.py
+       scripts/sanitize_check.sh threads                unit tests of what has threads, the program and its server, by the thread sanitizer"
 cd "$(dirname "$0")/.."
 [[ $# -gt 0 && $1 != -* ]] || { echo "$usage" >&2; exit 2; }
-command=$1
-shift
+kind=$1
 
 python=build/venv/bin/python
+scratch=$(mktemp -d)
 # Where a library of clang 16 has no symbolizer of its own, that of LLVM 22, which Hone is built with.
-symbolizer=external_symbolizer_path=/usr/lib/llvm-22/bin/llvm-symbolizer
-export ASAN_OPTIONS=detect_leaks=0:$symbolizer UBSAN_OPTIONS=print_stacktrace=1:$symbolizer
+common=external_symbolizer_path=/usr/lib/llvm-22/bin/llvm-symbolizer:log_path=$scratch/report
+export ASAN_OPTIONS=detect_leaks=0:$common UBSAN_OPTIONS=print_stacktrace=1:$common
 # Threads of gRPC, Abseil and LLVM wait for each other by ways that are not seen in a library without the sanitizer.
-export TSAN_OPTIONS=$symbolizer:ignore_noninstrumented_modules=1:report_thread_leaks=0
+export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1:report_thread_leaks=0
+failed=()
+
+finish() {
+  local status=$?
+  if compgen -G "$scratch/report.*" > /dev/null; then
+    cat "$scratch"/report.*
+    failed+=("a sanitizer's report, above")
+  fi
+  rm -rf "$scratch"
+  for each in "${failed[@]}"; do echo "sanitize_check: failed: $each" >&2; status=1; done
+  exit $status
+}
+trap finish EXIT
 
 # build FOLDER OPTION ...: what sanitize_folders.py writes there with these options.
 build() {
@@ -22,12 +36,28 @@ build() {
   ninja -C "$1"
 }
 
-case $command in
+# check COMMAND ...: goes on after one that fails.
+check() {
+  "$@" || failed+=("$*")
+}
+
+# One folder has all that is built with the address and the undefined behaviour sanitizer, so that kinds share it.
+folder=build/asan_part
+reads=(hone_base hone_tensor hone_ir hone_compute hone_graph)
+
+case $kind in
   fuzz)
-    folder=build/asan_fuzz
-    targets=(fuzz_ir_parser fuzz_ir_passes fuzz_schedule)
-    build $folder --libraries hone_base hone_tensor hone_ir hone_ir_passes hone_compute hone_schedule --targets "${targets[@]/#/fuzz/}"
-    for target in "${targets[@]}"; do "$folder/fuzz/$target" 0 "${1:-1000}"; done
+    targets=(fuzz_ir_parser fuzz_ir_passes fuzz_schedule fuzz_import fuzz_import_kinds)
+    build $folder --libraries "${reads[@]}" hone_ir_passes hone_schedule hone_graph_testing fuzz_models fuzz_seeds --targets "${targets[@]/#/fuzz/}"
+    for target in "${targets[@]}"; do check "$folder/fuzz/$target" 0 "${2:-1000}"; done
+    ;;
+  bad_input)
+    build $folder --libraries "${reads[@]}" hone_trial hone_artifact hone_db --targets tools/hone/hone
+    tests=(bad_input hostile_models hostile_inputs hostile_outputs hostile_folders hostile_databases hostile_texts cases)
+    if [[ $# -gt 1 ]]; then tests=("${@:2}"); fi
+    for test in "${tests[@]}"; do
+      check env HONE="$PWD/$folder/tools/hone/hone" HONE_SANITIZE=address $python "tests/${test}_test.py"
+    done
     ;;
   threads)
     folder=build/tsan_part
@@ -37,13 +67,11 @@ case $command in
     build $folder --sanitize thread --libraries hone_base hone_trial hone_runtime hone_db hone_measure hone_machine hone_remote \
       hone_remote_grpc hone_session --targets "${programs[@]}" tools/libexec/hone/hone-serve tools/hone/hone
     export GTEST_FILTER=-store.best_takes_less_than_a_millisecond_among_many:record_arrays.a_changed_byte_gives_records_or_an_error
-    for program in "${programs[@]}"; do (cd "$folder/${program%/*}" && setarch -R "./${program##*/}"); done
-    made=$(mktemp -d)
-    trap 'rm -rf "$made"' EXIT
+    for program in "${programs[@]}"; do check env -C "$folder/${program%/*}" setarch -R "./${program##*/}"; done
     hone=$PWD/$folder/tools/hone/hone
-    setarch -R "$hone" compile examples/small.onnx -o "$made/compiled.so" --no-db
-    setarch -R "$hone" tune examples/small.onnx -o "$made/tuned.so" --db "$made/trials.db" --budget 10s --overlap yes
-    HONE=$hone HONE_SANITIZE=thread setarch -R $python tests/remote_test.py
+    check setarch -R "$hone" compile examples/small.onnx -o "$scratch/compiled.so" --no-db
+    check setarch -R "$hone" tune examples/small.onnx -o "$scratch/tuned.so" --db "$scratch/trials.db" --budget 10s --overlap yes
+    check env HONE="$hone" HONE_SANITIZE=thread setarch -R $python tests/remote_test.py
     ;;
   *) echo "$usage" >&2; exit 2 ;;
 esac

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import unity_groups
+
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build" / "release"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
@@ -18,14 +20,19 @@ PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 DROPPED = re.compile(r"-O\d|-DNDEBUG|-W.*|-fpch-preprocess|-fstack-protector-strong|-fno-semantic-interposition")
 RULES = """\
 rule translate
-  command = cd {release} && {compiler} $flags -O0 -g1 -w -fpch-instantiate-templates {sanitize} -MD -MF {folder}/$out.d -o {folder}/$out $in
+  command = cd {release} && {compile} -MD -MF {folder}/$out.d -o {folder}/$out $in
+  depfile = {folder}/$out.d
+  deps = gcc
+  description = $out
+rule together
+  command = cd {release} && o={folder}/$out && if ! {compile} -MD -MF $$o.d -o $$o $in 2> $$o.log; then $
+    {compile} -M -MT $out -MF $$o.d $in && rm -rf $$o.parts && mkdir $$o.parts && $
+    for f in $sources; do {compile} -o $$o.parts/`echo $$f | tr / _`.o $$f || exit 1; done && ld -r -o $$o $$o.parts/*.o; fi
   depfile = {folder}/$out.d
   deps = gcc
   description = $out
 rule archive
   command = rm -f $out && ar qcs $out $in
-rule copy
-  command = cp $in $out
 rule link
   command = cd {release} && {compiler} {sanitize} {shared} $flags -o {folder}/$out $objects $libraries
 """
@@ -36,13 +43,14 @@ class Build:
         self.folder, self.ninja = folder, (RELEASE / "build.ninja").read_text()
         commands = json.loads((RELEASE / "compile_commands.json").read_text())
         self.commands = {re.search(r" -o (\S+)", entry["command"])[1]: entry["command"].split() for entry in commands}
-        self.written, self.headers, self.archives, self.lines = set(), {}, {}, []
+        self.headers, self.archives, self.together, self.lines = {}, {}, {}, []
         self.sanitize = f"-fsanitize={sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer"
         shared = ""
         if "address" in sanitizers.split(","):  # the same for programs, libraries and a Python that loads it first
             runtime = subprocess.check_output([compiler, "-print-file-name=libclang_rt.asan-x86_64.so"], text=True)
             shared = f"-shared-libasan -Wl,-rpath,{Path(runtime).parent}"
-        self.lines.append(RULES.format(release=RELEASE, folder=folder, sanitize=self.sanitize, shared=shared, compiler=compiler))
+        compile = f"{compiler} $flags -O0 -g1 -w -fpch-instantiate-templates {self.sanitize}"
+        self.lines.append(RULES.format(release=RELEASE, folder=folder, sanitize=self.sanitize, shared=shared, compiler=compiler, compile=compile))
 
     def rule(self, kind, name):
         """What the release's build.ninja says of a target: its inputs and its variables."""
@@ -65,28 +73,55 @@ class Build:
             self.lines.append(f"build {self.headers[key]}: translate {path}\n  flags = -x c++-header {' '.join(flags)}\n")
         return self.headers[key]
 
-    def object(self, name):
-        if name in self.written:
-            return name
-        self.written.add(name)
+    def flags(self, name):
+        """How the release translates an object's source, without what gcc alone knows."""
         words = self.commands[name]
-        flags, needs = [word for word in words[1:words.index("-o")] if not DROPPED.fullmatch(word)], ""
+        return [word for word in words[1:words.index("-o")] if not DROPPED.fullmatch(word)]
+
+    def object(self, name):
+        if name in self.together:
+            return self.together[name]
+        self.together[name] = name
+        self.translate(name, self.flags(name), self.commands[name][-1])
+        return name
+
+    def translate(self, name, flags, source, parts=()):
+        flags, needs = list(flags), ""
         if "-include" in flags:
             at = flags.index("-include")
             header = self.header(flags[at + 1], flags)
             flags[at:at + 2] = ["-include-pch", f"{self.folder}/{header}"]
             needs = f" | {header}"
-        self.lines.append(f"build {name}: translate {words[-1]}{needs}\n  flags = {' '.join(flags)} -c\n")
-        return name
+        rule = "together" if parts else "translate"
+        self.lines.append(f"build {name}: {rule} {source}{needs}\n  flags = {' '.join(flags)} -c\n  sources = {' '.join(parts)}\n")
+
+    def translate_together(self, library, names):
+        """Translates several sources of a library in one run of the compiler, which is faster; those that do not fit
+        together, as one declares what a header of another one declares, each alone."""
+        groups = {}
+        sources = [unity_groups.Source(Path(self.commands[name][-1]).read_text()) for name in names]
+        for name, number in zip(names, unity_groups.group(sources)):
+            groups.setdefault((number, *self.flags(name)), []).append(name)
+        for at, ((_, *flags), members) in enumerate(groups.items()):
+            path = self.folder / "together" / f"{library}_{at}.cc"
+            parts = [self.commands[name][-1] for name in members]
+            text = "".join(f'#include "{part}"\n' for part in parts)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+            self.together |= dict.fromkeys(members, f"together/{path.name}.o")
+            self.translate(f"together/{path.name}.o", flags, path, parts)
 
     def archive(self, library, source=""):
         """A library with its sources, or those with such a name, translated with sanitizers."""
         inputs, variables = self.rule("CXX_STATIC_LIBRARY", f"lib{library}.a")
-        objects = [self.object(name) if name in self.commands and source in name else str(RELEASE / name) for name in inputs]
+        ours = [name for name in inputs if name in self.commands and source in name]
+        self.translate_together(library, [name for name in ours if name not in self.together])
+        objects = dict.fromkeys(self.object(name) if name in ours else str(RELEASE / name) for name in inputs)
         self.archives[variables["TARGET_FILE"]] = library
         self.lines.append(f"build {variables['TARGET_FILE']}: archive {' '.join(objects)}\n")
 
-    def link(self, target, libraries):
+    def link(self, target, libraries, place=None):
         inputs, variables = self.rule("CXX_(?:EXECUTABLE|SHARED_LIBRARY)_LINKER", target)
         flags, objects, needs = variables["LINK_FLAGS"].replace("-Wl,-z,defs", ""), [], []
         if "SONAME" in variables:
@@ -95,15 +130,16 @@ class Build:
             # The shared library has objects of many libraries, a program its own.
             ours = name in self.commands and ("SONAME" not in variables or re.search(r"(\w+)\.dir/", name)[1] in libraries)
             objects.append(f"{self.folder}/{self.object(name)}" if ours else name)
-            needs += [name] if ours else []
+            needs += [self.object(name)] if ours else []
+        objects, needs = list(dict.fromkeys(objects)), list(dict.fromkeys(needs))
         words = variables["LINK_LIBRARIES"].split()
         needs += dict.fromkeys(word for word in words if word in self.archives)
         words = [f"{self.folder}/{word}" if word in self.archives else word for word in words]
-        self.lines.append(f"build {target}: link {' '.join(needs)}\n  flags = {flags}\n  objects = {' '.join(objects)}\n"
+        self.lines.append(f"build {place or target}: link {' '.join(needs)}\n  flags = {flags}\n  objects = {' '.join(objects)}\n"
                           f"  libraries = {' '.join(words)}\n")
 
-    def python_package(self):
-        """The extension module with sanitizers, around the shared library. Candidates are measured by the release's worker, which
+    def python_package(self, libraries):
+        """The extension module and the provider for ONNX Runtime with sanitizers, around the shared library. Candidates are measured by the release's worker, which
         must not get the sanitizer's library: it limits its memory."""
         site, library = self.folder / "site" / "hone", f"site/hone/prefix/lib/{self.library()[1]}"
         generated = self.folder / "options"
@@ -128,7 +164,9 @@ class Build:
             objects.append(f"python/{file.name}.o")
             flag = "-DNB_BUILD " if file.suffix == ".cpp" else ""
             self.lines.append(f"build {objects[-1]}: translate {file}\n  flags = {flag}{flags}\n")
-        self.lines.append(f"build {library}: copy {self.library()[0]}\n")
+        self.link(Path(self.library()[0]).name, libraries, library)
+        provider = "libhone_onnxruntime_ep.so"
+        self.link(provider, ["hone_onnxruntime_ep"], f"site/hone/prefix/lib/{provider}")
         self.lines.append(f"build site/hone/_native.so: link {' '.join(objects)} {library}\n  flags = -shared "
                           f"-Wl,-rpath,'$$ORIGIN/prefix/lib'\n  objects = {' '.join(f'{self.folder}/{o}' for o in (*objects, library))}\n")
 
@@ -166,10 +204,10 @@ def main():
         build.archive(library)
     if "tools/hone/hone" in arguments.targets and "hone_tool" not in arguments.libraries:
         build.archive("hone_tool", source="memory_bound.cc")  # without sanitizers, it limits the program's memory
-    for target in arguments.targets + [Path(build.library()[0]).name] * arguments.python:
+    for target in arguments.targets:
         build.link(target, arguments.libraries)
     if arguments.python:
-        build.python_package()
+        build.python_package(arguments.libraries)
     (arguments.folder / "build.ninja").write_text("".join(build.lines))
 
 

@@ -102,6 +102,8 @@ class Interrupted(Case):
 
     def setUp(self):
         super().setUp()
+        # In the background of a shell, programs begin with SIGINT ignored, and would miss one that comes before they listen.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         # Thousands of kernels that differ: minutes for each command.
         nodes = [helper.make_node("LeakyRelu", ["x"], [f"y{i}"], alpha=0.1 + i * 1e-5) for i in range(3_000)]
         nodes.append(helper.make_node("Concat", [f"y{i}" for i in range(3_000)], ["y"], axis=0))
@@ -130,6 +132,7 @@ class Interrupted(Case):
                 with self.subTest(command=name, how=how.name):
                     process = subprocess.Popen([support.HONE, *map(str, arguments)], env={**os.environ, "TMPDIR": str(self.scratch)},
                                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    self.addCleanup(process.kill)
                     # Once there are measurements, tune writes a library of them.
                     time.sleep(rng.uniform(0.05, 0.3 if name == "tune" else 2))
                     process.send_signal(how)

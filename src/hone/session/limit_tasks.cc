@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "hone/graph/integer_at.h"
 #include "hone/session/needed_parts.h"
 
 namespace hone {
@@ -21,10 +22,13 @@ std::optional<ir::SizeOperands::Places> places_in(const Tensor& tensor) {
   if (is_float(tensor.dtype()) || tensor.size() < 2 || tensor.at(0) != 0) return std::nullopt;
   ir::SizeOperands::Places places;
   while (places.inner < tensor.size() && tensor.at(places.inner) == 0) ++places.inner;
-  for (int64_t i = 0; i < tensor.size(); ++i)
-    places.most = std::max(places.most, static_cast<int64_t>(tensor.at(i)) + 1);
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (static_cast<int64_t>(tensor.at(i)) != i / places.inner % places.most) return std::nullopt;
+    const int64_t place = graph::integer_at(tensor, i);
+    if (place >= tensor.size()) return std::nullopt;
+    places.most = std::max(places.most, place + 1);
+  }
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (graph::integer_at(tensor, i) != i / places.inner % places.most) return std::nullopt;
   }
   return places;
 }
@@ -32,11 +36,13 @@ std::optional<ir::SizeOperands::Places> places_in(const Tensor& tensor) {
 // The integer that all elements are.
 std::optional<int64_t> same_integer(const Tensor& tensor) {
   if (is_float(tensor.dtype()) || tensor.size() == 0) return std::nullopt;
-  const double first = tensor.at(0);
+  const int64_t first = graph::integer_at(tensor, 0);
+  constexpr int64_t kExact = int64_t{1} << 53;  // of u64, larger ones are rounded
+  if (tensor.dtype() == DType::kU64 && first >= kExact) return std::nullopt;
   for (int64_t i = 1; i < tensor.size(); ++i) {
-    if (tensor.at(i) != first) return std::nullopt;
+    if (graph::integer_at(tensor, i) != first) return std::nullopt;
   }
-  return static_cast<int64_t>(first);
+  return first;
 }
 
 // The program with the values of constants that are one integer, such as the index of a row.

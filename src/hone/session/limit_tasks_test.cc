@@ -133,6 +133,24 @@ TEST(limit_tasks, readers_of_the_first_row_need_no_rows_beyond_the_size) {
   EXPECT_GE(products, 4) << graph::describe(made.tasks);
 }
 
+// Constants that mean "to the end". Read as double, the largest integer is none any more, and a
+// build with sanitizers ends there.
+TEST(limit_tasks, the_largest_integer_is_no_place) {
+  constexpr int64_t kEnd = INT64_MAX;
+  for (const auto& ends : {graph::ints({0, kEnd, 1, 2}), graph::ints({kEnd, kEnd, kEnd, kEnd})}) {
+    graph::TestModel model;
+    model.open_input("x", {"seq", "4"})
+        .constant("ends", ends)
+        .node("Cast", {"x"}, {"i"}, {{"to", static_cast<int64_t>(DType::kI64)}})
+        .node("Min", {"i", "ends"}, {"m"})
+        .node("Cast", {"m"}, {"y"}, {{"to", static_cast<int64_t>(DType::kF32)}})
+        .output("y");
+    const Limited made = limited(model);
+    ASSERT_EQ(made.limits.size(), 1u) << graph::describe(made.tasks);
+    EXPECT_EQ(made.limits[0].outputs.size(), 1u);
+  }
+}
+
 // A net of two layers over a sequence whose length is open, with all of its results.
 graph::TestModel recurrent(const std::string& type, const std::string& direction, bool lengths) {
   const int64_t gates = type == "LSTM" ? 4 : type == "GRU" ? 3 : 1, hidden = 8;

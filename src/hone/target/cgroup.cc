@@ -81,8 +81,9 @@ std::optional<double> cgroup_cpu_quota(const std::string& root) {
 int usable_cores(int allowed, std::optional<double> quota) {
   // A hair of tolerance: 1.9999 is meant as 2. A part of a core is of no use to a thread that
   // others wait for.
-  const int limit = quota ? static_cast<int>(std::floor(*quota + 1e-3)) : allowed;
-  return std::max(1, std::min(allowed, limit));
+  const int limit =
+      quota ? static_cast<int>(std::floor(std::min<double>(*quota + 1e-3, allowed))) : allowed;
+  return std::max(1, limit);
 }
 
 }  // namespace hone::target

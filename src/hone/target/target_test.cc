@@ -127,6 +127,7 @@ TEST(cgroup, no_files_mean_no_limit) {
   EXPECT_EQ(usable_cores(8, 2.5), 2);
   EXPECT_EQ(usable_cores(8, 0.5), 1);
   EXPECT_EQ(usable_cores(2, 16.0), 2);
+  EXPECT_EQ(usable_cores(2, 1e18), 2);
 }
 
 TEST(target, host_is_complete_and_stable) {
