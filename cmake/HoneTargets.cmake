@@ -1,5 +1,5 @@
-# hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources include only
-# what they name.
+# hone_library(NAME [PLAIN] [APART] SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources
+# include only what they name. APART: each is an object of its own, of which programs take some.
 # hone_test_library(NAME SOURCES a_testing.cc ... DEPS hone_base ...): what several programs of tests share.
 # hone_test(NAME SOURCES a_test.cc ... [SLOW topic.behaviour ...] DEPS ...): one GoogleTest program, label "unit" unless
 # LABEL says otherwise. SLOW: those of its tests that take more than a second, as patterns of GoogleTest's filter; they
@@ -79,32 +79,68 @@ function(hone_reuse_headers name from)
   endif()
 endfunction()
 
-# hone_translate_together(NAME SOURCES a_test.cc ...): several of these sources of a target in one run of the compiler, most
-# of whose time for tests is headers and templates. Which ones, scripts/unity_groups.py says. A source still stands alone:
-# the presets dev, asan, tsan and tidy build each by itself. Where a release build finds a name twice, configure it again:
-# the groups are made anew.
-option(HONE_UNITY "translate several sources of tests, and of what is built with libtorch, at once" OFF)
+# hone_translate_together(NAME [LIBRARY] SOURCES a.cc ...): several of these sources of a target in one run of the compiler,
+# half of whose time is headers and templates. Which ones, scripts/unity_groups.py says; those of a LIBRARY are optimised
+# more, so fewer at once. A source with options or definitions of its own is translated by itself (CMake), and any source
+# stands alone: the presets dev, asan, tsan and tidy build each by itself. Where a release build finds a name twice,
+# configure it again: the groups are made anew.
+option(HONE_UNITY "translate several sources of a library or a test at once" OFF)
 if(HONE_UNITY)
   find_package(Python3 QUIET COMPONENTS Interpreter)
   hone_require(Python3_FOUND python3)
 endif()
 function(hone_translate_together name)
-  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
-  if(NOT HONE_UNITY OR NOT arg_SOURCES)
+  cmake_parse_arguments(arg "LIBRARY" "" "SOURCES" ${ARGN})
+  list(LENGTH arg_SOURCES count)
+  if(NOT HONE_UNITY OR count LESS 2)
     return()
   endif()
   set(sources ${arg_SOURCES})
-  execute_process(COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/unity_groups.py" ${sources}
+  set(options "")
+  if(arg_LIBRARY)
+    set(options --most-bytes 60000)
+  endif()
+  execute_process(COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/unity_groups.py" ${options} ${sources}
                   WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  list(GET sources 0 first)  # what tells these groups from those of another call for the same target
+  string(MAKE_C_IDENTIFIER "${name}_${first}" prefix)
   foreach(source group IN ZIP_LISTS sources groups)
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${name}_${group}")
+    list(APPEND members_${group} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group ${groups})
+    list(LENGTH members_${group} count)
+    if(count GREATER 1)
+      set_source_files_properties(${members_${group}} PROPERTIES UNITY_GROUP "${prefix}_${group}")
+    endif()
   endforeach()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
+# The linker takes an object as a whole: what hone-serve takes of a library is not translated together with the rest, of
+# which much needs LLVM.
+function(hone_translate_library_together name)
+  set(board "")
+  set(others "")
+  foreach(source ${ARGN})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE path)
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src/hone")
+    if(path IN_LIST HONE_BOARD_SOURCES)
+      list(APPEND board ${source})
+    else()
+      list(APPEND others ${source})
+    endif()
+  endforeach()
+  hone_translate_together(${name} LIBRARY SOURCES ${board})
+  hone_translate_together(${name} LIBRARY SOURCES ${others})
+endfunction()
+
 function(hone_library name)
-  cmake_parse_arguments(arg "PLAIN" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "PLAIN;APART" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
+  if(NOT arg_APART)
+    hone_translate_library_together(${name} ${arg_SOURCES})
+  endif()
   if(NOT arg_PLAIN)
     hone_reuse_headers(${name} hone_library_headers)
   endif()

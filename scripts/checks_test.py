@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the checks in this folder: each must find what it is there to find."""
 import pathlib
+import tempfile
 import unittest
 
 import check_docs
@@ -235,19 +236,42 @@ class Words(unittest.TestCase):
 class Unity(unittest.TestCase):
     """Sources that are translated together mean what they mean apart."""
 
-    def groups(self, *texts):
-        return unity_groups.group([unity_groups.Source(text) for text in texts])
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
 
-    def own(self, body, before=""):
-        return f"{before}namespace a {{\nnamespace {{\n{body}\n}}  // namespace\nint visible() {{\n  return 1;\n}}\n}}  // namespace a\n"
+    def source(self, text):
+        return unity_groups.Source(text, self.folder)
+
+    def groups(self, *texts, **limits):
+        return unity_groups.group([self.source(text) for text in texts], **limits)
+
+    def assert_apart(self, *texts):
+        self.assertEqual(self.groups(*texts), list(range(len(texts))))
+
+    def assert_together(self, *texts):
+        self.assertEqual(self.groups(*texts), [0] * len(texts))
+
+    def header(self, name, text):
+        (self.folder / name).write_text(text)
+        return f'#include "{name}"\n'
+
+    def own(self, body, before="", namespace="hone::a"):
+        return f"{before}namespace {namespace} {{\nnamespace {{\n{body}\n}}  // namespace\nint visible() {{\n  return 1;\n}}\n" \
+            f"}}  // namespace {namespace}\n"
+
+    def speaks(self, text, namespace="hone::a", before=""):
+        return f"{before}namespace {namespace} {{\n{text}\n}}  // namespace {namespace}\n"
 
     def test_own_names_are_found(self):
-        source = unity_groups.Source(self.own("""
+        source = self.source(self.own("""
 constexpr int kMost = 3;
 struct Point final : Base {
   int inner;
 };
 using Names = std::vector<std::string>;
+namespace fs = std::filesystem;
 std::vector<int> sums(int count,
                       int first) {
   return {};
@@ -256,26 +280,104 @@ template <typename T>
 const T* found(T x) {
   return "word";  // another
 }
+std::function<int(int)> made(int x) {
+[[noreturn]] void ended() {
+int Point::function() {
 enum class Kind : uint8_t { kA };
+enum Level : uint8_t {
+  kLow = 1,
+  kHigh
+};
 const char* const texts[] = {"a"};"""))
-        self.assertEqual(source.own, {"kMost", "Point", "Names", "sums", "found", "Kind", "texts"})
-        self.assertNotIn("another", source.words)
-        self.assertNotIn("word", source.words)
-        self.assertIn("visible", source.words)
+        self.assertEqual(source.own, {"hone::a": {"kMost", "Point", "Names", "fs", "sums", "found", "made", "ended", "Kind", "Level",
+                                                  "kLow", "kHigh", "texts"}})
+        self.assertFalse(source.alone)
+        self.assertNotIn("another", source.words.every)
+        self.assertNotIn("word", source.words.every)
+        self.assertIn("visible", source.words.plain)
+
+    def test_own_names_outside_of_unnamed_namespaces_are_found(self):
+        source = self.source(self.speaks("""using ir::Expr;
+using Steps = std::vector<Step>;
+constexpr size_t kMost = 3;
+const std::string kNames[] = {"a"};
+class Walk {
+};
+static int helper(int x) {
+const std::vector<int>& seen_by_all(int x) {
+int also_seen() {"""))
+        self.assertEqual(source.own, {"hone::a": {"Expr", "Steps", "kMost", "kNames", "Walk", "helper"}})
+        self.assertEqual(self.source(self.own("constexpr int kFirst = f(1, 2), kSecond = 2;\nint first,\n    second{3, fourth}, third;")).own,
+                         {"hone::a": {"kFirst", "kSecond", "first", "second", "third"}})
+        self.assertEqual(self.source("namespace fs = std::filesystem;\nnamespace hone {\n}  // namespace hone\nusing hone::f;\n").own,
+                         {"": {"fs", "f"}})
 
     def test_a_name_of_one_keeps_apart_who_speaks_of_it(self):
         helper = self.own("int helper(int x) {\n  return x;\n}")
         self.assertEqual(self.groups(helper, self.own("int other() {\n  return 1;\n}"), helper), [0, 0, 1])
-        self.assertEqual(self.groups(helper, self.own("", "int user() { return helper(1); }\n")), [0, 1])
-        self.assertEqual(self.groups(helper, self.own("", "int user() { return 1; }  // no helper\n")), [0, 0])
-        self.assertEqual(self.groups("static int only() {\n", "int y = only;\n"), [0, 1])
-        self.assertEqual(self.groups("#define LIMIT 3\n", "int LIMIT2 = 1;\n", "int y = LIMIT;\n"), [0, 0, 1])
+        self.assert_apart(helper, self.speaks("int user() { return helper(1); }"))
+        self.assert_together(helper, self.speaks("int user() { return 1; }  // no helper"))
+        self.assert_apart("static int only() {\n", "int y = only;\n")
+        self.assertEqual(self.groups("#define LIMIT 3\n", "int LIMIT2 = 1;\n", "int y = x.LIMIT;\n"), [0, 0, 1])
+        self.assert_apart(self.own("enum Level { kLow };"), self.speaks("int user() { return kLow; }"))
+        self.assert_apart(self.speaks("constexpr int kMost = 3;"), self.speaks("int x = kMost;"))
+
+    def test_members_and_names_of_other_namespaces_are_others(self):
+        helper = self.own("int helper(int x) {\n  return x;\n}")
+        self.assert_together(helper, self.speaks("int x = a.helper(1) + b->helper(2) + ir::helper(3) + T<int>::helper(4);"))
+        self.assert_together(helper, self.speaks("int x = helper(1);", namespace="hone::b"))
+        self.assert_apart(helper, self.speaks("int x = helper(1);", namespace="hone::a::inner"))
+        self.assert_apart(helper, self.speaks("int x = a::helper(1);", namespace="hone::b"))
+        self.assert_apart("static int helper() {\n", self.speaks("int x = ::helper();"))
+        self.assert_apart(helper, self.speaks("void f(auto... x) { g(x...helper); }"))
+
+    def test_a_name_of_one_keeps_apart_whose_headers_speak_of_it(self):
+        helper = self.own("int helper(int x) {\n  return x;\n}")
+        inner = self.header("inner.h", self.speaks("inline int f() { return helper(1); }"))
+        outer = self.header("outer.h", inner)
+        self.assert_apart(helper, outer)
+        self.assert_together(inner + helper, outer)  # where it is, the first source compiles with that header, too
+        self.assert_apart("#define LIMIT 3\n", self.header("limit.h", "struct S { int LIMIT; };\n"))
+
+    def test_headers_of_one_add_no_functions_to_those_that_another_calls(self):
+        first = self.header("first.h", self.speaks("int size(int x);"))
+        second = self.header("second.h", self.speaks("int size(double x);"))
+        call = self.speaks("int x = size(1);")
+        self.assert_apart(second, first + call)
+        self.assert_together(second, first)
+        self.assert_together(second + first, first + call + second)
+        self.assert_together(second, self.speaks("int x(int size) { return size; }"))
+        self.assert_apart(second, self.speaks("int size(int x) { return 1; }\nint y = size(1);"))
+
+    def test_headers_of_one_add_no_types_to_those_that_another_has(self):
+        for shading in ("struct Part;", "enum Part2 { kFirst, Part };", "using Part = int;", "using ir::Part;"):
+            first = self.header("first.h", self.speaks(shading))
+            self.assert_apart(first, self.own("constexpr int kSome = 1, Part = 2;"))
+            self.assert_apart(first, self.speaks("struct Part {\n};"))
+            self.assert_together(first, self.speaks("struct Part {\n};", namespace="hone::b"))
+            self.assert_together(first, self.speaks("int x = Other::Part;"))
+
+    def test_equal_aliases_may_be_in_both(self):
+        for declaration in ("using ir::Expr;", "using Expr = ir::Expr;", "namespace fs = std::filesystem;"):
+            self.assert_together(self.speaks(declaration), self.speaks(f"{declaration}\nExpr x = fs::f();"))
+        self.assert_apart(self.speaks("using ir::Expr;"), self.speaks("using graph::Expr;"))
+        self.assertEqual(self.groups("using x::f;\n", "using x::f;\n", "int f();\n"), [0, 0, 1])
+
+    def test_what_is_not_understood_is_alone(self):
+        self.assert_apart("int x();\n", "#define MODE 1\n#include <library.h>\n", "int y();\n#define HERE 1\n#include <library.h>\n")
+        self.assert_apart(self.own("MAKE_FUNCTION(f)"), "int x();\n")
+        self.assert_apart(self.own("bool operator==(const A& a, const A& b) {"), "int x();\n")
+        for body in ("struct Part {\n};", "using Part = int;"):
+            holder = self.own(body) + self.speaks("struct Model::State {\n  Part part;\n};")
+            self.assertEqual(self.source(holder).alone, body.startswith("struct"))
+        self.assert_together(self.own("static_assert(kMost > 1);\nTEST(a, b) {\n}"), "int x();\n")
 
     def test_directives_are_the_same_and_groups_are_small(self):
         self.assertEqual(self.groups("using namespace x;\n", "int y;\n", "using namespace x;\n"), [0, 1, 0])
-        self.assertEqual(self.groups("using x::f;\n", "using x::f;\n", "int f();\n"), [0, 0, 1])
+        self.assert_apart("using enum x::Role;\n", "int y;\n")
         self.assertEqual(self.groups(*["int y();\n"] * (unity_groups.MOST_FILES + 1)), [0] * unity_groups.MOST_FILES + [1])
         self.assertEqual(self.groups("x" * unity_groups.MOST_BYTES, "y"), [0, 1])
+        self.assertEqual(self.groups("x" * 10, "y", most_bytes=10), [0, 1])
 
 
 if __name__ == "__main__":

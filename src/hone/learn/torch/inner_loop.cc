@@ -23,7 +23,7 @@ struct Trained {
 };
 
 // Undefined for parameters that the loss does not depend on.
-variable_list gradients(const at::Tensor& loss, const Trained& trained, bool differentiable) {
+variable_list gradients_of(const at::Tensor& loss, const Trained& trained, bool differentiable) {
   return torch::autograd::grad({loss}, trained.parameters, {}, /*retain_graph=*/differentiable,
                                /*create_graph=*/differentiable, /*allow_unused=*/true);
 }
@@ -51,7 +51,7 @@ std::vector<at::Tensor> adapt(const std::vector<at::Tensor>& parameters, const L
   std::vector<at::Tensor> adapted = parameters;
   for (int step = 0; step < loop.steps; ++step) {
     const Trained trained(adapted);
-    const variable_list slope = gradients(loss(adapted, step), trained, loop.second_order);
+    const variable_list slope = gradients_of(loss(adapted, step), trained, loop.second_order);
     adapted = moved(std::move(adapted), trained, slope, loop);
   }
   return adapted;
@@ -62,7 +62,7 @@ MetaGradient maml_gradient(const std::vector<at::Tensor>& parameters, const Loss
   const at::Tensor loss = query(adapt(parameters, support, loop), loop.steps);
   const Trained trained(parameters);
   MetaGradient result{loss.item<double>(), std::vector<at::Tensor>(parameters.size())};
-  const variable_list slope = gradients(loss, trained, false);
+  const variable_list slope = gradients_of(loss, trained, false);
   for (size_t i = 0; i < slope.size(); ++i) result.parameters[trained.places[i]] = slope[i];
   return result;
 }
