@@ -68,9 +68,11 @@ std::string markdown() {
       "both is cheap. [limits.md](limits.md) says what they\nmay do.\n\n"
       "## Sequences and optional values\n\n"
       "They are resolved when the model is imported, also where they pass through an If, Loop or "
-      "Scan: positions, numbers of\nparts and whether there is a value have to be known then. "
-      "Inputs and outputs of the model are tensors; an input that is\n"
-      "an optional tensor is one that every run gives.\n";
+      "Scan: positions, numbers of\nparts and whether there is a value have to be known then, but "
+      "for a sequence to which a loop that a run repeats appends\n"
+      "one tensor in each turn ([limits.md](limits.md#loops-and-branches-that-only-the-run-decides)"
+      "). Inputs and outputs of the\n"
+      "model are tensors; an input that is an optional tensor is one that every run gives.\n";
   return text;
 }
 

@@ -43,8 +43,9 @@ using KernelPtr = std::shared_ptr<const Kernel>;
                                           const target::Target& target);
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
-// Compiles code that leaves out what a run of smaller sizes does not need. `lowered` is the program
-// of the schedule.
+// Compiles code that leaves out what a run of smaller sizes does not need, and that fetches weights
+// ahead with the first rows, as a run may have few. `lowered` is the program of the schedule, which
+// is compiled as it is if it computes nothing that a run may not need.
 [[nodiscard]] Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
                                            const schedule::Steps& steps,
                                            const target::Target& target,

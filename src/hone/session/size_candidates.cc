@@ -222,7 +222,8 @@ void SizeCandidates::add_times(SizeCandidate& one) const {
   for (const size_t k : measured_sizes()) {
     const std::vector<int64_t> sizes = range_.at(grid_[k]);
     const auto found = times->second.find(part_text(dag_, limits_, sizes));
-    if (found == times->second.end() || !std::isfinite(found->second)) continue;
+    if (found == times->second.end() || !std::isfinite(found->second) || found->second <= 0)
+      continue;
     const double expected = one.schedule.seconds(sizes, context_.target->cpu(), context_.threads);
     one.measured.add(grid_[k], expected, found->second);
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 
 #include "hone/graph/size_values.h"
 #include "hone/session/size_costs.h"
@@ -45,7 +44,8 @@ class Chooser {
   }
 
  private:
-  // What a candidate gains at the sizes below the largest, at those that were measured if any was.
+  // Returns what a candidate gains at the sizes below the largest, at those that were measured if
+  // any was.
   [[nodiscard]] double gain(const SizeCandidate& one, const std::vector<double>& best) const {
     double sum = 0;
     for (size_t k = 0; k + 1 < best.size(); ++k) {
@@ -192,45 +192,50 @@ class Chooser {
     for (size_t i = 0; i < count; ++i) candidates_.add_near(ranked[i].second);
   }
 
-  // Which of these schedules runs at each size of the grid, and the sum of the logarithms of their
-  // times. Another one than the first has to be clearly faster, else it counts as slower.
+  // Says which schedule runs at each size of the grid, with the sum of the logarithms of their
+  // times.
   struct Assignment {
     std::vector<size_t> at;
     double log_times = 0;
   };
   // Tries all continuations: the schedule of the last size goes on, or one begins that did not run
-  // yet. So each schedule has one interval, and the first one has that of the largest size.
+  // yet. So each schedule has one interval, and the first one has that of the largest size. Another
+  // one may be a little slower than it at some sizes, and counts as slower unless it is clearly
+  // faster.
   void assign(const std::vector<SizeCandidate>& all, const std::vector<size_t>& used,
-              Assignment& begun, std::optional<Assignment>& best) const {
+              const Assignment& begun, Assignment& best) const {
     const size_t k = begun.at.size();
     if (k == grid_.size()) {
-      const bool ends = begun.at.back() == 0;
-      if (ends && (!best || begun.log_times < best->log_times)) best = begun;
+      if (begun.at.back() == 0 && begun.log_times < best.log_times) best = begun;
       return;
     }
+    const double own = all[0].seconds[k];
     for (const size_t c : used) {
-      const bool goes_on = k > 0 && begun.at.back() == c;
-      if (!goes_on && std::find(begun.at.begin(), begun.at.end(), c) != begun.at.end()) continue;
       const double seconds = all[c].seconds[k];
-      const bool counts = c == 0 || is_faster(seconds, all[0].seconds[k]);
-      const double log_time = std::log(seconds * (counts ? 1 : margins_.ratio));
-      begun.at.push_back(c);
-      begun.log_times += log_time;
-      assign(all, used, begun, best);
-      begun.at.pop_back();
-      begun.log_times -= log_time;
+      const bool goes_on = k > 0 && begun.at.back() == c;
+      const bool ran = std::find(begun.at.begin(), begun.at.end(), c) != begun.at.end();
+      if ((ran && !goes_on) || seconds > margins_.ratio * own) continue;
+      const bool counts = c == 0 || is_faster(seconds, own);
+      Assignment longer = begun;
+      longer.at.push_back(c);
+      longer.log_times += std::log(seconds * (counts ? 1 : margins_.ratio));
+      assign(all, used, longer, best);
     }
+  }
+  [[nodiscard]] Assignment assigned(std::vector<SizeCandidate>& all) const {
+    Assignment best = {std::vector<size_t>(grid_.size(), 0), -margins_.gain};
+    for (const double own : all[0].seconds) best.log_times += std::log(own);
+    assign(all, chosen(all), {}, best);
+    return best;
   }
 
   [[nodiscard]] SizeVariants intervals(std::vector<SizeCandidate>& all) const {
-    Assignment begun;
-    std::optional<Assignment> best;
-    assign(all, chosen(all), begun, best);
+    const Assignment best = assigned(all);
     SizeVariants made;
     std::vector<const SizeCandidate*> in_order;
     int64_t from = 0;
     for (size_t k = 1; k < grid_.size(); ++k) {
-      const size_t before = best->at[k - 1], now = best->at[k];
+      const size_t before = best.at[k - 1], now = best.at[k];
       if (before == now) continue;
       const SizeCandidate& last = all[before];
       const double factor = now == 0 ? margins_.ratio : 1;  // is the other still faster?

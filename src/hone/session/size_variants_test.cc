@@ -107,7 +107,8 @@ TEST(size_variants, few_rows_have_a_schedule_of_their_own) {
   EXPECT_EQ(variants.own.most, std::numeric_limits<int64_t>::max());
 }
 
-// All splits of the schedules that are compared for rows of a product, each with its schedule.
+// Returns all splits of the schedules that are compared for rows of a product, each with its
+// schedule.
 std::vector<std::pair<schedule::Steps, schedule::Split>> compared_splits() {
   const Rows rows = product_of_rows();
   const target::Target target = avx2();

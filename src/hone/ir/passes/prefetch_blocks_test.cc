@@ -20,23 +20,23 @@ using testing::loop;
 using testing::prefetched;
 using testing::zero;
 
-// out[i, n] += a[i, k] * w[n / 16, k, n % 16] in tiles of 4 rows and 16 columns.
+// out[i, n] += a[i, k] * w[n / lanes, k, n % lanes] in tiles of 4 rows and of so many columns.
 struct Product {
-  int64_t rows;
+  int64_t rows, lanes = kLanes;
   BufferPtr a = make_buffer("a", DType::kF32, {rows, kDepth});
-  BufferPtr w = make_buffer("w", DType::kF32, {kColumns / kLanes, kDepth, kLanes});
+  BufferPtr w = make_buffer("w", DType::kF32, {kColumns / lanes, kDepth, lanes});
   BufferPtr out = make_buffer("out", DType::kF32, {rows, kColumns});
   VarPtr m = make_var("m"), n = make_var("n"), k = make_var("k"), i = make_var("i"),
          lane = make_var("lane"), tile = make_var("tile");
 
   Stmt inside(const Expr& row_tile, const Expr& panel) const {
     const Expr row = row_tile * kTile + variable(i);
-    const std::vector<Expr> at = {row, panel * kLanes + variable(lane)};
+    const std::vector<Expr> at = {row, panel * lanes + variable(lane)};
     const Expr product =
         load(a, {row, variable(k)}) * load(w, {panel, variable(k), variable(lane)});
-    const Stmt lanes =
-        loop(lane, kLanes, {make_store(out, at, load(out, at) + product)}, ForKind::kVectorized);
-    return loop(k, kDepth, {loop(i, kTile, {lanes}, ForKind::kUnrolled)});
+    const Stmt vector =
+        loop(lane, lanes, {make_store(out, at, load(out, at) + product)}, ForKind::kVectorized);
+    return loop(k, kDepth, {loop(i, kTile, {vector}, ForKind::kUnrolled)});
   }
   Program of(const Stmt& body) const {
     return {"product",
@@ -46,16 +46,16 @@ struct Product {
   // The weights' panels outside, the rows inside.
   Program by_panel() const {
     const Stmt rows_inside = loop(m, rows / kTile, {inside(variable(m), variable(n))});
-    return of(loop(n, kColumns / kLanes, {rows_inside}, ForKind::kParallel));
+    return of(loop(n, kColumns / lanes, {rows_inside}, ForKind::kParallel));
   }
   // Both in one loop.
   Program fused() const {
     const int64_t tiles = rows / kTile;
     const Stmt body = inside(floormod(variable(tile), tiles), floordiv(variable(tile), tiles));
-    return of(loop(tile, tiles * kColumns / kLanes, {body}, ForKind::kParallel));
+    return of(loop(tile, tiles * kColumns / lanes, {body}, ForKind::kParallel));
   }
   Program by_row() const {
-    const Stmt panels_inside = loop(n, kColumns / kLanes, {inside(variable(m), variable(n))});
+    const Stmt panels_inside = loop(n, kColumns / lanes, {inside(variable(m), variable(n))});
     return of(loop(m, rows / kTile, {panels_inside}));
   }
 };
@@ -86,23 +86,40 @@ Stmt with_extent(const Stmt& s, const VarPtr& var, int64_t extent) {
   return s->body.empty() ? s : with_body(*s, std::move(body));
 }
 
-TEST(prefetch_blocks, early_hints_are_there_for_runs_of_few_rows) {
-  const Product p{128};
-  const auto hinted_panels = [&](const PrefetchOptions& options) {
-    Program program = prefetch_blocks(p.by_panel(), options);
-    program.phases[1].body = with_extent(program.phases[1].body, p.m, 1);  // a tile of rows
-    const std::vector<float> lines = prefetched(program, p.w);
-    const auto second = lines.begin() + kDepth, behind = second + kDepth * kColumns / kLanes;
-    return std::count(second, behind, 1.0F);
-  };
-  const int64_t all = kDepth * kColumns / kLanes;
-  EXPECT_LT(hinted_panels({}), all / 4);
-  EXPECT_EQ(hinted_panels({.is_early = true}), all);
+// How many lines behind the first panel a run of so many tiles of rows prefetches.
+int64_t lines_ahead(const Product& p, int64_t tiles, const PrefetchOptions& options) {
+  Program program = prefetch_blocks(p.by_panel(), options);
+  program.phases[1].body = with_extent(program.phases[1].body, p.m, tiles);
+  const std::vector<float> lines = prefetched(program, p.w);
+  const int64_t panel = kDepth * p.lanes / kLine;
+  return std::count_if(lines.begin() + panel, lines.end(), [](float times) { return times > 0; });
+}
 
-  // More rows have the same hints again, at addresses of the same block.
-  const std::vector<float> lines =
-      prefetched(prefetch_blocks(p.by_panel(), {.is_early = true}), p.w);
-  for (size_t i = kDepth; i < kDepth * kColumns / kLanes; ++i) EXPECT_EQ(lines[i], 128 / kTile);
+TEST(prefetch_blocks, early_hints_are_there_for_runs_of_few_rows) {
+  const int64_t all = kDepth * kColumns / kLine;
+  const Product p{128};
+  EXPECT_LT(lines_ahead(p, 1, {}), all / 4);
+  EXPECT_EQ(lines_ahead(p, 1, {.is_early = true}), all);
+  // Panels of two lines a term: there are hints for one of them with each term, so that two tiles
+  // of rows share them.
+  const Product wide{128, 2 * kLine};
+  EXPECT_EQ(lines_ahead(wide, 1, {.is_early = true}), all / 2);
+  EXPECT_EQ(lines_ahead(wide, 2, {.is_early = true}), all);
+  EXPECT_EQ(lines_ahead(wide, 1, {.is_early = true, .min_work = 2}), all);
+}
+
+TEST(prefetch_blocks, early_hints_repeat_at_the_same_lines) {
+  for (const Product& p : {Product{128}, Product{128, 2 * kLine}}) {
+    const int64_t panel = kDepth * p.lanes / kLine, terms = kDepth * 128 / kTile;
+    for (const Program& program : {p.by_panel(), p.fused()}) {
+      const std::vector<float> lines =
+          prefetched(prefetch_blocks(program, {.is_early = true}), p.w);
+      for (int64_t i = 0; i < kDepth * kColumns / kLine; ++i) {
+        const int64_t times = i < panel ? 0 : terms / panel;
+        EXPECT_EQ(lines[static_cast<size_t>(i)], static_cast<float>(times)) << i;
+      }
+    }
+  }
 }
 
 TEST(prefetch_blocks, a_block_that_is_read_again_goes_to_the_second_level_cache) {
