@@ -37,6 +37,44 @@ TEST(size_places, regions_of_maps) {
   }
 }
 
+// Rows of so many elements, with or without a gap behind each, as PyTorch's exporter writes
+// as_strided. Without gaps nothing but the run's rows is needed of what comes before.
+TEST(size_places, all_elements_in_their_order_are_a_reshape) {
+  const auto number = [](int64_t value) {
+    Tensor tensor(DType::kI64, {});
+    tensor.set(0, static_cast<double>(value));
+    return tensor;
+  };
+  for (const int64_t distance : {4, 3}) {
+    SCOPED_TRACE(distance);
+    TestModel model;
+    model.open_input("x", {"N", "4"})
+        .constant("all", ints({-1}))
+        .constant("first", number(0))
+        .constant("step", number(1))
+        .constant("distance", ints({distance}))
+        .constant("inside", ints({0, 1, 2, 3}))
+        .constant("last", ints({1}))
+        .node("Relu", {"x"}, {"before"})
+        .node("Reshape", {"before", "all"}, {"flat"})
+        .node("Shape", {"x"}, {"shape"})
+        .node("Gather", {"shape", "first"}, {"rows"})
+        .node("Range", {"first", "rows", "step"}, {"row"})
+        .node("Mul", {"row", "distance"}, {"begins"})
+        .node("Unsqueeze", {"begins", "last"}, {"column"})
+        .node("Add", {"column", "inside"}, {"places"})
+        .node("Gather", {"flat", "places"}, {"y"})
+        .output("y");
+    const Ranges ranges = {{"N", {{2, 5, ""}}}};
+    expect_right(model, ranges, {{5}, {2}, {3}});
+    const Result<Graph> graph = import_ranges(model, ranges);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const bool gathers = std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                                     [](const Node& node) { return node.type == "Gather"; });
+    EXPECT_EQ(gathers, distance != 4);
+  }
+}
+
 TEST(size_places, rows_that_are_reversed) {
   for (const int64_t batch_axis : {0, 1}) {
     TestModel model;
