@@ -1,5 +1,6 @@
-# hone_library(NAME [PLAIN] [APART] SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its sources
-# include only what they name. APART: each is an object of its own, of which programs take some.
+# hone_library(NAME [PLAIN] [APART] SOURCES a.cc ... DEPS hone_base ...): one layer, one static library. PLAIN: its
+# sources include only what they name. APART: each is an object of its own, of which programs take some, unless the
+# caller groups them.
 # hone_test_library(NAME SOURCES a_testing.cc ... DEPS hone_base ...): what several programs of tests share.
 # hone_test(NAME SOURCES a_test.cc ... [SLOW topic.behaviour ...] DEPS ...): one GoogleTest program, label "unit" unless
 # LABEL says otherwise. SLOW: those of its tests that take more than a second, as patterns of GoogleTest's filter; they
@@ -48,9 +49,9 @@ function(hone_link_fast name)
   endif()
 endfunction()
 
-# What most sources include of the standard library, fmt and GoogleTest is parsed once for all libraries and once for all
-# tests, which takes a fifth off the time of a build. A source still names all headers that it needs: the presets asan
-# and tidy build without these (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+# What most sources include of the standard library, fmt and GoogleTest is parsed once for all libraries and once for
+# all tests, which takes a fifth off the time of a build. A source still names all headers that it needs: the presets
+# asan and tidy build without these (CMAKE_DISABLE_PRECOMPILE_HEADERS).
 set(HONE_COMMON_HEADERS <fmt/format.h> <fmt/ranges.h> <algorithm> <atomic> <functional> <map> <memory> <optional> <set>
     <span> <string> <string_view> <unordered_map> <variant> <vector>)
 set(CMAKE_PCH_WARN_INVALID OFF)  # where the options of a target do not fit, the headers are parsed again
@@ -79,11 +80,11 @@ function(hone_reuse_headers name from)
   endif()
 endfunction()
 
-# hone_translate_together(NAME [LIBRARY] SOURCES a.cc ...): several of these sources of a target in one run of the compiler,
-# half of whose time is headers and templates. Which ones, scripts/unity_groups.py says; those of a LIBRARY are optimised
-# more, so fewer at once. A source with options or definitions of its own is translated by itself (CMake), and any source
-# stands alone: the presets dev, asan, tsan and tidy build each by itself. Where a release build finds a name twice,
-# configure it again: the groups are made anew.
+# hone_translate_together(NAME [LIBRARY] SOURCES a.cc ...): several of these sources of a target in one run of the
+# compiler, half of whose time is headers and templates. Which ones, scripts/unity_groups.py says; those of a LIBRARY
+# are optimised more, so fewer at once. A source with options or definitions of its own is translated by itself (CMake),
+# and any source is to stand alone: the presets dev, asan, tsan and tidy build each by itself. Where a release build
+# finds a name twice, configure it again: the groups are made anew.
 option(HONE_UNITY "translate several sources of a library or a test at once" OFF)
 if(HONE_UNITY)
   find_package(Python3 QUIET COMPONENTS Interpreter)

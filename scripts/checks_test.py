@@ -372,6 +372,33 @@ int also_seen() {"""))
             self.assertEqual(self.source(holder).alone, body.startswith("struct"))
         self.assert_together(self.own("static_assert(kMost > 1);\nTEST(a, b) {\n}"), "int x();\n")
 
+    def test_names_beside_types_and_tests_are_own(self):
+        types = "enum Level { kLow };\nstruct Part {\n  int inner;\n\n  int other;\n} all, *first = nullptr;\nunion U { int x; } values[2];\n" \
+            "struct Last {\n};\nint f() {\n}\n"
+        names = {"Level", "kLow", "Part", "all", "first", "U", "values", "Last"}
+        self.assertEqual(self.source(self.own(types)).own, {"hone::a": names | {"f"}})
+        self.assertEqual(self.source(self.speaks(types)).own, {"hone::a": names})
+        self.assert_apart(self.speaks(types), self.speaks("int user() { return kLow; }"))
+        self.assert_apart(self.own(types), self.speaks("int user() { return all; }"))
+        self.assert_apart(self.header("level.h", self.speaks(types)), self.own("constexpr int kLow = 1;"))
+        test = self.own("TEST(topic, behaviour) {\n}\nTEST_F(topic,\n       other) {\n}")
+        self.assert_apart(test, self.own("TEST(topic, behaviour) {\n}"))
+        self.assert_apart(test, self.own("TEST_F(topic, other) {\n}"))
+        self.assert_together(test, self.own("TEST(topic, third) {\n}"), self.own("TEST(topic, behaviour) {\n}", namespace="hone::b"))
+
+    def test_namespaces_with_comments_are_found(self):
+        for opening, closing in (("namespace {  // of helpers", "}  // namespace"), ("namespace {", "}  // anonymous namespace"),
+                                 ("namespace {", "}  // namespace, of helpers")):
+            text = self.speaks(f"{opening}\nint helper() {{\n}}\n{closing}\nint visible() {{\n}}")
+            self.assertEqual(self.source(text).own, {"hone::a": {"helper"}})
+        source = self.source(self.speaks("inline namespace v1 {  // the first\nclass Walk;\n}  // namespace v1\nclass Run;"))
+        self.assertEqual(source.own, {"hone::a::v1": {"Walk"}, "hone::a": {"Run"}})
+
+    def test_pragmas_are_alone(self):
+        for pragma in ('#pragma GCC optimize("O1")', "#pragma pack(1)", "  # pragma omp simd", '_Pragma("pack(1)")'):
+            self.assertTrue(self.source(f"int x;\n{pragma}\nint y();\n").alone, pragma)
+        self.assert_together("#pragma once\nint x();\n", 'auto s = R"(\n#pragma unroll\n)";\n', "// #pragma pack(1)\n")
+
     def test_directives_are_the_same_and_groups_are_small(self):
         self.assertEqual(self.groups("using namespace x;\n", "int y;\n", "using namespace x;\n"), [0, 1, 0])
         self.assert_apart("using enum x::Role;\n", "int y;\n")

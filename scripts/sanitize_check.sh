@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds parts of Hone with sanitizers around a finished build/release (sanitize_folders.py) and runs them
-# (docs/contributor/sanitizers.md). What a sanitizer finds, in whichever process, is printed at the end, and is an error.
+# (docs/contributor/sanitizers.md). What a sanitizer finds, in whichever process, is printed at the end, and is an
+# error.
 set -euo pipefail
-usage="usage: scripts/sanitize_check.sh fuzz [SEEDS]           fuzz targets of models, loop programs and schedules, with so many seeds each (1000)
-       scripts/sanitize_check.sh bad_input [TEST ...]   the program, with bad and hostile files and options: tests/TEST_test.py
-       scripts/sanitize_check.sh threads                unit tests of what has threads, the program and its server, by the thread sanitizer"
+usage="usage: scripts/sanitize_check.sh fuzz [SEEDS] | bad_input [TEST ...] | threads
+  fuzz       runs fuzz targets of models, loop programs and schedules, with so many seeds each (1000)
+  bad_input  runs the program with bad and hostile files and options: tests/TEST_test.py
+  threads    runs unit tests of what has threads, the program and its server, by the thread sanitizer"
 cd "$(dirname "$0")/.."
 [[ $# -gt 0 && $1 != -* ]] || { echo "$usage" >&2; exit 2; }
 kind=$1

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Builds some libraries with sanitizers, by clang 16, and links tests and programs with them and with all others as build/release has
-them: `sanitize_folders.py build/asan_part --libraries hone_base hone_db --targets src/hone/db/hone_db_test` writes
-build/asan_part/build.ninja, which `ninja -C build/asan_part` builds. --python adds the Python package for build/venv/bin/python, in
+"""Builds some libraries with sanitizers, by clang 16, and links tests and programs with them and with all others as
+build/release has them: `sanitize_folders.py build/asan_part --libraries hone_base hone_db --targets
+src/hone/db/hone_db_test` writes build/asan_part/build.ninja, which `ninja -C build/asan_part` builds. Sources are
+translated in the groups that the release has. --python adds the Python package for build/venv/bin/python, in
 build/asan_part/site, with the shared library in it."""
 import argparse
 import json
@@ -11,8 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import unity_groups
-
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build" / "release"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
@@ -21,13 +20,6 @@ DROPPED = re.compile(r"-O\d|-DNDEBUG|-W.*|-fpch-preprocess|-fstack-protector-str
 RULES = """\
 rule translate
   command = cd {release} && {compile} -MD -MF {folder}/$out.d -o {folder}/$out $in
-  depfile = {folder}/$out.d
-  deps = gcc
-  description = $out
-rule together
-  command = cd {release} && o={folder}/$out && if ! {compile} -MD -MF $$o.d -o $$o $in 2> $$o.log; then $
-    {compile} -M -MT $out -MF $$o.d $in && rm -rf $$o.parts && mkdir $$o.parts && $
-    for f in $sources; do {compile} -o $$o.parts/`echo $$f | tr / _`.o $$f || exit 1; done && ld -r -o $$o $$o.parts/*.o; fi
   depfile = {folder}/$out.d
   deps = gcc
   description = $out
@@ -43,7 +35,7 @@ class Build:
         self.folder, self.ninja = folder, (RELEASE / "build.ninja").read_text()
         commands = json.loads((RELEASE / "compile_commands.json").read_text())
         self.commands = {re.search(r" -o (\S+)", entry["command"])[1]: entry["command"].split() for entry in commands}
-        self.headers, self.archives, self.together, self.lines = {}, {}, {}, []
+        self.headers, self.archives, self.translated, self.lines = {}, {}, set(), []
         self.sanitize = f"-fsanitize={sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer"
         shared = ""
         if "address" in sanitizers.split(","):  # the same for programs, libraries and a Python that loads it first
@@ -79,45 +71,24 @@ class Build:
         return [word for word in words[1:words.index("-o")] if not DROPPED.fullmatch(word)]
 
     def object(self, name):
-        if name in self.together:
-            return self.together[name]
-        self.together[name] = name
-        self.translate(name, self.flags(name), self.commands[name][-1])
-        return name
-
-    def translate(self, name, flags, source, parts=()):
-        flags, needs = list(flags), ""
+        """An object of the release, translated with sanitizers."""
+        if name in self.translated:
+            return name
+        self.translated.add(name)
+        flags, needs = self.flags(name), ""
         if "-include" in flags:
             at = flags.index("-include")
             header = self.header(flags[at + 1], flags)
             flags[at:at + 2] = ["-include-pch", f"{self.folder}/{header}"]
             needs = f" | {header}"
-        rule = "together" if parts else "translate"
-        self.lines.append(f"build {name}: {rule} {source}{needs}\n  flags = {' '.join(flags)} -c\n  sources = {' '.join(parts)}\n")
-
-    def translate_together(self, library, names):
-        """Translates several sources of a library in one run of the compiler, which is faster; those that do not fit
-        together, as one declares what a header of another one declares, each alone."""
-        groups = {}
-        sources = [unity_groups.Source(Path(self.commands[name][-1]).read_text()) for name in names]
-        for name, number in zip(names, unity_groups.group(sources)):
-            groups.setdefault((number, *self.flags(name)), []).append(name)
-        for at, ((_, *flags), members) in enumerate(groups.items()):
-            path = self.folder / "together" / f"{library}_{at}.cc"
-            parts = [self.commands[name][-1] for name in members]
-            text = "".join(f'#include "{part}"\n' for part in parts)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_text() != text:
-                path.write_text(text)
-            self.together |= dict.fromkeys(members, f"together/{path.name}.o")
-            self.translate(f"together/{path.name}.o", flags, path, parts)
+        self.lines.append(f"build {name}: translate {self.commands[name][-1]}{needs}\n  flags = {' '.join(flags)} -c\n")
+        return name
 
     def archive(self, library, source=""):
         """A library with its sources, or those with such a name, translated with sanitizers."""
         inputs, variables = self.rule("CXX_STATIC_LIBRARY", f"lib{library}.a")
         ours = [name for name in inputs if name in self.commands and source in name]
-        self.translate_together(library, [name for name in ours if name not in self.together])
-        objects = dict.fromkeys(self.object(name) if name in ours else str(RELEASE / name) for name in inputs)
+        objects = [self.object(name) if name in ours else str(RELEASE / name) for name in inputs]
         self.archives[variables["TARGET_FILE"]] = library
         self.lines.append(f"build {variables['TARGET_FILE']}: archive {' '.join(objects)}\n")
 
@@ -131,7 +102,6 @@ class Build:
             ours = name in self.commands and ("SONAME" not in variables or re.search(r"(\w+)\.dir/", name)[1] in libraries)
             objects.append(f"{self.folder}/{self.object(name)}" if ours else name)
             needs += [self.object(name)] if ours else []
-        objects, needs = list(dict.fromkeys(objects)), list(dict.fromkeys(needs))
         words = variables["LINK_LIBRARIES"].split()
         needs += dict.fromkeys(word for word in words if word in self.archives)
         words = [f"{self.folder}/{word}" if word in self.archives else word for word in words]
@@ -139,8 +109,8 @@ class Build:
                           f"  libraries = {' '.join(words)}\n")
 
     def python_package(self, libraries):
-        """The extension module and the provider for ONNX Runtime with sanitizers, around the shared library. Candidates are measured by the release's worker, which
-        must not get the sanitizer's library: it limits its memory."""
+        """The extension module and the provider for ONNX Runtime with sanitizers, around the shared library. Candidates
+        are measured by the release's worker, which must not get the sanitizer's library: it limits its memory."""
         site, library = self.folder / "site" / "hone", f"site/hone/prefix/lib/{self.library()[1]}"
         generated = self.folder / "options"
         nanobind, source, python = subprocess.check_output(
@@ -172,7 +142,8 @@ class Build:
 
 
 def link_installation(folder, targets):
-    """What belongs to the program and is not made with sanitizers, such as the worker, from where it and the tests look for it."""
+    """What belongs to the program and is not made with sanitizers, such as the worker, from where it and the tests look
+    for it."""
     links = {file.relative_to(RELEASE): file for file in (RELEASE / "tools" / "libexec" / "hone").iterdir()}
     links[Path("tools/share")] = RELEASE / "tools" / "share"
     links[Path("src/hone/libexec")] = folder.resolve() / "tools" / "libexec"

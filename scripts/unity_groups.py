@@ -21,13 +21,15 @@ MOST_FILES = 10
 MOST_BYTES = 90_000
 
 TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
-SCOPE = re.compile(r"^namespace (?:([\w:]+) )?\{$|^\}  // namespace(?: [\w:]+)?$", re.M)
+SCOPE = re.compile(r"^(?:inline )?namespace (?:([\w:]+) )?\{ *(?://.*)?$|^\} *// *(?:(?:anonymous|unnamed) )?namespace\b.*$", re.M)
 WORD = re.compile(r"[A-Za-z_]\w*")
 # A word that is no member, and not of a namespace or a type that is named before it.
 PLAIN = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*|(?<=\.\.\.)[A-Za-z_]\w*|(?<![\w>]::)(?<=::)[A-Za-z_]\w*")
 OF_ANOTHER = re.compile(r"(?<!\w)(?=(\w+)::(\w+))")
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<)', re.M)
 DEFINE = re.compile(r"^#\s*define (\w+)", re.M)
+# What says to the compiler how to take all code behind it, in the sources that follow, too.
+PRAGMA = re.compile(r"^[ \t]*#\s*pragma (?!once\b)|\b_Pragma\(", re.M)
 DIRECTIVE = re.compile(r"^using (?:namespace|enum) ([\w:]+);", re.M)
 
 # clang-format leaves what a namespace holds at the first column.
@@ -41,9 +43,12 @@ SHARED = re.compile(r"using [\w:]+::(\w+);|(?:using|namespace) (\w+) = [^;]*;")
 VALUE = re.compile(r"(?!(?:class|struct|enum|union) \w+;)[\w:,&*\s]*?[\s*&](\w+)(?:\(|\[|\{|;| =|,)")
 CONSTANT = re.compile(r"(?:constexpr|const) [\w:,&*\s]*?[\s*&](\w+)(?:\[|\{| =)")
 ENUMERATORS = re.compile(r"^enum(?! class\b)[^{;()]*\{([^}]*)\}", re.M)
+# A type, on one line or to the first line that begins with a brace, and the variables of it that follow at once.
+VARIABLES_OF_TYPE = re.compile(r"^(?:class|struct|enum|union)\b[^;{}()]*\{(?:[^\n]*|[^\n]*\n(?:[^}\n][^\n]*\n|\n)*)\} *([\w*&][^;]*;)", re.M)
 CLASS = re.compile(r"^(?:struct|class) [\w:]+[^;{]*\{\n(.*?)^\};", re.S | re.M)
 # What gives the namespace no name: a function or a value of a type, and tests.
 MEMBER = re.compile(r"[\w:,&*\s]*?\w::~?\w+(?:\(|\{|;| =)")
+TEST = re.compile(r"^(?:(?:TYPED_)?TEST\w*|INSTANTIATE\w*)\(\s*(\w+),\s*(\w+)", re.M)
 NAMELESS = re.compile(r"(?:static_assert|(?:TYPED_)?TEST\w*|INSTANTIATE\w*)\(|using namespace |using enum ")
 
 
@@ -80,6 +85,18 @@ def enumerators(body):
     return {word for listed in ENUMERATORS.findall(body) for word in WORD.findall(listed)}
 
 
+def names_in_list(parts):
+    """The names of variables that a declaration lists."""
+    return {found[1] for part in parts if (found := NAME_IN_LIST.match(part))}
+
+
+def names_beside(body):
+    """The names that come with types and tests: enumerators without a class, variables behind a type, and the classes
+    that GoogleTest makes."""
+    names = {f"{suite}_{test}_Test" for suite, test in TEST.findall(body)}
+    return names.union(enumerators(body), *(names_in_list(without(NESTED, listed).split(",")) for listed in VARIABLES_OF_TYPE.findall(body)))
+
+
 def names_declared(patterns, declaration, statement):
     """The names that a declaration gives to the namespace: one, or those of a list of variables."""
     shorter = without_arguments(declaration)
@@ -88,7 +105,7 @@ def names_declared(patterns, declaration, statement):
         return set()
     names = {match[1]}
     if not match[0].endswith("(") and not TYPE.match(shorter):
-        names |= {found[1] for part in without(NESTED, statement).split(",")[1:] if (found := NAME_IN_LIST.match(part))}
+        names |= names_in_list(without(NESTED, statement).split(",")[1:])
     return names
 
 
@@ -108,7 +125,7 @@ class Words:
             for match in DECLARATION.finditer(body):
                 self.functions |= names_declared([VALUE], match[1], statement_at(body, match))
                 self.types[scope] |= names_declared([TYPE], match[1], "") | alias(match[1])
-            self.types[scope] |= enumerators(body)
+            self.types[scope] |= names_beside(body)
         self.declared = self.functions.union(*self.types.values())
 
     def speak_of(self, names, scope):
@@ -155,15 +172,15 @@ class Source:
         self.macros = set(DEFINE.findall(code))
         # What a macro does to the headers behind it cannot be seen.
         last_include = max((match.start() for match in INCLUDE.finditer(text)), default=0)
-        self.alone = any(match.start() < last_include for match in DEFINE.finditer(code))
+        self.alone = any(match.start() < last_include for match in DEFINE.finditer(code)) or PRAGMA.search(code) is not None
         self.own_types = set()
         self.own = collections.defaultdict(set)  # the names by the namespace that has them
         self.shared = {}  # names by declarations that another source may have as well, in the same words
         for scope, unnamed, body in parts(text, code):
             for match in DECLARATION.finditer(body):
                 self.add(scope, unnamed, match[1], statement_at(body, match))
-            if unnamed:
-                self.own[scope] |= enumerators(body)
+            if names := names_beside(body):
+                self.own[scope] |= names
         self.words.plain.update(*self.own.values())
         # gcc warns of a class with parts that no other source knows, unless it stands in the file that is translated.
         classes = [body for _, unnamed, code in parts(text, code) if not unnamed for body in CLASS.findall(code)]
@@ -224,7 +241,7 @@ def parts(text, code):
         if match is None:
             return
         begin = match.end()
-        if match[0].startswith("namespace"):
+        if not match[0].startswith("}"):
             scopes.append(match[1])
         elif scopes:
             scopes.pop()

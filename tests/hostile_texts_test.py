@@ -1,5 +1,6 @@
 """Names that a terminal would obey, or show as something else, go through every command: none of it is printed as it is."""
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -107,7 +108,7 @@ class HostileTexts(Case):
         self.assertTrue(all(record["model"].endswith(WORSE) for record in exported))
 
     def test_logs_are_visible(self):
-        done = subprocess.run([support.HONE, "version"], capture_output=True, env={"HONE_LOG": WORSE, "PATH": "/usr/bin:/bin"}, timeout=60)
+        done = subprocess.run([support.HONE, "version"], capture_output=True, env={**os.environ, "HONE_LOG": WORSE}, timeout=60)
         self.assertIsNone(HIDDEN.search(done.stderr.decode("utf-8")))
 
 
