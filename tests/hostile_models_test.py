@@ -103,7 +103,7 @@ class Interrupted(Case):
     def setUp(self):
         super().setUp()
         # In the background of a shell, programs begin with SIGINT ignored, and would miss one that comes before they listen.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         # Thousands of kernels that differ: minutes for each command.
         nodes = [helper.make_node("LeakyRelu", ["x"], [f"y{i}"], alpha=0.1 + i * 1e-5) for i in range(3_000)]
         nodes.append(helper.make_node("Concat", [f"y{i}" for i in range(3_000)], ["y"], axis=0))

@@ -9,7 +9,9 @@ namespace hone::graph {
 
 thread_local AggregateScope* AggregateScope::current = nullptr;
 
-AggregateScope::AggregateScope() : around_(current) { current = this; }
+AggregateScope::AggregateScope(const Graph& graph) : graph_(&graph), around_(current) {
+  current = this;
+}
 AggregateScope::~AggregateScope() { current = around_; }
 
 const Aggregate* aggregate_of(ValueId id) {
@@ -28,6 +30,20 @@ ValueId add_aggregate(ExpandContext& c, Aggregate aggregate) {
   const ValueId made = c.stand_in(aggregate.dtype, {});
   set_aggregate(made, std::move(aggregate));
   return made;
+}
+
+std::optional<Aggregate> in_parts(ExpandContext& c, Aggregate aggregate) {
+  const ValueId rows = aggregate.stacked;
+  if (rows == kNoValue) return aggregate;
+  const int64_t count = c.shape_of(rows)[0];
+  if (c.extents_of(rows) != kNoValue || c.graph().keeps_loops || count > kMostParts)
+    return std::nullopt;
+  for (int64_t k = 0; k < count; ++k) {
+    const ValueId place = c.scalar(DType::kI64, static_cast<double>(k));
+    aggregate.parts.push_back(c.add("Gather", {rows, place}));
+  }
+  aggregate.stacked = kNoValue;
+  return aggregate;
 }
 
 namespace {
@@ -53,7 +69,8 @@ bool takes_aggregates(std::string_view type) {
 }  // namespace
 
 Result<bool> follow_aggregates(const Graph& graph, const Node& node) {
-  if (takes_aggregates(node.type)) return false;
+  const AggregateScope* current = AggregateScope::current;
+  if (current == nullptr || current->graph_ != &graph || takes_aggregates(node.type)) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Aggregate* found = node.has_input(i) ? aggregate_of(node.inputs[i]) : nullptr;
     if (found == nullptr) continue;

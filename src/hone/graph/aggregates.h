@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "hone/graph/expand.h"
 
@@ -17,10 +18,10 @@ struct Aggregate {
 };
 
 // The aggregates of the graph whose shapes this thread infers, from the constructor on to the
-// destructor.
+// destructor. Values of other graphs, as of the body of a loop, are tensors meanwhile.
 class AggregateScope {
  public:
-  AggregateScope();
+  explicit AggregateScope(const Graph& graph);
   ~AggregateScope();
   AggregateScope(const AggregateScope&) = delete;
   AggregateScope& operator=(const AggregateScope&) = delete;
@@ -28,7 +29,9 @@ class AggregateScope {
  private:
   friend const Aggregate* aggregate_of(ValueId id);
   friend void set_aggregate(ValueId id, Aggregate aggregate);
+  friend Result<bool> follow_aggregates(const Graph& graph, const Node& node);
   static thread_local AggregateScope* current;
+  const Graph* graph_;
   AggregateScope* around_;
   std::map<ValueId, Aggregate> aggregates_;
 };
@@ -38,6 +41,11 @@ class AggregateScope {
 void set_aggregate(ValueId id, Aggregate aggregate);
 // Makes a value that holds these parts; no node computes it.
 [[nodiscard]] ValueId add_aggregate(ExpandContext& c, Aggregate aggregate);
+
+// Returns an aggregate of which each part is a value. Parts that are rows become such values; it is
+// nullopt if only a run knows how many they are, or if they are too many.
+inline constexpr int64_t kMostParts = 10'000;
+[[nodiscard]] std::optional<Aggregate> in_parts(ExpandContext& c, Aggregate aggregate);
 
 // Gives the result of an Identity the parts of its operand, if that is an aggregate, and returns
 // true. It is an error if another operator than those on aggregates has such an operand.

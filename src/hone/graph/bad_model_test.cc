@@ -1,7 +1,10 @@
 // Models that are wrong or absurd: each is one error that names the file, and takes no memory.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "hone/graph/import_onnx.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/op.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
@@ -236,6 +239,73 @@ TEST(bad_model, a_sequence_has_no_endless_number_of_parts) {
     expect_refused(one_node("SplitToSequence", {int64_t{1} << 34}, lengths), "17179869184 parts");
 }
 
+// A loop of which only the run knows the number of turns, with a carried counter and a list.
+TestModel loop_with(const std::string& nodes, const std::string& results) {
+  TestModel model(17);
+  model.input("n", {}, DType::kI64).input("limit", {}, DType::kI64).constant("one", ints({1}));
+  model.constant("zero", ints({0})).input("x", {2}).node("SequenceEmpty", {}, {"none"});
+  model.text(fmt::format(R"(graph {{ node {{ op_type: 'Loop' name: 'loop'
+      input: 'n' input: '' input: 'zero' input: 'none' output: 'last' output: 's'
+      attribute {{ name: 'body' type: GRAPH g {{ name: 'b' {}
+        input {{ name: 'i' }} input {{ name: 'go' }} input {{ name: 'k' }} input {{ name: 't' }}
+        {} }} }} }} }})",
+                         nodes, results));
+  return std::move(model.node("SequenceLength", {"s"}, {"y"}).output("last").output("y"));
+}
+
+TEST(bad_model, a_loop_has_a_body_whose_nodes_have_operands) {
+  const std::string counts = "node { op_type: 'Add' input: 'k' input: 'one' output: 'next' } ";
+  const std::string less = "node { op_type: 'Less' input: 'next' input: 'limit' output: 'on' } ";
+  const std::string appends =
+      "node { op_type: 'SequenceInsert' input: 't' input: 'x' output: 'u' } ";
+  const std::string results = "output { name: 'on' } output { name: 'next' } output { name: 'u' }";
+  const auto node = [](const std::string& type, const std::string& rest) {
+    return fmt::format("node {{ op_type: '{}' name: 'bad' {} }} ", type, rest);
+  };
+  EXPECT_TRUE(prepare(loop_with(counts + less + appends, results)).ok());
+  const std::string step = "node { op_type: 'Add' input: 'k' input: 'c' output: 'next' } ";
+  const std::vector<std::string> bodies = {
+      counts + appends + node("Less", "input: '' input: 'limit' output: 'on'"),
+      counts + appends + node("Less", "input: 'next' input: '' output: 'on'"),
+      counts + appends + node("Less", "output: 'on'"),
+      counts + appends + node("Greater", "input: 'limit' output: 'on'"),
+      counts + appends + node("Identity", "output: 'on'"),
+      counts + less + appends + node("Identity", "output: 'unused'"),
+      node("Add", "output: 'next'") + less + appends,
+      node("Add", "input: 'k' output: 'next'") + less + appends,
+      node("Add", "input: '' input: 'one' output: 'next'") + less + appends,
+      node("Cast", "output: 'c'") + step + less + appends,
+      node("CastLike", "output: 'c'") + step + less + appends,
+      node("Identity", "output: 'c'") + step + less + appends,
+  };
+  for (const std::string& body : bodies) {
+    SCOPED_TRACE(body);
+    expect_refused(loop_with(body, results), "'loop/bad'");
+  }
+  // What makes the list is then no loop that a run could repeat.
+  for (const std::string& list :
+       {node("Identity", "output: 'u'"), node("SequenceInsert", "output: 'u'"),
+        node("SequenceInsert", "input: 't' output: 'u'"),
+        node("SequenceInsert", "input: '' input: 'x' output: 'u'"),
+        node("SequenceInsert", "input: 't' input: 'x' output: '' output: 'u'")}) {
+    SCOPED_TRACE(list);
+    expect_refused(loop_with(counts + less + list, results), "carries a sequence");
+  }
+}
+
+TEST(bad_model, a_body_that_hands_on_no_condition_is_refused) {
+  TestModel model(17);
+  model.input("x", {2}).constant("n", ints({3}));
+  model.text(R"(graph { node { op_type: 'Loop' name: 'loop' input: 'n' input: '' input: 'x'
+      output: 'y'
+      attribute { name: 'body' type: GRAPH g { name: 'b'
+        node { op_type: 'Identity' name: 'bad' output: 'on' }
+        node { op_type: 'Neg' input: 'v' output: 'w' }
+        input { name: 'i' } input { name: 'go' } input { name: 'v' }
+        output { name: 'on' } output { name: 'w' } } } } })");
+  expect_refused(model.output("y"), "'loop/bad'");
+}
+
 // The elements of a constant that the model computes.
 std::vector<int64_t> integers_of(const TestModel& model) {
   const Graph graph = model.graph();
@@ -269,6 +339,14 @@ TEST(generate, numbers_at_the_ends_of_64_bits_are_exact) {
     const auto y = run_optimized(one_node("Trilu", {2, 2}, {k}).graph(), {x});
     EXPECT_EQ(relative_error(y[0], whole ? x : floats({2, 2}, {0, 0, 0, 0})), 0);
   }
+}
+
+TEST(bad_model, numbers_without_an_integer_are_the_nearest) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const Tensor numbers = floats({5}, {-kInfinite, -1e19F, -2.5F, 1e19F, kInfinite});
+  const std::vector<int64_t> expected = {-kMost - 1, -kMost - 1, -2, kMost, kMost};
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    EXPECT_EQ(integer_at(numbers, i), expected[static_cast<size_t>(i)]);
 }
 
 TEST(bad_model, a_message_is_one_line_whatever_the_names) {

@@ -146,10 +146,10 @@ TEST(follow_loops, sequences_of_a_loop_that_counts) {
   for (const bool fresh : {false, true}) {
     SCOPED_TRACE(fresh);
     TestModel model = with_turns();
-    Tensor yes(DType::kBool, {}), zero(DType::kI64, {}), one(DType::kI64, {});
-    yes.set(0, 1);
+    Tensor zero(DType::kI64, {}), one(DType::kI64, {}), end(DType::kI64, {});
     one.set(0, 1);
-    model.constant("yes", yes).constant("start", zero).constant("one", one).constant("second", one);
+    end.set(0, -1);
+    model.constant("start", zero).constant("one", one).constant("second", one).constant("end", end);
     model.node("Gather", {"shape", "second"}, {"length"})
         .node("Less", {"start", "length"}, {"go0"});
     model.node("SequenceEmpty", {}, {"no_parts"});
@@ -164,9 +164,29 @@ TEST(follow_loops, sequences_of_a_loop_that_counts) {
     model.node("ConcatFromSequence", {"all"}, {"y"},
                {{"axis", int64_t{1}}, {"new_axis", int64_t{fresh}}});
     model.node("SequenceLength", {"all"}, {"count"})
-        .node("SequenceAt", {"all", "start"}, {"first"});
-    check_sizes(model.output("y").output("first").output("count").output("last"));
+        .node("SequenceAt", {"all", "start"}, {"first"})
+        .node("SequenceAt", {"all", "end"}, {"tail"});
+    check_sizes(model.output("y").output("first").output("tail").output("count").output("last"));
   }
+}
+
+// From -1 on, by two, up to the length and no further than a number that only the run knows.
+TEST(follow_loops, turns_that_a_loop_counts_by_steps) {
+  TestModel model = with_turns();
+  Tensor one(DType::kI64, {}), two(DType::kI64, {}), start(DType::kI64, {});
+  one.set(0, 1);
+  two.set(0, 2);
+  start.set(0, -1);
+  model.constant("start", start).constant("two", two).constant("second", one);
+  model.node("Gather", {"shape", "second"}, {"length"})
+      .node("ReduceMax", {"x"}, {"state"}, {{"axes", Shape{1}}});
+  const std::vector<BodyNode> nodes = {{"Add", {"s", "x"}, {"sum"}},
+                                       {"ReduceMean", {"sum"}, {"t"}, axes(1)},
+                                       {"Add", {"k", "two"}, {"next"}},
+                                       {"LessOrEqual", {"next", "length"}, {"on"}}};
+  add_loop(model, "Loop", {"n", "", "start", "state"}, {"last", "mean", "rows"},
+           body_text({"i", "go", "k", "s"}, {"on", "next", "t", "sum"}, nodes));
+  check_sizes(model.output("last").output("mean").output("rows"));
 }
 
 // A list that is one row longer after each turn, from none on.

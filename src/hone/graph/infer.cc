@@ -266,7 +266,18 @@ bool is_monotone(std::string_view type) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-// Computes upper bounds of a small result of integers from those of its operands.
+// Returns an upper bound of the elements of a value of which none is known, an i64 or i32.
+Tensor largest(const Value& value) {
+  Tensor tensor(value.dtype, value.shape);
+  if (value.dtype == DType::kI64)
+    std::ranges::fill(tensor.as<int64_t>(), INT64_MAX);
+  else
+    std::ranges::fill(tensor.as<int32_t>(), INT32_MAX);
+  return tensor;
+}
+
+// Computes upper bounds of a small result of integers from those of its operands. Of a Min it is
+// enough that one is known.
 Status bound_small(Graph& graph, const Node& node) {
   const ValueId out = node.outputs[0];
   if (out == kNoValue || graph.value(out).constant || node.op->fold == nullptr ||
@@ -274,14 +285,22 @@ Status bound_small(Graph& graph, const Node& node) {
       num_elements(graph.value(out).shape) > kSmall)
     return ok_status();
   std::vector<ValueId> lent;
-  bool known = true;
+  bool any_known = false, all_known = true;
   for (const ValueId in : node.inputs) {
-    if (in == kNoValue || graph.value(in).constant) continue;
-    known = known && graph.value(in).upper.has_value();
-    if (std::count(lent.begin(), lent.end(), in) == 0) lent.push_back(in);
+    if (in == kNoValue) continue;
+    const Value& value = graph.value(in);
+    const bool known = value.constant || value.upper;
+    any_known = any_known || known;
+    all_known = all_known && known;
+    if (!value.constant && std::count(lent.begin(), lent.end(), in) == 0) lent.push_back(in);
   }
-  if (!known) return ok_status();
-  for (const ValueId in : lent) graph.value(in).constant = graph.value(in).upper;
+  const DType type = graph.value(out).dtype;
+  const bool one_is_enough = node.type == "Min" && (type == DType::kI64 || type == DType::kI32);
+  if (!all_known && !(one_is_enough && any_known)) return ok_status();
+  for (const ValueId in : lent) {
+    Value& value = graph.value(in);
+    value.constant = value.upper ? *value.upper : largest(value);
+  }
   Result<std::vector<Tensor>> results = node.op->fold(graph, node);
   for (const ValueId in : lent) graph.value(in).constant.reset();
   HONE_RETURN_IF_ERROR(results.status());
@@ -321,7 +340,7 @@ Status infer_shapes(Graph& graph) {
 }
 
 Status infer_shapes(Graph& graph, std::vector<size_t>& ends) {
-  const AggregateScope aggregates;
+  const AggregateScope aggregates(graph);
   std::vector<Node> nodes;
   UnsupportedList unsupported;
   std::set<ValueId> unknown;  // what the unsupported nodes would compute, and what is made of it

@@ -23,7 +23,9 @@ std::vector<std::string> with_parents(std::string group) {
 
 std::optional<double> ratio(const std::string& quota, double period) {
   const double value = std::atof(quota.c_str());
-  if (quota.empty() || quota == "max" || value <= 0 || period <= 0) return std::nullopt;
+  // "nan" is a number to atof(), too.
+  if (!std::isfinite(value) || !std::isfinite(period) || value <= 0 || period <= 0)
+    return std::nullopt;
   return value / period;
 }
 
@@ -82,7 +84,7 @@ int usable_cores(int allowed, std::optional<double> quota) {
   // A hair of tolerance: 1.9999 is meant as 2. A part of a core is of no use to a thread that
   // others wait for.
   const int limit =
-      quota ? static_cast<int>(std::floor(std::min<double>(*quota + 1e-3, allowed))) : allowed;
+      quota ? static_cast<int>(std::floor(std::min<double>(allowed, *quota + 1e-3))) : allowed;
   return std::max(1, limit);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "hone/target/arm_id.h"
 #include "hone/target/cgroup.h"
@@ -128,6 +129,18 @@ TEST(cgroup, no_files_mean_no_limit) {
   EXPECT_EQ(usable_cores(8, 0.5), 1);
   EXPECT_EQ(usable_cores(2, 16.0), 2);
   EXPECT_EQ(usable_cores(2, 1e18), 2);
+  EXPECT_EQ(usable_cores(2, std::numeric_limits<double>::infinity()), 2);
+  EXPECT_EQ(usable_cores(2, std::numeric_limits<double>::quiet_NaN()), 2);
+}
+
+TEST(cgroup, what_is_no_number_is_no_limit) {
+  const CgroupTree tree;
+  tree.write("/proc/self/cgroup", "0::/a\n");
+  tree.write("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+  for (const char* text : {"nan 100000\n", "inf 100000\n", "100000 nan\n", "some 100000\n", "\n"}) {
+    tree.write("/sys/fs/cgroup/a/cpu.max", text);
+    EXPECT_EQ(cgroup_cpu_quota(tree.root()), 2.0) << text;
+  }
 }
 
 TEST(target, host_is_complete_and_stable) {

@@ -61,16 +61,20 @@ Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b
 // One of two sequences or optional values, part by part.
 Result<ValueId> choose_parts(ExpandContext& c, ValueId condition, ValueId a, ValueId b) {
   const Aggregate *x = aggregate_of(a), *y = aggregate_of(b);
-  if (x == nullptr || y == nullptr || x->optional != y->optional ||
-      x->parts.size() != y->parts.size() || x->stacked != kNoValue || y->stacked != kNoValue) {
+  std::optional<Aggregate> first, second;
+  if (x != nullptr && y != nullptr && x->optional == y->optional) {
+    first = in_parts(c, *x);
+    second = in_parts(c, *y);
+  }
+  if (!first || !second || first->parts.size() != second->parts.size()) {
     return c.unsupported(
         "a condition that is known at run time only chooses among sequences or optional values "
         "that do not have equally many parts");
   }
-  Aggregate chosen = {x->optional, x->dtype, {}};
-  const std::vector<ValueId> first = x->parts, second = y->parts;
-  for (size_t i = 0; i < first.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const ValueId part, choose(c, condition, first[i], second[i]));
+  Aggregate chosen = {first->optional, first->dtype, {}};
+  for (size_t i = 0; i < first->parts.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ValueId part,
+                          choose(c, condition, first->parts[i], second->parts[i]));
     chosen.parts.push_back(part);
   }
   return add_aggregate(c, std::move(chosen));
@@ -244,7 +248,7 @@ class UnrolledLoop {
     for (size_t i = body_.nodes.size(); i-- > 0;) {
       const Node& node = body_.nodes[i];
       if (node.outputs[0] != local) continue;
-      if (node.type != "Identity") return node.type == "Constant";
+      if (node.type != "Identity" || !node.has_input(0)) return node.type == "Constant";
       local = node.inputs[0];
     }
     return local == body_.inputs[1] ||

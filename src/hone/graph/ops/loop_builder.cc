@@ -97,7 +97,7 @@ Result<std::vector<ValueId>> LoopBuilder::inline_body(const SubgraphBody& body,
     if (aggregate_of(outer) != nullptr) return refused();
     node_.inputs[operand] = capture(outer);
   }
-  const AggregateScope apart;  // its values have numbers of their own
+  const AggregateScope apart(loop_->graph);  // its values have numbers of their own
   std::vector<ValueId> outputs = inner_.inline_body(body, arguments);
   HONE_RETURN_IF_ERROR(inner_.status());
   if (std::any_of(outputs.begin(), outputs.end(),

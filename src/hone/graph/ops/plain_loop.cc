@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
 namespace {
@@ -16,34 +18,42 @@ class BodyValues {
  public:
   explicit BodyValues(const SubgraphBody& body) : body_(body), producers_(body.names.size(), -1) {
     for (size_t n = 0; n < body.nodes.size(); ++n) {
-      for (const ValueId out : body.nodes[n].outputs) {
-        if (out != kNoValue) producers_[static_cast<size_t>(out)] = static_cast<int>(n);
-      }
+      const ValueId out = body.nodes[n].outputs[0];
+      if (out != kNoValue) producers_[static_cast<size_t>(out)] = static_cast<int>(n);
     }
   }
-  // Returns the node that computes a value, or null.
+  // Returns the node whose first result a value is; null if there is none, or it lacks operands. A
+  // body was not checked when it was read.
   [[nodiscard]] const Node* producer(int local) const {
-    const int n = producers_[static_cast<size_t>(local)];
-    return n < 0 ? nullptr : &body_.nodes[static_cast<size_t>(n)];
+    const int n = local < 0 ? -1 : producers_[static_cast<size_t>(local)];
+    if (n < 0) return nullptr;
+    const Node& node = body_.nodes[static_cast<size_t>(n)];
+    const int needed = node.op == nullptr ? 0 : node.op->min_inputs;
+    for (int i = 0; i < needed; ++i) {
+      if (!node.has_input(static_cast<size_t>(i))) return nullptr;
+    }
+    return node.op == nullptr ? nullptr : &node;
   }
   // Returns the value that this one is the same as.
   [[nodiscard]] int source(int local) const {
-    const Node* node = producer(local);
-    return node != nullptr && node->type == "Identity" ? source(node->inputs[0]) : local;
+    for (const Node* node = producer(local); node != nullptr && node->type == "Identity";
+         node = producer(local))
+      local = node->inputs[0];
+    return local;
   }
-  // Returns a constant of the body, or one of the graph around it, before it was converted.
-  [[nodiscard]] const Tensor* constant(const ExpandContext& c, int local) const {
-    const int from = source(local);
-    for (const auto& [known, tensor] : body_.constants) {
-      if (known == from) return &tensor;
-    }
-    for (const auto& [known, operand] : body_.captures) {
-      if (known == from) return c.constant_of(c.input(operand));
-    }
+  // Returns the integer that a value of the type of a counter is in all turns, if 32 bits hold it:
+  // casts among the types of counters keep it.
+  [[nodiscard]] std::optional<int64_t> small_integer(const ExpandContext& c, int local) const {
+    int from = source(local);
     const Node* node = producer(from);
-    if (node == nullptr) return nullptr;
-    if (node->type == "Cast" || node->type == "CastLike") return constant(c, node->inputs[0]);
-    return node->type == "Constant" ? node->attributes.find<Tensor>("value") : nullptr;
+    if (node != nullptr && node->type == "CastLike") from = source(node->inputs[0]);
+    for (node = producer(from); node != nullptr && node->type == "Cast"; node = producer(from)) {
+      const auto to = type_of_code(node->attributes.integer("to", 0));
+      if (to != DType::kI64 && to != DType::kI32) return std::nullopt;
+      from = source(node->inputs[0]);
+    }
+    const std::optional<int64_t> found = integer(c, from);
+    return found && std::in_range<int32_t>(*found) ? found : std::nullopt;
   }
   // Returns the number of the carried value that a value is in this turn; nullopt for another one.
   [[nodiscard]] std::optional<size_t> carried(int local) const {
@@ -63,6 +73,26 @@ class BodyValues {
   }
 
  private:
+  // Returns the integer that a constant is, of the body or of the graph around it.
+  [[nodiscard]] std::optional<int64_t> integer(const ExpandContext& c, int local) const {
+    const Tensor* tensor = nullptr;
+    for (const auto& [known, constant] : body_.constants) {
+      if (known == local) tensor = &constant;
+    }
+    for (const auto& [known, operand] : body_.captures) {
+      const ValueId id = known == local ? c.input(operand) : kNoValue;
+      if (id != kNoValue) tensor = c.constant_of(id);
+    }
+    const Node* node = producer(local);
+    if (node != nullptr && node->type == "Constant") {
+      if (const auto* number = node->attributes.find<int64_t>("value_int")) return *number;
+      tensor = node->attributes.find<Tensor>("value");
+    }
+    const bool is_integer = tensor != nullptr && tensor->size() == 1 &&
+                            !is_float(tensor->dtype()) && !is_small(tensor->dtype());
+    return is_integer ? std::optional(integer_at(*tensor, 0)) : std::nullopt;
+  }
+
   const SubgraphBody& body_;
   std::vector<int> producers_;
 };
@@ -80,22 +110,22 @@ bool is_count(const ExpandContext& c, ValueId id) {
          num_elements(c.shape_of(id)) == 1;
 }
 
-// The step by which the next value of a carried one is larger; 0 if that is not known.
+// Returns the step by which the next value of a carried one is larger; 0 if that is not known.
 int64_t step_of(const ExpandContext& c, const BodyValues& values, const Node* next,
                 size_t carried) {
   if (next == nullptr || next->type != "Add") return 0;
   for (const size_t operand : {0, 1}) {
-    const Tensor* step = values.constant(c, next->inputs[1 - operand]);
-    if (values.carried(next->inputs[operand]) != carried || step == nullptr) continue;
-    if (step->size() == 1 && !is_float(step->dtype())) return integer_at(*step, 0);
+    const std::optional<int64_t> step = values.small_integer(c, next->inputs[1 - operand]);
+    if (step && values.carried(next->inputs[operand]) == carried) return *step;
   }
   return 0;
 }
 
 std::optional<Counter> counter_of(const ExpandContext& c, const SubgraphBody& body) {
+  if (c.has(0) && !is_count(c, c.input(0))) return std::nullopt;  // repeat_loop() refuses it
   const BodyValues values(body);
   const Node* condition = values.producer(values.source(body.outputs[0]));
-  if (condition == nullptr || condition->inputs.size() != 2) return std::nullopt;
+  if (condition == nullptr) return std::nullopt;
   const bool less = condition->type == "Less" || condition->type == "LessOrEqual";
   const bool greater = condition->type == "Greater" || condition->type == "GreaterOrEqual";
   if (!less && !greater) return std::nullopt;
@@ -113,20 +143,41 @@ std::optional<Counter> counter_of(const ExpandContext& c, const SubgraphBody& bo
   return std::nullopt;
 }
 
-// The condition is known before the first turn, which takes place even if the counter has reached
-// the limit.
+// Returns `limit - initial`, but 2^62 or more if it is larger than that, and 0 or less if it is
+// negative, so that it does not overflow, nor if `added` is added to it: a limit may be one that
+// stands for "no end".
+ValueId distance(ExpandContext& c, ValueId limit, ValueId initial, int64_t added) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  const auto number = [&](int64_t value) {
+    Tensor tensor(DType::kI64, {});
+    tensor.as<int64_t>()[0] = value;
+    return c.constant(std::move(tensor));
+  };
+  const Tensor *first = c.constant_of(initial), *upper = c.upper_of(limit);
+  const std::optional from = first != nullptr ? std::optional(integer_at(*first, 0)) : std::nullopt;
+  const bool bounded = upper != nullptr && integer_at(*upper, 0) <= kMost / 2;
+  if (!from || *from > 0) limit = c.binary("Max", limit, initial);
+  if (!from || *from < (bounded ? -kMost / 2 : 0) || (!bounded && added != 0)) {
+    const ValueId near = c.binary("Min", initial, number(kMost - 1));
+    limit = c.binary("Min", limit, c.binary("Add", near, number(kMost)));
+  }
+  return c.binary("Sub", limit, initial);
+}
+
+// Returns the number of turns. The condition is known before the first turn, which takes place even
+// if the counter has reached the limit.
 ValueId turns_of(ExpandContext& c, const Counter& counter) {
   const auto count = [&](ValueId id) { return c.cast(c.reshape(id, {}), DType::kI64); };
-  ValueId turns = c.binary("Sub", count(counter.limit), count(counter.initial));
   const int64_t round_up = counter.or_equal ? counter.step : counter.step - 1;
+  ValueId turns = distance(c, count(counter.limit), count(counter.initial), round_up);
   if (round_up != 0) turns = c.binary("Add", turns, static_cast<double>(round_up));
   if (counter.step != 1) turns = c.binary("Div", turns, static_cast<double>(counter.step));
   turns = c.binary("Max", turns, 1.0);
   return c.has(0) ? c.binary("Min", count(c.input(0)), turns) : turns;
 }
 
-// What a body appends in each turn to the sequence that it carries as value i; nullopt if it does
-// anything else with that.
+// Returns what a body appends in each turn to the sequence that it carries as value i; nullopt if
+// it does anything else with that.
 std::optional<int> appended_part(const SubgraphBody& body, size_t i) {
   const BodyValues values(body);
   const Node* insert = values.producer(values.source(body.outputs[1 + i]));
@@ -162,7 +213,7 @@ void stack_parts(Node& node, SubgraphBody& body, size_t i, int part) {
   std::vector<Node> nodes;
   for (Node& inner : body.nodes) {
     const bool hands_on = inner.type == "Identity" || inner.type == "SequenceInsert";
-    if (hands_on && gone.contains(inner.inputs[0]))
+    if (hands_on && inner.has_input(0) && gone.contains(inner.inputs[0]))
       gone.insert(inner.outputs[0]);
     else
       nodes.push_back(std::move(inner));
@@ -213,9 +264,13 @@ std::optional<PlainLoop> plain_loop(ExpandContext& c) {
   const size_t carried = given.inputs.size() - kFirstCarried;
   const std::optional<Counter> counter = counter_of(c, given);
   std::vector<size_t> stacked;
+  std::vector<int> parts;  // what is appended to each of them
   for (size_t i = 0; i < carried; ++i) {
-    if (is_empty_sequence(c.input(kFirstCarried + i)) && appended_part(given, i))
-      stacked.push_back(i);
+    if (!is_empty_sequence(c.input(kFirstCarried + i))) continue;
+    const std::optional<int> part = appended_part(given, i);
+    if (!part) continue;
+    stacked.push_back(i);
+    parts.push_back(*part);
   }
   if (!counter && stacked.empty()) return std::nullopt;
   PlainLoop made{.node = c.node(), .results = {}, .stacks = {}};
@@ -225,7 +280,7 @@ std::optional<PlainLoop> plain_loop(ExpandContext& c) {
     go_on(body);
   }
   for (size_t k = 0; k < stacked.size(); ++k)
-    stack_parts(made.node, body, stacked[k] - k, *appended_part(given, stacked[k]));
+    stack_parts(made.node, body, stacked[k] - k, parts[k]);
   made.node.attributes.set("body", Subgraph{std::make_shared<const SubgraphBody>(std::move(body))});
   set_results(c, made, carried, given.outputs.size() - 1 - carried, stacked);
   return made;

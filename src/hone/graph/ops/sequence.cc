@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "hone/graph/aggregates.h"
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/type_code.h"
 
 namespace hone::graph {
@@ -21,10 +22,10 @@ Result<Aggregate> any_sequence(const ExpandContext& c, size_t i) {
   return *found;
 }
 
-// A sequence of which each part is a value.
-Result<Aggregate> sequence(const ExpandContext& c, size_t i) {
-  HONE_ASSIGN_OR_RETURN(Aggregate found, any_sequence(c, i));
-  if (found.stacked == kNoValue) return found;
+// Returns a sequence of which each part is a value.
+Result<Aggregate> sequence(ExpandContext& c, size_t i) {
+  HONE_ASSIGN_OR_RETURN(const Aggregate found, any_sequence(c, i));
+  if (std::optional<Aggregate> made = in_parts(c, found)) return *std::move(made);
   return c.unsupported(
       "a sequence that a loop which is not unrolled made: expected ConcatFromSequence, SequenceAt "
       "or SequenceLength");
@@ -93,10 +94,25 @@ Status expand_erase(ExpandContext& c) {
   return set_result(c, std::move(made));
 }
 
+ValueId number_of_rows(ExpandContext& c, ValueId rows) {
+  return c.add("Gather", {c.add("Shape", {rows}), c.scalar(DType::kI64, 0)});
+}
+
+// Returns the place among the rows that operand i names: a negative one counts from the end of
+// those that the run has.
+ValueId place_of_row(ExpandContext& c, ValueId rows, size_t i) {
+  const ValueId place = c.cast(c.reshape(c.input(i), {}), DType::kI64);
+  const Tensor* known = c.constant_of(place);
+  if (known != nullptr && integer_at(*known, 0) >= 0) return place;
+  const ValueId from_end = c.binary("Add", place, number_of_rows(c, rows));
+  if (known != nullptr) return from_end;
+  return c.add("Where", {c.binary("Less", place, 0.0), from_end, place});
+}
+
 Status expand_at(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
   if (from.stacked != kNoValue) {
-    c.result(0, c.add("Gather", {from.stacked, c.reshape(c.input(1), {})}));
+    c.result(0, c.add("Gather", {from.stacked, place_of_row(c, from.stacked, 1)}));
     return ok_status();
   }
   HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, std::ssize(from.parts), 0));
@@ -109,7 +125,7 @@ Status expand_length(ExpandContext& c) {
   if (from.stacked == kNoValue)
     c.result(0, c.scalar(DType::kI64, static_cast<double>(from.parts.size())));
   else
-    c.result(0, c.add("Gather", {c.add("Shape", {from.stacked}), c.scalar(DType::kI64, 0)}));
+    c.result(0, number_of_rows(c, from.stacked));
   return ok_status();
 }
 
@@ -151,7 +167,6 @@ Status expand_concat(ExpandContext& c) {
 
 // Lengths along the axis: of a scalar, of that many each; of a list, as it says.
 Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t extent) {
-  constexpr int64_t kMostParts = 10'000;
   const auto many = [&](int64_t parts) {
     return c.unsupported("{} parts, at most {} are supported", parts, kMostParts);
   };
@@ -198,24 +213,40 @@ Status expand_split(ExpandContext& c) {
   return set_result(c, std::move(made));
 }
 
-// The body for the k-th part of each sequence; operands that are tensors are the same for all.
+// Returns the operands of a SequenceMap by parts: those of a sequence, or one tensor for all.
+Result<std::vector<Aggregate>> mapped_operands(ExpandContext& c, size_t count,
+                                               const Aggregate& first) {
+  std::vector<Aggregate> operands = {first};
+  for (size_t i = 1; i < count; ++i) {
+    if (!c.has(i)) return c.fail("operand {} is missing", i);
+    if (aggregate_of(c.input(i)) == nullptr) {
+      operands.push_back({.parts = std::vector(first.parts.size(), c.input(i))});
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(Aggregate of, sequence(c, i));
+    if (of.parts.size() != first.parts.size())
+      return c.fail("sequences of {} and {} parts", first.parts.size(), of.parts.size());
+    operands.push_back(std::move(of));
+  }
+  return operands;
+}
+
+// Builds the body for the k-th part of each sequence; operands that are tensors are the same for
+// all.
 Status expand_map(ExpandContext& c) {
   const Subgraph* graph = c.attributes().find<Subgraph>("body");
   if (graph == nullptr) return c.fail("no attribute 'body'");
   const SubgraphBody& body = *graph->body;
   HONE_ASSIGN_OR_RETURN(const Aggregate first, sequence(c, 0));
-  if (body.outputs.size() < c.num_outputs() || body.inputs.size() > c.num_inputs())
+  if (body.outputs.size() < c.num_outputs() || body.inputs.size() > c.num_inputs() ||
+      body.inputs.empty())
     return c.fail("a body with {} inputs and {} results", body.inputs.size(), body.outputs.size());
+  HONE_ASSIGN_OR_RETURN(const std::vector<Aggregate> operands,
+                        mapped_operands(c, body.inputs.size(), first));
   std::vector<Aggregate> made(c.num_outputs());
   for (size_t k = 0; k < first.parts.size(); ++k) {
     std::vector<ValueId> arguments;
-    for (size_t i = 0; i < body.inputs.size(); ++i) {
-      if (!c.has(i)) return c.fail("operand {} is missing", i);
-      const Aggregate* of = aggregate_of(c.input(i));
-      if (of != nullptr && of->parts.size() != first.parts.size())
-        return c.fail("sequences of {} and {} parts", first.parts.size(), of->parts.size());
-      arguments.push_back(of == nullptr ? c.input(i) : of->parts[k]);
-    }
+    for (const Aggregate& of : operands) arguments.push_back(of.parts[k]);
     const std::vector<ValueId> results = c.inline_body(body, arguments);
     HONE_RETURN_IF_ERROR(c.status());
     for (size_t i = 0; i < made.size(); ++i) {

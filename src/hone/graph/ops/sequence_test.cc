@@ -132,6 +132,26 @@ TEST(sequence, is_mapped_by_a_body) {
   EXPECT_EQ(run(model, kTwo), (std::vector<float>{4, 10, 10, 18}));  // s b + a
 }
 
+TEST(sequence, is_mapped_with_others_of_as_many_parts) {
+  const auto with = [](const std::string& second) {
+    TestModel model = two_vectors();
+    model.node("SequenceConstruct", {"b", "a"}, {"turned"}).node("SequenceErase", {"s"}, {"one"});
+    model.node("Optional", {"turned"}, {"optional"});
+    model.text(fmt::format(R"(graph {{
+      node {{ op_type: 'SequenceMap' name: 'map' input: 's' input: '{}' output: 't'
+      attribute {{ name: 'body' type: GRAPH g {{ name: 'b'
+        node {{ op_type: 'Mul' input: 'p' input: 'q' output: 'm' }}
+        input {{ name: 'p' }} input {{ name: 'q' }} output {{ name: 'm' }} }} }} }} }})",
+                           second));
+    model.node("ConcatFromSequence", {"t"}, {"y"}, {{"axis", int64_t{0}}});
+    return std::move(model.output("y"));
+  };
+  EXPECT_EQ(run(with("s"), kTwo), (std::vector<float>{1, 4, 9, 16}));
+  EXPECT_EQ(run(with("turned"), kTwo), (std::vector<float>{3, 8, 3, 8}));
+  EXPECT_EQ(run(with("optional"), kTwo), (std::vector<float>{3, 8, 3, 8}));
+  expect_error(with("one"), "node 'map' (SequenceMap): sequences of 2 and 1 parts");
+}
+
 TEST(optional, holds_a_value_or_none) {
   TestModel model(17);
   model.input("x", {2}).node("Optional", {"x"}, {"o"}).node("OptionalHasElement", {"o"}, {"h"});

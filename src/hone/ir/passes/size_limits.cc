@@ -15,7 +15,8 @@ constexpr int kRounds = 4;
 // all uses is tried.
 constexpr size_t kAskedUses = 6;
 
-// Whether an integer quotient may trap, or an address be wrong, where its operands are undefined.
+// Returns whether an integer quotient may trap, or an address be wrong, where its operands are
+// undefined.
 bool is_quotient(const ExprNode& e) {
   const bool divides =
       e.op == Op::kDiv || e.op == Op::kRem || e.op == Op::kFloorDiv || e.op == Op::kFloorMod;
@@ -29,7 +30,7 @@ bool is_clamped(const Expr& index, int64_t extent) {
   return places.lo >= 0 && places.hi < extent;
 }
 
-// Those of the needs that are the same in all iterations.
+// Returns those of the needs that are the same in all iterations.
 std::vector<RunNeed> runs_of(const std::vector<Need>& needs) {
   std::vector<RunNeed> runs;
   for (const Need& need : needs) {
