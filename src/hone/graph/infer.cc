@@ -276,6 +276,14 @@ Tensor largest(const Value& value) {
   return tensor;
 }
 
+// Returns whether sums with these bounds may overflow.
+bool is_near_the_end(const Tensor& bounds) {
+  const int64_t most = bounds.dtype() == DType::kI64 ? int64_t{1} << 62 : int64_t{1} << 30;
+  for (int64_t i = 0; i < bounds.size(); ++i)
+    if (integer_at(bounds, i) >= most) return true;
+  return false;
+}
+
 // Computes upper bounds of a small result of integers from those of its operands. Of a Min it is
 // enough that one is known.
 Status bound_small(Graph& graph, const Node& node) {
@@ -304,7 +312,8 @@ Status bound_small(Graph& graph, const Node& node) {
   Result<std::vector<Tensor>> results = node.op->fold(graph, node);
   for (const ValueId in : lent) graph.value(in).constant.reset();
   HONE_RETURN_IF_ERROR(results.status());
-  if (!results->empty()) graph.value(out).upper = std::move((*results)[0]);
+  if (!results->empty() && (all_known || !is_near_the_end((*results)[0])))
+    graph.value(out).upper = std::move((*results)[0]);
   return ok_status();
 }
 

@@ -37,14 +37,15 @@ TEST(size_places, regions_of_maps) {
   }
 }
 
+Tensor number(int64_t value) {
+  Tensor tensor(DType::kI64, {});
+  tensor.set(0, static_cast<double>(value));
+  return tensor;
+}
+
 // Rows of so many elements, with or without a gap behind each, as PyTorch's exporter writes
 // as_strided. Without gaps nothing but the run's rows is needed of what comes before.
 TEST(size_places, all_elements_in_their_order_are_a_reshape) {
-  const auto number = [](int64_t value) {
-    Tensor tensor(DType::kI64, {});
-    tensor.set(0, static_cast<double>(value));
-    return tensor;
-  };
   for (const int64_t distance : {4, 3}) {
     SCOPED_TRACE(distance);
     TestModel model;
@@ -67,11 +68,29 @@ TEST(size_places, all_elements_in_their_order_are_a_reshape) {
         .output("y");
     const Ranges ranges = {{"N", {{2, 5, ""}}}};
     expect_right(model, ranges, {{5}, {2}, {3}});
-    const Result<Graph> graph = import_ranges(model, ranges);
+    Result<Graph> graph = import_ranges(model, ranges);
     ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ASSERT_TRUE(optimize(*graph).ok());
     const bool gathers = std::any_of(graph->nodes.begin(), graph->nodes.end(),
                                      [](const Node& node) { return node.type == "Gather"; });
     EXPECT_EQ(gathers, distance != 4);
+  }
+}
+
+// All rows at the largest size only.
+TEST(size_places, the_first_rows_of_a_table) {
+  for (const int64_t least : {1, 2, 7}) {
+    TestModel model;
+    model.open_input("ids", {"N"})
+        .open_input("table", {"8", "3"})
+        .constant("zero", number(0))
+        .constant("one", number(1))
+        .node("Shape", {"ids"}, {"shape"})
+        .node("Gather", {"shape", "zero"}, {"length"})
+        .node("Range", {"zero", "length", "one"}, {"places"})
+        .node("Gather", {"table", "places"}, {"y"})
+        .output("y");
+    expect_right(model, {{"N", {{least, 8, ""}}}}, {{8}, {least}});
   }
 }
 

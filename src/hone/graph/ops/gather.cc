@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "hone/graph/evaluate.h"
-#include "hone/graph/expand.h"
 #include "hone/graph/integer_at.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
@@ -34,31 +33,6 @@ Status infer_gather(InferContext& c) {
   const auto at = shape.erase(shape.begin() + static_cast<long>(axis));
   shape.insert(at, c.shape(1).begin(), c.shape(1).end());
   return c.set(0, c.dtype(0), std::move(shape));
-}
-
-// Returns whether indices are 0, 1, 2, ... to the number of elements.
-bool counts_all(const Tensor& indices, int64_t elements) {
-  if (indices.size() != elements) return false;
-  for (int64_t i = 0; i < elements; ++i)
-    if (integer_at(indices, i) != i) return false;
-  return true;
-}
-
-// All elements of an axis in their order are the data in another shape. So PyTorch's exporter
-// writes `as_strided` behind means over pictures.
-Status expand_gather_of_all(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
-  Shape shape = c.shape(0);
-  const Tensor* indices = c.constant_of(c.input(1));
-  const bool is_static = c.extents_of(c.input(0)) == kNoValue;
-  if (indices == nullptr || !is_static || shape[axis] < 2 || !counts_all(*indices, shape[axis])) {
-    c.decline();
-    return ok_status();
-  }
-  const auto at = shape.erase(shape.begin() + static_cast<long>(axis));
-  shape.insert(at, indices->shape().begin(), indices->shape().end());
-  c.result(0, c.reshape(c.input(0), shape));
-  return ok_status();
 }
 
 Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
@@ -256,7 +230,6 @@ std::span<const Op> gather_ops() {
                emit_reverse_sequence),
     };
     list[0].fold = fold_gather;
-    list[0].expand = expand_gather_of_all;
     return list;
   }();
   return ops;

@@ -320,5 +320,26 @@ TEST(plain_loop, rows_are_counted_from_the_end) {
   }
 }
 
+// The largest integer is no bound to which anything can be added.
+TEST(plain_loop, a_number_of_turns_that_is_bounded_by_the_largest_integer) {
+  TestModel model(17);
+  model.input("n", {}, DType::kI64)
+      .constant("zero", number(0))
+      .constant("one", number(1))
+      .constant("largest", number(INT64_MAX))
+      .node("Min", {"n", "largest"}, {"some"})
+      .node("Add", {"some", "one"}, {"turns"});
+  model.text(R"(graph { node { op_type: 'Loop' name: 'loop'
+      input: 'turns' input: '' input: 'zero' output: 'last'
+      attribute { name: 'body' type: GRAPH g { name: 'b'
+        node { op_type: 'Add' input: 'k' input: 'one' output: 'next' }
+        node { op_type: 'Identity' input: 'go' output: 'on' }
+        input { name: 'i' } input { name: 'go' } input { name: 'k' }
+        output { name: 'on' } output { name: 'next' } } } } })");
+  const auto found = run_optimized(model.output("last").graph(), {number(3)});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].at(0), 4);
+}
+
 }  // namespace
 }  // namespace hone::graph

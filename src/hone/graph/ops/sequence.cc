@@ -100,11 +100,15 @@ ValueId number_of_rows(ExpandContext& c, ValueId rows) {
 
 // Returns the place among the rows that operand i names: a negative one counts from the end of
 // those that the run has.
-ValueId place_of_row(ExpandContext& c, ValueId rows, size_t i) {
+Result<ValueId> place_of_row(ExpandContext& c, ValueId rows, size_t i) {
   const ValueId place = c.cast(c.reshape(c.input(i), {}), DType::kI64);
   const Tensor* known = c.constant_of(place);
+  if (known != nullptr && c.extents_of(rows) == kNoValue && !c.graph().keeps_loops) {
+    HONE_ASSIGN_OR_RETURN(const int64_t checked, position(c, i, c.shape_of(rows)[0], 0));
+    return c.scalar(DType::kI64, static_cast<double>(checked));
+  }
   if (known != nullptr && integer_at(*known, 0) >= 0) return place;
-  const ValueId from_end = c.binary("Add", place, number_of_rows(c, rows));
+  const ValueId from_end = c.binary("Max", c.binary("Add", place, number_of_rows(c, rows)), 0.0);
   if (known != nullptr) return from_end;
   return c.add("Where", {c.binary("Less", place, 0.0), from_end, place});
 }
@@ -112,7 +116,8 @@ ValueId place_of_row(ExpandContext& c, ValueId rows, size_t i) {
 Status expand_at(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
   if (from.stacked != kNoValue) {
-    c.result(0, c.add("Gather", {from.stacked, place_of_row(c, from.stacked, 1)}));
+    HONE_ASSIGN_OR_RETURN(const ValueId place, place_of_row(c, from.stacked, 1));
+    c.result(0, c.add("Gather", {from.stacked, place}));
     return ok_status();
   }
   HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, std::ssize(from.parts), 0));

@@ -1,6 +1,7 @@
 // Rules for what only moves elements or says their shape or type anew.
 #include <algorithm>
 
+#include "hone/graph/integer_at.h"
 #include "hone/graph/ops/movement.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/simplify_rules.h"
@@ -52,6 +53,23 @@ Result<bool> transpose_that_moves_nothing(const RewriteSite& site) {
   const ValueId x = site.node().inputs[0];
   // A value of rank 4 may lie in another order: there the transpose costs nothing, either.
   if (shape.size() == 4) return false;
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
+  return true;
+}
+
+// All elements of an axis in their order are the data in another shape. So PyTorch's exporter
+// writes `as_strided` behind means over pictures.
+Result<bool> gather_of_all(const RewriteSite& site) {
+  if (site.node().type != "Gather" || varies(site) || !site.operand(1).constant) return false;
+  const Shape& shape = site.operand(0).shape;
+  const int64_t axis = site.node().attributes.integer("axis", 0);
+  const Tensor& indices = *site.operand(1).constant;
+  const int64_t extent = shape[static_cast<size_t>(axis < 0 ? axis + std::ssize(shape) : axis)];
+  if (indices.size() != extent) return false;
+  for (int64_t i = 0; i < extent; ++i)
+    if (integer_at(indices, i) != i) return false;
+  const ValueId x = site.node().inputs[0];
   HONE_RETURN_IF_ERROR(
       replace_node(site, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
   return true;
@@ -190,6 +208,7 @@ std::span<const Rule> movement_rules() {
   static constexpr Rule kRules[] = {{"reshape_of_reshape", reshape_of_reshape},
                                     {"transpose_of_transpose", transpose_of_transpose},
                                     {"transpose_that_moves_nothing", transpose_that_moves_nothing},
+                                    {"gather_of_all", gather_of_all},
                                     {"slice_of_slice", slice_of_slice},
                                     {"reshape_of_slice", reshape_of_slice},
                                     {"cast_of_cast", cast_of_cast}};
