@@ -42,6 +42,17 @@ def moves_nothing(m):
     _end(m, m.transpose(x, perm))
 
 
+def gather_of_all(m):
+    shape = [m.extent() for _ in range(m.between(1, 4))]
+    axis = m.below(len(shape))
+    x = m.source(shape, m.dtype())
+    places = np.arange(shape[axis])
+    if m.almost(False, True):
+        places = m.pick([places[::-1], places[:max(len(places) - 1, 1)], np.zeros_like(places)])
+    places = places.reshape(factored(m, places.size)).astype(m.pick([np.int64, np.int32]))
+    _end(m, m.node("Gather", x, m.constant(places), axis=m.pick([axis, axis - len(shape)]), exact=True))
+
+
 def slices(m):
     x = m.source(tuple(m.extent() for _ in range(m.between(1, 4))), exact=True)
     for _ in range(m.between(1, 3)):
@@ -234,5 +245,5 @@ def reshape_before_elementwise(m):
 
 
 FAMILY = Family("algebra", ("simplify_algebra",), signs=True, generators=
-                [reshapes, transposes, moves_nothing, slices, slices, reshape_of_slice, reshape_of_slice, casts, neutral, neutral, negations, squares,
-                 quotients, constants_meet, constants_meet, transpose_at_gemm, around_elementwise, around_elementwise, reshape_before_elementwise])
+                [reshapes, transposes, moves_nothing, gather_of_all, slices, slices, reshape_of_slice, reshape_of_slice, casts, neutral, neutral,
+                 negations, squares, quotients, constants_meet, constants_meet, transpose_at_gemm, around_elementwise, around_elementwise, reshape_before_elementwise])
