@@ -138,7 +138,9 @@ class Kernels(support.Case):
             found = support.reference(path, inputs)
             self.assertEqual(set(found), {name + kernel_models.LAST for name in plain})
             for name, array in plain.items():
-                np.testing.assert_array_equal(np.moveaxis(found[name + kernel_models.LAST], -1, 1), array)
+                # ONNX Runtime may add what a mean is of in another order there.
+                most = 0 if "MaxPool" in row.name else 1e-5 * np.abs(array).max()
+                np.testing.assert_allclose(np.moveaxis(found[name + kernel_models.LAST], -1, 1), array, rtol=0, atol=most)
 
     def test_rows_of_pools(self):
         output = self.folder / "rows.jsonl"
