@@ -28,7 +28,7 @@ PLAIN = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*|(?<=\.\.\.)[A-Za-z_]\w
 OF_ANOTHER = re.compile(r"(?<!\w)(?=(\w+)::(\w+))")
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<)', re.M)
 DEFINE = re.compile(r"^#\s*define (\w+)", re.M)
-# What says to the compiler how to take all code behind it, in the sources that follow, too.
+# These lines tell the compiler how to take all code behind them, in the sources that follow, too.
 PRAGMA = re.compile(r"^[ \t]*#\s*pragma (?!once\b)|\b_Pragma\(", re.M)
 DIRECTIVE = re.compile(r"^using (?:namespace|enum) ([\w:]+);", re.M)
 
@@ -46,7 +46,7 @@ ENUMERATORS = re.compile(r"^enum(?! class\b)[^{;()]*\{([^}]*)\}", re.M)
 # A type, on one line or to the first line that begins with a brace, and the variables of it that follow at once.
 VARIABLES_OF_TYPE = re.compile(r"^(?:class|struct|enum|union)\b[^;{}()]*\{(?:[^\n]*|[^\n]*\n(?:[^}\n][^\n]*\n|\n)*)\} *([\w*&][^;]*;)", re.M)
 CLASS = re.compile(r"^(?:struct|class) [\w:]+[^;{]*\{\n(.*?)^\};", re.S | re.M)
-# What gives the namespace no name: a function or a value of a type, and tests.
+# These declarations give the namespace no name: a function or a value of a type, and tests.
 MEMBER = re.compile(r"[\w:,&*\s]*?\w::~?\w+(?:\(|\{|;| =)")
 TEST = re.compile(r"^(?:(?:TYPED_)?TEST\w*|INSTANTIATE\w*)\(\s*(\w+),\s*(\w+)", re.M)
 NAMELESS = re.compile(r"(?:static_assert|(?:TYPED_)?TEST\w*|INSTANTIATE\w*)\(|using namespace |using enum ")
@@ -170,7 +170,7 @@ class Source:
         self.words = Words(text, code)
         self.directives = frozenset(DIRECTIVE.findall(code))
         self.macros = set(DEFINE.findall(code))
-        # What a macro does to the headers behind it cannot be seen.
+        # A macro may change the headers behind it, which cannot be seen.
         last_include = max((match.start() for match in INCLUDE.finditer(text)), default=0)
         self.alone = any(match.start() < last_include for match in DEFINE.finditer(code)) or PRAGMA.search(code) is not None
         self.own_types = set()

@@ -282,7 +282,7 @@ TEST(bad_model, a_loop_has_a_body_whose_nodes_have_operands) {
     SCOPED_TRACE(body);
     expect_refused(loop_with(body, results), "'loop/bad'");
   }
-  // What makes the list is then no loop that a run could repeat.
+  // The list is then made by no loop that a run could repeat.
   for (const std::string& list :
        {node("Identity", "output: 'u'"), node("SequenceInsert", "output: 'u'"),
         node("SequenceInsert", "input: 't' output: 'u'"),

@@ -156,7 +156,7 @@ ValueId distance(ExpandContext& c, ValueId limit, ValueId initial, int64_t added
   const Tensor *first = c.constant_of(initial), *upper = c.upper_of(limit);
   const std::optional from = first != nullptr ? std::optional(integer_at(*first, 0)) : std::nullopt;
   const bool bounded = upper != nullptr && integer_at(*upper, 0) <= kMost / 2;
-  // Where sizes vary, the nodes are the same at all sizes, from which both may follow.
+  // The nodes are the same at all sizes if sizes vary, as both operands may follow from them.
   const bool all = !from || c.graph().keeps_loops;
   if (all || *from > 0) limit = c.binary("Max", limit, initial);
   if (all || *from < (bounded ? -kMost / 2 : 0) || (!bounded && added != 0)) {

@@ -42,7 +42,7 @@ int64_t turns_of(const Counting& loop) {
   return turns;
 }
 
-// What each kind of operand of a counter is.
+// Says which operands of a counter are constants.
 struct Known {
   bool initial = true, limit = false, most = true;
 };
