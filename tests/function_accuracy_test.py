@@ -43,6 +43,8 @@ FUNCTIONS = {
 GELU = {
     "Gelu": ({}, lambda x: x * 0.5 * erfc(-x / np.sqrt(2)), 1.5e-7),
     "Gelu_tanh": ({"approximate": "tanh"}, lambda x: x * sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)), 1.5e-7)}
+# Without registers of 512 bits erf is a ratio of polynomials, where the products' rounding adds up beside 1.
+WITHOUT_AVX512 = {"Erf": 5}
 LEAST = 1e-35  # of a result: below, intermediate values are denormal, which count as zero
 
 
@@ -72,14 +74,19 @@ class Accuracy(Case):
         self.path = self.save(make_model(nodes, [value("x", x.shape, code)], [value(name, x.shape, code) for name in functions], opset=20))
         return self.outputs(self.path, {"x": x})
 
+    def has_avx512(self):
+        host = next(device for device in self.succeed_json("devices") if device["name"] == "host")
+        return host["key"].startswith("avx512")
+
     def test_single(self):
         x = samples().astype(np.float32)
         found = self.results(x, FUNCTIONS | GELU)
+        limits = {} if self.has_avx512() else WITHOUT_AVX512
         for name, (_, function, most) in FUNCTIONS.items():
             off = ulps(found[name], exact(function, x, np.float64))
             worst = int(np.argmax(off))
             with self.subTest(name):
-                self.assertLessEqual(off[worst], most, f"at {x[worst]}: {found[name][worst]}")
+                self.assertLessEqual(off[worst], limits.get(name, most), f"at {x[worst]}: {found[name][worst]}")
         for name, (_, function, most) in GELU.items():
             right = exact(function, x, np.float64)
             off = np.where(abs(x) < 1e30, abs(found[name] - right) / np.maximum(abs(x), LEAST), 0)

@@ -221,7 +221,8 @@ schedule::Steps Reporter::predicted_best(const KnownTask& task,
   // As compile() does; the paper's way has nothing but steps as they are.
   for (const search::Transferred& candidate : found.candidates) {
     if (!candidate.point && !options_.as_in_paper) continue;
-    return candidate.predicted <= kTransferTrust * task.predicted ? candidate.steps : task.fallback;
+    const double trust = transfer_trust(candidate.steps, task.fallback);
+    return candidate.predicted <= trust * task.predicted ? candidate.steps : task.fallback;
   }
   return task.fallback;
 }

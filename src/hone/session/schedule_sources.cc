@@ -167,6 +167,13 @@ trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
                                                                 : model.accuracy();
 }
 
+double transfer_trust(const schedule::Steps& transferred, const schedule::Steps& predicted) {
+  const auto is_fast = [](const schedule::Steps& steps) {
+    return trial::accuracy_of(schedule::to_string(steps)) == trial::Accuracy::kFast;
+  };
+  return is_fast(predicted) && !is_fast(transferred) ? 1 : kTransferTrust;
+}
+
 double unmeasured_margin(const target::Target& target) {
   return target.kind() == target::Kind::kGpu ? kGpuMargin : search::BestPredictedOptions().margin;
 }
@@ -340,7 +347,8 @@ Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group
   if (!other) return known;
   other->untuned = known.untuned;
   const bool same = other->steps == known.steps;
-  if (same || other->predicted_seconds <= kTransferTrust * known.predicted_seconds)
+  if (same || other->predicted_seconds <=
+                  transfer_trust(other->steps, known.steps) * known.predicted_seconds)
     std::swap(known, *other);
   if (rivals != nullptr && !same) {
     if (std::ssize(*rivals) + 2 > model.session->refiner()->options.candidates) rivals->pop_back();

@@ -19,6 +19,11 @@ namespace hone {
 // is most favourable. So the transferred one is used if its prediction is at most this factor times
 // the other's.
 inline constexpr double kTransferTrust = 1.05;
+// Returns kTransferTrust for these two schedules of a task, or 1 if only the predicted one has what
+// --accuracy fast alone allows: then the transferred one may never have been measured against the
+// like.
+[[nodiscard]] double transfer_trust(const schedule::Steps& transferred,
+                                    const schedule::Steps& predicted);
 
 // Pairs of a task's key and a schedule's text that failed on a device: the kernel computed
 // something else, or it did not run in two trials. Such schedules are not used there, however good
@@ -86,8 +91,8 @@ struct ChosenSchedule {
 // Returns the share by which a schedule must be predicted to be faster to take another one's place.
 [[nodiscard]] double unmeasured_margin(const target::Target& target);
 // Returns the schedule with the best prediction, or that of another task if its prediction is at
-// most kTransferTrust times as long. If `rivals` is not null, it receives the other schedules that
-// the session's refiner, which must exist, is to compare with it.
+// most transfer_trust() times as long. If `rivals` is not null, it receives the other schedules
+// that the session's refiner, which must exist, is to compare with it.
 [[nodiscard]] Result<ChosenSchedule> unmeasured_schedule(
     const ModelTasks& model, size_t group, const ScheduleSources& sources,
     const CompileOptions& options, std::vector<ChosenSchedule>* rivals = nullptr);

@@ -149,6 +149,17 @@ TEST(schedule_sources, schedules_of_another_shape_are_used_if_predicted_well) {
   }
 }
 
+// A schedule of another task that rounds nothing was never measured against one that does.
+TEST(schedule_sources, no_trust_in_a_transferred_schedule_beside_one_with_weights_of_16_bits) {
+  const schedule::Steps exact = {schedule::CacheRead{"weight", "gemm"}};
+  schedule::Steps fast = exact;
+  fast.push_back(schedule::Narrow{"weight.cache", DType::kBF16});
+  EXPECT_EQ(transfer_trust(exact, fast), 1);
+  EXPECT_EQ(transfer_trust(exact, exact), kTransferTrust);
+  EXPECT_EQ(transfer_trust(fast, fast), kTransferTrust);
+  EXPECT_EQ(transfer_trust(fast, exact), kTransferTrust);
+}
+
 TEST(schedule_sources, an_excluded_model_is_unknown) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
