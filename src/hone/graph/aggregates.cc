@@ -27,7 +27,7 @@ void set_aggregate(ValueId id, Aggregate aggregate) {
 }
 
 ValueId add_aggregate(ExpandContext& c, Aggregate aggregate) {
-  const ValueId made = c.stand_in(aggregate.dtype, {});
+  const ValueId made = c.graph().add_value("stand_in", aggregate.dtype, {});
   set_aggregate(made, std::move(aggregate));
   return made;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -109,7 +110,13 @@ void ExpandContext::set_extents(ValueId id, ValueId extents) {
   const Shape& most = graph().value(id).shape;
   Tensor upper(DType::kI64, {static_cast<int64_t>(most.size())});
   std::copy(most.begin(), most.end(), upper.as<int64_t>().begin());
+  std::vector<bool> is_upper;
+  for (int64_t d = 0; d < std::ssize(most); ++d) {
+    const auto known = known_element(graph(), nodes_, {extents, d});
+    is_upper.push_back(known == most[static_cast<size_t>(d)]);
+  }
   graph().value(extents).upper = std::move(upper);
+  graph().value(extents).is_upper = std::move(is_upper);
 }
 
 std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,

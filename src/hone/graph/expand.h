@@ -40,6 +40,8 @@ class ExpandContext : public InferContext {
     const Value& value = graph().value(id);
     return value.constant ? &*value.constant : value.upper ? &*value.upper : nullptr;
   }
+  // Returns the nodes that were built so far, in topological order.
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   using InferContext::dtype;
   using InferContext::graph;
   using InferContext::integers;
@@ -72,14 +74,9 @@ class ExpandContext : public InferContext {
   std::vector<ValueId> inline_body(const SubgraphBody& body, const std::vector<ValueId>& arguments);
 
   // Returns values with the types and shapes that the outputs of a body would have; no nodes are
-  // built.
+  // built. An argument may be a value that nothing computes.
   [[nodiscard]] Result<std::vector<ValueId>> outputs_of(const SubgraphBody& body,
                                                         const std::vector<ValueId>& arguments);
-  // Returns a value that nothing computes, as an argument of outputs_of().
-  [[nodiscard]] ValueId stand_in(DType dtype, const Shape& shape) {
-    return graph().add_value("stand_in", dtype, shape);
-  }
-
   // Declares result i. It has no effect if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;

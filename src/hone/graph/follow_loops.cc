@@ -40,10 +40,10 @@ Status remove_gaps(SizeRule& rule, ValueId& value) {
 }
 
 // Loops read copies that nothing else reads.
-ValueId held(SizeRule& rule, ValueId value) {
-  const ShapeParts parts = rule.sizes.parts_of(value);
-  const ValueId copy = rule.c.add("hone.Hold", {value});
-  rule.sizes.set_parts(copy, parts);
+ValueId held(SizeFollower& sizes, ExpandContext& c, ValueId value) {
+  const ShapeParts parts = sizes.parts_of(value);
+  const ValueId copy = c.add("hone.Hold", {value});
+  sizes.set_parts(copy, parts);
   return copy;
 }
 
@@ -86,6 +86,32 @@ Status SizeFollower::set_turns(ExpandContext& c, Node& node,
   return c.status();
 }
 
+Result<std::optional<ValueId>> SizeFollower::captured_at_run_time(ValueId constant) {
+  if (enclosing_.follower == nullptr) return std::optional<ValueId>();
+  SizeFollower& around = *enclosing_.follower;
+  const Tensor& tensor = *graph_.value(constant).constant;
+  const auto is_same = [&](const Value& value) {
+    return value.constant && value.constant->data() == tensor.data() &&
+           value.constant->shape() == tensor.shape() && value.constant->dtype() == tensor.dtype();
+  };
+  const auto& values = around.graph_.values;
+  const auto at = std::find_if(values.begin(), values.end(), is_same);
+  if (at == values.end()) return std::optional<ValueId>();
+  // Both graphs go on with one list of forms.
+  around.graph_.varying.forms = graph_.varying.forms;
+  ExpandContext& c = *enclosing_.c;
+  HONE_ASSIGN_OR_RETURN(const ValueId outer,
+                        around.data_at_run_time(c, static_cast<ValueId>(at - values.begin())));
+  enclosing_.operands->push_back(held(around, c, outer));
+  const Value copy = around.graph_.value(outer);
+  graph_.varying.forms = around.graph_.varying.forms;
+  const ValueId inner = graph_.add_value(copy.name, copy.dtype, copy.shape);
+  set_parts(inner, around.parts_of(outer));
+  origins_[inner] = constant;
+  graph_.inputs.insert(graph_.inputs.end() - 1, inner);
+  return std::optional(inner);
+}
+
 Status SizeFollower::follow_loop(Node node) {
   const Node given = node;
   ExpandContext c(graph_, given, nodes_);
@@ -100,20 +126,22 @@ Status SizeFollower::follow_loop(Node node) {
     ValueId& operand = node.inputs[i];
     if (i <= loop->carried && !all_contiguous(parts_of(operand))) {
       HONE_RETURN_IF_ERROR(remove_gaps(rule, operand));
-      operand = held(rule, operand);
+      operand = held(*this, c, operand);
     }
     inputs.push_back(graph_.value(operand).forms);
   }
-  node.inputs.push_back(held(rule, graph_.varying.sizes));
+  node.inputs.push_back(held(*this, c, graph_.varying.sizes));
   HONE_RETURN_IF_ERROR(c.status());
   std::vector<SizeProbe> probes;
   for (size_t i = 0; i < loops.size(); ++i)
     probes.push_back(probe_of_body(probes_[i], loops[i]->graph));
   const Graph no_file;
   SizeFollower inside(loop->graph, no_file, probes, graph_.varying.symbols);
-  const Status status = inside.run_body(graph_.varying, inputs, loop->carried);
+  std::vector<ValueId> captured;
+  const Status status = inside.run_body({this, &c, &captured}, inputs, loop->carried);
   full_ = full_ || inside.full_;
   HONE_RETURN_IF_ERROR(status);
+  node.inputs.insert(node.inputs.end() - 1, captured.begin(), captured.end());
   graph_.varying.forms = loop->graph.varying.forms;
   loop->graph.varying.forms.clear();
   loop->graph.varying.symbols.clear();
@@ -123,11 +151,12 @@ Status SizeFollower::follow_loop(Node node) {
   return check_parts(given);
 }
 
-Status SizeFollower::run_body(const Varying& around, const std::vector<ShapeParts>& inputs,
+Status SizeFollower::run_body(const Enclosing& around, const std::vector<ShapeParts>& inputs,
                               size_t carried) {
   known_ = graph_.values.size();
-  graph_.varying.symbols = around.symbols;
-  graph_.varying.forms = around.forms;
+  enclosing_ = around;
+  graph_.varying.symbols = around.follower->graph_.varying.symbols;
+  graph_.varying.forms = around.follower->graph_.varying.forms;
   for (size_t i = 0; i < inputs.size(); ++i) set_parts(graph_.inputs[i], inputs[i]);
   graph_.varying.sizes = graph_.add_value("hone.sizes", DType::kI64, {kMaxForms});
   graph_.inputs.push_back(graph_.varying.sizes);
@@ -142,7 +171,7 @@ Status SizeFollower::run_body(const Varying& around, const std::vector<ShapePart
     ValueId& out = graph_.outputs[i];
     HONE_ASSIGN_OR_RETURN(out, data_at_run_time(c, out));
     if (i < carried) HONE_RETURN_IF_ERROR(remove_gaps(rule, out));
-    if (!known.insert(out).second) out = held(rule, out);
+    if (!known.insert(out).second) out = held(*this, c, out);
   }
   HONE_RETURN_IF_ERROR(c.status());
   finish_nodes();

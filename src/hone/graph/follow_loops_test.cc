@@ -170,6 +170,26 @@ TEST(follow_loops, sequences_of_a_loop_that_counts) {
   }
 }
 
+// A list outside the loop follows from the sizes: where each part of a text begins.
+TEST(follow_loops, bodies_read_lists_that_follow_from_the_sizes) {
+  TestModel model = with_turns();
+  Tensor zero(DType::kI64, {}), first(DType::kI64, {}), second(DType::kI64, {});
+  second.set(0, 1);
+  model.constant("zero_turn", zero).constant("first", first).constant("second", second);
+  model.constant("flat", ints({-1, 4})).constant("list", ints({1}));
+  model.node("Gather", {"shape", "first"}, {"texts"})
+      .node("Gather", {"shape", "second"}, {"length"});
+  model.node("Mul", {"texts", "length"}, {"all"}).node("Reshape", {"x", "flat"}, {"rows"});
+  model.node("Range", {"zero_turn", "all", "length"}, {"begins"});
+  const std::vector<BodyNode> nodes = {{"Gather", {"begins", "i"}, {"at"}},
+                                       {"Reshape", {"at", "list"}, {"begin"}},
+                                       {"Add", {"begin", "list"}, {"end"}},
+                                       {"Slice", {"rows", "begin", "end"}, {"row"}},
+                                       {"Identity", {"go"}, {"on"}}};
+  add_loop(model, "Loop", {"texts", ""}, {"y"}, body_text({"i", "go"}, {"on", "row"}, nodes));
+  check_sizes(model.output("y"));
+}
+
 // From -1 on, by two, up to the length and no further than a number that only the run knows.
 TEST(follow_loops, turns_that_a_loop_counts_by_steps) {
   TestModel model = with_turns();

@@ -288,6 +288,8 @@ Result<ValueId> SizeFollower::data_at_run_time(ExpandContext& c, ValueId constan
                    (at->second->op->emit != nullptr || at->second->op->kind == Kind::kView ||
                     at->second->type == "Range" || at->second->type == "ConstantOfShape");
   if (may) return computed_again(*at->second, constant);
+  HONE_ASSIGN_OR_RETURN(const auto captured, captured_at_run_time(constant));
+  if (captured) return again_[constant] = *captured;
   return c.unsupported(
       "its operand '{}' has other elements at other sizes, in a way that is not followed: give "
       "sizes instead of a range (--shape)",

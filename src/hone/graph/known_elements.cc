@@ -1,6 +1,7 @@
 #include "hone/graph/known_elements.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "hone/graph/integer_at.h"
@@ -20,37 +21,65 @@ class Elements {
  public:
   Elements(const Graph& graph, const std::vector<Node>& nodes) : graph_(graph), nodes_(nodes) {}
 
-  // Returns element i of a value, counted in the order of all of them.
-  [[nodiscard]] std::optional<int64_t> find(ValueId id, int64_t i, int steps = kMostSteps) {
-    const Value& value = graph_.value(id);
-    if (i < 0 || i >= num_elements(value.shape) || ++finds_ > kMostFinds) return std::nullopt;
-    if (value.constant) return integer_at(*value.constant, i);
-    const auto made = std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {
-      return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
-    });
-    if (made == nodes_.rend() || steps == 0) return std::nullopt;
-    return result_of(*made, i, steps - 1);
+  // See known_element().
+  [[nodiscard]] std::optional<int64_t> find(ElementOf at, int steps = kMostSteps) {
+    at = origin(at, steps);
+    return is_in(at) ? number_of(at) : std::nullopt;
   }
 
-  [[nodiscard]] std::optional<int64_t> result_of(const Node& node, int64_t i, int steps) {
+  // Returns the element that this one was moved from, itself if nothing known moved it.
+  [[nodiscard]] ElementOf origin(ElementOf at, int steps = kMostSteps) {
+    while (steps-- > 0) {
+      if (!is_in(at) || number_of(at) || ++finds_ > kMostFinds) return at;
+      const Node* made = producer(at.value);
+      const auto from = made != nullptr ? moved_from(*made, at.element, steps) : std::nullopt;
+      if (!from) return at;
+      at = *from;
+    }
+    return at;
+  }
+
+  [[nodiscard]] bool is_in(ElementOf at) const {
+    return at.element >= 0 && at.element < num_elements(graph_.value(at.value).shape);
+  }
+
+  // Returns the number that an element of the value is by itself.
+  [[nodiscard]] std::optional<int64_t> number_of(ElementOf at) const {
+    const Value& value = graph_.value(at.value);
+    if (value.constant) return integer_at(*value.constant, at.element);
+    const auto i = static_cast<size_t>(at.element);
+    if (value.upper && i < value.is_upper.size() && value.is_upper[i])
+      return integer_at(*value.upper, at.element);
+    return std::nullopt;
+  }
+
+  // Returns which element of an operand element i of the node's result is.
+  [[nodiscard]] std::optional<ElementOf> moved_from(const Node& node, int64_t i, int steps) {
     if (node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.size() != 1)
       return std::nullopt;
     const ValueId from = node.inputs[0];
-    if (keeps_elements(node.type)) return find(from, i, steps);
+    if (keeps_elements(node.type)) return ElementOf{from, i};
     if (graph_.value(from).shape.size() != 1) return std::nullopt;
-    if (node.type == "Concat") return part_of(node, i, steps);
+    if (node.type == "Concat") return part_of(node, i);
     std::optional<int64_t> place;
-    if (node.type == "Gather") place = find(node.inputs[1], i, steps);
+    if (node.type == "Gather") place = find({node.inputs[1], i}, steps);
     if (node.type == "Slice") place = sliced_from(node, i, steps);
     if (!place) return std::nullopt;
-    return find(from, *place < 0 ? *place + graph_.value(from).shape[0] : *place, steps);
+    return ElementOf{from, *place < 0 ? *place + graph_.value(from).shape[0] : *place};
+  }
+
+  [[nodiscard]] const Node* producer(ValueId id) const {
+    const auto made = std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {
+      return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
+    });
+    return made == nodes_.rend() ? nullptr : &*made;
   }
 
  private:
-  [[nodiscard]] std::optional<int64_t> part_of(const Node& concat, int64_t i, int steps) {
+  [[nodiscard]] std::optional<ElementOf> part_of(const Node& concat, int64_t i) const {
     for (const ValueId in : concat.inputs) {
       const int64_t count = num_elements(graph_.value(in).shape);
-      if (i < count) return find(in, i, steps);
+      if (i < count) return ElementOf{in, i};
       i -= count;
     }
     return std::nullopt;
@@ -60,8 +89,8 @@ class Elements {
   [[nodiscard]] std::optional<int64_t> sliced_from(const Node& slice, int64_t i, int steps) {
     constexpr size_t kStarts = 1, kSteps = 4;
     if (!slice.has_input(kStarts)) return std::nullopt;
-    const std::optional<int64_t> start = find(slice.inputs[kStarts], 0, steps);
-    if (!start || (slice.has_input(kSteps) && find(slice.inputs[kSteps], 0, steps) != 1))
+    const std::optional<int64_t> start = find({slice.inputs[kStarts], 0}, steps);
+    if (!start || (slice.has_input(kSteps) && find({slice.inputs[kSteps], 0}, steps) != 1))
       return std::nullopt;
     const int64_t count = graph_.value(slice.inputs[0]).shape[0];
     return std::max<int64_t>(*start < 0 ? *start + count : *start, 0) + i;
@@ -72,7 +101,65 @@ class Elements {
   int finds_ = 0;
 };
 
+// A sum of elements with factors, and of a number.
+struct Sum {
+  std::map<ElementOf, int64_t> terms;
+  int64_t number = 0;
+};
+
+constexpr int64_t kMostNumber = int64_t{1} << 40;  // of which a sum does not overflow
+
+bool is_integer(DType type) { return type == DType::kI64 || type == DType::kI32; }
+
+// Adds `factor` times an element. Casts to as many bits or more keep it.
+void add_term(const Graph& graph, Elements& elements, ElementOf at, int64_t factor, int depth,
+              Sum& sum) {
+  at = elements.origin(at);
+  const Value& value = graph.value(at.value);
+  const bool is_in = elements.is_in(at);
+  const Node* made = is_in && depth > 0 ? elements.producer(at.value) : nullptr;
+  const auto operand = [&](size_t i) {
+    const bool is_one = num_elements(graph.value(made->inputs[i]).shape) == 1;
+    return ElementOf{made->inputs[i], is_one ? 0 : at.element};
+  };
+  const auto is_alike = [&](size_t i) {
+    const Value& from = graph.value(made->inputs[i]);
+    const bool widens = from.dtype == value.dtype || from.dtype == DType::kI32;
+    return is_integer(from.dtype) && is_integer(value.dtype) && widens &&
+           (from.shape == value.shape || num_elements(from.shape) == 1);
+  };
+  const std::optional<int64_t> known = is_in ? elements.number_of(at) : std::nullopt;
+  if (known && -kMostNumber < *known && *known < kMostNumber) {
+    sum.number += factor * *known;
+  } else if (made != nullptr && (made->type == "Cast" || made->type == "CastLike") && is_alike(0)) {
+    add_term(graph, elements, operand(0), factor, depth - 1, sum);
+  } else if (made != nullptr && (made->type == "Add" || made->type == "Sub") && is_alike(0) &&
+             is_alike(1)) {
+    add_term(graph, elements, operand(0), factor, depth - 1, sum);
+    add_term(graph, elements, operand(1), made->type == "Sub" ? -factor : factor, depth - 1, sum);
+  } else {
+    sum.terms[at] += factor;
+  }
+}
+
 }  // namespace
+
+std::optional<int64_t> known_element(const Graph& graph, const std::vector<Node>& nodes,
+                                     ElementOf at) {
+  return Elements(graph, nodes).find(at);
+}
+
+std::optional<int64_t> difference_of_elements(const Graph& graph, const std::vector<Node>& nodes,
+                                              ElementOf a, ElementOf b) {
+  constexpr int kMostDepth = 8;
+  Elements elements(graph, nodes);
+  Sum sum;
+  add_term(graph, elements, a, 1, kMostDepth, sum);
+  add_term(graph, elements, b, -1, kMostDepth, sum);
+  const bool is_known = std::all_of(sum.terms.begin(), sum.terms.end(),
+                                    [](const auto& term) { return term.second == 0; });
+  return is_known ? std::optional(sum.number) : std::nullopt;
+}
 
 void choose_known_elements(Graph& graph, const Node& node, const std::vector<Node>& nodes) {
   if (node.outputs.size() != 1 || node.outputs[0] == kNoValue) return;
@@ -81,7 +168,8 @@ void choose_known_elements(Graph& graph, const Node& node, const std::vector<Nod
   Tensor found(DType::kI64, value.shape);
   Elements elements(graph, nodes);
   for (int64_t i = 0; i < found.size(); ++i) {
-    const std::optional<int64_t> element = elements.result_of(node, i, kMostSteps);
+    const std::optional<ElementOf> from = elements.moved_from(node, i, kMostSteps);
+    const std::optional<int64_t> element = from ? elements.find(*from) : std::nullopt;
     if (!element) return;
     found.as<int64_t>()[static_cast<size_t>(i)] = *element;
   }

@@ -261,6 +261,7 @@ struct Follower {
   std::string_view type;
   Status (*follow)(ExpandContext&);
   int shape_operand = -1;  // follows, too, if this one is not known but bounded
+  int first_number = -1;   // follows, too, if this operand or the next one is not known
 };
 
 constexpr Follower kFollowers[] = {
@@ -272,7 +273,7 @@ constexpr Follower kFollowers[] = {
     {"NonZero", propagate_non_zero},    {"ReduceMax", propagate_reduce<-1>},
     {"ReduceMin", propagate_reduce<1>}, {"ReduceSum", propagate_reduce<0>},
     {"Reshape", propagate_reshape},     {"ScatterElements", propagate_scatter_elements},
-    {"Slice", propagate_slice, 2},      {"TopK", propagate_top_k, 1},
+    {"Slice", propagate_slice, -1, 1},  {"TopK", propagate_top_k, 1},
 };
 
 }  // namespace
@@ -290,7 +291,10 @@ Result<bool> propagate_dynamic_shapes(Graph& graph, const Node& node, std::vecto
     if (!node.has_input(i)) continue;
     const Value& value = graph.value(node.inputs[i]);
     applies |= value.extents != kNoValue;
-    applies |= static_cast<int>(i) == at->shape_operand && !value.constant && value.upper;
+    const auto operand = static_cast<int>(i);
+    applies |= operand == at->shape_operand && !value.constant && value.upper;
+    const bool is_number = operand == at->first_number || operand == at->first_number + 1;
+    applies |= at->first_number >= 0 && is_number && !value.constant;
   }
   if (!applies) return false;
   ExpandContext context(graph, node, nodes);

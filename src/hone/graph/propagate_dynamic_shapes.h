@@ -19,6 +19,9 @@ namespace hone::graph {
 // Returns indices that point to the first element where they stand behind their own extents.
 [[nodiscard]] ValueId safe_indices(ExpandContext& c, ValueId indices);
 
+// Returns places from the beginning for such as may be below 0, which count from the end.
+[[nodiscard]] ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent);
+
 // Returns the extents of the dimensions begin .. end of x.
 [[nodiscard]] std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end);
 [[nodiscard]] std::vector<ExtentPart> joined(std::vector<ExtentPart> a,

@@ -34,6 +34,11 @@ ValueId filled(ExpandContext& c, ValueId x, double fill) {
   return y;
 }
 
+ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent) {
+  const ValueId is_below = c.binary("Less", place, 0.0);
+  return c.add("Where", {is_below, c.binary("Add", place, extent), place});
+}
+
 ValueId safe_indices(ExpandContext& c, ValueId indices) { return filled(c, indices, 0); }
 
 std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end) {

@@ -1,4 +1,4 @@
-// Reshape, Slice and ScatterElements of values whose shape depends on data. These move elements to
+// Reshape and ScatterElements of values whose shape depends on data. These move elements to
 // places that follow from the shape that a run has.
 #include <algorithm>
 #include <limits>
@@ -103,12 +103,6 @@ ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
   return place;
 }
 
-// Returns places from the beginning for such as may be below 0, which count from the end.
-ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent) {
-  const ValueId is_below = c.binary("Less", place, 0.0);
-  return c.add("Where", {is_below, c.binary("Add", place, extent), place});
-}
-
 }  // namespace
 
 Status propagate_reshape(ExpandContext& c) {
@@ -124,54 +118,6 @@ Status propagate_reshape(ExpandContext& c) {
     y = c.add("Gather", {c.reshape(plain, {num_elements(c.shape(0))}), places});
   }
   c.result(0, with_extents(c, y, join_extents(c, target.parts)));
-  return ok_status();
-}
-
-Status propagate_slice(ExpandContext& c) {
-  const ValueId x = c.input(0);
-  const size_t rank = c.shape(0).size();
-  HONE_ASSIGN_OR_RETURN(const auto starts, c.integers_or_attribute(1, "starts"));
-  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
-  HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
-  const size_t count = starts ? starts->size() : 0;
-  std::optional<Shape> ends;
-  const bool is_known = !c.has(2) || c.constant_of(c.input(2)) != nullptr;
-  if (is_known) {
-    HONE_ASSIGN_OR_RETURN(ends, c.integers_or_attribute(2, "ends"));
-  } else if (c.shape(2) == Shape{static_cast<int64_t>(count)} && !varies(c, 2)) {
-    ends = Shape(count, std::numeric_limits<int64_t>::max());
-  }
-  if (!starts || !ends || ends->size() != count || (axes && axes->size() != count) ||
-      (steps && steps->size() != count))
-    return c.fail("starts, ends, axes and steps, expected as many of each");
-  ValueId y = without_extents(c, x);
-  std::vector<ExtentPart> shape = parts(c, x, 0, rank);
-  for (size_t i = 0; i < count; ++i) {
-    const auto axis =
-        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
-    if (!axis) return c.fail("axis of a value of rank {}", rank);
-    const int64_t start = (*starts)[i];
-    int64_t end = (*ends)[i];
-    ValueId run_end = kNoValue;
-    if (!is_known) {
-      run_end = c.cast(dimension(c, c.input(2), static_cast<int64_t>(i)), DType::kI64);
-      if (const Tensor* number = c.constant_of(run_end)) {
-        end = integer_at(*number, 0);
-        run_end = kNoValue;
-      }
-    }
-    if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
-      return c.unsupported("a slice from the end of a value whose shape depends on data");
-    const int64_t most = c.shape_of(y)[static_cast<size_t>(*axis)];
-    y = c.slice(y, *axis, std::min(start, most), std::min(end, most));
-    const ValueId extent = dimension(c, actual_extents(c, x), *axis);
-    const ValueId stop =
-        run_end == kNoValue ? c.integers({std::min(end, most)}) : from_begin(c, run_end, extent);
-    const ValueId length = c.binary("Min", extent, stop);
-    shape[static_cast<size_t>(*axis)] = {
-        c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0})), 0};
-  }
-  c.result(0, with_extents(c, y, join_extents(c, shape)));
   return ok_status();
 }
 

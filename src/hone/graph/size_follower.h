@@ -25,10 +25,16 @@ class SizeFollower {
   SizeFollower(Graph& graph, const Graph& raw, const std::vector<SizeProbe>& probes,
                const std::vector<SizeSymbol>& symbols);
   Status run(const std::map<std::string, std::vector<SizeForm>>& inputs);
-  // Follows the body of a loop: `around` is what varies in the graph that has the loop, `inputs`
-  // are the parts of the body's inputs. The body gets one more input, the sizes of the run. The
-  // first `carried` of its outputs are values for the next turn.
-  Status run_body(const Varying& around, const std::vector<ShapeParts>& inputs, size_t carried);
+  // The graph that has a loop, while its body is followed. `operands` receives values of it that
+  // the body captures as well, behind the others.
+  struct Enclosing {
+    SizeFollower* follower = nullptr;  // null outside of loops
+    ExpandContext* c = nullptr;
+    std::vector<ValueId>* operands = nullptr;
+  };
+  // Follows the body of a loop: `inputs` are the parts of its inputs. The body gets one more input,
+  // the sizes of the run. The first `carried` of its outputs are values for the next turn.
+  Status run_body(const Enclosing& around, const std::vector<ShapeParts>& inputs, size_t carried);
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const std::vector<SizeProbe>& probes() const { return probes_; }
@@ -114,6 +120,9 @@ class SizeFollower {
   // Returns the value of a constant of kind kNumbers in a run; nullopt if its elements are of
   // another kind.
   std::optional<ValueId> numbers_at_run_time(ExpandContext& c, ValueId constant);
+  // Captures the value that a constant of the graph with the loop has in a run; nullopt if it is
+  // none of that graph.
+  Result<std::optional<ValueId>> captured_at_run_time(ValueId constant);
   // Computes what the import computed, by the node of the file that has this result.
   Result<ValueId> computed_again(const Node& node, ValueId constant);
   // Returns whether there are twins of a value where each symbol differs from the largest.
@@ -179,6 +188,7 @@ class SizeFollower {
   Graph& graph_;
   const Graph& raw_;
   const std::vector<SizeProbe>& probes_;
+  Enclosing enclosing_;
   std::map<ValueId, const Node*> file_nodes_;  // by their only result
   std::vector<int64_t> most_;                  // largest values of the symbols
   bool full_ = false;                          // a form was one more than kMaxForms

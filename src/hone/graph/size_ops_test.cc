@@ -284,6 +284,18 @@ TEST(size_ops, norms_along_what_varies) {
       {{2, 5, 4, 6}, {1, 2, 1, 1}, {2, 3, 2, 5}});
 }
 
+// At one element it would be the scale of both.
+TEST(size_ops, a_scale_that_varies_along_what_does_not_is_refused) {
+  TestModel model(23);
+  model.open_input("s", {"n"}).constant("x", floats({2}, {1, 2}));
+  model.node("RMSNormalization", {"x", "s"}, {"y"}).output("y");
+  const auto graph = import_ranges(model, {{"n", {{1, 2, ""}}}});
+  EXPECT_EQ(graph.status().code(), Code::kUnsupported);
+  EXPECT_NE(graph.status().message().find("operand 1, a parameter, varies along dimension 0"),
+            std::string::npos)
+      << graph.status().message();
+}
+
 // Padding that is another one at odd sizes, and windows that reach beyond the end.
 TEST(size_ops, windows_that_begin_or_end_elsewhere) {
   Rng rng(10);

@@ -156,18 +156,23 @@ Status follow_running(SizeRule& rule) {
   return ok_status();
 }
 
-// Numbers from a start that varies: the largest number of them is computed.
+// Numbers from a start, by a step that may vary, too: the largest number of them is computed.
 Status follow_range(SizeRule& rule) {
   const ValueId step = rule.node.inputs[2], out = rule.node.outputs[0];
   const Tensor* known = rule.c.constant_of(step);
-  if (known == nullptr || rule.sizes.kind_of_constant(step) != ConstantKind::kFixed)
-    return rule.c.unsupported("its step varies from run to run");
-  Tensor places(rule.c.dtype_of(out), rule.c.shape_of(out));
-  for (int64_t i = 0; i < places.size(); ++i) places.set(i, static_cast<double>(i) * known->at(0));
+  if (known == nullptr) return rule.c.unsupported("its step is computed at run time");
+  const bool is_fixed = rule.sizes.kind_of_constant(step) == ConstantKind::kFixed;
+  Tensor numbers(rule.c.dtype_of(out), rule.c.shape_of(out));
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    numbers.set(i, static_cast<double>(i) * (is_fixed ? known->at(0) : 1));
   HONE_RETURN_IF_ERROR(follow_seen(rule));
   const ShapeParts parts = rule.sizes.parts_of(out);
-  rule.c.result(0, rule.c.binary("Add", rule.c.constant(std::move(places)),
-                                 rule.c.reshape(rule.node.inputs[0], {})));
+  ValueId places = rule.c.constant(std::move(numbers));
+  if (!is_fixed) {
+    HONE_ASSIGN_OR_RETURN(const ValueId factor, rule.sizes.data_at_run_time(rule.c, step));
+    places = rule.c.binary("Mul", places, rule.c.reshape(factor, {}));
+  }
+  rule.c.result(0, rule.c.binary("Add", places, rule.c.reshape(rule.node.inputs[0], {})));
   rule.sizes.set_parts(out, parts);
   rule.replaced = true;
   return ok_status();

@@ -27,14 +27,20 @@ Status follow_hardmax(SizeRule& rule) {
   return ok_status();
 }
 
-// Scale and bias have elements where the data has some.
+// Scale and bias have elements where the data has some, or one for all: what varies along a fixed
+// dimension would be one of these at some sizes.
 Status check_parameters(const SizeRule& rule) {
   const ShapeParts parts = rule.sizes.parts_of(rule.node.inputs[0]);
   for (size_t i = 1; i < rule.node.inputs.size(); ++i) {
     if (!rule.node.has_input(i)) continue;
     const ShapeParts own = rule.sizes.parts_of(rule.node.inputs[i]);
     for (size_t d = 0; d < own.size(); ++d) {
-      DimParts shared = parts[parts.size() - own.size() + d];
+      const size_t in_data = parts.size() - own.size() + d;
+      DimParts shared = parts[in_data];
+      if (rule.sizes.varies(rule.node.inputs[i], d) &&
+          !rule.sizes.varies(rule.node.inputs[0], in_data))
+        return rule.c.unsupported(
+            "operand {}, a parameter, varies along dimension {}, which does not", i, in_data);
       if (rule.c.shape_of(rule.node.inputs[i])[d] != 1)
         HONE_RETURN_IF_ERROR(join_parts(rule, shared, own[d]));
     }

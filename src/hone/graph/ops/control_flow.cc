@@ -382,7 +382,7 @@ class UnrolledScan {
     for (const ScanOperand& operand : operands_) {
       Shape shape = c_.shape_of(operand.value);
       shape.erase(shape.begin() + operand.axis);
-      arguments.push_back(c_.stand_in(c_.dtype_of(operand.value), shape));
+      arguments.push_back(c_.graph().add_value("stand_in", c_.dtype_of(operand.value), shape));
     }
     return arguments;
   }

@@ -51,6 +51,7 @@ ValueId LoopBuilder::inner_value(ValueId outer) {
   if (value.constant) return graph.add_constant(value.name, *value.constant);
   const ValueId inner = graph.add_value(value.name, value.dtype, value.shape);
   graph.value(inner).upper = value.upper;
+  graph.value(inner).is_upper = value.is_upper;
   return inner;
 }
 
@@ -64,6 +65,17 @@ ValueId LoopBuilder::carry(ValueId initial) {
 
 void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
   std::move(nodes.begin(), nodes.end(), std::back_inserter(c.nodes_));
+}
+
+// A loop without turns, which fails where there is to be one.
+Result<ValueId> LoopBuilder::checked(ExpandContext& c, ValueId x, ValueId fails,
+                                     const std::string& message) {
+  LoopBuilder loop(c, 0);
+  const ValueId same = loop.carry(x);
+  HONE_ASSIGN_OR_RETURN(
+      const LoopResults made,
+      loop.finish({.beyond = message}, fails, loop.body().scalar(DType::kBool, 0), {same}, {}));
+  return made.carried[0];
 }
 
 ValueId LoopBuilder::take(ValueId initial) {

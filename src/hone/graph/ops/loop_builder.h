@@ -51,6 +51,9 @@ class LoopBuilder {
       c.graph().warnings.resize(warnings);
     return status;
   }
+  // Returns a copy of x. A run in which `fails` (a bool) is true ends with this message.
+  [[nodiscard]] static Result<ValueId> checked(ExpandContext& c, ValueId x, ValueId fails,
+                                               const std::string& message);
   // Adds nodes that another context has built for the same node.
   static void add_nodes(ExpandContext& c, std::vector<Node> nodes);
 

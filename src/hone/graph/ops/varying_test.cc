@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "hone/graph/test_model.h"
 
@@ -207,6 +208,70 @@ TEST(varying, a_slice_may_have_ends_of_which_some_are_numbers) {
   const Tensor y = run_optimized(m.graph(), {floats({3}, {1, 0, 1}), floats({3, 5}, numbers)})[0];
   EXPECT_EQ(y.shape(), (Shape{2, 2}));
   EXPECT_EQ(relative_error(y, floats({2, 2}, {10, 21, 15, 26})), 0);
+}
+
+TEST(varying, a_slice_may_begin_where_a_run_says) {
+  TestModel m(18);
+  m.input("x", {5, 2}).input("s", {1}, DType::kI64).input("e", {1}, DType::kI64);
+  m.constant("axes", ints({0})).constant("two", ints({2}));
+  m.node("Slice", {"x", "s", "e"}, {"part"}).node("Slice", {"x", "s", "e", "axes", "two"}, {"odd"});
+  const Graph graph = m.output("part").output("odd").graph();
+  const Tensor x = floats({5, 2}, {0, 1, 10, 11, 20, 21, 30, 31, 40, 41});
+  const auto run = [&](int64_t s, int64_t e) {
+    return run_optimized(graph, {x, ints({s}), ints({e})});
+  };
+  EXPECT_EQ(relative_error(run(1, 3)[0], floats({2, 2}, {10, 11, 20, 21})), 0);
+  EXPECT_EQ(relative_error(run(-4, -1)[1], floats({2, 2}, {10, 11, 30, 31})), 0);
+  EXPECT_EQ(relative_error(run(-9, INT64_MAX)[1], floats({3, 2}, {0, 1, 20, 21, 40, 41})), 0);
+  EXPECT_EQ(run(4, 2)[0].shape(), (Shape{0, 2}));
+  EXPECT_EQ(run(7, 9)[0].shape(), (Shape{0, 2}));
+}
+
+// As many rows in every run, as nodes say by which number the end exceeds the begin.
+TEST(varying, a_slice_to_its_begin_and_a_number_has_one_shape) {
+  const auto shape_of = [](const std::function<void(TestModel&)>& add_end) {
+    TestModel m(18);
+    m.input("x", {5, 2}).input("s", {1}, DType::kI64).input("e", {1}, DType::kI64);
+    m.constant("one", ints({1})).constant("two", ints({2})).constant("minus", ints({-1}));
+    add_end(m);
+    const Graph graph = m.node("Slice", {"x", "begin", "end"}, {"y"}).output("y").graph();
+    return graph.value(graph.outputs[0]).shape;
+  };
+  const Shape two_rows = {2, 2}, all_rows = {5, 2};
+  const auto same = [](TestModel& m) -> TestModel& { return m.node("Identity", {"s"}, {"begin"}); };
+  EXPECT_EQ(shape_of([&](TestModel& m) {
+              same(m).node("Add", {"two", "begin"}, {"end"});
+            }),
+            two_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) {
+              same(m).node("Sub", {"s", "minus"}, {"next"}).node("Add", {"next", "one"}, {"end"});
+            }),
+            two_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) {  // e + s, e + s + 2
+              m.node("Add", {"s", "e"}, {"begin"}).node("Add", {"s", "two"}, {"more"});
+              m.node("Add", {"e", "more"}, {"end"});
+            }),
+            two_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) {  // by way of 32 bits
+              m.node("Cast", {"s"}, {"s32"}, {{"to", int64_t{6}}});
+              m.node("Cast", {"two"}, {"two32"}, {{"to", int64_t{6}}});
+              m.node("Add", {"s32", "two32"}, {"e32"});
+              m.node("Cast", {"s32"}, {"begin"}, {{"to", int64_t{7}}});
+              m.node("Cast", {"e32"}, {"end"}, {{"to", int64_t{7}}});
+            }),
+            two_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) { same(m).node("Add", {"e", "two"}, {"end"}); }), all_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) { same(m).node("Mul", {"s", "two"}, {"end"}); }), all_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) {  // a conversion to fewer bits does not keep all numbers
+              same(m).node("Cast", {"s"}, {"s32"}, {{"to", int64_t{6}}});
+              m.node("Cast", {"s32"}, {"s64"}, {{"to", int64_t{7}}});
+              m.node("Add", {"s64", "two"}, {"end"});
+            }),
+            all_rows);
+  EXPECT_EQ(shape_of([&](TestModel& m) {  // more than there are
+              same(m).constant("nine", ints({9})).node("Add", {"s", "nine"}, {"end"});
+            }),
+            all_rows);
 }
 
 TEST(varying, negative_places_count_from_the_end_of_the_run) {

@@ -1,0 +1,149 @@
+// Slice of values whose shape depends on data, and Slice with numbers that a run computes. Where a
+// run computes the begin, the elements are gathered. There are as many of them at most as along the
+// whole axis, and the run says how many; but where the end is the begin and a constant number, as
+// exporters write x[i : i + 1], there are so many in every run, or the run fails.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "hone/graph/integer_at.h"
+#include "hone/graph/known_elements.h"
+#include "hone/graph/ops/loop_builder.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+namespace {
+
+// One of the numbers of a Slice.
+struct Number {
+  int64_t known = 0;
+  ValueId run = kNoValue;  // i64 [1], if a run computes it
+};
+
+// Along one axis.
+struct Cut {
+  size_t axis = 0;
+  Number start, end;
+  int64_t step = 1;
+  std::optional<int64_t> span;  // end - start, if that is known
+};
+
+// Returns starts or ends.
+Result<std::vector<Number>> numbers_of(ExpandContext& c, size_t operand, const char* name) {
+  std::vector<Number> numbers;
+  if (!c.has(operand) || c.constant_of(c.input(operand)) != nullptr) {
+    HONE_ASSIGN_OR_RETURN(const auto known, c.integers_or_attribute(operand, name));
+    for (size_t i = 0; known && i < known->size(); ++i) numbers.push_back({(*known)[i]});
+    return numbers;
+  }
+  if (c.shape(operand).size() != 1 || varies(c, operand) || is_float(c.dtype(operand)))
+    return c.fail("{} that are no vector of integers", name);
+  for (int64_t i = 0; i < c.shape(operand)[0]; ++i) {
+    const ValueId run = c.cast(dimension(c, c.input(operand), i), DType::kI64);
+    const Tensor* number = c.constant_of(run);
+    numbers.push_back(number != nullptr ? Number{integer_at(*number, 0)} : Number{0, run});
+  }
+  return numbers;
+}
+
+Result<std::vector<Cut>> cuts_of(ExpandContext& c) {
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const std::vector<Number> starts, numbers_of(c, 1, "starts"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Number> ends, numbers_of(c, 2, "ends"));
+  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
+  HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
+  const size_t count = starts.size();
+  if (ends.size() != count || (axes && axes->size() != count) || (steps && steps->size() != count))
+    return c.fail("starts, ends, axes and steps, expected as many of each");
+  std::vector<Cut> cuts;
+  for (size_t i = 0; i < count; ++i) {
+    const auto axis =
+        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
+    if (!axis) return c.fail("axis of a value of rank {}", rank);
+    Cut cut{static_cast<size_t>(*axis), starts[i], ends[i], steps ? (*steps)[i] : 1, {}};
+    if (cut.start.run != kNoValue && cut.end.run != kNoValue) {
+      const auto element = static_cast<int64_t>(i);
+      cut.span = difference_of_elements(c.graph(), c.nodes(), {c.input(2), element},
+                                        {c.input(1), element});
+    }
+    cuts.push_back(cut);
+  }
+  return cuts;
+}
+
+ValueId value_of(ExpandContext& c, const Number& number) {
+  return number.run != kNoValue ? number.run : c.integers({number.known});
+}
+
+// Cuts y where the begin is known. Returns how many elements are left.
+Result<ExtentPart> cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
+  const int64_t start = cut.start.known;
+  const bool has_end = cut.end.run == kNoValue;
+  if (start < 0 || (has_end && cut.end.known < 0) || cut.step != 1)
+    return c.unsupported("a slice from the end of a value whose shape depends on data");
+  const int64_t most = c.shape_of(y)[cut.axis];
+  const int64_t end = has_end ? std::min(cut.end.known, most) : most;
+  y = c.slice(y, static_cast<int64_t>(cut.axis), std::min(start, most), end);
+  const ValueId stop = has_end ? c.integers({end}) : from_begin(c, cut.end.run, extent);
+  const ValueId length = c.binary("Min", extent, stop);
+  return ExtentPart{c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0})),
+                    0};
+}
+
+// Cuts y where a run computes the begin. Returns how many elements are left.
+Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
+  if (cut.step <= 0)
+    return c.unsupported("a step of {} from a begin that a run computes", cut.step);
+  const int64_t all = c.shape_of(y)[cut.axis];
+  const bool is_whole = cut.span && *cut.span > 0 && *cut.span <= all;
+  const int64_t most = ((is_whole ? *cut.span : all) - 1) / cut.step + 1;
+  const auto inside = [&](const Number& number) {
+    const ValueId place = from_begin(c, value_of(c, number), extent);
+    return c.binary("Max", c.binary("Min", place, extent), c.integers({0}));
+  };
+  ValueId begin = inside(cut.start);
+  const ValueId length = c.binary("Sub", inside(cut.end), begin);
+  ExtentPart count{kNoValue, most};
+  if (is_whole) {
+    const ValueId wanted = c.binary("Sub", cut.end.run, cut.start.run);
+    const ValueId fails = c.add("Not", {c.reshape(c.binary("Equal", length, wanted), {})});
+    HONE_ASSIGN_OR_RETURN(
+        begin,
+        LoopBuilder::checked(
+            c, begin, fails,
+            fmt::format("node '{}' (Slice): its begin along axis {}, which the run computed, "
+                        "does not leave as many elements as it takes ({} at the largest "
+                        "sizes)",
+                        c.node().name, cut.axis, most)));
+  } else {
+    const ValueId rounded = c.binary("Add", length, c.integers({cut.step - 1}));
+    count = {c.binary("Max", c.binary("Div", rounded, c.integers({cut.step})), c.integers({0})), 0};
+  }
+  std::vector<int64_t> steps;
+  for (int64_t i = 0; i < most; ++i) steps.push_back(i * cut.step);
+  const ValueId places = c.binary("Add", c.integers(steps), begin);
+  const ValueId last = c.binary("Sub", extent, c.integers({1}));
+  const ValueId safe = c.binary("Max", c.binary("Min", places, last), c.integers({0}));
+  y = c.add("Gather", {y, safe}, {{"axis", static_cast<int64_t>(cut.axis)}});
+  return count;
+}
+
+}  // namespace
+
+Status propagate_slice(ExpandContext& c) {
+  const ValueId x = c.input(0);
+  HONE_ASSIGN_OR_RETURN(const std::vector<Cut> cuts, cuts_of(c));
+  ValueId y = without_extents(c, x);
+  std::vector<ExtentPart> shape = parts(c, x, 0, c.shape(0).size());
+  for (const Cut& cut : cuts) {
+    const ValueId extent = dimension(c, actual_extents(c, x), static_cast<int64_t>(cut.axis));
+    auto* const cut_by = cut.start.run == kNoValue ? cut_at_known : cut_at_computed;
+    HONE_ASSIGN_OR_RETURN(shape[cut.axis], cut_by(c, y, cut, extent));
+  }
+  const bool is_static = std::all_of(
+      shape.begin(), shape.end(), [](const ExtentPart& part) { return part.extents == kNoValue; });
+  c.result(0, is_static ? y : with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,166 @@
+"""Slice with begins and ends that only the run knows, compared with ONNX Runtime: one library, all numbers and sizes."""
+import numpy as np
+from onnx import TensorProto, helper
+
+import support
+from loops_test import FLOAT, INT, body_of, node
+from support import hone, make_model, value
+from varying_loops_test import Ranged, axes_of
+
+
+class Places(Ranged):
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((20, 4)).astype(np.float32)
+
+    def made(self, nodes, inputs, outputs, constants=(), options=()):
+        """inputs: by name a shape of floats, or the number of integers."""
+        infos = [value(name, what) if isinstance(what, tuple) else value(name, (what,), INT) for name, what in inputs.items()]
+        model = make_model(nodes, infos, [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs], constants)
+        path, library = self.save(model), self.folder / "model.so"
+        self.succeed("compile", path, "-o", library, "--no-db", *options)
+        return path, library
+
+    def with_offset(self):
+        """Positions of the tokens from `offset` on, as decoders with a past have them: as many as there are tokens."""
+        nodes = [node("Shape", ["tokens"], ["n"], start=1, end=2), node("Add", ["offset", "n"], ["end"]),
+                 node("Slice", ["table", "offset", "end", "first"], ["positions"]), node("Add", ["tokens", "positions"], ["y"])]
+        return self.made(nodes, {"tokens": ("batch", "seq", 4), "offset": 1}, ["y"], {"table": self.table, "first": axes_of(0)},
+                         ["--shape", "batch=1..2", "--shape", "seq=1..8"])
+
+    def feeds(self, tokens, offset):
+        return {"tokens": self.rng.standard_normal((2, tokens, 4)).astype(np.float32), "offset": axes_of(offset)}
+
+    def test_as_many_as_another_input_has(self):
+        made = self.with_offset()
+        self.compare_all(made, [self.feeds(n, o) for n, o in ((1, 0), (8, 12), (1, 19), (5, 3), (3, -9), (8, -20), (2, -4))])
+
+    def test_less_than_it_takes_is_one_error(self):
+        _, library = self.with_offset()
+        for tokens, offset in ((1, 20), (3, 18), (8, 13), (1, -1), (3, -2), (2, -21), (1, 1 << 62)):
+            with self.subTest(tokens=tokens, offset=offset):
+                arguments = []
+                for name, array in self.feeds(tokens, offset).items():
+                    np.save(self.folder / f"{name}.npy", array)
+                    arguments += ["--input", f"{name}={self.folder / name}.npy"]
+                done = hone("run", library, *arguments)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+                self.assertIn("node 'Slice_positions' (Slice): its begin along axis 0, which the run computed, does not leave", done.stderr)
+
+    def test_bags_of_rows(self):
+        """An EmbeddingBag as PyTorch's exporter writes it: a loop over its bags, which begin where a list says that follows from the sizes."""
+        mean = graph_of([node("Slice", ["rows", "begin", "end"], ["bag"]), node("ReduceMean", ["bag"], ["mean"], axes=[0])], "mean")
+        none = graph_of([node("Identity", ["zeros"], ["empty"])], "empty")
+        nodes = [node("Reshape", ["i", "one_vector"], ["at"]), node("Add", ["at", "one"], ["next"]), node("Add", ["at", "two"], ["after"]),
+                 node("Slice", ["begins", "at", "next"], ["begin"]), node("Slice", ["begins", "next", "after"], ["end"]),
+                 node("Equal", ["begin", "end"], ["is_empty"]), node("If", ["is_empty"], ["row"], then_branch=none, else_branch=mean)]
+        loop = node("Loop", ["bags", ""], ["y"], body=body_of(nodes, {}, ["row"]))
+        before = [node("Shape", ["ids"], ["bags_vector"], start=0, end=1), node("Squeeze", ["bags_vector"], ["bags"]),
+                  node("Shape", ["ids"], ["each_vector"], start=1, end=2), node("Squeeze", ["each_vector"], ["each"]), node("Mul", ["bags", "each"], ["all"]),
+                  node("Range", ["nothing", "all", "each"], ["list"]), node("Reshape", ["all", "one_vector"], ["last"]),
+                  node("Concat", ["list", "last"], ["begins"], axis=0), node("Reshape", ["ids", "flat"], ["places"]),
+                  node("Cast", ["places"], ["integers"], to=TensorProto.INT64), node("Gather", ["table", "integers"], ["rows"])]
+        constants = {"table": self.table, "nothing": np.int64(0), "flat": axes_of(-1), "one_vector": axes_of(1), "one": axes_of(1), "two": axes_of(2),
+                     "zeros": np.zeros((1, 4), np.float32)}
+        made = self.made([*before, loop], {"ids": ("batch", "seq")}, ["y"], constants, ["--shape", "batch=1..6", "--shape", "seq=1..9"])
+        self.compare_all(made, [{"ids": self.rng.integers(0, 20, shape).astype(np.float32)} for shape in ((6, 9), (1, 1), (3, 5), (5, 1), (1, 9))])
+
+    def test_windows_of_a_loop(self):
+        nodes = [node("Mul", ["i", "two"], ["place"]), node("Unsqueeze", ["place", "first"], ["begin"]), node("Add", ["begin", "three"], ["end"]),
+                 node("Slice", ["x", "begin", "end", "first"], ["window"]), node("ReduceMax", ["window"], ["row"], axes=[0], keepdims=0)]
+        constants = {"two": np.int64(2), "three": axes_of(3), "first": axes_of(0)}
+        loop = node("Loop", ["n", ""], ["y"], body=body_of(nodes, {}, ["row"], constants))
+        made = self.ranged([loop], {"x": ("rows", 4), "n": INT}, ["y"], {}, ["--shape", "rows=3..9", "--max-turns", 4])
+        self.compare_all(made, [{"x": self.rng.standard_normal((r, 4)).astype(np.float32), "n": np.int64(n)} for r, n in ((9, 4), (3, 1), (7, 3), (8, 2))])
+
+    def test_what_is_not_followed_is_refused(self):
+        for step, message in ((-1, "a step of -1 from a begin that a run computes"), (0, "a step of 0 from a begin that a run computes")):
+            with self.subTest(step=step):
+                model = make_model([node("Slice", ["x", "s", "e", "first", "step"], ["y"])], [value("x", (8,)), value("s", (1,), INT), value("e", (1,), INT)],
+                                   [helper.make_tensor_value_info("y", FLOAT, None)], {"first": axes_of(0), "step": axes_of(step)})
+                self.refuse(message, "compile", self.save(model), "-o", self.folder / "x.so", "--no-db")
+
+
+def graph_of(nodes, output):
+    return helper.make_graph(nodes, output, [], [helper.make_tensor_value_info(output, FLOAT, None)])
+
+
+class RandomSlice:
+    """A Slice of some axes of x, of whose numbers some are operands of the model, and an operator behind it."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.constants, self.computed, self.spans = [], {"flat": axes_of(-1)}, [], {}
+        self.shape = [int(extent) for extent in self.rng.integers(1, 8, self.rng.integers(1, 5))]
+
+    def chance(self, probability):
+        return self.rng.random() < probability
+
+    def number(self, name, known):
+        """A vector of one element: a constant, or an operand of the model."""
+        if known is not None:
+            self.constants[name] = axes_of(known)
+        else:
+            self.computed.append(name)
+        return name
+
+    def cut(self, d):
+        """Returns begin, end and step along an axis."""
+        extent = self.shape[d]
+        if self.chance(0.4):
+            begin = self.number(f"s{d}", int(self.rng.integers(0, extent)))
+            return begin, self.number(f"e{d}", None), 1
+        begin, end = self.number(f"s{d}", None), f"e{d}"
+        if self.chance(0.4):
+            span = self.spans[begin] = int(self.rng.integers(1, extent + 1))
+            self.nodes.append(node("Add", [begin, self.number(f"k{d}", span)], [end]))
+        else:
+            self.number(end, int(self.rng.integers(-extent, extent + 3)) if self.chance(0.3) else None)
+        return begin, end, int(self.rng.integers(1, 4))
+
+    def model(self):
+        axes = [int(d) for d in self.rng.permutation(len(self.shape))[:self.rng.integers(1, len(self.shape) + 1)]]
+        cuts = [self.cut(d) for d in axes]
+        self.axes = axes
+        for i, name in enumerate(("starts", "ends")):
+            self.nodes.append(node("Concat", [cut[i] for cut in cuts], [name], axis=0))
+        self.constants |= {"axes": axes_of(*axes), "steps": axes_of(*(cut[2] for cut in cuts))}
+        self.nodes.append(node("Slice", ["x", "starts", "ends", "axes", "steps"], ["part"]))
+        behind = self.rng.integers(4)
+        if behind == 0:
+            self.nodes.append(node("Neg", ["part"], ["y"]))
+        elif behind == 1:
+            self.nodes.append(node("Transpose", ["part"], ["y"], perm=[int(d) for d in self.rng.permutation(len(self.shape))]))
+        elif behind == 2:
+            self.constants["sum_axes"] = axes_of(*range(len(self.shape)))
+            self.nodes.append(node("ReduceSum", ["part", "sum_axes"], ["y"], keepdims=1))
+        else:
+            self.nodes.append(node("Reshape", ["part", "flat"], ["y"]))
+        infos = [value("x", self.shape), *(value(name, (1,), INT) for name in self.computed)]
+        return make_model(self.nodes, infos, [helper.make_tensor_value_info("y", FLOAT, None)], self.constants, opset=18)
+
+    def feeds(self):
+        """Numbers within and beyond the axes; a begin behind which a known number of elements follow leaves them."""
+        made = {"x": self.rng.standard_normal(self.shape).astype(np.float32)}
+        for name in self.computed:
+            extent = self.shape[int(name[1:])]
+            most = extent - self.spans[name] if name in self.spans else extent + 3
+            least = 0 if name in self.spans else -extent - 3
+            made[name] = axes_of(int(self.rng.integers(least, most + 1)))
+        return made
+
+
+class Random(Ranged):
+    def test_40_random_slices(self):
+        for seed in range(40):
+            made = RandomSlice(seed)
+            path, library = self.save(made.model()), self.folder / f"{seed}.so"
+            self.succeed("compile", path, "-o", library, "--no-db")
+            for _ in range(4):
+                feeds = made.feeds()
+                numbers = {name: array.tolist() for name, array in feeds.items() if name != "x"}
+                with self.subTest(seed=seed, shape=made.shape, **numbers):
+                    self.compare_at(path, library, feeds)
+
+
+if __name__ == "__main__":
+    support.main()
