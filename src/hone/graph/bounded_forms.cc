@@ -64,12 +64,15 @@ std::optional<int> SizeFollower::form_of_numbers(
   for (int64_t at = shortest; at <= from[0].most; ++at) {
     if (const auto number = number_at(at)) numbers.push_back({at, *number});
   }
+  const auto is_first = [&](const NumberAt& at) { return at.number == numbers[0].number; };
+  if (!numbers.empty() && std::all_of(numbers.begin(), numbers.end(), is_first)) return kNoForm;
   const auto offset = numbers.empty() ? std::nullopt : offset_of(numbers, divisor);
   auto form = offset ? quotient_of(graph_.varying, extent, *offset, divisor) : std::nullopt;
   if (!form || form->divisor > kMostDivisor) return std::nullopt;
   const int64_t least = numbers.front().number, most = numbers.back().number;
-  const bool is_less = value_of(*form, smallest) < least;
-  const bool is_more = value_of(*form, most_) > most;
+  const bool is_less = value_of(graph_.varying, *form, smallest) < least;
+  const bool is_more = value_of(graph_.varying, *form, most_) > most;
+  if ((is_less || is_more) && !is_of_symbols(*form)) return std::nullopt;
   const SizeForm none;
   return index_of(graph::bounded(*form, is_less ? least : none.least, is_more ? most : none.most));
 }

@@ -139,11 +139,15 @@ Status follow_slice(SizeRule& rule) {
       parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
+    const int64_t step = std::max(most.step[d], -std::numeric_limits<int64_t>::max());
+    // To the end, which may be that of an extent that was rounded up.
     const auto seen = [&] {
-      const auto part = rule.sizes.seen_part(out, d);
+      const bool is_forward = start.form == kNoForm && step > 0;
+      const auto part = is_forward ? rule.sizes.divided_part(out, d, rule.sizes.parts_of(x)[d],
+                                                             {step - 1 - start.number}, step)
+                                   : rule.sizes.seen_part(out, d);
       return part ? std::optional(part->form) : std::nullopt;
     };
-    const int64_t step = std::max(most.step[d], -std::numeric_limits<int64_t>::max());
     const auto count = form_of_number(rule, d, std::abs(step), seen, [&](const SliceRange& range) {
       return std::optional(range.shape[d]);
     });

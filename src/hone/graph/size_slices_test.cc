@@ -138,6 +138,38 @@ TEST(size_slices, decide_the_extents_of_what_follows) {
     SizeCheck{model, *graph}.at({2, h, h % 4 + 2}, h == 11);
 }
 
+// Swin pads a side up to whole windows, rolls it by half a window, and numbers its last windows in
+// a table of as many places.
+TEST(size_slices, of_an_extent_that_is_rounded_up) {
+  TestModel model;
+  model.open_input("x", {"n", "side", "3"}).constant("eight", ints({8})).constant("one", ints({1}));
+  model.constant("zeros", ints({0, 0, 0, 0}))
+      .constant("zero", ints({0}))
+      .constant("first", ints({0}));
+  Tensor none(DType::kI64, {}), step(DType::kI64, {});
+  step.set(0, 1);
+  model.constant("none", none).constant("step", step);
+  model.node("Shape", {"x"}, {"side"}, {{"start", int64_t{1}}, {"end", int64_t{2}}})
+      .node("Mod", {"side", "eight"}, {"rest"})
+      .node("Sub", {"eight", "rest"}, {"missing"})
+      .node("Mod", {"missing", "eight"}, {"behind"})
+      .node("Concat", {"zeros", "behind", "zero"}, {"pads"}, {{"axis", int64_t{0}}})
+      .node("Pad", {"x", "pads"}, {"padded"});
+  model.node("Shape", {"padded"}, {"all"}, {{"start", int64_t{1}}, {"end", int64_t{2}}})
+      .constant("half", ints({4}))
+      .node("Mod", {"half", "all"}, {"shift"})
+      .node("Slice", {"padded", "shift", "all", "one"}, {"tail"})
+      .node("Slice", {"padded", "first", "shift", "one"}, {"head"})
+      .node("Concat", {"tail", "head"}, {"rolled"}, {{"axis", int64_t{1}}});
+  model.node("Squeeze", {"all"}, {"count"}).node("Range", {"none", "count", "step"}, {"places"});
+  add_slice(model, "places", "but_last", 0, {0, -8});
+  add_slice(model, "places", "last", 0, {-4, kEnd});
+  model.output("rolled").output("but_last").output("last");
+  const auto graph = import_ranges(model, {{"n", {{1, 2, ""}}}, {"side", {{17, 40, ""}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (int64_t side = 17; side <= 40; ++side) SizeCheck{model, *graph}.at({1, side}, side == 21);
+}
+
 // Forms without bounds, and with those of another part, may give the numbers of a few sizes, too.
 TEST(size_slices, of_cut_extents_are_right_at_all_sizes) {
   TestModel model;

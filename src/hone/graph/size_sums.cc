@@ -114,6 +114,11 @@ std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form
     }
     return made;
   }
+  if (divisor == 1 && form.divisor == 1 && !form.is_bounded()) {
+    SizeForm made = form;
+    made.offset += offset;
+    return made;
+  }
   const bool is_multiple = form.divisor == 1 && form.terms.size() == 1 &&
                            form.terms[0].symbols.size() == 1 && !form.is_bounded();
   if (!is_multiple || divisor % form.terms[0].factor != 0) return std::nullopt;
