@@ -72,6 +72,49 @@ class Places(Ranged):
         made = self.ranged([loop], {"x": ("rows", 4), "n": INT}, ["y"], {}, ["--shape", "rows=3..9", "--max-turns", 4])
         self.compare_all(made, [{"x": self.rng.standard_normal((r, 4)).astype(np.float32), "n": np.int64(n)} for r, n in ((9, 4), (3, 1), (7, 3), (8, 2))])
 
+    def test_what_a_run_does_not_use_ends_none(self):
+        """Both branches are computed, and all turns of a loop that may end early: there, too little behind a begin is no error."""
+        turn = [node("Add", ["at", "two"], ["end"]), node("Slice", ["x", "at", "end"], ["window"]), node("ReduceSum", ["window", "first"], ["row"], keepdims=0),
+                node("Add", ["end", "two"], ["next"]), node("LessOrEqual", ["next", "limit"], ["fits"]), node("Squeeze", ["fits"], ["on"])]
+        info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+        body = helper.make_graph(turn, "body", [info("i", INT, []), info("go", TensorProto.BOOL, []), info("at", INT, [1])],
+                                 [info("on", TensorProto.BOOL, []), info("end", INT, [1]), info("row", FLOAT, None)])
+        constants = {"two": axes_of(2), "first": axes_of(0), "turns": np.int64(6), "yes": np.bool_(True)}
+        made = self.made([node("Loop", ["turns", "yes", "begin"], ["last", "y"], body=body)], {"x": (7, 4), "begin": 1, "limit": 1}, ["y"], constants)
+        self.compare_all(made, [{"x": self.table[:7], "begin": axes_of(b), "limit": axes_of(n)} for b, n in ((0, 7), (1, 7), (4, 7), (5, 7), (0, 2))])
+        net = {name: self.rng.standard_normal(shape).astype(np.float32) for name, shape in (("w", (1, 16, 4)), ("r", (1, 16, 4)))}
+        sliced = graph_of([node("LSTM", ["x", "w", "r"], ["", "h"], hidden_size=4), node("Squeeze", ["h", "first"], ["state"]),
+                           node("Add", ["begin", "two"], ["end"]), node("Slice", ["table", "begin", "end"], ["part"]),
+                           node("ReduceSum", ["part", "first"], ["sum"], keepdims=1), node("Add", ["state", "sum"], ["a"])], "a")
+        plain = graph_of([node("ReduceSum", ["x", "first"], ["b"], keepdims=0)], "b")
+        nodes = [node("Squeeze", ["begin"], ["number"]), node("Less", ["number", "three"], ["near"]),
+                 node("If", ["near"], ["y"], then_branch=sliced, else_branch=plain)]
+        constants = net | {"two": axes_of(2), "first": axes_of(0), "three": np.int64(3), "table": self.table[:5]}
+        made = self.made(nodes, {"x": ("n", 1, 4), "begin": 1}, ["y"], constants, ["--shape", "n=1..4"])
+        self.compare_all(made, [{"x": self.rng.standard_normal((n, 1, 4)).astype(np.float32), "begin": axes_of(b)} for n in (1, 4) for b in (0, 2, 4, 9)])
+
+    def test_a_list_that_the_sizes_choose_is_refused(self):
+        """Two lists of the same elements at the largest sizes are not the same list."""
+        branch = lambda name: graph_of([node("Identity", [name], [f"{name}_out"])], f"{name}_out")
+        nodes = [node("Shape", ["x"], ["rows_vector"], start=0, end=1), node("Squeeze", ["rows_vector"], ["rows"]),
+                 node("Shape", ["x"], ["columns_vector"], start=1, end=2), node("Squeeze", ["columns_vector"], ["columns"]),
+                 node("Range", ["none", "rows", "one"], ["places"]), node("Mul", ["places", "columns"], ["by_columns"]), node("Mul", ["places", "rows"], ["by_rows"]),
+                 node("Greater", ["columns", "four"], ["wide"]), node("If", ["wide"], ["chosen"], then_branch=branch("by_columns"), else_branch=branch("by_rows"))]
+        turn = [node("Gather", ["chosen", "i"], ["number"]), node("Cast", ["number"], ["row"], to=FLOAT)]
+        nodes.append(node("Loop", ["rows", ""], ["y"], body=body_of(turn, {}, ["row"])))
+        model = make_model(nodes, [value("x", ("a", "b"))], [helper.make_tensor_value_info("y", FLOAT, None)],
+                           {"none": np.int64(0), "one": np.int64(1), "four": np.int64(4)})
+        self.refuse("its operand 'chosen' has other elements at other sizes", "compile", self.save(model), "-o", self.folder / "x.so", "--no-db",
+                    "--shape", "a=1..5", "--shape", "b=1..5")
+
+    def test_steps_beside_ranges(self):
+        for step in (2, 3, 5):
+            nodes = [node("Slice", ["x", "s", "e", "first", "step"], ["y"])]
+            made = self.made(nodes, {"x": ("n", 4), "s": 1, "e": 1}, ["y"], {"first": axes_of(0), "step": axes_of(step)}, ["--shape", "n=1..8"])
+            for n in (1, 4, 7, 8):
+                x = self.rng.standard_normal((n, 4)).astype(np.float32)
+                self.compare_all(made, [{"x": x, "s": axes_of(s), "e": axes_of(e)} for s, e in ((0, 8), (-3, 7), (2, 3), (5, 1))])
+
     def test_what_is_not_followed_is_refused(self):
         for step, message in ((-1, "a step of -1 from a begin that a run computes"), (0, "a step of 0 from a begin that a run computes")):
             with self.subTest(step=step):
@@ -107,8 +150,8 @@ class RandomSlice:
         """Returns begin, end and step along an axis."""
         extent = self.shape[d]
         if self.chance(0.4):
-            begin = self.number(f"s{d}", int(self.rng.integers(0, extent)))
-            return begin, self.number(f"e{d}", None), 1
+            begin = self.number(f"s{d}", int(self.rng.integers(-extent, extent)))
+            return begin, self.number(f"e{d}", None), int(self.rng.integers(1, 4))
         begin, end = self.number(f"s{d}", None), f"e{d}"
         if self.chance(0.4):
             span = self.spans[begin] = int(self.rng.integers(1, extent + 1))

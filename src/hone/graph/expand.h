@@ -98,6 +98,21 @@ class ExpandContext : public InferContext {
   bool declined_ = false;
 };
 
+// The results of nodes that are added meanwhile are used only if a condition has this value
+// (Graph::used_if).
+class UsedIf {
+ public:
+  UsedIf(Graph& graph, ValueId condition, bool value) : conditions_(graph.used_if) {
+    conditions_.emplace_back(condition, value);
+  }
+  ~UsedIf() { conditions_.pop_back(); }
+  UsedIf(const UsedIf&) = delete;
+  UsedIf& operator=(const UsedIf&) = delete;
+
+ private:
+  std::vector<std::pair<ValueId, bool>>& conditions_;
+};
+
 // Infers one node and appends it, or its expansion, to `nodes`; nothing is appended if it was
 // folded.
 [[nodiscard]] Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes);

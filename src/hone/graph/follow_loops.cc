@@ -89,23 +89,19 @@ Status SizeFollower::set_turns(ExpandContext& c, Node& node,
 Result<std::optional<ValueId>> SizeFollower::captured_at_run_time(ValueId constant) {
   if (enclosing_.follower == nullptr) return std::optional<ValueId>();
   SizeFollower& around = *enclosing_.follower;
-  const Tensor& tensor = *graph_.value(constant).constant;
-  const auto is_same = [&](const Value& value) {
-    return value.constant && value.constant->data() == tensor.data() &&
-           value.constant->shape() == tensor.shape() && value.constant->dtype() == tensor.dtype();
-  };
-  const auto& values = around.graph_.values;
-  const auto at = std::find_if(values.begin(), values.end(), is_same);
-  if (at == values.end()) return std::optional<ValueId>();
+  const auto at = enclosing_.loop->captured_constants.find(constant);
+  if (at == enclosing_.loop->captured_constants.end()) return std::optional<ValueId>();
+  // A graph without another reader of it has dropped it.
+  Value& given = around.graph_.value(at->second);
+  if (!given.constant) given.constant = graph_.value(constant).constant;
   // Both graphs go on with one list of forms.
   around.graph_.varying.forms = graph_.varying.forms;
   ExpandContext& c = *enclosing_.c;
-  HONE_ASSIGN_OR_RETURN(const ValueId outer,
-                        around.data_at_run_time(c, static_cast<ValueId>(at - values.begin())));
+  HONE_ASSIGN_OR_RETURN(const ValueId outer, around.data_at_run_time(c, at->second));
   enclosing_.operands->push_back(held(around, c, outer));
-  const Value copy = around.graph_.value(outer);
   graph_.varying.forms = around.graph_.varying.forms;
-  const ValueId inner = graph_.add_value(copy.name, copy.dtype, copy.shape);
+  const Value& made = around.graph_.value(outer);
+  const ValueId inner = graph_.add_value(made.name, made.dtype, made.shape);
   set_parts(inner, around.parts_of(outer));
   origins_[inner] = constant;
   graph_.inputs.insert(graph_.inputs.end() - 1, inner);
@@ -138,7 +134,8 @@ Status SizeFollower::follow_loop(Node node) {
   const Graph no_file;
   SizeFollower inside(loop->graph, no_file, probes, graph_.varying.symbols);
   std::vector<ValueId> captured;
-  const Status status = inside.run_body({this, &c, &captured}, inputs, loop->carried);
+  const Status status =
+      inside.run_body({this, &c, node.loop.get(), &captured}, inputs, loop->carried);
   full_ = full_ || inside.full_;
   HONE_RETURN_IF_ERROR(status);
   node.inputs.insert(node.inputs.end() - 1, captured.begin(), captured.end());

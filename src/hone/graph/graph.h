@@ -74,6 +74,8 @@ struct Node {
   // operand does not vary.
   ShapeParts run_parts;
   bool plain_sums = false;  // as in compute::Stage
+  // In a graph of the file: a run uses the results only if this value (bool) is so.
+  std::optional<std::pair<ValueId, bool>> used_if;
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }
@@ -116,6 +118,9 @@ struct Graph {
   // Loops are not unrolled, nor both branches of an If computed, where that is not the only way: at
   // other sizes they would be other operators.
   bool keeps_loops = false;
+  // While nodes are added of which a run may not use the results: these conditions (bool) have to
+  // be so for that. A run that fails by a node checks them first.
+  std::vector<std::pair<ValueId, bool>> used_if;
   std::deque<Value> values;  // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;

@@ -12,6 +12,8 @@
 // (graph/tasks.h). A carried operand may also be hone.Blank, or the result of another loop.
 #pragma once
 
+#include <map>
+
 #include "hone/graph/graph.h"
 
 namespace hone::graph {
@@ -31,6 +33,8 @@ struct LoopBody {
   // In a graph of ranges: the parts of each output. Carried values have those of their operands.
   // The last input is then the sizes of the run (graph/size_form.h).
   std::vector<ShapeParts> parts;
+  // By constants of the body: those of the enclosing graph that they were captured from.
+  std::map<ValueId, ValueId> captured_constants;
 
   [[nodiscard]] size_t rows() const { return graph.outputs.size() - carried; }
   // The shape of a stacked result.

@@ -70,6 +70,7 @@ Status propagate_top_k(ExpandContext& c) {
 Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
   const Tensor* upper = c.upper_of(c.input(operand));
   if (upper == nullptr) return c.required(operand, "the shape").status();
+  if (varies(c, operand)) return c.unsupported("a shape whose length depends on data");
   Shape shape;
   for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(integer_at(*upper, i));
   return shape;

@@ -1,7 +1,6 @@
 // Reshape and ScatterElements of values whose shape depends on data. These move elements to
 // places that follow from the shape that a run has.
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "hone/graph/integer_at.h"

@@ -3,10 +3,8 @@
 // whole axis, and the run says how many; but where the end is the begin and a constant number, as
 // exporters write x[i : i + 1], there are so many in every run, or the run fails.
 #include <algorithm>
-#include <limits>
 #include <optional>
 
-#include "hone/graph/integer_at.h"
 #include "hone/graph/known_elements.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
@@ -39,9 +37,9 @@ Result<std::vector<Number>> numbers_of(ExpandContext& c, size_t operand, const c
   if (c.shape(operand).size() != 1 || varies(c, operand) || is_float(c.dtype(operand)))
     return c.fail("{} that are no vector of integers", name);
   for (int64_t i = 0; i < c.shape(operand)[0]; ++i) {
-    const ValueId run = c.cast(dimension(c, c.input(operand), i), DType::kI64);
-    const Tensor* number = c.constant_of(run);
-    numbers.push_back(number != nullptr ? Number{integer_at(*number, 0)} : Number{0, run});
+    const auto known = known_element(c.graph(), c.nodes(), {c.input(operand), i});
+    numbers.push_back(known ? Number{*known}
+                            : Number{0, c.cast(dimension(c, c.input(operand), i), DType::kI64)});
   }
   return numbers;
 }
@@ -60,6 +58,8 @@ Result<std::vector<Cut>> cuts_of(ExpandContext& c) {
     const auto axis =
         normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
     if (!axis) return c.fail("axis of a value of rank {}", rank);
+    const auto is_same = [&](const Cut& cut) { return cut.axis == static_cast<size_t>(*axis); };
+    if (std::any_of(cuts.begin(), cuts.end(), is_same)) return c.fail("axis {} twice", *axis);
     Cut cut{static_cast<size_t>(*axis), starts[i], ends[i], steps ? (*steps)[i] : 1, {}};
     if (cut.start.run != kNoValue && cut.end.run != kNoValue) {
       const auto element = static_cast<int64_t>(i);
@@ -75,57 +75,89 @@ ValueId value_of(ExpandContext& c, const Number& number) {
   return number.run != kNoValue ? number.run : c.integers({number.known});
 }
 
+// Returns the extent of an axis if it does not depend on data.
+std::optional<int64_t> static_extent(const ExpandContext& c, ValueId x, size_t axis) {
+  const int64_t most = c.shape_of(x)[axis];
+  if (c.extents_of(x) == kNoValue) return most;
+  const auto known =
+      known_element(c.graph(), c.nodes(), {c.extents_of(x), static_cast<int64_t>(axis)});
+  return known == most ? known : std::nullopt;
+}
+
+// Returns (length + step - 1) / step, and 0 for less than nothing.
+ValueId count_of(ExpandContext& c, ValueId length, int64_t step) {
+  if (step != 1)
+    length = c.binary("Div", c.binary("Add", length, c.integers({step - 1})), c.integers({step}));
+  return c.binary("Max", length, c.integers({0}));
+}
+
 // Cuts y where the begin is known. Returns how many elements are left.
 Result<ExtentPart> cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
-  const int64_t start = cut.start.known;
-  const bool has_end = cut.end.run == kNoValue;
-  if (start < 0 || (has_end && cut.end.known < 0) || cut.step != 1)
-    return c.unsupported("a slice from the end of a value whose shape depends on data");
+  const auto axis = static_cast<int64_t>(cut.axis);
   const int64_t most = c.shape_of(y)[cut.axis];
-  const int64_t end = has_end ? std::min(cut.end.known, most) : most;
-  y = c.slice(y, static_cast<int64_t>(cut.axis), std::min(start, most), end);
-  const ValueId stop = has_end ? c.integers({end}) : from_begin(c, cut.end.run, extent);
-  const ValueId length = c.binary("Min", extent, stop);
-  return ExtentPart{c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0})),
-                    0};
+  const bool has_end = cut.end.run == kNoValue;
+  const bool is_static = static_extent(c, c.input(0), cut.axis).has_value();
+  if (has_end && is_static) {
+    y = c.slice(y, axis, cut.start.known, cut.end.known, cut.step);
+    return ExtentPart{kNoValue, c.shape_of(y)[cut.axis]};
+  }
+  int64_t start = cut.start.known;
+  if (start < 0 && is_static) start = std::max<int64_t>(start + most, 0);
+  if (start < 0 || cut.step < 1)
+    return c.unsupported("a slice {} of an axis whose extent, or the end, depends on data",
+                         start < 0 ? "from the end" : "backwards");
+  const bool is_near = has_end && cut.end.known >= 0;
+  y = c.slice(y, axis, std::min(start, most), is_near ? std::min(cut.end.known, most) : most,
+              cut.step);
+  const ValueId stop = is_near ? c.integers({std::min(cut.end.known, most)})
+                               : from_begin(c, value_of(c, cut.end), extent);
+  const ValueId length = c.binary("Add", c.binary("Min", extent, stop), c.integers({-start}));
+  return ExtentPart{count_of(c, length, cut.step), 0};
+}
+
+// Returns `begin` as it is in all runs that do not fail, as `length` elements are as many as the
+// cut takes.
+Result<ValueId> checked_begin(ExpandContext& c, const Cut& cut, ValueId begin, ValueId length) {
+  const ValueId wanted = c.binary("Sub", cut.end.run, cut.start.run);
+  const ValueId fails = c.add("Not", {c.reshape(c.binary("Equal", length, wanted), {})});
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(
+          c, fails,
+          {.beyond = fmt::format("node '{}' (Slice): its begin along axis {}, which the run "
+                                 "computed, does not leave as many elements as it takes",
+                                 c.node().name, cut.axis)},
+          {begin}));
+  return made[0];
 }
 
 // Cuts y where a run computes the begin. Returns how many elements are left.
 Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
+  const auto axis = static_cast<int64_t>(cut.axis);
   if (cut.step <= 0)
     return c.unsupported("a step of {} from a begin that a run computes", cut.step);
   const int64_t all = c.shape_of(y)[cut.axis];
+  if (all == 0) return ExtentPart{kNoValue, 0};
   const bool is_whole = cut.span && *cut.span > 0 && *cut.span <= all;
-  const int64_t most = ((is_whole ? *cut.span : all) - 1) / cut.step + 1;
   const auto inside = [&](const Number& number) {
     const ValueId place = from_begin(c, value_of(c, number), extent);
     return c.binary("Max", c.binary("Min", place, extent), c.integers({0}));
   };
   ValueId begin = inside(cut.start);
   const ValueId length = c.binary("Sub", inside(cut.end), begin);
-  ExtentPart count{kNoValue, most};
   if (is_whole) {
-    const ValueId wanted = c.binary("Sub", cut.end.run, cut.start.run);
-    const ValueId fails = c.add("Not", {c.reshape(c.binary("Equal", length, wanted), {})});
-    HONE_ASSIGN_OR_RETURN(
-        begin,
-        LoopBuilder::checked(
-            c, begin, fails,
-            fmt::format("node '{}' (Slice): its begin along axis {}, which the run computed, "
-                        "does not leave as many elements as it takes ({} at the largest "
-                        "sizes)",
-                        c.node().name, cut.axis, most)));
-  } else {
-    const ValueId rounded = c.binary("Add", length, c.integers({cut.step - 1}));
-    count = {c.binary("Max", c.binary("Div", rounded, c.integers({cut.step})), c.integers({0})), 0};
+    HONE_ASSIGN_OR_RETURN(begin, checked_begin(c, cut, begin, length));
   }
-  std::vector<int64_t> steps;
-  for (int64_t i = 0; i < most; ++i) steps.push_back(i * cut.step);
-  const ValueId places = c.binary("Add", c.integers(steps), begin);
+  std::vector<int64_t> offsets;
+  for (int64_t i = 0; i < (is_whole ? *cut.span : all); ++i) offsets.push_back(i);
+  ValueId places = c.binary("Add", c.integers(offsets), begin);
+  // By an operator, so that its rule says how many there are at other sizes.
+  if (cut.step != 1) places = c.slice(places, 0, 0, std::ssize(offsets), cut.step);
   const ValueId last = c.binary("Sub", extent, c.integers({1}));
   const ValueId safe = c.binary("Max", c.binary("Min", places, last), c.integers({0}));
-  y = c.add("Gather", {y, safe}, {{"axis", static_cast<int64_t>(cut.axis)}});
-  return count;
+  y = c.add("Gather", {y, safe}, {{"axis", axis}});
+  const int64_t most = c.shape_of(safe)[0];
+  return is_whole ? ExtentPart{kNoValue, most} : ExtentPart{count_of(c, length, cut.step), 0};
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ class SizeFollower {
   struct Enclosing {
     SizeFollower* follower = nullptr;  // null outside of loops
     ExpandContext* c = nullptr;
+    const LoopBody* loop = nullptr;
     std::vector<ValueId>* operands = nullptr;
   };
   // Follows the body of a loop: `inputs` are the parts of its inputs. The body gets one more input,

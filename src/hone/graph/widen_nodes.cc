@@ -185,7 +185,10 @@ void Widener::inline_branches(Node& node) {
   for (const char* name : {"then_branch", "else_branch"}) {
     if (taken && *taken != (name == std::string_view("then_branch"))) continue;
     const auto& branch = *holder.attributes.find<Subgraph>(name)->body;
+    const size_t first = before_.size();
     results.push_back(inline_branch(raw_, holder, branch, before_));
+    for (size_t i = first; i < before_.size() && !taken; ++i)
+      before_[i].used_if = {holder.inputs[0], name == std::string_view("then_branch")};
   }
   if (!taken) {
     raw_.warnings.push_back(fmt::format(

@@ -111,10 +111,18 @@ Status undecided(const ExpandContext& c, const Status& status) {
                                      status.message(), c.node().name)};
 }
 
+std::vector<ValueId> inline_if(ExpandContext& c, const SubgraphBody& body,
+                               const std::vector<ValueId>& arguments, ValueId condition,
+                               bool value) {
+  const UsedIf used(c.graph(), condition, value);
+  return c.inline_body(body, arguments);
+}
+
 // Both branches of a condition that is known at run time only.
 Result<std::vector<ValueId>> build_both(ExpandContext& c, const SubgraphBody& then_body,
                                         const SubgraphBody& else_body) {
-  const std::vector<ValueId> a = c.inline_body(then_body, {}), b = c.inline_body(else_body, {});
+  const std::vector<ValueId> a = inline_if(c, then_body, {}, c.input(0), true);
+  const std::vector<ValueId> b = inline_if(c, else_body, {}, c.input(0), false);
   HONE_RETURN_IF_ERROR(c.status());
   std::vector<ValueId> chosen;
   for (size_t i = 0; i < c.num_outputs(); ++i) {
@@ -258,7 +266,9 @@ class UnrolledLoop {
 
   Status one_turn(int64_t turn) {
     const bool certain = known(c_, active_).has_value();
-    const std::vector<ValueId> results = c_.inline_body(body_, arguments(turn));
+    const std::vector<ValueId> results = certain
+                                             ? c_.inline_body(body_, arguments(turn))
+                                             : inline_if(c_, body_, arguments(turn), active_, true);
     HONE_RETURN_IF_ERROR(c_.status());
     for (size_t i = 0; i < values_.size(); ++i) {
       if (certain) {

@@ -42,13 +42,21 @@ LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
   last.as<int64_t>()[0] = std::max<int64_t>(most - 1, 0);
   graph.value(turn_).upper = std::move(last);
   std::fill(node_.inputs.begin(), node_.inputs.end(), kNoValue);
+  for (const auto& [condition, value] : outer.used_if) {
+    graph.used_if.emplace_back(capture(condition), value);
+    captured_.back().if_read = true;
+  }
 }
 
 // A value of the body like one of the enclosing graph. Constants are the same in both.
 ValueId LoopBuilder::inner_value(ValueId outer) {
   const Value& value = around_.graph().value(outer);
   Graph& graph = loop_->graph;
-  if (value.constant) return graph.add_constant(value.name, *value.constant);
+  if (value.constant) {
+    const ValueId constant = graph.add_constant(value.name, *value.constant);
+    loop_->captured_constants[constant] = outer;
+    return constant;
+  }
   const ValueId inner = graph.add_value(value.name, value.dtype, value.shape);
   graph.value(inner).upper = value.upper;
   graph.value(inner).is_upper = value.is_upper;
@@ -68,14 +76,21 @@ void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
 }
 
 // A loop without turns, which fails where there is to be one.
-Result<ValueId> LoopBuilder::checked(ExpandContext& c, ValueId x, ValueId fails,
-                                     const std::string& message) {
+Result<std::vector<ValueId>> LoopBuilder::add_fault(ExpandContext& c, ValueId fails,
+                                                    const LoopEnd& end,
+                                                    const std::vector<ValueId>& values) {
+  for (const auto& [condition, value] : c.graph().used_if) {
+    const ValueId is = c.reshape(condition, {});
+    fails = c.binary("And", c.reshape(fails, {}), value ? is : c.add("Not", {is}));
+  }
   LoopBuilder loop(c, 0);
-  const ValueId same = loop.carry(x);
+  std::vector<ValueId> same;
+  for (const ValueId value : values)
+    same.push_back(end.holds_results ? loop.carry(value) : loop.take(value));
   HONE_ASSIGN_OR_RETURN(
-      const LoopResults made,
-      loop.finish({.beyond = message}, fails, loop.body().scalar(DType::kBool, 0), {same}, {}));
-  return made.carried[0];
+      LoopResults made,
+      loop.finish(end, fails, loop.body().scalar(DType::kBool, 0), std::move(same), {}));
+  return std::move(made.carried);
 }
 
 ValueId LoopBuilder::take(ValueId initial) {
@@ -150,8 +165,15 @@ void LoopBuilder::set_graph(std::vector<ValueId> outputs) {
   Graph& graph = loop_->graph;
   graph.inputs = {turn_};
   for (const Pair& pair : carried_) graph.inputs.push_back(pair.inner);
-  std::erase_if(captured_,
-                [&](const Pair& pair) { return graph.value(pair.inner).constant.has_value(); });
+  const auto is_read = [&](ValueId id) {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+      return std::count(node.inputs.begin(), node.inputs.end(), id) > 0;
+    });
+  };
+  std::erase_if(captured_, [&](const Pair& pair) {
+    return graph.value(pair.inner).constant.has_value() || (pair.if_read && !is_read(pair.inner));
+  });
+  graph.used_if.clear();
   for (const Pair& pair : captured_) graph.inputs.push_back(pair.inner);
   graph.outputs = std::move(outputs);
   for (const ValueId out : graph.outputs) graph.output_names.push_back(graph.value(out).name);

@@ -51,9 +51,11 @@ class LoopBuilder {
       c.graph().warnings.resize(warnings);
     return status;
   }
-  // Returns a copy of x. A run in which `fails` (a bool) is true ends with this message.
-  [[nodiscard]] static Result<ValueId> checked(ExpandContext& c, ValueId x, ValueId fails,
-                                               const std::string& message);
+  // Returns copies of values, or these to be taken. A run in which `fails` (a bool) is true ends
+  // with the message `end.beyond`, unless the results of the node are not used.
+  [[nodiscard]] static Result<std::vector<ValueId>> add_fault(ExpandContext& c, ValueId fails,
+                                                              const LoopEnd& end,
+                                                              const std::vector<ValueId>& values);
   // Adds nodes that another context has built for the same node.
   static void add_nodes(ExpandContext& c, std::vector<Node> nodes);
 
@@ -89,6 +91,7 @@ class LoopBuilder {
   struct Pair {
     ValueId outer, inner;
     bool taken = false;
+    bool if_read = false;  // captured only if a node of the body reads it
   };
   ExpandContext& around_;
   std::shared_ptr<LoopBody> loop_;

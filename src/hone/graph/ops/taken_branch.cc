@@ -52,18 +52,6 @@ class Branch {
   Status fault_;
 };
 
-// A loop that fails if `go` is true, and hands these values on if not.
-Result<std::vector<ValueId>> add_fault(ExpandContext& c, ValueId go, const std::string& message,
-                                       const std::vector<ValueId>& into) {
-  LoopBuilder loop(c, 0);
-  std::vector<ValueId> same;
-  for (const ValueId value : into) same.push_back(loop.take(value));
-  HONE_ASSIGN_OR_RETURN(LoopResults made,
-                        loop.finish({.beyond = message, .holds_results = false}, go,
-                                    loop.body().scalar(DType::kBool, 0), std::move(same), {}));
-  return std::move(made.carried);
-}
-
 Result<std::vector<Chosen>> join_results(const ExpandContext& c, Branch* a, Branch* b) {
   std::vector<Chosen> results;
   for (size_t i = 0; i < c.num_outputs(); ++i) {
@@ -116,7 +104,8 @@ Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody
     if (branch == nullptr) {
       const std::string text = fault_text(c, name, fault);
       c.graph().warnings.push_back(text);
-      HONE_ASSIGN_OR_RETURN(values, add_fault(c, go, text, values));
+      HONE_ASSIGN_OR_RETURN(
+          values, LoopBuilder::add_fault(c, go, {.beyond = text, .holds_results = false}, values));
     } else {
       HONE_ASSIGN_OR_RETURN(values, branch->finish(go, results, values));
     }
