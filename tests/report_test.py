@@ -222,10 +222,40 @@ class Page(Report):
         self.assertIn("measuring", self.text("#spent table"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#curve svg path').length"), 1)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#roofline circle:not(.cursor)').length"),
-                         sum(kernel["flops"] > 0 and kernel["bytes"] > 0 and kernel["measured"] for kernel in run["kernels"]))
+                         sum(kernel["least_flops"] > 0 and kernel["bytes"] > 0 and kernel["measured"] for kernel in run["kernels"]))
         # Every plot has its table.
         self.assertEqual(self.browser.evaluate("""[...document.querySelectorAll("section:not([hidden]) .plot")].every((plot) => {
             const details = plot.parentElement.parentElement.querySelector("details"); details.open = true; return details !== null; })"""), True)
+
+    def roofline(self, *kernels):
+        """Shows a run of kernels with these (name, FLOPs as written, of the cheapest algorithm, bytes, seconds, least seconds) on a device of
+        104 GFLOP/s, and returns the heights of the points above the lowest place where the lines end."""
+        run = json.loads(self.runs[0].read_text())
+        run["roofline"] = {"flops": 1.04e11, "levels": [{"name": "L1", "bandwidth": 2e11}, {"name": "memory", "bandwidth": 1e10}], "matrix": []}
+        fields = ("name", "flops", "least_flops", "bytes", "seconds", "limit_seconds")
+        run["kernels"] = [run["kernels"][0] | dict(zip(fields, kernel, strict=True)) | {"key": f"{i:016x}", "limit": "compute", "measured": True}
+                          for i, kernel in enumerate(kernels)]
+        path = self.folder / "limits.json"
+        path.write_text(json.dumps(run))
+        self.show(self.page(path))
+        return self.browser.evaluate("""(() => { const ends = [...document.querySelectorAll('#roofline svg path')].map((path) => path.getBBox().y);
+            return [...document.querySelectorAll('#roofline circle:not(.cursor)')].map((point) => Math.min(...ends) - Number(point.getAttribute('cy'))); })()""")
+
+    def test_a_roofline_is_of_the_cheapest_algorithm(self):
+        # 120 GFLOP/s as a convolution is written are 68 by Winograd's algorithm, which the arithmetic allows.
+        (height,) = self.roofline(("winograd", 1.2e9, 6.8e8, 1e6, 1e-2, 6.54e-3))
+        self.assertLess(height, 0)
+        self.assertIn("No kernel is above its lines: the arithmetic of the device (104GFLOP/s)", self.text("#roofline"))
+        self.assertIn("65.4 %", self.text("#kernels table"))
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#roofline svg path').length"), 2)
+        self.browser.evaluate("document.querySelector('#roofline details').open = true")
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 100))")
+        self.assertRegex(self.text("#roofline details table"), r"winograd\s+680\s+68\.0G\s+65\.4 %")
+        self.roofline(("winograd", 1.2e9, 6.8e8, 1e6, 1e-2, 6.54e-3), ("pool", 1e6, 1e6, 1e6, 1e-4, 1.277e-4))
+        text = self.text("#roofline")
+        self.assertNotIn("No kernel is above", text)
+        self.assertIn("1 of 2 points is above the lines: pool (127.7 %).", text)
+        self.assertIn("a part of its data lies in a closer cache", text)
 
     def test_keys_alone_reach_everything(self):
         self.show(self.page(self.runs[0]))

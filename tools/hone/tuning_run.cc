@@ -129,6 +129,7 @@ Json to_json(const RunKernel& kernel, const Limits& limits, size_t most_points) 
           {"kernel", task.kernel_class.empty() ? history.kernel_class() : task.kernel_class},
           {"times", task.multiplicity},
           {"flops", rounded(task.flops)},
+          {"least_flops", rounded(task.least_flops)},
           {"bytes", rounded(task.bytes)},
           {"limit_seconds", rounded(limit.seconds > 0 ? limit.seconds : kernel.bound_seconds)},
           {"limit", limit.what},
