@@ -1,4 +1,5 @@
 """The page of `hone report`: what a person sees of it in a browser, and what becomes of bad input. Without Chromium the page is only read as text."""
+import contextlib
 import json
 import re
 import sqlite3
@@ -256,6 +257,24 @@ class Page(Report):
         self.assertNotIn("No kernel is above", text)
         self.assertIn("1 of 2 points is above the lines: pool (127.7 %).", text)
         self.assertIn("a part of its data lies in a closer cache", text)
+
+    def test_what_a_page_without_limits_advises_brings_them(self):
+        db = self.folder / "copy.db"
+        with contextlib.closing(sqlite3.connect(self.db)) as source, contextlib.closing(sqlite3.connect(db)) as copy:
+            source.backup(copy)
+        self.show(self.page(db))
+        command = re.search(r"Runs after 'hone (.*)', and pages of this database, show them", self.text("#roofline"))[1].split()
+        self.assertEqual(command, ["devices", "--measure", "--db", str(db)])
+        columns = "[...document.querySelectorAll('#kernels thead th')].map((head) => head.innerText)"
+        place = self.browser.evaluate(columns).index("Of limit") + 1
+        shares = f"[...document.querySelectorAll('#kernels tbody td:nth-child({place})')].map((cell) => cell.innerText)"
+        self.assertEqual(set(self.browser.evaluate(shares)), {"-"})
+        self.succeed(*command)
+        self.show(self.page(db))
+        (host,) = [device for device in self.succeed_json("devices", "--db", db) if device["name"] == "host"]
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#roofline svg path').length"), len(host["roofline"]["levels"]))
+        self.assertTrue(all(re.fullmatch(r"[0-9.]+ % of (compute|L\d|memory)", share) for share in self.browser.evaluate(shares)))
+        self.assertIn("The limits of the device are not known. Runs after 'hone devices --measure --db ", json.loads(self.runs[0].read_text())["limits_unknown"])
 
     def test_keys_alone_reach_everything(self):
         self.show(self.page(self.runs[0]))

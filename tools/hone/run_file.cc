@@ -192,8 +192,12 @@ double least_flops(const Json& kernel, const Json& roofline) {
                  : flops;
 }
 
-// Files of older versions have no lists of sizes and no FLOPs of the cheapest algorithm.
-void add_missing_lists(Json& run) {
+// Files of older versions have no lists of sizes, no FLOPs of the cheapest algorithm, and no reason
+// why limits are unknown.
+void add_missing_fields(Json& run) {
+  if (!run.contains("limits_unknown"))
+    run["limits_unknown"] =
+        run["roofline"].is_null() ? "The limits of the device were not known." : "";
   for (Json& kernel : run["kernels"]) {
     if (!kernel.is_object()) continue;
     for (const char* name : {"sizes", "parts"})
@@ -249,7 +253,8 @@ Status check_run(Json& run) {
     HONE_RETURN_IF_ERROR(check_list(roofline["levels"], "roofline.levels", kLevel));
     HONE_RETURN_IF_ERROR(check_list(roofline["matrix"], "roofline.matrix", kMatrix));
   }
-  add_missing_lists(run);
+  add_missing_fields(run);
+  if (!run["limits_unknown"].is_string()) return invalid("its limits_unknown is no text");
   HONE_RETURN_IF_ERROR(check_kernels(run["kernels"]));
   return add_missing_flops(run);
 }

@@ -236,6 +236,7 @@ Json to_json(const TuningRun& run, const Limits& limits) {
           {"spent", to_json(run.spent)},
           {"failures", std::move(failures)},
           {"roofline", run.roofline ? to_json(*run.roofline, run.threads) : Json()},
+          {"limits_unknown", limits.why_unknown()},
           {"notes", run.notes},
           {"curve", to_json(thinned(model_curve(in_curve), kMostCurvePoints))},
           {"roles", roles_json(run.kernels)},
