@@ -99,8 +99,10 @@ Json roles_json(const std::vector<RunKernel>& kernels) {
   return list;
 }
 
+// As least_time() counts it: all cores are no slower than one.
 double rate_of(const Rate& rate, int cores, int threads) {
-  return threads >= cores ? rate.all : std::min(rate.all, threads * rate.one);
+  const double all = std::max(rate.all, rate.one);
+  return threads >= cores ? all : std::min(all, threads * rate.one);
 }
 
 Json to_json(const Roofline& roofline, int threads) {

@@ -75,6 +75,19 @@ TEST(tuning_run, limits_are_those_of_the_threads_that_ran) {
   EXPECT_EQ(json["kernels"][0]["limit"], "compute");
   run.threads = 2;
   EXPECT_EQ(to_json(run, {})["roofline"]["flops"], 2e11);
+  // Other work may have made both cores slower than one: the lines are where the limits are.
+  run.roofline->levels[0].read.all = 1e9;
+  run.roofline->levels[0].write.all = 1e9;
+  run.roofline->flops.all = 1e9;
+  run.kernels[0].task.bytes = 32'000;
+  run.kernels[0].task.least_flops = 0;
+  for (run.threads = 1; run.threads <= 2; ++run.threads) {
+    const Json slow = to_json(run, Limits(*run.roofline, run.threads));
+    EXPECT_EQ(slow["roofline"]["flops"], 1e11);
+    EXPECT_NEAR(slow["kernels"][0]["limit_seconds"].get<double>() *
+                    slow["roofline"]["levels"][0]["bandwidth"].get<double>(),
+                32'000, 1);
+  }
 }
 
 TEST(tuning_run, an_algorithm_of_fewer_products_is_not_above_the_arithmetic) {
