@@ -246,7 +246,7 @@ class Page(Report):
         # 120 GFLOP/s as a convolution is written are 68 by Winograd's algorithm, which the arithmetic allows.
         (height,) = self.roofline(("winograd", 1.2e9, 6.8e8, 1e6, 1e-2, 6.54e-3))
         self.assertLess(height, 0)
-        self.assertIn("No kernel is above its lines: the arithmetic of the device (104GFLOP/s)", self.text("#roofline"))
+        self.assertIn("No kernel is above its limit: the arithmetic of the device (104GFLOP/s)", self.text("#roofline"))
         self.assertIn("65.4 %", self.text("#kernels table"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#roofline svg path').length"), 2)
         self.browser.evaluate("document.querySelector('#roofline details').open = true")
@@ -255,8 +255,8 @@ class Page(Report):
         self.roofline(("winograd", 1.2e9, 6.8e8, 1e6, 1e-2, 6.54e-3), ("pool", 1e6, 1e6, 1e6, 1e-4, 1.277e-4))
         text = self.text("#roofline")
         self.assertNotIn("No kernel is above", text)
-        self.assertIn("1 of 2 points is above the lines: pool (127.7 %).", text)
-        self.assertIn("a part of its data lies in a closer cache", text)
+        self.assertIn("1 of 2 points is above the limit: pool (127.7 % of compute).", text)
+        self.assertIn("a part of a kernel's data may lie in a closer cache", text)
 
     def test_what_a_page_without_limits_advises_brings_them(self):
         db = self.folder / "copy.db"
@@ -335,6 +335,48 @@ class Page(Report):
         self.assertIn("A / B", self.text("#kernels thead"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#curve svg path').length"), 2)
         self.show(self.page(self.runs[0], self.db))
+
+    def test_a_kernel_of_two_runs_says_whose_figures_are_whose(self):
+        runs = [json.loads(self.runs[0].read_text()) for _ in "AB"]
+        index = next(i for i, kernel in enumerate(runs[0]["kernels"]) if kernel["decisions"])
+        for run, changed in zip(runs, ({"seconds": 1e-3, "before_seconds": 2e-3, "limit_seconds": 5e-4, "trials": 111, "failed": 1},
+                                       {"seconds": 3e-3, "before_seconds": 4e-3, "limit_seconds": 6e-4, "trials": 222, "failed": 2}), strict=True):
+            run["kernels"][index] |= changed | {"limit": "compute"}
+        a, b = (run["kernels"][index] for run in runs)
+        b["steps"] += "# B\n"
+        b["decisions"] = [b["decisions"][0] | {"best": "of-b"}]
+        runs[0]["kernels"].append(a | {"key": "a" * 16})
+        runs[1]["kernels"].append(b | {"key": "b" * 16})
+        paths = [self.folder / "a.json", self.folder / "b.json"]
+        for path, run in zip(paths, runs, strict=True):
+            path.write_text(json.dumps(run))
+        self.show(self.page(*paths))
+
+        def open_kernel(key):
+            self.browser.evaluate(f"""(() => {{ const runs = JSON.parse(document.getElementById("data").textContent).runs;
+                document.getElementById("details").close(); openKernel(kernelRows(runs).find((row) => row.kernel.key === "{key}"), runs);
+                document.querySelectorAll("dialog details").forEach((one) => {{ one.open = true; }}); }})()""")
+            self.browser.evaluate("new Promise((done) => setTimeout(done, 100))")
+            return self.text("dialog")
+
+        text = open_kernel(a["key"])
+        rows = self.browser.evaluate("[...document.querySelector('dialog table').rows].map((row) => [...row.cells].map((cell) => cell.innerText))")
+        self.assertEqual(rows[0], ["", "A", "B"])
+        for row in (["Time", "1.00 ms", "3.00 ms"], ["Before", "2.00 ms", "4.00 ms"], ["Limit", "500 us by compute", "600 us by compute"],
+                    ["Trials", "111, 1 failed", "222, 2 failed"]):
+            self.assertIn(row, rows)
+        titles = self.browser.evaluate("[...document.querySelectorAll('dialog summary')].map((one) => one.innerText)")
+        for title in ("Decisions of its schedules of A", "Decisions of its schedules of B", "Schedule of A", "Schedule of B", "Loop program of A", "Loop program of B",
+                      "Schedule: changes from A to B"):
+            self.assertIn(title, titles)
+        self.assertIn("of-b", text.split("Decisions of its schedules of B")[1].split("Schedule of A")[0])
+        self.assertNotIn("of-b", text.split("Decisions of its schedules of B")[0])
+        for letter, time, other in (("a", "1.00 ms", "3.00 ms"), ("b", "3.00 ms", "1.00 ms")):
+            self.assertIn(f"only in {letter.upper()}", open_kernel(16 * letter))
+            tiles = self.text("dialog .tiles")
+            self.assertIn(time, tiles)
+            self.assertNotIn(other, tiles)
+        self.assertEqual(self.browser.complaints(), [])
 
     def test_both_schemes_and_a_phone(self):
         path = self.page(self.runs[0], self.db)

@@ -88,7 +88,7 @@ function rooflineMarks(runs) {
     return run.kernels.filter((kernel) => kernel.least_flops > 0 && kernel.bytes > 0 && kernel.seconds > 0 && kernel.measured).map((kernel) => {
       const x = kernel.least_flops / kernel.bytes, y = kernel.least_flops / kernel.seconds, share = limitShare(kernel);
       const name = `${runs.length > 1 ? `${"AB"[i]}: ` : ""}${nameOf(kernel)}`;
-      return {x, y, share, name, colour: COLOURS[i], opacity: 0.6, radius: 3 + 9 * Math.sqrt(Math.min(1, kernel.times * kernel.seconds / whole || 0)),
+      return {x, y, share, limit: limitText(kernel), name, colour: COLOURS[i], opacity: 0.6, radius: 3 + 9 * Math.sqrt(Math.min(1, kernel.times * kernel.seconds / whole || 0)),
         text: `${name}: ${digits(x)} FLOP per byte, ${count(y)}FLOP/s${Number.isFinite(share) ? `, ${percent(share)} of its limit` : ""}`,
         open: () => openKernel(rows.find((row) => row.kernel.key === kernel.key), runs)};
     });
@@ -109,14 +109,14 @@ function rooflineLines(roofline, low, high) {
 function rooflineTexts(roofline, marks) {
   const arithmetic = Math.max(roofline.flops, ...roofline.matrix.map((matrix) => matrix.flops));
   const faster = marks.filter((mark) => Number.isFinite(mark.share) ? mark.share > 1.0005 : mark.y > arithmetic).sort((a, b) => b.share - a.share);
-  const lines = `the arithmetic of the device (${count(roofline.flops)}FLOP/s) and the bandwidth of the memory that its data is in`;
-  const texts = [`${faster.length ? `The lines are limits of a kernel: ${lines}.` : `No kernel is above its lines: ${lines}.`} `
+  const limits = `the arithmetic of the device (${count(roofline.flops)}FLOP/s) or the bandwidth of the closest memory that holds all its data`;
+  const texts = [`${faster.length ? "The limit of a kernel is" : "No kernel is above its limit:"} ${limits}. `
     + "FLOPs are those of the algorithm that needs the fewest. A larger point has a larger share of the time."];
   if (faster.length) {
-    const named = faster.slice(0, 3).map((mark) => `${mark.name} (${Number.isFinite(mark.share) ? percent(mark.share) : `${count(mark.y)}FLOP/s`})`).join(", ");
-    texts.push(`${faster.length} of ${marks.length} points ${faster.length > 1 ? "are" : "is"} above the lines: ${named}${faster.length > 3 ? " and others" : ""}. `
-      + "A line counts all data in the closest cache that holds all of it, and all products. A kernel is faster where a part of its data lies in a closer "
-      + "cache, or if it leaves out products with zeros; or other work slowed the machine down when its limits were measured.");
+    const named = faster.slice(0, 3).map((mark) => `${mark.name} (${Number.isFinite(mark.share) ? mark.limit : `${count(mark.y)}FLOP/s`})`).join(", ");
+    texts.push(`${faster.length} of ${marks.length} points ${faster.length > 1 ? "are" : "is"} above the limit: ${named}${faster.length > 3 ? " and others" : ""}. `
+      + "That can be: a part of a kernel's data may lie in a closer cache, a schedule may leave out products with zeros, "
+      + "and other work may have slowed the machine down when its limits were measured.");
   }
   return texts;
 }
