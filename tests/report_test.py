@@ -228,6 +228,51 @@ class Page(Report):
         self.assertEqual(self.browser.evaluate("""[...document.querySelectorAll("section:not([hidden]) .plot")].every((plot) => {
             const details = plot.parentElement.parentElement.querySelector("details"); details.open = true; return details !== null; })"""), True)
 
+    def test_the_curve_is_against_seconds_or_trials(self):
+        run = json.loads(self.runs[0].read_text())
+        run["curve"] = {"at": [1, 2, 5], "trial": [1, 100, 150], "seconds": [4e-3, 2e-3, 1e-3]}
+        run["seconds"], run["trials"] = 10, 200
+        path = self.folder / "curve.json"
+        path.write_text(json.dumps(run))
+        self.show(self.page(path))
+
+        def choose(axis):
+            self.browser.evaluate(f"document.querySelector('#curve input[value={axis}]').click()")
+            return self.browser.evaluate("""(() => { const points = [...document.querySelectorAll("#curve circle:not(.cursor)")].map((one) => Number(one.getAttribute("cx")));
+                const texts = [...document.querySelectorAll("#curve svg text")].map((one) => one.textContent);
+                return {label: document.querySelector("#curve .plot").getAttribute("aria-label"), title: texts[texts.length - 1],
+                    share: (points[1] - points[0]) / (points[2] - points[0])}; })()""")
+
+        trials, seconds = choose("trials"), choose("seconds")
+        self.assertEqual((trials["title"], seconds["title"]), ("trials", "seconds of tuning"))
+        self.assertIn("against trials", trials["label"])
+        self.assertIn("against seconds", seconds["label"])
+        self.assertAlmostEqual(trials["share"], 99 / 149, delta=0.01)
+        self.assertAlmostEqual(seconds["share"], 1 / 4, delta=0.01)
+        choose("trials")
+        self.browser.evaluate("document.querySelector('#curve .plot').focus()")
+        self.browser.key("End", 35)
+        self.assertEqual(self.text("#curve .readout"), "1.00 ms after 5.00 s and 150 trials")
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_decisions_that_mattered(self):
+        run = json.loads(self.runs[0].read_text())
+        run["roles"] = [{"role": "lanes", "explained": 0.625, "other": 1.5, "kernels": 3}, {"role": "column", "explained": 0.01, "other": 0, "kernels": 1}]
+        path, none = self.folder / "roles.json", self.folder / "none.json"
+        path.write_text(json.dumps(run))
+        none.write_text(json.dumps(run | {"roles": []}))
+        rows = "[...document.querySelector('#decisions table').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+        expected = [["Decision", "Kernels", "Explains of the variance", "Best with another value"], ["lanes", "3", "62.5 %", "1.50x the time"],
+                    ["column", "1", "1.0 %", "-"]]
+        self.show(self.page(path))
+        self.assertEqual(self.browser.evaluate(rows), expected)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#decisions .bar')[0].style.width"), "62.5%")
+        self.show(self.page(path, none))
+        self.assertEqual(self.browser.evaluate("[...document.querySelectorAll('#decisions h3')].map((one) => one.innerText)"), ["A"])
+        self.show(self.page(none))
+        self.assertTrue(self.browser.evaluate("document.getElementById('decisions').hidden"))
+        self.assertNotIn("Which decisions mattered", self.text("#sections"))
+
     def roofline(self, *kernels):
         """Shows a run of kernels with these (name, FLOPs as written, of the cheapest algorithm, bytes, seconds, least seconds) on a device of
         104 GFLOP/s, and returns the heights of the points above the lowest place where the lines end."""
@@ -412,11 +457,15 @@ class Page(Report):
         run["kernels"] = [kernel | {"key": f"{i:016x}", "name": f"/layer{i}/Conv", "points": points, "program": "", "untuned_program": ""} for i in range(1000)]
         path = self.folder / "large.json"
         path.write_text(json.dumps(run))
-        seconds = self.show(self.page(path))
-        self.assertLess(seconds, 5)  # 0.2 s on an idle machine
-        took = self.browser.evaluate("""(() => { const start = performance.now(); const filter = document.getElementById("kernel-filter");
-            filter.value = "/layer9"; filter.dispatchEvent(new Event("input")); document.body.offsetHeight; return performance.now() - start; })()""")
-        self.assertLess(took, 1000)  # 20 ms on an idle machine
+        page = self.page(path)
+        # The shortest of some tries, as other work on the machine makes any of them longer: 0.2 s and 20 ms on an idle one.
+        opened, filtered = [], []
+        while not opened or (len(opened) < 6 and (min(opened) >= 2 or min(filtered) >= 300)):
+            opened.append(self.show(page))
+            filtered.append(self.browser.evaluate("""(() => { const start = performance.now(); const filter = document.getElementById("kernel-filter");
+                filter.value = "/layer9"; filter.dispatchEvent(new Event("input")); document.body.offsetHeight; return performance.now() - start; })()"""))
+        self.assertLess(min(opened), 2, opened)
+        self.assertLess(min(filtered), 300, filtered)
         self.assertIn("50 of 111 kernels", self.text("#kernels"))
 
 
