@@ -126,7 +126,7 @@ function sectionRoofline(runs) {
   if (!marks.length) return null;
   const lines = roofline ? rooflineLines(roofline, marks[0].x / 2, marks[marks.length - 1].x * 2) : [];
   const parts = roofline ? [...rooflineTexts(roofline, marks), ...(runs.length > 1 ? [`The lines are those of ${"AB"[of]}.`] : [])].map((text) => make("p", {}, text))
-    : runs.map((run, i) => make("p", {class: "note"}, `${runs.length > 1 ? `${"AB"[i]}: ` : ""}${run.limits_unknown}`));
+    : [...new Set(runs.map((run) => run.limits_unknown))].map((why) => make("p", {class: "note"}, why));
   const table = () => makeTable("Kernels", [{title: "Kernel", text: true}, {title: "FLOP per byte"}, {title: "FLOP/s"}, {title: "Of limit"}], marks.slice(0, 200)
     .map((mark) => [mark.name, digits(mark.x), count(mark.y), percent(mark.share)]));
   return [...parts, makePlot({label: "Rates of the kernels by their arithmetic intensity", lines, marks,
