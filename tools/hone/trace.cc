@@ -8,15 +8,18 @@
 namespace hone::tool {
 namespace {
 
-// Viewers take process 0 and thread 0 for an idle processor. The thread with the number of its
-// process is the main one, whose row is the first.
+// Viewers take thread 0 for the idle one; Perfetto drew it and thread 1 in one row until August
+// 2025 (github.com/thoren-d/tracing-chrome/issues/32). The thread with the number of its process is
+// the main one, whose row is the first.
 constexpr int kProcess = 1;
 constexpr int kSteps = 1;  // the row of whole steps; that of thread t is t + 2
 
 int row_of_thread(int thread) { return kSteps + 1 + thread; }
 
-// Viewers cut times in microseconds to whole nanoseconds, so they have whole ones here. Half a
-// nanosecond more keeps a start from being cut to the one before, which is within the last step.
+// Viewers cut times in microseconds to whole nanoseconds, and Perfetto drops what then begins
+// within another step of its row (its statistic slice_drop_overlapping_complete_event). So times
+// are whole nanoseconds here; half of one more keeps a start from being cut to the nanosecond
+// before.
 constexpr double kHalfNanosecond = 0.0005;
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 int64_t nanoseconds(double seconds) { return static_cast<int64_t>(std::floor(seconds * 1e9)); }
