@@ -1,15 +1,14 @@
-"""hone-serve as one file, for 64-bit Arm under qemu's emulation of user programs: a model is tuned and run there as on a board, and
-hone deploy brings the file to a board. Times under emulation say nothing."""
+"""hone-serve as one file, for 64-bit Arm under qemu's emulation of user programs: a model is tuned and run there as on a board. Times
+under emulation say nothing."""
 import os
-import re
 import shutil
 import subprocess
 import unittest
-from pathlib import Path
 
 import numpy as np
 
 import support
+from board_file_test import program_for
 from remote_machine import Server
 from support import Case, small_network
 
@@ -19,11 +18,6 @@ LIBRARIES = "/usr/aarch64-linux-gnu"  # glibc of Debian's cross compiler
 ENTER = ("mount -t binfmt_misc none /proc/sys/fs/binfmt_misc && printf '%s' ':arm:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00"
          "\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff"
          "\\xfe\\xff\\xff\\xff:{qemu}:F' >/proc/sys/fs/binfmt_misc/register")
-
-
-def program_for(machine):
-    """hone-serve as hone deploy finds it."""
-    return Path(support.HONE).parent.parent / "share" / "hone" / "boards" / machine / "hone-serve"
 
 
 def unable():
@@ -63,24 +57,6 @@ class ArmBoard(Case):
         x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
         (expected,) = support.reference(model, {"x": x}).values()
         self.assertLessEqual(support.relative_error(self.outputs(library, {"x": x}, "--machine", self.board)["y"], expected), 1e-4)
-
-
-class OneFile(Case):
-    def check(self, machine):
-        program = program_for(machine)
-        if not program.exists():
-            self.skipTest(f"there is no hone-serve for {machine}: docs/user/remote.md says how to build the target hone_board_{machine}")
-        text = subprocess.run(["readelf", "-dV", program], capture_output=True, text=True, check=True).stdout
-        libraries = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", text))
-        self.assertLessEqual(libraries, {"libc", "libm", "libdl", "libpthread", "librt", "libresolv", "ld-linux-aarch64", "ld-linux-x86-64"})
-        versions = [int(number) for number in re.findall(r"GLIBC_2\.(\d+)", text)]
-        self.assertLessEqual(max(versions), 36)  # Debian 12's; docs/user/remote.md says which
-
-    def test_for_aarch64_needs_glibc_alone(self):
-        self.check("aarch64")
-
-    def test_for_x86_64_needs_glibc_alone(self):
-        self.check("x86_64")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -50,6 +51,15 @@ def text(value):
 
 def hello(version=VERSION, job_version=None, session="abc"):
     return struct.pack("<BII", 1, version, job_version) + text("9.9.9") + text(session) + struct.pack("<Q", 0)
+
+
+def make_certificate(folder, name):
+    """NAME.pem, a certificate that is its own authority, and NAME.key."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+               "-addext", f"subjectAltName=DNS:{name}", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"openssl: {done.stderr}")
 
 
 class Remote(Case):
@@ -213,6 +223,42 @@ class Remote(Case):
         self.token.write_text(token)
         self.token.chmod(0o600)
         self.succeed("devices", "--machine", machine)
+
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates: apt-get install openssl")
+    def test_tls(self):
+        for name in ("board", "other"):
+            make_certificate(self.folder, name)
+        server = self.serve("--tls-cert", self.folder / "board.pem", "--tls-key", self.folder / "board.key")
+        plain = self.serve()
+
+        def file(port, **keys):
+            path = self.folder / "machine.toml"
+            keys |= {"address": f"127.0.0.1:{port}", "token_file": self.token, "wait": "3s"}
+            path.write_text("".join(f'{key} = "{value}"\n' for key, value in keys.items()))
+            return path
+
+        model, library = self.save(support.relu_model()), self.folder / "model.so"
+        self.succeed("compile", model, "-o", library, "--threads", "1", "--no-db")
+        x = np.array([[-1, 2, -3, 4]], np.float32)
+        start = library.read_bytes()[:64]
+        for port, keys, is_readable in ((server.port, {"tls_ca": "board.pem", "tls_name": "board"}, False), (plain.port, {}, True)):
+            network = self.enterContext(Network(port))
+            np.testing.assert_array_equal(self.outputs(library, {"x": x}, "--machine", file(network.port, **keys))["y"], np.maximum(x, 0))
+            self.assertGreater(network.sent, library.stat().st_size)
+            self.assertEqual(start in network.seen, is_readable)
+        (device,) = self.succeed_json("devices", "--machine", file(server.port, tls_ca="board.pem", tls_name="board"))
+        self.assertEqual(device["name"], "host")
+        for message, port, keys in (
+                ("certificate verify failed; the server's certificate is not from the authority that the machine's file names as tls_ca",
+                 server.port, {"tls_ca": "other.pem", "tls_name": "board"}),
+                ("Peer name elsewhere is not in peer certificate; the machine's file may say as tls_name which name", server.port,
+                 {"tls_ca": "board.pem", "tls_name": "elsewhere"}),
+                ("Peer name 127.0.0.1 is not in peer certificate", server.port, {"tls_ca": "board.pem"}),
+                ("Socket closed; the server may ask for TLS: name the authority of its certificate as tls_ca", server.port, {}),
+                ("wrong version number; the server may have no TLS: start it with --tls-cert, or leave tls_ca out", plain.port,
+                 {"tls_ca": "board.pem", "tls_name": "board"})):
+            self.refuse_machine(message, file(port, **keys))
+        self.refuse_serve("the certificate and its key do not fit", "--port", 0, "--tls-cert", self.folder / "board.pem", "--tls-key", self.folder / "other.key")
 
     def test_servers_that_are_none(self):
         self.token.parent.mkdir(parents=True)

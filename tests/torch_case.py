@@ -6,7 +6,8 @@ import sys
 import unittest
 from pathlib import Path
 
-SKIPPED = 77  # the exit code that CTest takes for a test that did not run
+from support import SKIPPED
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

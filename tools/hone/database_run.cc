@@ -149,9 +149,12 @@ Result<TuningRun> database_run(const std::string& db, const TrialFilter& filter)
 
 Limits limits_of_run(const std::string& db, const TuningRun& run) {
   const std::optional<std::string> device = name_of_device(run.device);
-  if (!device) return {};
+  if (!device)
+    return Limits::unknown("The limits of the device are not known, as it is not this machine.");
   Result<Limits> limits = Limits::load(db, *device, run.threads);
-  return limits.ok() ? *std::move(limits) : Limits();
+  if (limits.ok()) return *std::move(limits);
+  return Limits::unknown(
+      fmt::format("The limits of the device cannot be read: {}.", limits.status().message()));
 }
 
 }  // namespace hone::tool

@@ -2,7 +2,29 @@
 
 #include <algorithm>
 
+#include "hone/database.h"
+
+#include "shell_word.h"
+
 namespace hone::tool {
+namespace {
+
+// Why a database, which `db` names as the user did, has no limits of a device.
+std::string why_missing(const std::string& db, const std::string& device) {
+  const Result<Device> found = find_device(device), host = find_device("host");
+  if (!found.ok() || !host.ok() || found->key != host->key)
+    return "The limits of the device are not known, as only those of this machine are measured.";
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
+  const std::string named = without_password(db);
+  const bool plain = named.find_first_not_of(kPlain) == std::string::npos;
+  return fmt::format(
+      "The limits of the device are not known. Runs after 'hone devices --measure{}{}', and pages "
+      "of {} database, show them.",
+      named.empty() ? "" : " --db ", plain ? named : quoted(named), named.empty() ? "the" : "this");
+}
+
+}  // namespace
 
 void Limit::add(const Limit& other) {
   if (other.seconds <= 0) return;
@@ -16,9 +38,15 @@ std::string Limit::share(double seconds_taken) const {
                      what);
 }
 
+Limits Limits::unknown(std::string why) {
+  Limits limits;
+  limits.why_unknown_ = std::move(why);
+  return limits;
+}
+
 Result<Limits> Limits::load(const std::string& db, const std::string& device, int threads) {
   HONE_ASSIGN_OR_RETURN(std::optional<Roofline> roofline, stored_roofline(db, device));
-  if (!roofline) return Limits();
+  if (!roofline) return unknown(why_missing(db, device));
   if (threads == 0) {
     HONE_ASSIGN_OR_RETURN(const Device found, find_device(device));
     threads = std::max(1, found.cores);
@@ -27,10 +55,13 @@ Result<Limits> Limits::load(const std::string& db, const std::string& device, in
 }
 
 Result<Limits> Limits::load(const CompileOptions& options) {
-  if (!options.target.machine.empty()) return Limits();  // those of other machines are not measured
+  if (!options.target.machine.empty())
+    return unknown("The limits of machines elsewhere are not measured.");
   if (!options.records.use_db) {  // the limits of a GPU are those of its description
     HONE_ASSIGN_OR_RETURN(const Device device, find_device(options.target.device));
-    return device.gpu ? load("", device.name, options.target.threads) : Limits();
+    if (device.gpu) return load("", device.name, options.target.threads);
+    return unknown(
+        "A run with --no-db knows no limits of the device, as these are kept in a database.");
   }
   return load(options.records.db, options.target.device, options.target.threads);
 }

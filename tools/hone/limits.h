@@ -29,6 +29,8 @@ struct Limit {
 class Limits {
  public:
   Limits() = default;  // no figures
+  // No figures, for a reason, which is whole sentences.
+  [[nodiscard]] static Limits unknown(std::string why);
   Limits(Roofline roofline, int threads) : roofline_(std::move(roofline)), threads_(threads) {}
   // Those of a device in the database `db` for so many threads (0: all cores). A database that was
   // not named and cannot be read has none: whoever needs it says why.
@@ -38,6 +40,8 @@ class Limits {
 
   [[nodiscard]] bool known() const { return roofline_.has_value(); }
   [[nodiscard]] const std::optional<Roofline>& roofline() const { return roofline_; }
+  // Returns why there are no figures, and how to get them; empty if there are some.
+  [[nodiscard]] const std::string& why_unknown() const { return why_unknown_; }
   // Of a kernel with its data in the closest cache that holds them.
   // `matrix` is as in least_time().
   [[nodiscard]] Limit of(double least_flops, double bytes, std::string_view matrix = {}) const;
@@ -52,6 +56,7 @@ class Limits {
  private:
   std::optional<Roofline> roofline_;
   int threads_ = 1;
+  std::string why_unknown_;
 };
 
 }  // namespace hone::tool

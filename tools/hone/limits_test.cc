@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/base/file.h"
+#include "hone/database.h"
 #include "hone/db/roofline_store.h"
 #include "hone/target/target.h"
 
@@ -40,6 +41,33 @@ TEST(limits, data_are_where_they_fit) {
   expect(1, 0, 64'000, 64e-7, "memory");
   expect(2, 0, 64'000, 32e-8, "L1");
   EXPECT_EQ(Limits().of(1e9, 1e9).seconds, 0);
+}
+
+TEST(limits, that_are_unknown_say_how_to_get_them) {
+  const auto why = [](const CompileOptions& options) {
+    return Limits::load(options).value().why_unknown();
+  };
+  const Result<TempDir> folder = TempDir::create("limits");
+  ASSERT_TRUE(folder.ok());
+  const std::string db = folder->file("a.db"), odd = folder->file("my own.db");
+  for (const std::string& path : {db, odd})
+    ASSERT_TRUE(Database::open(path, Database::Access::kCreate).ok());
+  CompileOptions options;
+  options.records.db = db;
+  EXPECT_EQ(why(options),
+            "The limits of the device are not known. Runs after 'hone devices --measure --db " +
+                db + "', and pages of this database, show them.");
+  options.records.db = odd;
+  EXPECT_NE(why(options).find(" --db '" + odd + "''"), std::string::npos);
+  ASSERT_TRUE(db::save_roofline(db, target::device_key(target::host()), sample()).ok());
+  options.records.db = db;
+  EXPECT_EQ(why(options), "");
+  options.records.use_db = false;
+  EXPECT_NE(why(options).find("--no-db"), std::string::npos);
+  options.target.device = "cuda-sm_90a";
+  EXPECT_EQ(why(options), "");
+  options.target.machine = "grpc://board:5000";
+  EXPECT_EQ(why(options), "The limits of machines elsewhere are not measured.");
 }
 
 TEST(limits, of_a_gpu_count_with_its_matrix_instructions) {

@@ -1,5 +1,6 @@
 #include "run_file.h"
 
+#include <algorithm>
 #include <span>
 
 #include "tuning_run.h"
@@ -181,13 +182,40 @@ Status check_sizes(const Json& tables, const std::string& where) {
   return ok_status();
 }
 
-// Files of versions that did not know ranges have no lists of sizes.
-void add_missing_sizes(Json& run) {
+// The FLOPs of a kernel's cheapest algorithm, in a file that does not say them: where they are what
+// limits it, they follow from the limit.
+double least_flops(const Json& kernel, const Json& roofline) {
+  const double flops = kernel["flops"].get<double>();
+  const bool follows = kernel["limit"] == "compute" && !roofline.is_null();
+  return follows ? std::min(flops,
+                            kernel["limit_seconds"].get<double>() * roofline["flops"].get<double>())
+                 : flops;
+}
+
+// Files of older versions have no lists of sizes, no FLOPs of the cheapest algorithm, and no reason
+// why limits are unknown.
+void add_missing_fields(Json& run) {
+  if (!run.contains("limits_unknown"))
+    run["limits_unknown"] =
+        run["roofline"].is_null() ? "The limits of the device were not known." : "";
   for (Json& kernel : run["kernels"]) {
     if (!kernel.is_object()) continue;
     for (const char* name : {"sizes", "parts"})
       if (!kernel.contains(name)) kernel[name] = Json::array();
   }
+}
+
+Status add_missing_flops(Json& run) {
+  for (size_t i = 0; i < run["kernels"].size(); ++i) {
+    Json& kernel = run["kernels"][i];
+    const auto found = kernel.find("least_flops");
+    if (found == kernel.end())
+      kernel["least_flops"] = least_flops(kernel, run["roofline"]);
+    else if (!found->is_number())
+      return invalid("its kernels[{}].least_flops is a value of type {}, expected a number", i,
+                     found->type_name());
+  }
+  return ok_status();
 }
 
 Status check_kernels(const Json& kernels) {
@@ -225,8 +253,10 @@ Status check_run(Json& run) {
     HONE_RETURN_IF_ERROR(check_list(roofline["levels"], "roofline.levels", kLevel));
     HONE_RETURN_IF_ERROR(check_list(roofline["matrix"], "roofline.matrix", kMatrix));
   }
-  add_missing_sizes(run);
-  return check_kernels(run["kernels"]);
+  add_missing_fields(run);
+  if (!run["limits_unknown"].is_string()) return invalid("its limits_unknown is no text");
+  HONE_RETURN_IF_ERROR(check_kernels(run["kernels"]));
+  return add_missing_flops(run);
 }
 
 // What copies and prints JSON calls itself for values inside of values.

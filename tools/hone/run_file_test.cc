@@ -61,14 +61,32 @@ TEST(run_file, every_field_is_asked_for) {
     return message(bad.dump());
   };
   for (const auto& [name, value] : good.items()) {
+    if (name == "limits_unknown") continue;  // older files have none
     const std::string found = without(Json::json_pointer(""), name);
     EXPECT_TRUE(found.starts_with("run.json: it ")) << name << ": " << found;
   }
   for (const auto& [name, value] : good["kernels"][0].items()) {
-    const bool is_new = name == "sizes" || name == "parts";  // older files have neither
+    const bool is_new = name == "sizes" || name == "parts" || name == "least_flops";
     EXPECT_EQ(without(Json::json_pointer("/kernels/0"), name),
               is_new ? "" : "run.json: it has no kernels[0]." + name);
   }
+}
+
+TEST(run_file, flops_that_an_older_file_does_not_say_follow_from_the_limit) {
+  Json old = sample();
+  Json& kernel = old["kernels"][0];
+  kernel.erase("least_flops");
+  kernel["flops"] = 100;
+  kernel["limit_seconds"] = 20;
+  old["roofline"]["flops"] = 2;
+  const auto read = [&] {
+    return parse_run("run.json", old.dump()).value()["kernels"][0]["least_flops"].get<double>();
+  };
+  EXPECT_EQ(read(), 100);
+  kernel["limit"] = "compute";
+  EXPECT_EQ(read(), 40);
+  old["roofline"] = nullptr;
+  EXPECT_EQ(read(), 100);
 }
 
 TEST(run_file, times_of_parts_are_summed_up) {
@@ -88,6 +106,8 @@ TEST(run_file, a_wrong_value_is_named) {
   };
   EXPECT_EQ(with("/kernels/0/seconds", "x"),
             "run.json: its kernels[0].seconds is a value of type string, expected a number");
+  EXPECT_EQ(with("/kernels/0/least_flops", "x"),
+            "run.json: its kernels[0].least_flops is a value of type string, expected a number");
   EXPECT_EQ(with("/kernels/0/points/at", Json::array({1})),
             "run.json: its kernels[0].points.trial has 4 numbers, expected 1");
   EXPECT_EQ(with("/curve/at/0", nullptr), "run.json: its curve.at has more than numbers");
@@ -107,6 +127,7 @@ TEST(run_file, a_wrong_value_is_named) {
             "number");
   EXPECT_EQ(with("/kernels/0", 1), "run.json: kernels[0] is no object");
   EXPECT_EQ(with("/spent/measuring", "1"), "run.json: its spent.measuring is no number");
+  EXPECT_EQ(with("/limits_unknown", 1), "run.json: its limits_unknown is no text");
   EXPECT_EQ(with("/notes/0", 1), "run.json: its notes are not only texts");
   EXPECT_EQ(with("/roofline/levels/0/bandwidth", false),
             "run.json: its roofline.levels[0].bandwidth is a value of type boolean, expected a "

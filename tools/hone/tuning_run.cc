@@ -99,8 +99,10 @@ Json roles_json(const std::vector<RunKernel>& kernels) {
   return list;
 }
 
+// As least_time() counts it: all cores are no slower than one.
 double rate_of(const Rate& rate, int cores, int threads) {
-  return threads >= cores ? rate.all : std::min(rate.all, threads * rate.one);
+  const double all = std::max(rate.all, rate.one);
+  return threads >= cores ? all : std::min(all, threads * rate.one);
 }
 
 Json to_json(const Roofline& roofline, int threads) {
@@ -129,6 +131,7 @@ Json to_json(const RunKernel& kernel, const Limits& limits, size_t most_points) 
           {"kernel", task.kernel_class.empty() ? history.kernel_class() : task.kernel_class},
           {"times", task.multiplicity},
           {"flops", rounded(task.flops)},
+          {"least_flops", rounded(task.least_flops)},
           {"bytes", rounded(task.bytes)},
           {"limit_seconds", rounded(limit.seconds > 0 ? limit.seconds : kernel.bound_seconds)},
           {"limit", limit.what},
@@ -235,6 +238,7 @@ Json to_json(const TuningRun& run, const Limits& limits) {
           {"spent", to_json(run.spent)},
           {"failures", std::move(failures)},
           {"roofline", run.roofline ? to_json(*run.roofline, run.threads) : Json()},
+          {"limits_unknown", limits.why_unknown()},
           {"notes", run.notes},
           {"curve", to_json(thinned(model_curve(in_curve), kMostCurvePoints))},
           {"roles", roles_json(run.kernels)},

@@ -75,6 +75,37 @@ TEST(tuning_run, limits_are_those_of_the_threads_that_ran) {
   EXPECT_EQ(json["kernels"][0]["limit"], "compute");
   run.threads = 2;
   EXPECT_EQ(to_json(run, {})["roofline"]["flops"], 2e11);
+  // Other work may have made both cores slower than one: the lines are where the limits are.
+  run.roofline->levels[0].read.all = 1e9;
+  run.roofline->levels[0].write.all = 1e9;
+  run.roofline->flops.all = 1e9;
+  run.kernels[0].task.bytes = 32'000;
+  run.kernels[0].task.least_flops = 0;
+  for (run.threads = 1; run.threads <= 2; ++run.threads) {
+    const Json slow = to_json(run, Limits(*run.roofline, run.threads));
+    EXPECT_EQ(slow["roofline"]["flops"], 1e11);
+    EXPECT_NEAR(slow["kernels"][0]["limit_seconds"].get<double>() *
+                    slow["roofline"]["levels"][0]["bandwidth"].get<double>(),
+                32'000, 1);
+  }
+}
+
+TEST(tuning_run, an_algorithm_of_fewer_products_is_not_above_the_arithmetic) {
+  TuningRun run = run_of(1, 1, "");
+  TaskSummary& winograd = run.kernels[0].task;
+  winograd.flops = 1.2e8;
+  winograd.least_flops = winograd.flops / 2.25;
+  winograd.bytes = 1e4;
+  winograd.seconds = 1e-3;  // 120 GFLOP/s as it is written, 53 by the algorithm
+  run.roofline = Roofline{
+      .cores = 1, .flops = {1.04e11, 1.04e11}, .levels = {{0, 0, 1, {1e11, 1e11}, {1e11, 1e11}}}};
+  const Json json = to_json(run, Limits(*run.roofline, 1)), kernel = json["kernels"][0];
+  const auto number = [&](const char* name) { return kernel[name].get<double>(); };
+  const double peak = json["roofline"]["flops"].get<double>();
+  EXPECT_GT(number("flops") / number("seconds"), peak);
+  const double share = number("limit_seconds") / number("seconds");
+  EXPECT_NEAR(number("least_flops") / number("seconds") / peak, share, 1e-4);
+  EXPECT_LT(share, 0.6);
 }
 
 TEST(tuning_run, roles_count_by_the_share_of_their_kernels) {

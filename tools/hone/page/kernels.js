@@ -22,6 +22,7 @@ function sum(list, value) {
 
 const nameOf = (kernel) => kernel.name || kernel.kernel;
 const limitShare = (kernel) => kernel.limit_seconds > 0 && kernel.measured && kernel.seconds > 0 ? kernel.limit_seconds / kernel.seconds : NaN;
+const limitText = (kernel) => Number.isFinite(limitShare(kernel)) ? `${percent(limitShare(kernel))}${kernel.limit ? ` of ${kernel.limit}` : ""}` : "-";
 const rate = (kernel) => kernel.flops > 0 && kernel.seconds > 0 ? kernel.flops / kernel.seconds : NaN;
 const firstTime = (row) => row.onlySecond ? NaN : row.kernel.seconds;
 
@@ -55,8 +56,7 @@ function kernelColumns(runs) {
     numbers(ofModel ? "Before" : "First", (row) => row.kernel.before_seconds, seconds),
     numbers("Gain", (row) => row.kernel.before_seconds / row.kernel.seconds, ratio),
     {title: ofModel ? "Share of the model" : "Share of all", value: (row) => row.share, show: (row) => shareCell(row.share)},
-    {title: "Of limit", value: (row) => limitShare(row.kernel), show: (row) => Number.isFinite(limitShare(row.kernel))
-      ? `${percent(limitShare(row.kernel))}${row.kernel.limit ? ` of ${row.kernel.limit}` : ""}` : "-"},
+    {title: "Of limit", value: (row) => limitShare(row.kernel), show: (row) => limitText(row.kernel)},
     {title: "FLOP/s", value: (row) => rate(row.kernel), show: (row) => Number.isFinite(rate(row.kernel)) ? count(rate(row.kernel)) : "-"},
     numbers("Trials", (row) => row.kernel.trials, count),
     {title: "Schedule", text: true, value: (row) => row.kernel.source || row.kernel.algorithm, show: (row) => row.kernel.source || row.kernel.algorithm || "-"}];
@@ -110,22 +110,50 @@ function makeKernels(runs) {
       make("thead", {}, make("tr", {}, ...heads)), body)), more];
 }
 
+// What is known of a kernel in a run: names and values.
+function kernelFacts(kernel, run) {
+  const least = kernel.least_flops > 0 && kernel.least_flops < kernel.flops ? [["FLOPs of the algorithm that needs the fewest", count(kernel.least_flops)]] : [];
+  return [["Time", `${kernel.measured ? "" : "~"}${seconds(kernel.seconds)}`], [run.of_database ? "First" : "Before", seconds(kernel.before_seconds)],
+    ["Limit", kernel.limit_seconds > 0 ? `${seconds(kernel.limit_seconds)}${kernel.limit ? ` by ${kernel.limit}` : ""}` : "-"],
+    ["FLOPs", count(kernel.flops)], ...least, ["Bytes", count(kernel.bytes)], ["Trials", `${count(kernel.trials)}, ${count(kernel.failed)} failed`]];
+}
+
+// The same of one kernel in several runs, with a column for each.
+function factsTable(parts) {
+  const facts = parts.map((part) => new Map(kernelFacts(part.kernel, part.run)));
+  const names = [...new Set(facts.flatMap((one) => [...one.keys()]))];
+  return makeTable("The kernel in both runs", [{title: "", text: true}, ...parts.map((part) => ({title: part.name}))],
+    names.map((name) => [name, ...facts.map((one) => one.get(name) ?? "-")]));
+}
+
+// A kernel as the runs have it that have it; with two runs, each has a name.
+function kernelParts(row, runs) {
+  if (runs.length === 1) return [{name: "", kernel: row.kernel, run: runs[0]}];
+  return [...(row.onlySecond ? [] : [{name: "A", kernel: row.kernel, run: runs[0]}]), ...(row.other ? [{name: "B", kernel: row.other, run: runs[1]}] : [])];
+}
+
+// Where its schedule is from, if it is another kernel's.
+function kernelSource(part) {
+  const {kernel, name} = part;
+  return kernel.from ? `, schedule${name ? ` of ${name}` : ""} from ${kernel.from}` : "";
+}
+
 function openKernel(row, runs) {
-  const dialog = document.getElementById("details"), pair = runs.length > 1 && row.other && !row.onlySecond;
-  const kernel = row.kernel;
-  const fact = (name, value) => [make("dt", {}, name), make("dd", {}, value)];
+  const dialog = document.getElementById("details"), parts = kernelParts(row, runs), kernel = row.kernel;
   const close = make("button", {type: "button", onclick: () => dialog.close()}, "Close");
+  const of = (part) => part.name ? ` of ${part.name}` : "";
+  const only = runs.length > 1 && parts.length === 1 ? `, only in ${parts[0].name}` : "";
   dialog.replaceChildren(
     make("div", {class: "top"}, make("h2", {id: "details-title"}, nameOf(kernel)), close),
-    make("p", {class: "quiet"}, `${kernel.kernel}, task ${kernel.key}${kernel.from ? `, schedule from ${kernel.from}` : ""}`),
-    make("dl", {class: "tiles"}, ...[["Time", seconds(kernel.seconds)], [runs[0].of_database ? "First" : "Before", seconds(kernel.before_seconds)],
-      ["Limit", kernel.limit_seconds > 0 ? `${seconds(kernel.limit_seconds)}${kernel.limit ? ` by ${kernel.limit}` : ""}` : "-"],
-      ["FLOPs", count(kernel.flops)], ["Bytes", count(kernel.bytes)], ["Trials", `${count(kernel.trials)}, ${count(kernel.failed)} failed`]]
-      .map(([name, value]) => make("div", {}, ...fact(name, value)))),
-    ...kernelTrials(pair ? [["A", kernel], ["B", row.other]] : [["", kernel]]),
-    ...(kernel.decisions.length ? [lazyDetails("Decisions of its schedules", () => decisionTable(kernel.decisions.map((one) => ({...one, role: one.name})), true))] : []),
-    ...(pair ? [["A", kernel], ["B", row.other]] : [["", kernel]]).flatMap(([name, one]) => kernelSizes(one, name)),
-    ...kernelTexts(kernel, pair ? row.other : null, runs[0].running));
+    make("p", {class: "quiet"}, `${kernel.kernel}, task ${kernel.key}${only}${parts.map(kernelSource).join("")}`),
+    parts.length > 1 ? factsTable(parts)
+      : make("dl", {class: "tiles"}, ...kernelFacts(kernel, parts[0].run).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    ...kernelTrials(parts.map((part) => [part.name, part.kernel])),
+    ...parts.filter((part) => part.kernel.decisions.length).map((part) => lazyDetails(`Decisions of its schedules${of(part)}`,
+      () => decisionTable(part.kernel.decisions.map((one) => ({...one, role: one.name})), true))),
+    ...parts.flatMap((part) => kernelSizes(part.kernel, part.name)),
+    ...parts.flatMap((part) => kernelTexts(part.kernel, of(part), part.run.running)),
+    ...kernelChanges(parts));
   dialog.showModal();
   close.focus();
 }
@@ -178,20 +206,17 @@ function textBlock(text, label) {
   return make("pre", {tabindex: "0", role: "group", "aria-label": label}, text);
 }
 
-function kernelTexts(kernel, other, running) {
-  const parts = [lazyDetails("Schedule", () => textBlock(kernel.steps || "no step", "Schedule"), true)];
+function kernelTexts(kernel, of, running) {
   const missing = running ? "Loop programs come when the run is finished." : `The loop program is not in this file; 'hone explain --task ${kernel.key}' prints it.`;
-  parts.push(lazyDetails("Loop program", () => kernel.program ? textBlock(kernel.program, "Loop program") : make("p", {class: "quiet"}, missing)));
-  const changes = (title, before, after) => {
-    if (!before || !after) return;
-    parts.push(lazyDetails(title, () => before === after ? make("p", {}, "They are the same.") : makeDiff(before, after)));
-  };
-  if (other) {
-    changes("Schedule: changes from A to B", kernel.steps, other.steps);
-    changes("Loop program: changes from A to B", kernel.program, other.program);
-  } else {
-    changes("Schedule: changes from the untuned one", kernel.untuned_steps, kernel.steps);
-    changes("Loop program: changes from the untuned one", kernel.untuned_program, kernel.program);
-  }
-  return parts;
+  return [lazyDetails(`Schedule${of}`, () => textBlock(kernel.steps || "no step", `Schedule${of}`), of !== " of B"),
+    lazyDetails(`Loop program${of}`, () => kernel.program ? textBlock(kernel.program, `Loop program${of}`) : make("p", {class: "quiet"}, missing))];
+}
+
+// What differs between two runs, or between the schedule of one and the untuned one.
+function kernelChanges(parts) {
+  const [{kernel}, other] = parts, what = other ? "changes from A to B" : "changes from the untuned one";
+  const [before, after] = other ? [[kernel.steps, kernel.program], [other.kernel.steps, other.kernel.program]]
+    : [[kernel.untuned_steps, kernel.untuned_program], [kernel.steps, kernel.program]];
+  return ["Schedule", "Loop program"].flatMap((title, i) => !before[i] || !after[i] ? []
+    : [lazyDetails(`${title}: ${what}`, () => before[i] === after[i] ? make("p", {}, "They are the same.") : makeDiff(before[i], after[i]))]);
 }

@@ -119,7 +119,7 @@ function makePlot(plot) {
     const moves = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9};
     if (event.key in moves) {
       event.preventDefault();
-      choose(chosen < 0 ? 0 : chosen + moves[event.key]);
+      choose(chosen + moves[event.key]);  // -1 before the first one is chosen
     } else if (event.key === "Enter" && chosen >= 0 && plot.marks[chosen].open) {
       plot.marks[chosen].open();
     }

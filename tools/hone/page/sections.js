@@ -80,36 +80,55 @@ function sectionCurve(runs) {
   }), box];
 }
 
-function sectionRoofline(runs) {
-  const parts = [];
-  const marks = runs.flatMap((run, i) => {
-    const whole = sum(run.kernels, (kernel) => kernel.times * kernel.seconds), rows = kernelRows(runs);
-    return run.kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.seconds > 0 && kernel.measured).map((kernel) => ({
-      x: kernel.flops / kernel.bytes, y: kernel.flops / kernel.seconds, colour: COLOURS[i], opacity: 0.6, kernel,
-      radius: 3 + 9 * Math.sqrt(Math.min(1, kernel.times * kernel.seconds / whole || 0)),
-      text: `${runs.length > 1 ? `${"AB"[i]}: ` : ""}${nameOf(kernel)}: ${digits(kernel.flops / kernel.bytes)} FLOP per byte, ${count(kernel.flops / kernel.seconds)}FLOP/s`
-        + `${Number.isFinite(limitShare(kernel)) ? `, ${percent(limitShare(kernel))} of its limit` : ""}`,
-      open: () => openKernel(rows.find((row) => row.kernel.key === kernel.key), runs)}));
-  });
-  if (!marks.length) return null;
-  marks.sort((a, b) => a.x - b.x);
-  const roofline = runs[0].roofline, lines = [];
-  if (roofline) {
-    const xs = marks.map((mark) => mark.x), low = Math.min(...xs) / 2, high = Math.max(...xs) * 2;
-    roofline.levels.forEach((level, i) => {
-      const ridge = roofline.flops / level.bandwidth;
-      const points = [low, ridge, high].filter((x, j) => j !== 1 || (x > low && x < high)).map((x) => [x, Math.min(roofline.flops, x * level.bandwidth)]);
-      lines.push({name: `${level.name}: ${count(level.bandwidth)}B/s`, points, colour: COLOURS[(i + 2) % COLOURS.length]});
+// Points of the kernels: the least FLOPs that an algorithm needs, as in the limits, so that no algorithm lifts a kernel above the arithmetic.
+function rooflineMarks(runs) {
+  const rows = kernelRows(runs);
+  return runs.flatMap((run, i) => {
+    const whole = sum(run.kernels, (kernel) => kernel.times * kernel.seconds);
+    return run.kernels.filter((kernel) => kernel.least_flops > 0 && kernel.bytes > 0 && kernel.seconds > 0 && kernel.measured).map((kernel) => {
+      const x = kernel.least_flops / kernel.bytes, y = kernel.least_flops / kernel.seconds, share = limitShare(kernel);
+      const name = `${runs.length > 1 ? `${"AB"[i]}: ` : ""}${nameOf(kernel)}`;
+      return {x, y, share, limit: limitText(kernel), name, colour: COLOURS[i], opacity: 0.6, radius: 3 + 9 * Math.sqrt(Math.min(1, kernel.times * kernel.seconds / whole || 0)),
+        text: `${name}: ${digits(x)} FLOP per byte, ${count(y)}FLOP/s${Number.isFinite(share) ? `, ${percent(share)} of its limit` : ""}`,
+        open: () => openKernel(rows.find((row) => row.kernel.key === kernel.key), runs)};
     });
-    for (const matrix of roofline.matrix)
-      lines.push({name: `matrix instructions of ${matrix.type}: ${count(matrix.flops)}FLOP/s`, points: [[low, matrix.flops], [high, matrix.flops]], colour: "--seventh", dashes: "4 3"});
-    parts.push(make("p", {}, `No kernel is above the lines: the arithmetic of the device (${count(roofline.flops)}FLOP/s) and the bandwidth of the memory that its data is in. `
-      + "A larger point has a larger share of the time."));
-  } else {
-    parts.push(make("p", {class: "note"}, "The limits of the device are not known; 'hone devices --measure' finds those of this machine."));
+  }).sort((a, b) => a.x - b.x);
+}
+
+function rooflineLines(roofline, low, high) {
+  const levels = roofline.levels.map((level, i) => {
+    const ridge = roofline.flops / level.bandwidth;
+    const points = [low, ridge, high].filter((x, j) => j !== 1 || (x > low && x < high)).map((x) => [x, Math.min(roofline.flops, x * level.bandwidth)]);
+    return {name: `${level.name}: ${count(level.bandwidth)}B/s`, points, colour: COLOURS[(i + 2) % COLOURS.length]};
+  });
+  return [...levels, ...roofline.matrix.map((matrix) => ({name: `matrix instructions of ${matrix.type}: ${count(matrix.flops)}FLOP/s`,
+    points: [[low, matrix.flops], [high, matrix.flops]], colour: "--seventh", dashes: "4 3"}))];
+}
+
+// What the lines mean, and whether any kernel is faster than they say, in the digits that are shown.
+function rooflineTexts(roofline, marks) {
+  const arithmetic = Math.max(roofline.flops, ...roofline.matrix.map((matrix) => matrix.flops));
+  const faster = marks.filter((mark) => Number.isFinite(mark.share) ? mark.share > 1.0005 : mark.y > arithmetic).sort((a, b) => b.share - a.share);
+  const limits = `the arithmetic of the device (${count(roofline.flops)}FLOP/s) or the bandwidth of the closest memory that holds all its data`;
+  const texts = [`${faster.length ? "The limit of a kernel is" : "No kernel is above its limit:"} ${limits}. `
+    + "FLOPs are those of the algorithm that needs the fewest. A larger point has a larger share of the time."];
+  if (faster.length) {
+    const named = faster.slice(0, 3).map((mark) => `${mark.name} (${Number.isFinite(mark.share) ? mark.limit : `${count(mark.y)}FLOP/s`})`).join(", ");
+    texts.push(`${faster.length} of ${marks.length} points ${faster.length > 1 ? "are" : "is"} above the limit: ${named}${faster.length > 3 ? " and others" : ""}. `
+      + "That can be: a part of a kernel's data may lie in a closer cache, a schedule may leave out products with zeros, "
+      + "and other work may have slowed the machine down when its limits were measured.");
   }
+  return texts;
+}
+
+function sectionRoofline(runs) {
+  const marks = rooflineMarks(runs), of = runs.findIndex((run) => run.roofline), roofline = runs[of]?.roofline;
+  if (!marks.length) return null;
+  const lines = roofline ? rooflineLines(roofline, marks[0].x / 2, marks[marks.length - 1].x * 2) : [];
+  const parts = roofline ? [...rooflineTexts(roofline, marks), ...(runs.length > 1 ? [`The lines are those of ${"AB"[of]}.`] : [])].map((text) => make("p", {}, text))
+    : [...new Set(runs.map((run) => run.limits_unknown))].map((why) => make("p", {class: "note"}, why));
   const table = () => makeTable("Kernels", [{title: "Kernel", text: true}, {title: "FLOP per byte"}, {title: "FLOP/s"}, {title: "Of limit"}], marks.slice(0, 200)
-    .map((mark) => [nameOf(mark.kernel), digits(mark.x), count(mark.y), percent(limitShare(mark.kernel))]));
+    .map((mark) => [mark.name, digits(mark.x), count(mark.y), percent(mark.share)]));
   return [...parts, makePlot({label: "Rates of the kernels by their arithmetic intensity", lines, marks,
     x: {title: "FLOP per byte", log: true, format: digits}, y: {log: true, format: count}}),
   lazyDetails(marks.length > 200 ? `Table of 200 of ${marks.length} kernels` : "Table of the points", table)];

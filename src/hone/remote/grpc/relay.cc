@@ -4,6 +4,7 @@
 #include <remote.grpc.pb.h>
 
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "hone/base/wire.h"
@@ -36,8 +37,31 @@ std::shared_ptr<grpc::Channel> make_channel(const ConnectMessage& to) {
   return grpc::CreateCustomChannel(to.address, credentials, arguments);
 }
 
+// Returns what a machine's file could say of TLS so that there is a connection, for an error of the
+// first attempt.
+std::string_view advice(const ConnectMessage& to, std::string_view error) {
+  const auto says = [&](std::string_view part) {
+    return error.find(part) != std::string_view::npos;
+  };
+  if (to.tls_roots.empty()) {
+    const bool is_closed = says("Socket closed") || says("reset by peer");
+    return is_closed ? "; the server may ask for TLS: name the authority of its certificate as "
+                       "tls_ca in the machine's file"
+                     : "";
+  }
+  if (says("wrong version number"))
+    return "; the server may have no TLS: start it with --tls-cert, or leave tls_ca out of the "
+           "machine's file";
+  if (says("certificate verify failed"))
+    return "; the server's certificate is not from the authority that the machine's file names as "
+           "tls_ca";
+  if (says("not in peer certificate"))
+    return "; the machine's file may say as tls_name which name the certificate has";
+  return "";
+}
+
 // What the tuner says to its user.
-LostMessage lost(const grpc::Status& status) {
+LostMessage lost(const grpc::Status& status, const ConnectMessage& to, bool was_connected) {
   const std::string text = status.error_message();
   switch (status.error_code()) {
     case grpc::StatusCode::OK: return {false, "the server ended the connection"};
@@ -47,7 +71,9 @@ LostMessage lost(const grpc::Status& status) {
     case grpc::StatusCode::UNAVAILABLE: {
       // "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Connection refused"
       const size_t last = text.rfind(": ");
-      return {false, last == std::string::npos ? text : text.substr(last + 2)};
+      std::string why = last == std::string::npos ? text : text.substr(last + 2);
+      if (!was_connected) why += advice(to, text);
+      return {false, std::move(why)};
     }
     default: return {false, text};
   }
@@ -72,12 +98,16 @@ int relay_main(int fd) {
   std::thread reader([&] {
     Frame frame;
     bool is_wanted = true;  // the tuner is there
-    while (is_wanted && stream->Read(&frame))
+    bool was_connected = false;
+    while (is_wanted && stream->Read(&frame)) {
+      was_connected = true;
       is_wanted = wire::send_message(fd, MessageType::kFrame, frame.bytes()).ok();
+    }
     if (!is_wanted) context.TryCancel();
     const std::lock_guard lock(writing);
     ended = true;
-    (void)wire::send_message(fd, MessageType::kLost, encode(lost(stream->Finish())));
+    (void)wire::send_message(fd, MessageType::kLost,
+                             encode(lost(stream->Finish(), *to, was_connected)));
   });
   for (;;) {
     Result<wire::Message> message = wire::receive_message(fd, -1);
