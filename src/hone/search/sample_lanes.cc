@@ -9,13 +9,6 @@
 #include "hone/space/portable_point.h"
 
 namespace hone::search {
-namespace {
-
-// Where a space has few points, those that make the code of a stored schedule are found out, too:
-// else a resumed run would measure them again and again.
-constexpr double kSmallSpace = 4096;
-
-}  // namespace
 
 SampleLanes::SampleLanes(std::span<const SampledTask> tasks, const SampleOptions& options)
     : tasks_(tasks), options_(options) {
@@ -89,7 +82,7 @@ Status SampleLanes::load(Lane& lane, const space::Space& space) {
   for (const auto& [hash, entry] : measured) {
     if (entry.second < lane.slots.size()) {
       lane.pending.push_back(entry.first);
-    } else if (space.size() < kSmallSpace) {
+    } else {
       Candidate candidate{.point = std::nullopt, .steps = entry.first};
       lower(candidate, *tasks_[lane.task].dag, *options_.devices[lane.device].target);
       if (candidate.runs()) lane.programs.insert(candidate.program_hash);
@@ -122,14 +115,15 @@ bool SampleLanes::open(const Lane& lane) const {
 }
 
 bool SampleLanes::complete() const {
-  return std::none_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return open(lane); });
+  return std::none_of(lanes_.begin(), lanes_.end(),
+                      [&](const Lane& lane) { return lane.left_out || open(lane); });
 }
 
 Lane* SampleLanes::next() {
   Lane* least = nullptr;
   std::pair<bool, int64_t> least_key;  // networks without a record first
   for (Lane& lane : lanes_) {
-    if (!open(lane)) continue;
+    if (!has_more(lane) || !open(lane)) continue;
     const std::pair key(unnamed(lane) == 0, lane.rounds);
     if (least == nullptr || key < least_key) least = &lane, least_key = key;
   }
@@ -140,12 +134,13 @@ Lane* SampleLanes::next() {
 int SampleLanes::wanted_now(const Lane& lane) const {
   int wanted = 0;
   for (const Slot& slot : lane.slots) {
-    if (!open(lane, slot)) continue;
+    if (!wants(lane, slot)) continue;
     // A slot whose time is spent may be open for a name alone.
-    const bool wants = slot.spent < options_.task_seconds;
-    double n =
-        wants ? std::min<double>(options_.round, options_.schedules - std::ssize(slot.stored)) : 0;
-    if (wants && slot.timed > 0) {
+    const bool has_time = slot.spent < options_.task_seconds;
+    double n = has_time
+                   ? std::min<double>(options_.round, options_.schedules - std::ssize(slot.stored))
+                   : 0;
+    if (has_time && slot.timed > 0) {
       const double each = slot.timed_seconds / static_cast<double>(slot.timed);
       const double left = options_.task_seconds - slot.spent;
       n = std::min(n, std::ceil(std::min(left, kTurnShare * options_.task_seconds) / each));

@@ -29,11 +29,13 @@ struct Lane {
   std::vector<Slot> slots;                // one per entry of options.threads
   std::unordered_set<uint64_t> taken;     // schedules, measured or about to be
   std::unordered_set<uint64_t> programs;  // hashes of known programs
-  std::vector<schedule::Steps> pending;   // measured with one number of threads and not another
+  std::vector<schedule::Steps> pending;   // taken, but not measured with each number of threads
   std::map<std::string, int> named;       // records, by the network that they name
-  bool loaded = false, exhausted = false;
-  int barren = 0;      // consecutive turns without a record, up to now
-  int64_t rounds = 0;  // turns so far, estimated for what was stored before
+  bool loaded = false;
+  bool exhausted = false;  // the space has no schedule that is not taken
+  bool left_out = false;   // nothing can be prepared
+  int prepared = 0;        // turns that are prepared and not measured yet
+  int64_t rounds = 0;      // turns so far, estimated for what was stored before
 };
 
 class SampleLanes {
@@ -46,22 +48,26 @@ class SampleLanes {
   [[nodiscard]] Status load(Lane& lane, const space::Space& space);
 
   // Returns whether a slot wants more records. A network that no record of the task on the device
-  // names gets one, however many records there are (unless the space has no further schedule):
-  // these names tell whoever holds the network out which tasks it has.
+  // names gets one, however many records there are: these names tell whoever holds the network out
+  // which tasks it has.
+  [[nodiscard]] bool wants(const Lane& lane, const Slot& slot) const {
+    const bool few = std::ssize(slot.stored) < options_.schedules;
+    return (few && slot.spent < options_.task_seconds) || unnamed(lane) > 0;
+  }
+  // Returns whether a slot wants more records and may get some.
   [[nodiscard]] bool open(const Lane& lane, const Slot& slot) const {
-    const bool wants =
-        std::ssize(slot.stored) < options_.schedules && slot.spent < options_.task_seconds;
-    return !lane.exhausted && (wants || unnamed(lane) > 0);
+    return (lane.prepared > 0 || has_more(lane)) && wants(lane, slot);
   }
   // Returns the number of networks of the lane's task that no record names.
   [[nodiscard]] int64_t unnamed(const Lane& lane) const;
   // Returns the network that the fewest records name, of those that have the lane's task.
   [[nodiscard]] std::string next_name(const Lane& lane) const;
   [[nodiscard]] bool open(const Lane& lane) const;
+  // Returns whether no lane is open or was left out.
   [[nodiscard]] bool complete() const;
-  // Returns the first of the open lanes that have had the fewest rounds, and counts one more for
-  // it. Lanes with networks that no record names come before others. Returns null if no lane is
-  // open.
+  // Returns the first of the open lanes with schedules for a turn that have had the fewest rounds,
+  // and counts one more for it. Lanes with networks that no record names come before others.
+  // Returns null if there is none.
   [[nodiscard]] Lane* next();
   // Returns the number of schedules for the lane's turn.
   [[nodiscard]] int wanted_now(const Lane& lane) const;
@@ -69,6 +75,11 @@ class SampleLanes {
   int64_t count(DatasetProgress& progress) const;
 
  private:
+  // Returns whether there may be schedules for another turn.
+  [[nodiscard]] static bool has_more(const Lane& lane) {
+    return !lane.left_out && (!lane.exhausted || !lane.pending.empty());
+  }
+
   std::span<const SampledTask> tasks_;
   const SampleOptions& options_;
   std::vector<Lane> lanes_;  // by task, then device

@@ -20,8 +20,9 @@ constexpr double kTimeoutOfDefault = 20;  // times the default schedule's second
 constexpr double kLeastTimeout = 2;       // ... but no less: somebody else may have the machine
 constexpr int kChunk = 16;                // between two looks at the clock and the drift, ...
 constexpr double kChunkSeconds = 1;       // ... fewer where they take longer
-constexpr size_t kHardlyAny = 8;          // one in so many of the schedules wanted was found
-constexpr int kBarren = 8;  // turns one after the other without a record: there is no more
+// Of a space that is not small: where so many schedules one after the other become code that is
+// known, there is no other.
+constexpr int kMostKnown = 512;
 
 struct Turn {
   Lane* lane = nullptr;
@@ -29,8 +30,7 @@ struct Turn {
   std::shared_ptr<const space::Space> space;
   Candidate reference;  // the default schedule, which shows how the machine drifts
   std::vector<Candidate> candidates;
-  size_t built = 0;   // of them and the reference, which is the first
-  bool last = false;  // the space has hardly any other schedule
+  size_t built = 0;  // of them and the reference, which is the first
 };
 
 using Trial = std::pair<const Candidate*, measure::Measurement>;
@@ -59,6 +59,8 @@ class Sampling {
   }
   [[nodiscard]] Result<std::optional<Turn>> prepare();
   [[nodiscard]] Status fill(Turn& turn);
+  bool add(Turn& turn, Candidate candidate);
+  void draw(Turn& turn, size_t wanted);
   void build_next(Turn& turn, size_t index) const;
   void build_some(Turn& turn, size_t most);
   void build_all(Turn& turn);
@@ -103,29 +105,51 @@ Status Sampling::fill(Turn& turn) {
 
   const auto wanted = static_cast<size_t>(lanes_.wanted_now(lane));
   while (!lane.pending.empty() && turn.candidates.size() < wanted) {
-    turn.candidates.push_back(
-        {.point = space::exact_point(std::nullopt, lane.pending.back(), *turn.space),
-         .steps = lane.pending.back()});
+    const schedule::Steps steps = std::move(lane.pending.back());
     lane.pending.pop_back();
+    add(turn, {.point = space::exact_point(std::nullopt, steps, *turn.space), .steps = steps});
   }
-  const size_t guide = static_cast<size_t>(lane.rounds) % lane.slots.size();
-  const SearchTask search = {&*turn.space, &target,       options_.model, options_.threads[guide],
-                             task.key,     options_.seed, &pool_};
-  Rng rng(hash_combine(hash_combine(options_.seed, task.key),
-                       hash_combine(lane.device, lane.taken.size())));
-  const std::vector<space::Point> points =
-      sample_schedules(search, lane.slots[guide].fastest, lane.taken,
-                       static_cast<int>(wanted - turn.candidates.size()), rng);
-  for (const space::Point& point : points)
-    turn.candidates.push_back({.point = point, .steps = turn.space->steps(point)});
-  lane.exhausted = turn.candidates.empty();
-  // What would become the same machine code as another one is as good as measured.
-  std::erase_if(turn.candidates, [&](Candidate& candidate) {
-    lower(candidate, *task.dag, target);
-    return candidate.runs() && !lane.programs.insert(candidate.program_hash).second;
-  });
-  turn.last = turn.candidates.size() < wanted / kHardlyAny;
+  draw(turn, wanted);
   return ok_status();
+}
+
+// Adds a candidate, and returns true, unless it becomes the same machine code as another one: then
+// it is as good as measured.
+bool Sampling::add(Turn& turn, Candidate candidate) {
+  lower(candidate, *tasks_[turn.lane->task].dag, *options_.devices[turn.lane->device].target);
+  if (candidate.runs() && !turn.lane->programs.insert(candidate.program_hash).second) return false;
+  turn.candidates.push_back(std::move(candidate));
+  return true;
+}
+
+// Draws schedules until the turn has as many as are wanted, or the space has no other. Which ones
+// are left may depend on the number of threads that the cost model is asked for.
+void Sampling::draw(Turn& turn, size_t wanted) {
+  Lane& lane = *turn.lane;
+  const uint64_t key = tasks_[lane.task].key;
+  const bool small = turn.space->size() < kSmallSpace;
+  Rng rng(
+      hash_combine(hash_combine(options_.seed, key), hash_combine(lane.device, lane.taken.size())));
+  size_t guide = static_cast<size_t>(lane.rounds) % lane.slots.size();
+  size_t without = 0;  // numbers of threads for which there is no other
+  int known = 0;       // schedules one after the other that became code that is known
+  while (turn.candidates.size() < wanted && !lane.exhausted && !stopped()) {
+    const SearchTask search = {&*turn.space,
+                               options_.devices[lane.device].target,
+                               options_.model,
+                               options_.threads[guide],
+                               key,
+                               options_.seed,
+                               &pool_};
+    const std::vector<space::Point> points =
+        sample_schedules(search, lane.slots[guide].fastest, lane.taken,
+                         static_cast<int>(wanted - turn.candidates.size()), rng);
+    for (const space::Point& point : points)
+      known = add(turn, {.point = point, .steps = turn.space->steps(point)}) ? 0 : known + 1;
+    without = points.empty() ? without + 1 : 0;
+    lane.exhausted = without == lane.slots.size() || (!small && known >= kMostKnown);
+    guide = (guide + 1) % lane.slots.size();
+  }
 }
 
 // The next lane's turn; nothing if none wants one.
@@ -140,9 +164,10 @@ Result<std::optional<Turn>> Sampling::prepare() {
     const Status filled = fill(turn);
     if (!filled.ok()) {
       log_warning("task {} is left out: {}", tasks_[lane.task].name, filled.message());
-      lane.exhausted = true;
+      lane.left_out = true;
     }
-    if (lane.exhausted) continue;
+    if (lane.left_out || turn.candidates.empty()) continue;
+    ++lane.prepared;
     result_.prepare_seconds += clock_.now_seconds() - start;
     return std::optional<Turn>(std::move(turn));
   }
@@ -309,16 +334,14 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
 
 Status Sampling::measure(Turn& turn, Turn* next) {
   Lane& lane = *turn.lane;
-  const int64_t before = result_.progress.records;
   for (size_t slot = 0; slot < lane.slots.size() && !stopped(); ++slot) {
-    if (lanes_.open(lane, lane.slots[slot])) HONE_RETURN_IF_ERROR(measure(turn, slot, next));
+    if (lanes_.wants(lane, lane.slots[slot])) HONE_RETURN_IF_ERROR(measure(turn, slot, next));
   }
-  lane.barren = result_.progress.records == before ? lane.barren + 1 : 0;
-  lane.exhausted = lane.exhausted || turn.last || lane.barren >= kBarren;
+  --lane.prepared;
   for (const Candidate& candidate : turn.candidates) {  // what time was too short for
     const uint64_t hash = hash_string(schedule::to_string(candidate.steps));
     const bool missing = std::any_of(lane.slots.begin(), lane.slots.end(), [&](const Slot& slot) {
-      return lanes_.open(lane, slot) && !slot.stored.contains(hash);
+      return lanes_.wants(lane, slot) && !slot.stored.contains(hash);
     });
     if (!missing) continue;
     lane.pending.push_back(candidate.steps);

@@ -8,8 +8,10 @@
 #include "hone/backend/compiled_late_testing.h"
 #include "hone/base/file.h"
 #include "hone/db/copy.h"
+#include "hone/db/forwarding_store_testing.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
+#include "hone/search/schedule_sampler.h"
 #include "hone/search/test_tasks.h"
 
 namespace hone::search {
@@ -191,6 +193,90 @@ TEST(sample_tasks, every_network_of_a_task_is_named) {
   const Result<DatasetSummary> third = f.run();
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(third->progress.records, 0);
+}
+
+// A task that is alone, so that its next turn is prepared before this one is measured, and whose
+// space has few schedules.
+struct FewSchedules : Fixture {
+  compute::Dag copy = compute::testing::transpose(3, 32, 32, 0);
+  FewSchedules() {
+    sampled = {{&copy, compute::task_key(copy), "copy", {"a"}, measure::Weights::kWarm}};
+    options.devices = {{&other, "narrow"}};
+    options.threads = {1};
+    options.round = 32;
+  }
+  // Returns the number of different programs.
+  [[nodiscard]] int64_t exist() const {
+    const space::Space space = space::Space::create(copy, other).value();
+    std::set<uint64_t> programs;
+    for (const space::Point& point : all_points(space)) {
+      Candidate candidate{.point = point, .steps = space.steps(point)};
+      lower(candidate, copy, other);
+      programs.insert(candidate.program_hash);
+    }
+    return std::ssize(programs);
+  }
+};
+
+TEST(sample_tasks, all_schedules_of_a_small_space_are_found) {
+  const int64_t exist = FewSchedules().exist();
+  ASSERT_GT(exist, 16);
+  for (const int64_t wanted : {exist - 3, exist - 1, exist + 1}) {
+    for (const int round : {4, 32}) {
+      FewSchedules f;
+      f.options.schedules = static_cast<int>(wanted), f.options.round = round;
+      const Result<DatasetSummary> first = f.run();
+      ASSERT_TRUE(first.ok());
+      EXPECT_TRUE(first->complete);
+      EXPECT_EQ(first->progress.records, std::min(wanted, exist)) << wanted << " by " << round;
+      const Result<DatasetSummary> second = f.run();
+      ASSERT_TRUE(second.ok());
+      EXPECT_TRUE(second->complete);
+      EXPECT_EQ(second->progress.records, 0) << wanted << " by " << round;
+    }
+  }
+}
+
+TEST(sample_tasks, it_is_not_complete_while_schedules_wait_to_be_measured) {
+  const int64_t exist = FewSchedules().exist();
+  int ended_early = 0;
+  for (int jobs = 3; jobs < 60; jobs += 6) {
+    FewSchedules f;
+    f.options.schedules = 100;
+    f.options.task_seconds = 0.08;  // a turn's share of it is too short for all that was drawn
+    f.stop_after = jobs;
+    const Result<DatasetSummary> result = f.run();
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->complete, result->progress.records == exist) << jobs;
+    ended_early += !result->complete;
+  }
+  EXPECT_GT(ended_early, 3);
+}
+
+TEST(sample_tasks, it_is_not_complete_if_a_task_is_left_out) {
+  class Failing final : public db::ForwardingStore {
+   public:
+    explicit Failing(db::Store& store, uint64_t task) : ForwardingStore(store), task_(task) {}
+    Result<std::vector<trial::Record>> query(const db::Filter& filter) override {
+      if (filter.task == task_) return error(Code::kIo, "the disk is gone");
+      return ForwardingStore::query(filter);
+    }
+
+   private:
+    uint64_t task_;
+  };
+  Fixture f(true);
+  f.options.schedules = 3;
+  ASSERT_TRUE(f.run().ok());
+  f.options.schedules = 6;
+  const auto store = db::open_store(f.path());
+  Failing failing(**store, f.sampled[0].key);
+  f.options.store = &failing;
+  const Result<DatasetSummary> result = sample_tasks(f.sampled, f.options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->complete);
+  for (const auto& [slot, steps] : f.stored())
+    EXPECT_EQ(steps.size(), std::get<0>(slot) == f.sampled[0].key ? 3U : 6U);
 }
 
 // A runner that has counters.

@@ -90,6 +90,25 @@ void take_ranked(const SearchTask& task, const std::vector<Parent>& parents, int
   for (size_t i = 0; i < order.size() && batch.size() < end; ++i) batch.take(pool[order[i]]);
 }
 
+// Counts on, with the choices as digits. Returns false after the last number.
+bool advance(std::vector<int>& choices, const std::vector<space::Decision>& decisions) {
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (++choices[i] < std::ssize(decisions[i].options)) return true;
+    choices[i] = 0;
+  }
+  return false;
+}
+
+// Takes any that are left of a small space.
+void take_rest(const SearchTask& task, int end, Rng& rng, Batch& batch) {
+  if (batch.size() >= end || task.space->size() >= kSmallSpace) return;
+  std::vector<space::Point> points = all_points(*task.space);
+  rng.shuffle(points);
+  for (size_t i = 0; i < points.size() && batch.size() < end; ++i) {
+    if (task.threads > 1 || !task.space->is_for_threads(points[i].sketch)) batch.take(points[i]);
+  }
+}
+
 }  // namespace
 
 void FastestPoints::add(const space::Point& point, double seconds) {
@@ -98,6 +117,21 @@ void FastestPoints::add(const space::Point& point, double seconds) {
                        [](double value, const Entry& entry) { return value < entry.seconds; });
   entries_.insert(place, {point, seconds});
   if (entries_.size() > kParents) entries_.pop_back();
+}
+
+std::vector<space::Point> all_points(const space::Space& space) {
+  std::vector<space::Point> all;
+  std::unordered_set<uint64_t> found;
+  for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
+    const std::vector<space::Decision>& decisions = space.decisions(sketch);
+    space::Point point{sketch, std::vector<int>(decisions.size(), 0)};
+    do {
+      if (!space.legal(point)) continue;
+      space::Point canonical = space.canonical(point);
+      if (found.insert(hash(canonical)).second) all.push_back(std::move(canonical));
+    } while (advance(point.choices, decisions));
+  }
+  return all;
 }
 
 std::vector<space::Point> sample_schedules(const SearchTask& task, const FastestPoints& fastest,
@@ -122,6 +156,7 @@ std::vector<space::Point> sample_schedules(const SearchTask& task, const Fastest
   for (int i = 0, taken = 0; i < kAttempts * mutants && taken < mutants; ++i)
     taken += batch.take(child_of(tournament(parents, rng), parents, space, rng));
   take_ranked(task, parents, n - batch.size(), rng, batch);
+  take_rest(task, n, rng, batch);
   return std::move(batch).points();
 }
 

@@ -55,22 +55,45 @@ TEST(schedule_sampler, covers_good_schedules_better_than_chance) {
 
 TEST(schedule_sampler, is_deterministic_and_ends_when_the_space_does) {
   const target::Target target;
-  const compute::Dag dag = compute::testing::gemm(2, 2, 2);
+  const compute::Dag dag = compute::testing::gemm(4, 16, 8);
   const Result<space::Space> space = space::Space::create(dag, target);
   ASSERT_TRUE(space.ok());
+  ASSERT_LT(space->size(), kSmallSpace);
+  std::vector<space::Point> points = all_points(*space);
+  points.push_back(space->default_point());  // as it is; another point may stand for it
+  std::unordered_set<uint64_t> all;
+  for (const space::Point& point : points) all.insert(schedule::hash(space->steps(point)));
   testing::BlindModel model;
   const SearchTask task = {&*space, &target, &model, 1, 7, 1};
-  std::vector<size_t> sizes[2];
-  for (auto& list : sizes) {
+  std::vector<std::vector<space::Point>> drawn[2];
+  for (auto& list : drawn) {
     std::unordered_set<uint64_t> taken;
     Rng rng(5);
-    for (int round = 0; round < 400; ++round) {
-      list.push_back(sample_schedules(task, {}, taken, 32, rng).size());
-      if (list.back() == 0) break;
+    while (taken.size() < all.size()) {
+      const size_t left = std::min<size_t>(all.size() - taken.size(), 32);
+      list.push_back(sample_schedules(task, {}, taken, 32, rng));
+      ASSERT_EQ(list.back().size(), left) << "a batch is full as long as there are others";
     }
-    EXPECT_EQ(list.back(), 0U);
+    EXPECT_EQ(taken, all);
+    EXPECT_TRUE(sample_schedules(task, {}, taken, 32, rng).empty());
   }
-  EXPECT_EQ(sizes[0], sizes[1]);
+  EXPECT_EQ(drawn[0], drawn[1]);
+}
+
+TEST(schedule_sampler, all_points_are_found_each_once) {
+  const target::Target target;
+  for (const compute::Dag& dag :
+       {compute::testing::gemm(4, 16, 8), compute::testing::transpose(3, 32, 32, 0)}) {
+    const space::Space space = space::Space::create(dag, target).value();
+    std::unordered_set<uint64_t> all;
+    for (const space::Point& point : all_points(space)) {
+      EXPECT_TRUE(space.legal(point));
+      EXPECT_EQ(point, space.canonical(point));
+      EXPECT_TRUE(all.insert(hash(point)).second);
+    }
+    Rng rng(3);
+    for (int i = 0; i < 2000; ++i) EXPECT_TRUE(all.contains(hash(space.sample(rng))));
+  }
 }
 
 TEST(schedule_sampler, keeps_the_fastest_in_order) {
