@@ -1,4 +1,5 @@
 """The Python package, built and installed as a user does it, in a folder of its own."""
+import ast
 import faulthandler
 import importlib.metadata
 import os
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 import unittest
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import support
-from python_package import MODEL, ROOT, SHAPE, Package, call, install
+from python_package import MODEL, ROOT, SHAPE, Package, call, install, untyped
 from support import make_model, value
 
 
@@ -431,7 +433,21 @@ class Documentation(Package):
         self.assertIn("host", hone.devices())
         self.assertIn("mixed", hone.strategies())
         self.assertIn("analytic", hone.cost_models())
-        self.assertTrue((Path(hone.__file__).parent / "_native.pyi").read_text().count("class ") > 5)
+
+    def test_all_that_is_public_has_types(self):
+        """As type checkers ask for: stubs that Python can read, and types of all parameters and results."""
+        import hone.fleet
+        import onnxruntime_ep_hone
+        from hone import _option_types
+        package = Path(hone.__file__).parent
+        stubs = {path.name: ast.parse(path.read_text(), path) for path in package.rglob("*.pyi")}
+        self.assertIn("TuneSummary", [node.name for node in stubs["_native.pyi"].body if isinstance(node, ast.ClassDef)])
+        for module in (hone, hone.fleet, onnxruntime_ep_hone):
+            self.assertTrue((Path(module.__file__).parent / "py.typed").exists() or (package / "py.typed").exists())
+            self.assertEqual(untyped(module), [])
+        for options, types in ((hone.options(), _option_types.TuneOptions), (hone.options(tune=False), _option_types.CompileOptions),
+                               (hone.options(of="make_dataset"), _option_types.DatasetOptions), (hone.options(of="train"), _option_types.TrainOptions)):
+            self.assertEqual(sorted(typing.get_type_hints(types)), sorted(options))
 
     def test_the_examples_run(self):
         for file in (ROOT / "python" / "README.md", ROOT / "docs" / "user" / "python.md"):
