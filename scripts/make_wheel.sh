@@ -7,7 +7,7 @@ usage="usage: scripts/make_wheel.sh [--python PYTHON]... [--build FOLDER] OUTPUT
 pythons=()
 while [[ ${1:-} == --python && $# -gt 2 ]]; do pythons+=("$(realpath -s "$(command -v "$2")")"); shift 2; done
 . "$(dirname "$0")/bundle.sh"
-limit=$((90 << 20))  # bytes of a wheel
+limit=90000000  # bytes of a wheel
 llvm=$(folder_of_llvm)
 
 scratch=$(mktemp -d)
@@ -41,10 +41,10 @@ make_wheel() {
   HONE_PREFIX=$installed HONE_BUNDLE=$stage "$python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$folder" ./python
   name=$(build/venv/bin/python -m wheel tags --remove --platform-tag "manylinux_2_${glibc}_x86_64" "$folder"/*.whl)
   size=$(stat -c %s "$folder/$name")
-  ((size <= limit)) || fail "$name has more than $((limit >> 20)) MiB"
+  ((size <= limit)) || fail "$name has $size bytes, expected at most $limit"
   mkdir -p "$output"
   mv "$folder/$name" "$output/"
-  echo "$output/$name: $(((size + (1 << 20) - 1) >> 20)) MiB"
+  echo "$output/$name: $(((size + 999999) / 1000000)) MB"
 }
 
 glibc=$(needed_glibc)
