@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 
 import support
 from python_package import MODEL, ROOT, SHAPE, Package, call, install, untyped
+from remote_machine import Server
 from support import make_model, value
 
 
@@ -396,6 +397,15 @@ class Wheel(Package):
         self.assertEqual(named - {Path(path).name.split(".so")[0] for path in used}, set())
         ours = [path for path in used if Path(path).name.split(".so")[0] in named and ".so" in Path(path).name]
         self.assertEqual([path for path in ours if not path.startswith(str(package)) and "libstdc++" not in path], [])
+
+    def test_it_tunes_for_a_machine_elsewhere(self):
+        os.environ["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        self.addCleanup(os.environ.pop, "XDG_CONFIG_HOME")
+        with Server(support.HONE, self.folder / "config" / "hone" / "token") as server:
+            model = hone.tune(MODEL, self.folder / "far.so", machine=f"grpc://127.0.0.1:{server.port}", budget_seconds=60, max_trials=4,
+                              progress=False, **self.options)
+        self.assertTrue(0 < model.summary.trials <= 4)
+        np.testing.assert_allclose(model(self.image()), self.expected(self.image()), atol=1e-4)
 
 
 class OnnxRuntime(Package):
