@@ -18,6 +18,7 @@ cmake --install "$build" --prefix "$installed" >/dev/null
 mkdir -p "$stage/lib"
 cp -r "$installed/share" "$stage/"
 
+add_program "$installed/bin/hone" bin
 add_program "$installed/lib/libhone.so" lib
 add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone

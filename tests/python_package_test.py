@@ -398,10 +398,30 @@ class Wheel(Package):
         ours = [path for path in used if Path(path).name.split(".so")[0] in named and ".so" in Path(path).name]
         self.assertEqual([path for path in ours if not path.startswith(str(package)) and "libstdc++" not in path], [])
 
+
+    def program(self, *arguments, **environment):
+        """What the command `hone` of the package prints, without a linker or a Python in PATH."""
+        return call(Path(self.site) / "bin" / "hone", *arguments, cwd=self.folder,
+                    env={**os.environ, "PYTHONPATH": str(self.site), "PATH": "/nowhere", **environment})
+
+    def test_it_has_the_program(self):
+        prefix = Path(hone.__file__).parent / "prefix"
+        self.assertTrue(self.program("version").startswith(f"hone {hone.__version__} "))
+        found = self.program("doctor")
+        for file in ("hone-worker", "ld.lld"):
+            self.assertIn(str((prefix / "libexec" / "hone" / file).resolve()), found)
+        self.assertIn("a kernel was compiled, run by a worker and verified", found)
+        hone.tune(MODEL, self.folder / "tuned.so", budget_seconds=60, max_trials=8, threads=1, db=self.folder / "hone.db", progress=False)
+        self.program("report", "hone.db", "-o", "report.html")
+        page = (self.folder / "report.html").read_text()
+        self.assertIn("small", page)
+        self.assertIn("</html>", page)
+
     def test_it_tunes_for_a_machine_elsewhere(self):
         os.environ["XDG_CONFIG_HOME"] = str(self.folder / "config")
         self.addCleanup(os.environ.pop, "XDG_CONFIG_HOME")
-        with Server(support.HONE, self.folder / "config" / "hone" / "token") as server:
+        program = Path(hone.__file__).parent / "prefix" / "bin" / "hone"
+        with Server(program, self.folder / "config" / "hone" / "token") as server:
             model = hone.tune(MODEL, self.folder / "far.so", machine=f"grpc://127.0.0.1:{server.port}", budget_seconds=60, max_trials=4,
                               progress=False, **self.options)
         self.assertTrue(0 < model.summary.trials <= 4)
