@@ -256,8 +256,30 @@ class Making(Package):
             del made
             self.assertFalse(folder.exists())
         self.refused("of the Python type int, expected a path", hone.compile, 3)
-        self.refused("not an ONNX file", hone.compile, b"something else")
+        self.refused("the model: not an ONNX file", hone.compile, b"something else")
+        self.refused("the model: not an ONNX file: it is empty", hone.tasks, b"")
         self.refused("no such file", hone.compile, "missing.onnx")
+
+    def test_what_hone_does_not_handle_is_an_error_of_its_own(self):
+        def unknown():
+            node = helper.make_node("Abacus", ["x"], ["y"], domain="com.example")
+            model = make_model([node], [value("x", [4])], [value("y", [4])])
+            model.opset_import.append(helper.make_opsetid("com.example", 1))
+            return model
+
+        path = self.save(unknown(), "unknown.onnx")
+        for model, name in ((path, path), (unknown(), "the model"), (unknown().SerializeToString(), "the model")):
+            for function in (hone.compile, hone.tasks, hone.tune):
+                self.refused(f"{name}: this operator is not supported in opset 17: com.example.Abacus (node 'y')", function, model,
+                             kind=hone.UnsupportedError)
+        self.assertTrue(issubclass(hone.UnsupportedError, NotImplementedError) and issubclass(hone.UnsupportedError, hone.Error))
+
+    def test_a_model_in_memory_has_its_weights_inside(self):
+        model = make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [4, 40])], [value("y", [4, 40])], {"w": np.ones((40, 40), np.float32)})
+        onnx.external_data_helper.set_external_data(model.graph.initializer[0], "weights.bin")
+        model.graph.initializer[0].ClearField("raw_data")
+        self.refused("the model: initializer 'w': cannot read external data the folder of a model that was given as bytes/weights.bin",
+                     hone.compile, model)
 
     def test_options(self):
         values = {"shapes": {"image": (4, 1, 32, 32)}, "header": True, "prefix": "small"}

@@ -2,6 +2,8 @@
 import json
 import os
 import re
+import types
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +173,26 @@ class Searching(Package):
         self.assertEqual(task.space().predict(points, "analytic").shape, (2,))
         self.refused("only while the search calls its strategy", task.space().predict, points)
         self.refused("is measured by the search", task.space().measure, points)
+
+    def test_a_model_learns_if_it_has_an_update_of_its_own(self):
+        from hone._search import learns
+
+        class Learning(hone.CostModel):
+            def update(self, batch, seconds):
+                return super().update(batch, seconds)
+
+        patched, foreign = hone.CostModel(), types.SimpleNamespace(predict=len)
+        patched.update = lambda batch, seconds: None
+        self.assertEqual([learns(model) for model in (hone.CostModel(), Learning(), patched, foreign)], [False, True, True, False])
+
+        class Analytic(hone.CostModel):
+            def predict(self, batch):
+                return batch.estimates
+
+        asked = []
+        with unittest.mock.patch.object(hone.CostModel, "update", lambda model, batch, seconds: asked.append(model)):
+            self.tune(cost_model=Analytic(), max_trials=4)
+        self.assertEqual(asked, [])
 
     def test_an_exception_ends_the_search_and_what_was_measured_stays(self):
         class Enough(Random):

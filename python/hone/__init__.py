@@ -72,7 +72,11 @@ def _file_of(model):
             path = os.path.join(folder, "model.onnx")
             with open(path, "wb") as file:
                 file.write(model)
-            yield path
+            try:
+                yield path
+            except Error as error:  # its message names a file that the caller has not given
+                text = str(error).replace(path, "the model").replace(folder, "the folder of a model that was given as bytes")
+                raise type(error)(text) from None
     else:
         yield _path_of(model, "the model", "a path, bytes or an onnx.ModelProto")
 

@@ -81,7 +81,7 @@ class SearchStrategy:
 
 
 class CostModel:
-    """What a cost model has; any object with predict is one, too. Without update, it does not learn.
+    """What a cost model has; any object with predict is one, too. It learns if it has an update of its own.
 
         class Analytic(hone.CostModel):
             def predict(self, batch):
@@ -108,6 +108,18 @@ class CostModel:
         """
         raise NotImplementedError
 
+    def update(self, batch: Batch, seconds: NDArray[np.float64]) -> bool | None:
+        """Learns from candidates that were measured. A model that has no update of its own is never asked to.
+
+        Args:
+            batch: a Batch of the n candidates of a task that were measured together.
+            seconds: float64 [n], the time of each; inf for those that failed.
+
+        Returns: False if the same candidates are predicted as before, so that those that were kept need not be predicted again;
+            anything else, such as None, if they may not be.
+        """
+        return False
+
 
 def checked_strategy(search):
     """The strategy, or the InputError that it is none."""
@@ -117,6 +129,12 @@ def checked_strategy(search):
 def checked_model(model):
     """The cost model, or the InputError that it is none."""
     return _with_functions(model, "cost_model", ("predict",))
+
+
+def learns(model: object) -> bool:
+    """Returns whether a cost model has a function `update` other than that of CostModel, which does nothing."""
+    update = getattr(model, "update", None)
+    return update is not None and getattr(update, "__func__", None) is not CostModel.update
 
 
 def _with_functions(thing, what, names):
