@@ -4,6 +4,7 @@ import faulthandler
 import importlib.metadata
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -465,6 +466,17 @@ class OnnxRuntime(Package):
             numpy.save("scores.npy", scores)
             """)
         np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+
+    def test_the_examples_run(self):
+        """All of them in one program; the last session is that of the model that they have written."""
+        found = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "user" / "onnxruntime.md").read_text(), re.M | re.S)
+        self.assertEqual(len(found), 2)
+        shutil.copy(MODEL, self.folder / "model.onnx")
+        np.save(self.folder / "image.npy", self.image())
+        last = 'np.save("scores.npy", session.run(None, {"image": np.load("image.npy")})[0])\n'
+        self.succeed_script("import os\nos.environ['XDG_DATA_HOME'] = 'data'\n" + "\n".join(found).replace("(1, 3, 224, 224)", repr(SHAPE)) + last)
+        np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+        self.assertTrue((self.folder / "compiled_hone_0.so").exists())
 
 
 class Documentation(Package):
