@@ -1,13 +1,16 @@
 """Tasks, strategies, cost models and records in Python; python_package_test.py runs these with its package."""
+import importlib.util
 import json
 import os
 import re
+import sys
 import types
 import unittest.mock
 from pathlib import Path
 
 import numpy as np
 
+import arrow_stand_in
 import hone
 from python_package import MODEL, ROOT, Package
 
@@ -277,14 +280,25 @@ class Records(Package):
         self.assertEqual(data["combined"].shape, (data.rows, len(hone.feature_names("combined"))))
         self.assertEqual(data.meta["combined"], hone.feature_names("combined"))
         self.assertTrue(set(data["task"]) <= set(range(len(data.meta["tasks"]))))
-        try:
-            arrow = table.arrow()
-        except hone.InputError as error:
-            self.assertIn("needs the package pyarrow", str(error))
-        else:
-            self.assertEqual((arrow.num_rows, arrow["steps"][0].as_py()), (table.rows, table["steps"][0]))
+        for each in (table, data):
+            self.become_tables_of_arrow(each)
         self.refused("", hone.records, self.folder / "missing.db")
         self.judge(db)
+
+    def become_tables_of_arrow(self, table):
+        """By PyArrow, or by a stand-in for it; without either of them there is one message."""
+        with unittest.mock.patch.dict(sys.modules, {"pyarrow": None}):
+            self.refused("needs the package pyarrow: pip install pyarrow", table.arrow)
+        stand_in = {} if importlib.util.find_spec("pyarrow") else {"pyarrow": arrow_stand_in}
+        with unittest.mock.patch.dict(sys.modules, stand_in):
+            arrow, stream = table.arrow(), table.__arrow_c_stream__()
+        self.assertEqual(arrow.num_rows, table.rows)
+        for name, column in table.items():
+            np.testing.assert_array_equal(np.array(arrow[name].to_pylist(), column.dtype), column, name)
+        if stand_in:
+            self.assertEqual(stream, ("stream", None, list(table)))
+        else:
+            self.assertIn("arrow_array_stream", repr(stream))
 
     def judge(self, db):
         class Analytic(hone.CostModel):
