@@ -163,8 +163,10 @@ class Searching(Package):
                 self.learned += len(seconds)
                 assert len(seconds) == len(batch.features)
 
-        strategy, model = Random(), Model()
+        strategy, model, waited = Random(), Model(), hone._native.call_seconds()
         tuned = self.tune(search=strategy, cost_model=model, db=self.folder / "hone.db", use_db=True)
+        self.assertGreater(hone._native.call_seconds(), waited)
+        self.assertGreaterEqual(tuned.summary.compiled, tuned.summary.trials)
         self.assertTrue(0 < tuned.summary.trials <= 12)
         self.assertGreaterEqual(len(strategy.observed), tuned.summary.trials // 2)
         self.assertTrue(model.predicted > 0 and model.learned > 0)
