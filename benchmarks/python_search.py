@@ -1,9 +1,10 @@
-"""Search strategies and cost models in Python beside the same ones in C++: trials a second of hone.tune, in turns.
+"""Search strategies and cost models in Python beside the same ones in C++: trials and candidates a second of hone.tune, in turns.
 
     PYTHONPATH=SITE benchmarks/python_search.py MODEL.onnx
 
-SITE is the folder of an installed package (pip install --target SITE ./python). Before that it says what a candidate costs
-in a call of a strategy and of a model that do nothing.
+SITE is the folder of an installed package (pip install --target SITE ./python). Each line of a run has the candidates that were
+compiled; of Python's part also the candidates that it proposed or predicted, and what one of them cost: in the function, and for
+crossing from the thread that searches into Python and back, with arrays made of the candidates and of the answer.
 """
 import argparse
 import statistics
@@ -14,6 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import hone
+from hone import _native
+from hone._search import learns
 
 
 class Random(hone.SearchStrategy):
@@ -54,39 +57,51 @@ class Linear(hone.CostModel):
         return np.sign(x) * np.log1p(np.abs(x))
 
 
-PAIRS = {"random strategy": ({"strategy": "random"}, lambda: {"search": Random()}),
-         "analytic model": ({"guide": "analytic"}, lambda: {"cost_model": Analytic()}),
-         "model that learns": ({"guide": "combined"}, lambda: {"cost_model": Linear()})}
+PAIRS = {"random strategy": ({"strategy": "random"}, lambda: {"search": Watched(Random())}),
+         "analytic model": ({"guide": "analytic"}, lambda: {"cost_model": Watched(Analytic())}),
+         "model that learns": ({"guide": "combined"}, lambda: {"cost_model": Watched(Linear())})}
 
 
 class Watched:
-    """Counts what goes through a strategy or a model, and the seconds that its functions take."""
+    """Counts what goes through the functions of a strategy or a model, and the seconds that they take."""
 
     def __init__(self, of):
-        self.of, self.features = of, getattr(of, "features", None)
+        self.features = getattr(of, "features", None)
         self.seconds, self.candidates, self.calls = 0.0, 0, 0
+        self.crossed = _native.call_seconds()  # before it was called
+        for name in ("propose", "observe", "predict", "update"):
+            function = getattr(of, name, None)
+            if function is not None and (name != "update" or learns(of)):
+                setattr(self, name, self.timed(function, counts=name in ("propose", "predict")))
 
-    def timed(self, function, *arguments):
-        begin = time.perf_counter()
-        result = function(*arguments)
-        self.seconds += time.perf_counter() - begin
-        self.candidates += len(result)
-        self.calls += 1
-        return result
+    def timed(self, function, counts):
+        def call(*arguments):
+            begin = time.perf_counter()
+            result = function(*arguments)
+            self.seconds += time.perf_counter() - begin
+            self.calls += 1
+            if counts:
+                self.candidates += len(result)
+            return result
 
-    def propose(self, task, n):
-        return self.timed(self.of.propose, task, n)
+        return call
 
-    def observe(self, task, points, seconds):
-        self.of.observe(task, points, seconds)
+    def costs(self, summary):
+        """What its candidates are, and what one of them costs."""
+        crossing = _native.call_seconds() - self.crossed - self.seconds
+        return (f"{self.candidates / summary.trials:.1f} candidates a trial through Python, {self.candidates / summary.search_seconds:.0f} a second, "
+                f"{self.candidates / self.calls:.1f} a call; of each {self.seconds / self.candidates * 1e6:.2f} us in the functions and "
+                f"{crossing / self.candidates * 1e6:.2f} us for crossing")
 
-    def predict(self, batch):
-        return self.timed(self.of.predict, batch)
 
-
-def trials_a_second(model, folder, options):
+def tuned(model, folder, options):
+    """(trials a second, what is to be said about a run)"""
+    parts = [options[name] for name in ("search", "cost_model") if name in options]
     summary = hone.tune(model, folder / "model.so", progress=False, **options).summary
-    return summary.trials / summary.search_seconds, summary
+    rate = summary.trials / summary.search_seconds
+    said = [f"{rate:.1f} trials a second", f"{summary.compiled / summary.trials:.2f} candidates compiled a trial",
+            f"{summary.compiled / summary.search_seconds:.1f} a second", f"{summary.spent.choosing:.2f} s of choosing"]
+    return rate, ", ".join(said + [part.costs(summary) for part in parts])
 
 
 def main():
@@ -99,18 +114,13 @@ def main():
     common = {"use_db": False, "threads": arguments.threads, "budget_seconds": arguments.budget, "check": False}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for what, watched in ("strategy", Watched(Random())), ("model", Watched(Analytic())):
-            part = {"search" if what == "strategy" else "cost_model": watched}
-            trials_a_second(arguments.model, folder, {**common, **part})
-            print(f"{what}: {watched.calls} calls of {watched.candidates / watched.calls:.1f} candidates, "
-                  f"{watched.seconds / watched.candidates * 1e6:.2f} us of Python a candidate", flush=True)
         for pair, (native, made) in PAIRS.items():
             rates = {"C++": [], "Python": []}
             for _ in range(arguments.turns):
                 for language, options in ("C++", native), ("Python", made()):
-                    rate, summary = trials_a_second(arguments.model, folder, {**common, **options})
+                    rate, said = tuned(arguments.model, folder, {**common, **options})
                     rates[language].append(rate)
-                    print(f"  {pair}, {language}: {rate:.1f} trials a second, {summary.spent.choosing:.2f} s of choosing", flush=True)
+                    print(f"  {pair}, {language}: {said}", flush=True)
             medians = {language: statistics.median(found) for language, found in rates.items()}
             print(f"{pair}: {medians['C++']:.1f} trials a second in C++, {medians['Python']:.1f} in Python, "
                   f"ratio {medians['Python'] / medians['C++']:.2f}", flush=True)

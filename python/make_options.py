@@ -4,7 +4,7 @@
 
 Each field of the structs below becomes a keyword argument of its name. options.inc, dataset_options.inc and
 train_options.inc set the fields, _option_docs.py has their types, defaults and comments, so that every option is
-described in one place.
+described in one place. _option_types.py has the options of each function as a TypedDict, for type checkers.
 """
 import keyword
 import re
@@ -18,12 +18,26 @@ TUNE_GROUPS = {"ModelOptions": "compile.model", "TargetOptions": "compile.target
 JOBS = {"OPTIONS": ("options.h", "TuneOptions", TUNE_GROUPS),
         "DATASET_OPTIONS": ("dataset.h", "DatasetOptions", {"DatasetOptions": ""}),
         "TRAIN_OPTIONS": ("train.h", "TrainOptions", {"TrainOptions": "", "TrainData": "data", "NetTrainOptions": "net"})}
+TYPE_NAMES = {"DATASET_OPTIONS": "DatasetOptions", "TRAIN_OPTIONS": "TrainOptions"}
 TYPES = {"std::string": "str", "int": "int", "int64_t": "int", "uint64_t": "int", "double": "float", "bool": "bool",
          "std::optional<bool>": "bool | None", "std::optional<int>": "int | None", "std::optional<double>": "float | None",
          "std::vector<std::string>": "list[str]", "std::vector<int>": "list[int]", "std::vector<int64_t>": "list[int]",
          "std::set<uint64_t>": "set[int]",
          "std::map<std::string, Shape>": "dict[str, tuple[int, ...]]", "std::map<std::string, Tensor>": "dict[str, array]",
          "std::map<std::string, ShapeRange>": "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]"}
+# What type checkers accept, where it is not the type that documents the option.
+ACCEPTED = {"str": "str | os.PathLike[str]", "list[str]": "list[str] | tuple[str, ...]", "list[int]": "list[int] | tuple[int, ...]",
+            "set[int]": "AbstractSet[int]", "dict[str, tuple[int, ...]]": "Mapping[str, Sequence[int]]", "dict[str, array]": "dict[str, Any]",
+            "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]":
+                "dict[str, Sequence[int | str | tuple[int, int] | tuple[int, int, str]]]"}
+TYPES_BEGIN = '''"""The options of the functions of this package as types; hone.options() describes them."""
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypedDict
+'''
 # Fields that are no plain values, or that the Python interface decides by itself.
 LEFT_OUT = {"hooks", "spent_seconds", "sync", "available", "interrupted", "data", "net"}
 # The database is an argument of its own.
@@ -54,7 +68,7 @@ def python_value(default, kind):
         return "None" if kind.endswith("None") else empty[kind.split("[")[0]]
     if kind.startswith("list"):
         return default.replace("{", "[").replace("}", "]")
-    return {"true": "True", "false": "False"}.get(default, default)
+    return {"true": "True", "false": "False"}.get(default, default.replace("'", "_"))
 
 
 def options_of(header, groups):
@@ -79,8 +93,24 @@ def argument(name):
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
+def typed_dict(name, base, options):
+    """The text of a TypedDict with the options, none of which must be given."""
+    fields = [f"    {argument(name)}: {ACCEPTED.get(kind, kind)}" for _, name, kind, *_ in options]
+    return "\n".join(["", "", f"class {name}({base}, total=False):", *fields, ""])
+
+
+def types_of(table, options):
+    """The text of the TypedDicts of a table of options; TuneOptions has what tune takes besides the options of compile."""
+    if table != "OPTIONS":
+        return typed_dict(TYPE_NAMES[table], "TypedDict", options)
+    tunes = [option for option in options if option[0] == "search"]
+    return (typed_dict("CompileOptions", "TypedDict", [option for option in options if option not in tunes])
+            + typed_dict("TuneOptions", "CompileOptions", tunes))
+
+
 def main():
     headers, output = map(Path, sys.argv[1:])
+    types = TYPES_BEGIN
     docs = ['"""The options of the functions of this package, from the C++ interface."""']
     for table, (header, root, groups) in JOBS.items():
         options = options_of((headers / header).read_text(), groups)
@@ -88,6 +118,7 @@ def main():
         if len(set(names)) != len(names):
             sys.exit("make_options: two options have one name")
         lines = []
+        types += types_of(table, options)
         docs.append(f"{table} = {{")
         for group, name, kind, default, comment in options:
             path = f"{group}.{name}" if group else name
@@ -97,6 +128,7 @@ def main():
         docs.append("}")
         (output / f"{table.lower()}.inc").write_text("".join(lines))
     (output / "_option_docs.py").write_text("\n".join([*docs, ""]))
+    (output / "_option_types.py").write_text(types)
 
 
 if __name__ == "__main__":

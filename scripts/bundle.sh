@@ -1,6 +1,6 @@
 # What make_bundle.sh and make_wheel.sh share: both set `usage` and source this file, which reads their arguments, [--build
 # FOLDER] [OUTPUT], and goes to the project's folder. Without OUTPUT it is $default_output, where that is set. They set
-# `stage`, the folder that is filled, and `scratch`, which goes away, and have lib/ in the former.
+# `installed`, an installation, `stage`, the folder that is filled, and `scratch`, which goes away, and have lib/ in `stage`.
 
 fail() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
 here=$(pwd)
@@ -33,14 +33,16 @@ add_program() {
   programs+=("$copy")
 }
 
-# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries. An archive has it
-# once, by two names.
+# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries, and which an archive
+# has once, by two names; where it was not built, the program of the installation.
 add_server() {
   local file=$stage/share/hone/boards/x86_64/hone-serve
   if [[ -f $file ]]; then
     ln -f "$file" "$stage/libexec/hone/hone-serve"
+  elif [[ -f $installed/libexec/hone/hone-serve ]]; then
+    add_program "$installed/libexec/hone/hone-serve" libexec/hone
   else
-    echo "$(basename "$0" .sh): no target hone_board_x86_64 was built, so there is no --machine" >&2
+    echo "$(basename "$0" .sh): no hone-serve was built, as gRPC was not there (libgrpc++-dev), so there is no --machine" >&2
   fi
 }
 

@@ -7,7 +7,7 @@ usage="usage: scripts/make_wheel.sh [--python PYTHON]... [--build FOLDER] OUTPUT
 pythons=()
 while [[ ${1:-} == --python && $# -gt 2 ]]; do pythons+=("$(realpath -s "$(command -v "$2")")"); shift 2; done
 . "$(dirname "$0")/bundle.sh"
-limit=$((90 << 20))  # bytes of a wheel
+limit=90000000  # bytes of a wheel
 llvm=$(folder_of_llvm)
 
 scratch=$(mktemp -d)
@@ -18,6 +18,7 @@ cmake --install "$build" --prefix "$installed" >/dev/null
 mkdir -p "$stage/lib"
 cp -r "$installed/share" "$stage/"
 
+add_program "$installed/bin/hone" bin
 add_program "$installed/lib/libhone.so" lib
 add_program "$installed/lib/libhone_onnxruntime_ep.so" lib
 add_program "$installed/libexec/hone/hone-worker" libexec/hone
@@ -41,10 +42,10 @@ make_wheel() {
   HONE_PREFIX=$installed HONE_BUNDLE=$stage "$python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$folder" ./python
   name=$(build/venv/bin/python -m wheel tags --remove --platform-tag "manylinux_2_${glibc}_x86_64" "$folder"/*.whl)
   size=$(stat -c %s "$folder/$name")
-  ((size <= limit)) || fail "$name has more than $((limit >> 20)) MiB"
+  ((size <= limit)) || fail "$name has $size bytes, expected at most $limit"
   mkdir -p "$output"
   mv "$folder/$name" "$output/"
-  echo "$output/$name: $(((size + (1 << 20) - 1) >> 20)) MiB"
+  echo "$output/$name: $(((size + 999999) / 1000000)) MB"
 }
 
 glibc=$(needed_glibc)

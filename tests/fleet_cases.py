@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shutil
 import socket
 import tempfile
 import time
@@ -18,7 +20,7 @@ import numpy as np
 import hone
 import support
 from postgres_server import Server
-from python_package import MODEL, Package
+from python_package import MODEL, ROOT, Package
 from support import small_network
 
 
@@ -205,6 +207,23 @@ class Fleet(Package):
             self.assertTrue(thing.__doc__, name)
             fields = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "_fields", ())
             self.assertEqual([field for field in fields if field not in thing.__doc__], [], name)
+
+    def test_the_examples_run(self):
+        """On a cluster of one node that measures nothing, with small models and databases of this server."""
+        found = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "user" / "fleet.md").read_text(), re.M | re.S)
+        self.assertEqual(len(found), 2)
+        self.node("host")
+        shutil.copy(MODEL, self.folder / "resnet50.onnx")
+        network = small_network()
+        network.graph.name = "bert"  # by which its measurements are found
+        self.save(network, "bert.onnx")
+        text = "\n".join(found).replace("HEAD:6379", self.cluster.address).replace("threads=4", "threads=1, null_seconds=0.02")
+        for name in ("hone", "data"):
+            text = text.replace(f"postgres://hone@server/{name}", self.server.create(f"examples_{name}"))
+        text = text.replace("schedules=64", "schedules=16, null_seconds=0")
+        out = self.succeed_script(text.replace("budget_seconds=3600", "budget_seconds=10", 1))  # of the tuning
+        self.assertRegex(out, r"(?m)^resnet50 \S+ \S+ libraries/resnet50\.so\nbert \S+ \S+ libraries/bert\.so$")
+        self.assertRegex(out, r"(?m)^\{'cost': 'combined', 'options': 'leaves=\d+'\} 0\.\d+ models/\d\.model$")
 
     def test_mistakes_in_a_command_are_named(self):
         from hone.fleet.__main__ import main

@@ -1,6 +1,7 @@
 """The Python package, built and installed as a user does it: what its tests share.
 
 python_package.py FOLDER makes it in FOLDER/site, for the tests that find it by HONE_PYTHON_SITE."""
+import inspect
 import os
 import shutil
 import subprocess
@@ -39,6 +40,27 @@ def make(folder):
     call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
     call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
     return folder / "site"
+
+
+def untyped(module):
+    """The parameters and results without a type of what a module of the package offers and Python wrote."""
+    def missing(name, function):
+        signature = inspect.signature(function)
+        found = [each for each in signature.parameters.values() if each.annotation is each.empty and each.name != "self"]
+        return [f"{name}: {each.name}" for each in found] + ([f"{name}: result"] if signature.return_annotation is signature.empty else [])
+
+    found = []
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isfunction(thing):
+            found += missing(name, thing)
+        elif isinstance(thing, type) and thing.__module__ != "hone._native":
+            for member, value in vars(thing).items():
+                function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+                own = inspect.isfunction(function) and function.__code__.co_filename.startswith(os.path.dirname(module.__file__))
+                if own and (not member.startswith("_") or member.endswith("__")):
+                    found += missing(f"{name}.{member}", function)
+    return found
 
 
 class Package(Case):

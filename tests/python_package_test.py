@@ -1,13 +1,16 @@
 """The Python package, built and installed as a user does it, in a folder of its own."""
+import ast
 import faulthandler
 import importlib.metadata
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
+import typing
 import unittest
 from pathlib import Path
 
@@ -16,7 +19,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import support
-from python_package import MODEL, ROOT, SHAPE, Package, call, install
+from python_package import MODEL, ROOT, SHAPE, Package, call, install, untyped
+from remote_machine import Server
 from support import make_model, value
 
 
@@ -253,8 +257,30 @@ class Making(Package):
             del made
             self.assertFalse(folder.exists())
         self.refused("of the Python type int, expected a path", hone.compile, 3)
-        self.refused("not an ONNX file", hone.compile, b"something else")
+        self.refused("the model: not an ONNX file", hone.compile, b"something else")
+        self.refused("the model: not an ONNX file: it is empty", hone.tasks, b"")
         self.refused("no such file", hone.compile, "missing.onnx")
+
+    def test_what_hone_does_not_handle_is_an_error_of_its_own(self):
+        def unknown():
+            node = helper.make_node("Abacus", ["x"], ["y"], domain="com.example")
+            model = make_model([node], [value("x", [4])], [value("y", [4])])
+            model.opset_import.append(helper.make_opsetid("com.example", 1))
+            return model
+
+        path = self.save(unknown(), "unknown.onnx")
+        for model, name in ((path, path), (unknown(), "the model"), (unknown().SerializeToString(), "the model")):
+            for function in (hone.compile, hone.tasks, hone.tune):
+                self.refused(f"{name}: this operator is not supported in opset 17: com.example.Abacus (node 'y')", function, model,
+                             kind=hone.UnsupportedError)
+        self.assertTrue(issubclass(hone.UnsupportedError, NotImplementedError) and issubclass(hone.UnsupportedError, hone.Error))
+
+    def test_a_model_in_memory_has_its_weights_inside(self):
+        model = make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [4, 40])], [value("y", [4, 40])], {"w": np.ones((40, 40), np.float32)})
+        onnx.external_data_helper.set_external_data(model.graph.initializer[0], "weights.bin")
+        model.graph.initializer[0].ClearField("raw_data")
+        self.refused("the model: initializer 'w': cannot read external data the folder of a model that was given as bytes/weights.bin",
+                     hone.compile, model)
 
     def test_options(self):
         values = {"shapes": {"image": (4, 1, 32, 32)}, "header": True, "prefix": "small"}
@@ -396,6 +422,35 @@ class Wheel(Package):
         self.assertEqual([path for path in ours if not path.startswith(str(package)) and "libstdc++" not in path], [])
 
 
+    def program(self, *arguments, **environment):
+        """What the command `hone` of the package prints, without a linker or a Python in PATH."""
+        return call(Path(self.site) / "bin" / "hone", *arguments, cwd=self.folder,
+                    env={**os.environ, "PYTHONPATH": str(self.site), "PATH": "/nowhere", **environment})
+
+    def test_it_has_the_program(self):
+        prefix = Path(hone.__file__).parent / "prefix"
+        self.assertTrue(self.program("version").startswith(f"hone {hone.__version__} "))
+        found = self.program("doctor")
+        for file in ("hone-worker", "ld.lld"):
+            self.assertIn(str((prefix / "libexec" / "hone" / file).resolve()), found)
+        self.assertIn("a kernel was compiled, run by a worker and verified", found)
+        hone.tune(MODEL, self.folder / "tuned.so", budget_seconds=60, max_trials=8, threads=1, db=self.folder / "hone.db", progress=False)
+        self.program("report", "hone.db", "-o", "report.html")
+        page = (self.folder / "report.html").read_text()
+        self.assertIn("small", page)
+        self.assertIn("</html>", page)
+
+    def test_it_tunes_for_a_machine_elsewhere(self):
+        os.environ["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        self.addCleanup(os.environ.pop, "XDG_CONFIG_HOME")
+        program = Path(hone.__file__).parent / "prefix" / "bin" / "hone"
+        with Server(program, self.folder / "config" / "hone" / "token") as server:
+            model = hone.tune(MODEL, self.folder / "far.so", machine=f"grpc://127.0.0.1:{server.port}", budget_seconds=60, max_trials=4,
+                              progress=False, **self.options)
+        self.assertTrue(0 < model.summary.trials <= 4)
+        np.testing.assert_allclose(model(self.image()), self.expected(self.image()), atol=1e-4)
+
+
 class OnnxRuntime(Package):
     def test_it_runs_models_by_the_provider_of_the_package(self):
         np.save(self.folder / "image.npy", self.image())
@@ -411,6 +466,17 @@ class OnnxRuntime(Package):
             numpy.save("scores.npy", scores)
             """)
         np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+
+    def test_the_examples_run(self):
+        """All of them in one program; the last session is that of the model that they have written."""
+        found = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "user" / "onnxruntime.md").read_text(), re.M | re.S)
+        self.assertEqual(len(found), 2)
+        shutil.copy(MODEL, self.folder / "model.onnx")
+        np.save(self.folder / "image.npy", self.image())
+        last = 'np.save("scores.npy", session.run(None, {"image": np.load("image.npy")})[0])\n'
+        self.succeed_script("import os\nos.environ['XDG_DATA_HOME'] = 'data'\n" + "\n".join(found).replace("(1, 3, 224, 224)", repr(SHAPE)) + last)
+        np.testing.assert_allclose(np.load(self.folder / "scores.npy"), self.expected(self.image()), atol=1e-5)
+        self.assertTrue((self.folder / "compiled_hone_0.so").exists())
 
 
 class Documentation(Package):
@@ -431,7 +497,21 @@ class Documentation(Package):
         self.assertIn("host", hone.devices())
         self.assertIn("mixed", hone.strategies())
         self.assertIn("analytic", hone.cost_models())
-        self.assertTrue((Path(hone.__file__).parent / "_native.pyi").read_text().count("class ") > 5)
+
+    def test_all_that_is_public_has_types(self):
+        """As type checkers ask for: stubs that Python can read, and types of all parameters and results."""
+        import hone.fleet
+        import onnxruntime_ep_hone
+        from hone import _option_types
+        package = Path(hone.__file__).parent
+        stubs = {path.name: ast.parse(path.read_text(), path) for path in package.rglob("*.pyi")}
+        self.assertIn("TuneSummary", [node.name for node in stubs["_native.pyi"].body if isinstance(node, ast.ClassDef)])
+        for module in (hone, hone.fleet, onnxruntime_ep_hone):
+            self.assertTrue((Path(module.__file__).parent / "py.typed").exists() or (package / "py.typed").exists())
+            self.assertEqual(untyped(module), [])
+        for options, types in ((hone.options(), _option_types.TuneOptions), (hone.options(tune=False), _option_types.CompileOptions),
+                               (hone.options(of="make_dataset"), _option_types.DatasetOptions), (hone.options(of="train"), _option_types.TrainOptions)):
+            self.assertEqual(sorted(typing.get_type_hints(types)), sorted(options))
 
     def test_the_examples_run(self):
         for file in (ROOT / "python" / "README.md", ROOT / "docs" / "user" / "python.md"):

@@ -1,11 +1,16 @@
 """Tasks, strategies, cost models and records in Python; python_package_test.py runs these with its package."""
+import importlib.util
 import json
 import os
 import re
+import sys
+import types
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
 
+import arrow_stand_in
 import hone
 from python_package import MODEL, ROOT, Package
 
@@ -158,8 +163,10 @@ class Searching(Package):
                 self.learned += len(seconds)
                 assert len(seconds) == len(batch.features)
 
-        strategy, model = Random(), Model()
+        strategy, model, waited = Random(), Model(), hone._native.call_seconds()
         tuned = self.tune(search=strategy, cost_model=model, db=self.folder / "hone.db", use_db=True)
+        self.assertGreater(hone._native.call_seconds(), waited)
+        self.assertGreaterEqual(tuned.summary.compiled, tuned.summary.trials)
         self.assertTrue(0 < tuned.summary.trials <= 12)
         self.assertGreaterEqual(len(strategy.observed), tuned.summary.trials // 2)
         self.assertTrue(model.predicted > 0 and model.learned > 0)
@@ -171,6 +178,26 @@ class Searching(Package):
         self.assertEqual(task.space().predict(points, "analytic").shape, (2,))
         self.refused("only while the search calls its strategy", task.space().predict, points)
         self.refused("is measured by the search", task.space().measure, points)
+
+    def test_a_model_learns_if_it_has_an_update_of_its_own(self):
+        from hone._search import learns
+
+        class Learning(hone.CostModel):
+            def update(self, batch, seconds):
+                return super().update(batch, seconds)
+
+        patched, foreign = hone.CostModel(), types.SimpleNamespace(predict=len)
+        patched.update = lambda batch, seconds: None
+        self.assertEqual([learns(model) for model in (hone.CostModel(), Learning(), patched, foreign)], [False, True, True, False])
+
+        class Analytic(hone.CostModel):
+            def predict(self, batch):
+                return batch.estimates
+
+        asked = []
+        with unittest.mock.patch.object(hone.CostModel, "update", lambda model, batch, seconds: asked.append(model)):
+            self.tune(cost_model=Analytic(), max_trials=4)
+        self.assertEqual(asked, [])
 
     def test_an_exception_ends_the_search_and_what_was_measured_stays(self):
         class Enough(Random):
@@ -255,14 +282,25 @@ class Records(Package):
         self.assertEqual(data["combined"].shape, (data.rows, len(hone.feature_names("combined"))))
         self.assertEqual(data.meta["combined"], hone.feature_names("combined"))
         self.assertTrue(set(data["task"]) <= set(range(len(data.meta["tasks"]))))
-        try:
-            arrow = table.arrow()
-        except hone.InputError as error:
-            self.assertIn("needs the package pyarrow", str(error))
-        else:
-            self.assertEqual((arrow.num_rows, arrow["steps"][0].as_py()), (table.rows, table["steps"][0]))
+        for each in (table, data):
+            self.become_tables_of_arrow(each)
         self.refused("", hone.records, self.folder / "missing.db")
         self.judge(db)
+
+    def become_tables_of_arrow(self, table):
+        """By PyArrow, or by a stand-in for it; without either of them there is one message."""
+        with unittest.mock.patch.dict(sys.modules, {"pyarrow": None}):
+            self.refused("needs the package pyarrow: pip install pyarrow", table.arrow)
+        stand_in = {} if importlib.util.find_spec("pyarrow") else {"pyarrow": arrow_stand_in}
+        with unittest.mock.patch.dict(sys.modules, stand_in):
+            arrow, stream = table.arrow(), table.__arrow_c_stream__()
+        self.assertEqual(arrow.num_rows, table.rows)
+        for name, column in table.items():
+            np.testing.assert_array_equal(np.array(arrow[name].to_pylist(), column.dtype), column, name)
+        if stand_in:
+            self.assertEqual(stream, ("stream", None, list(table)))
+        else:
+            self.assertIn("arrow_array_stream", repr(stream))
 
     def judge(self, db):
         class Analytic(hone.CostModel):

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import python_package
 import python_package_test
 import torch_zoo
 from torch_edge_cases import Edges  # noqa: F401
@@ -331,6 +332,9 @@ class Models(Backend):
 
 
 class Documentation(Backend):
+    def test_all_that_is_public_has_types(self):
+        self.assertEqual(python_package.untyped(hone.torch), [])
+
     def test_the_examples_run(self):
         text = (ROOT / "docs" / "user" / "torch.md").read_text()
         found = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)

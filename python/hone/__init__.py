@@ -7,11 +7,15 @@
 `hone.compile` takes seconds and measures nothing, `hone.tune` measures candidates until its budget is spent, and
 `hone.load` opens what either of them wrote. `hone.options()` describes all their options.
 """
+from __future__ import annotations
+
 import atexit
 import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from hone import _native
 from hone._model import Model
@@ -27,6 +31,12 @@ from hone._records import Table, dataset, records
 from hone._search import Batch, CostModel, Measurements, SearchStrategy, checked_model, checked_strategy
 from hone.errors import Error, InputError, InternalError, UnsupportedError
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from hone import _types
+    from hone._option_types import CompileOptions, DatasetOptions, TrainOptions, TuneOptions
+
 __all__ = ["Batch", "CheckSummary", "CompileSummary", "CostModel", "DatasetSummary", "Decision", "Error", "Evaluation", "FailureSummary",
            "InputError", "InternalError", "Measurements", "Model", "ProgressLine", "Score", "SearchStrategy", "Session", "SizeTable",
            "Sketch", "Space", "StepTime", "Table", "Task", "TaskProgress", "TaskScheduler", "TaskSummary", "TaskTuning", "TensorInfo",
@@ -39,7 +49,7 @@ atexit.register(_native.end_all_jobs)
 os.register_at_fork(after_in_child=_native.forget_jobs)
 
 
-def options(tune=True, *, of=None):
+def options(tune: bool = True, *, of: str | None = None) -> dict[str, str]:
     """The keyword arguments of hone.tune or, with tune=False, those of hone.compile: {name: 'type = default: what it does'}.
 
     Args:
@@ -62,7 +72,11 @@ def _file_of(model):
             path = os.path.join(folder, "model.onnx")
             with open(path, "wb") as file:
                 file.write(model)
-            yield path
+            try:
+                yield path
+            except Error as error:  # its message names a file that the caller has not given
+                text = str(error).replace(path, "the model").replace(folder, "the folder of a model that was given as bytes")
+                raise type(error)(text) from None
     else:
         yield _path_of(model, "the model", "a path, bytes or an onnx.ModelProto")
 
@@ -92,7 +106,7 @@ def _made(job, model, output, keywords):
     return Model(output, keywords.get("threads", 0), time_limit=keywords.get("time_limit", 0.0), summary=summary, folder=folder)
 
 
-def compile(model, output=None, **options):
+def compile(model: _types.Model, output: _types.Path | None = None, **options: Unpack[CompileOptions]) -> Model:
     """Compiles an ONNX model without measuring, in seconds.
 
     Args:
@@ -103,10 +117,13 @@ def compile(model, output=None, **options):
     Returns: a Model; its summary is a CompileSummary.
     Raises: InputError, UnsupportedError, InternalError, and KeyboardInterrupt after Ctrl-C; then nothing is written.
     """
-    return _made(lambda source, target: _native.compile(source, target, options), model, output, options)
+    keywords = dict(options)
+    return _made(lambda source, target: _native.compile(source, target, keywords), model, output, keywords)
 
 
-def tune(model, output=None, *, on_progress=None, progress=None, search=None, cost_model=None, **options):
+def tune(model: _types.Model, output: _types.Path | None = None, *, on_progress: Callable[[TuneProgress], object] | None = None,
+         progress: bool | None = None, search: _types.Strategy | None = None, cost_model: _types.Predictor | None = None,
+         **options: Unpack[TuneOptions]) -> Model:
     """Compiles an ONNX model with schedules that are searched for by measuring on this machine.
 
     Args:
@@ -125,10 +142,11 @@ def tune(model, output=None, *, on_progress=None, progress=None, search=None, co
     with _shown(progress, on_progress) as show:
         checked_strategy(search)
         checked_model(cost_model)
-        return _made(lambda source, target: _native.tune(source, target, options, show, search, cost_model), model, output, options)
+        keywords = dict(options)
+        return _made(lambda source, target: _native.tune(source, target, keywords, show, search, cost_model), model, output, keywords)
 
 
-def load(path, threads=0, *, time_limit=0.0):
+def load(path: _types.Path, threads: int = 0, *, time_limit: float = 0.0) -> Model:
     """Opens a library that compile, tune or the program `hone` wrote.
 
     Args:
@@ -153,32 +171,37 @@ class Session:
         session.tune("b.onnx", "b.so", budget_seconds=30)
     """
 
-    def __init__(self, **options):
+    def __init__(self, **options: Unpack[TuneOptions]) -> None:
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
             raise InputError(f"there is no option '{unknown[0]}', expected one of hone.options()")
-        self.options = options
+        self.options: dict[str, Any] = dict(options)
 
-    def compile(self, model, output=None, **options):
+    def _with(self, options: Any, *, tunes: bool = False) -> Any:
+        """The session's options, without those of tune unless it tunes, and these, which come first."""
+        shared = {name: value for name, value in self.options.items() if tunes or not _OPTIONS[name][0]}
+        return {**shared, **options}
+
+    def compile(self, model: _types.Model, output: _types.Path | None = None, **options: Unpack[CompileOptions]) -> Model:
         """hone.compile with the session's options and these, which come first."""
-        shared = {name: value for name, value in self.options.items() if not _OPTIONS[name][0]}
-        return compile(model, output, **{**shared, **options})
+        return compile(model, output, **self._with(options))
 
-    def tune(self, model, output=None, **options):
+    def tune(self, model: _types.Model, output: _types.Path | None = None, *, on_progress: Callable[[TuneProgress], object] | None = None,
+             progress: bool | None = None, search: _types.Strategy | None = None, cost_model: _types.Predictor | None = None,
+             **options: Unpack[TuneOptions]) -> Model:
         """hone.tune, likewise."""
-        return tune(model, output, **{**self.options, **options})
+        return tune(model, output, on_progress=on_progress, progress=progress, search=search, cost_model=cost_model, **self._with(options, tunes=True))
 
-    def tasks(self, model, **options):
+    def tasks(self, model: _types.Model, **options: Unpack[CompileOptions]) -> list[Task]:
         """hone.tasks, as compile."""
-        shared = {name: value for name, value in self.options.items() if not _OPTIONS[name][0]}
-        return tasks(model, **{**shared, **options})
+        return tasks(model, **self._with(options))
 
-    def load(self, path):
+    def load(self, path: _types.Path) -> Model:
         """hone.load with the session's number of threads."""
         return load(path, self.options.get("threads", 0), time_limit=self.options.get("time_limit", 0.0))
 
 
-def tasks(model, **options):
+def tasks(model: _types.Model, **options: Unpack[CompileOptions]) -> list[Task]:
     """The distinct tasks of a model, each with the space of its schedules. Nothing is compiled or stored.
 
     Args:
@@ -189,10 +212,10 @@ def tasks(model, **options):
     Raises: InputError, UnsupportedError, InternalError; KeyboardInterrupt after Ctrl-C.
     """
     with _file_of(model) as path:
-        return _native.tasks(path, options)
+        return _native.tasks(path, dict(options))
 
 
-def make_dataset(models, db, **options):
+def make_dataset(models: _types.Path | Iterable[_types.Path], db: _types.Path, **options: Unpack[DatasetOptions]) -> DatasetSummary:
     """Measures samples of the schedules of all kernels of models, to train cost models on (hone dataset make).
 
     Args:
@@ -205,10 +228,12 @@ def make_dataset(models, db, **options):
         goes on.
     """
     paths = [_path_of(model, "a model") for model in ([models] if isinstance(models, (str, os.PathLike)) else models)]
-    return _native.make_dataset(_native.collect_tasks(paths, options), _path_of(db, "the database"), options)
+    keywords = dict(options)
+    return _native.make_dataset(_native.collect_tasks(paths, keywords), _path_of(db, "the database"), keywords)
 
 
-def split_dataset(db, path, *, by="task", held_out=(), fraction=0.1, validation=0.1, seed=1):
+def split_dataset(db: _types.Path, path: _types.Path, *, by: str = "task", held_out: Iterable[str] = (), fraction: float = 0.1,
+                  validation: float = 0.1, seed: int = 1) -> tuple[int, int, int]:
     """Divides a data set into parts for training, for choosing among models and for judging them (hone dataset split).
 
     Args:
@@ -226,7 +251,7 @@ def split_dataset(db, path, *, by="task", held_out=(), fraction=0.1, validation=
     return _native.split_dataset(os.fspath(db), _path_of(path, "the split"), by, list(held_out), fraction, validation, seed)
 
 
-def train(db, output, **options):
+def train(db: _types.Path, output: _types.Path, **options: Unpack[TrainOptions]) -> TrainSummary:
     """Trains a cost model on a data set (hone train).
 
     Args:
@@ -238,10 +263,11 @@ def train(db, output, **options):
     Raises: InputError, UnsupportedError, InternalError, also where this installation has not what nets need; KeyboardInterrupt after
         Ctrl-C.
     """
-    return _native.train(os.fspath(db), _path_of(output, "output"), options)
+    return _native.train(os.fspath(db), _path_of(output, "output"), dict(options))
 
 
-def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", split_file="", except_tasks=()):
+def evaluate(db: _types.Path = "", cost: _types.Path = "", *, cost_model: _types.Predictor | None = None, device: str = "host",
+             split: str = "none", split_file: _types.Path = "", except_tasks: Iterable[int] = ()) -> Evaluation:
     """Judges a cost model on the measured schedules of a database, by tasks with 8 schedules or more.
 
     Args:
@@ -260,12 +286,12 @@ def evaluate(db="", cost="", *, cost_model=None, device="host", split="none", sp
                             {int(key) for key in except_tasks})
 
 
-def feature_sets():
+def feature_sets() -> list[str]:
     """The names of the sets of features that Space.features computes and cost models read."""
     return _native.feature_sets()
 
 
-def feature_names(set="combined"):
+def feature_names(set: str = "combined") -> list[str]:
     """The name of each number of a row of this set, a list; InputError if there is no such set."""
     names = _native.feature_names(set)
     if not names:
@@ -273,16 +299,16 @@ def feature_names(set="combined"):
     return names
 
 
-def devices():
+def devices() -> list[str]:
     """The names that the option `device` takes."""
     return _native.device_names()
 
 
-def strategies():
+def strategies() -> list[str]:
     """The names of the search strategies, for the option `strategy`."""
     return _native.strategy_names()
 
 
-def cost_models():
+def cost_models() -> list[str]:
     """The names of the cost models, for the options `cost` and `guide`; they also take files of hone train."""
     return _native.cost_model_names()

@@ -1,11 +1,20 @@
 """Compiled models."""
+from __future__ import annotations
+
 import os
 import shutil
 import threading
 import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from hone import _native
 from hone.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from hone import _types
 
 
 def _remove(folder, process):
@@ -25,7 +34,7 @@ class Model:
         summary: what hone.compile (CompileSummary) or hone.tune (TuneSummary) did; None for hone.load.
     """
 
-    def __init__(self, path, threads=0, *, time_limit=0.0, summary=None, folder=None):
+    def __init__(self, path: _types.Path, threads: int = 0, *, time_limit: float = 0.0, summary: Any = None, folder: str | None = None) -> None:
         self.path = os.fspath(path)
         self.summary = summary
         self._threads = threads
@@ -46,41 +55,41 @@ class Model:
                     self._loaded = _native.load(self.path, self._threads, self._time_limit)
         return self._loaded
 
-    def close(self):
+    def close(self) -> None:
         """Gives back memory and threads, at the end of a call that still runs. Calls that come later raise InputError."""
         with self._loading:
             self._closed, self._loaded = True, None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[_native.TensorInfo]:
         """The inputs, in their order: objects with name, dtype ('f32') and shape (a tuple)."""
         return self._model.inputs
 
     @property
-    def outputs(self):
+    def outputs(self) -> list[_native.TensorInfo]:
         """The outputs, likewise."""
         return self._model.outputs
 
     @property
-    def device(self):
+    def device(self) -> str:
         """The name of the GPU that it runs on; '' for a CPU."""
         return self._model.device
 
-    def __call__(self, *arrays, **named):
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library with DLPack.
 
-        The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others. Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an
-        input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
+        The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others. Returns an array, or
+        a tuple of them if the model has several outputs: of PyTorch if an input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
         """
         return self._model(*arrays, **named)
 
-    def run(self, inputs, out=None):
+    def run(self, inputs: list[Any] | tuple[Any, ...] | dict[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
         """Runs the model on a list, tuple or dict of arrays; a list of all outputs.
 
         Args:
@@ -91,13 +100,13 @@ class Model:
         """
         return self._model.run(inputs, out)
 
-    def profile(self, enable=True):
+    def profile(self, enable: bool = True) -> None:
         """While this is enabled, each run records the times of its steps."""
         self._model.profile(enable)
 
-    def step_times(self):
+    def step_times(self) -> list[_native.StepTime]:
         """The times of the steps of the last recorded run, a list of StepTime."""
         return self._model.step_times()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"hone.Model({self.path!r})"

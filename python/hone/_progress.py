@@ -1,8 +1,14 @@
 """The line that hone.tune shows while it works, in terminals and notebooks."""
+from __future__ import annotations
+
 import contextlib
 import sys
+from typing import TYPE_CHECKING, TextIO
 
 from hone.errors import InputError
+
+if TYPE_CHECKING:
+    from hone._native import TuneProgress
 
 WIDTH = 24  # characters of the bar
 
@@ -10,16 +16,16 @@ WIDTH = 24  # characters of the bar
 class ProgressLine:
     """Writes how far a tune has come over the line that it wrote before."""
 
-    def __init__(self, stream=None):
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._written = 0
 
-    def __call__(self, progress):
+    def __call__(self, progress: TuneProgress) -> None:
         """Shows a TuneProgress."""
         self._write(self.text(progress))
 
     @staticmethod
-    def text(progress):
+    def text(progress: TuneProgress) -> str:
         """What the line shows for a TuneProgress."""
         done = min(1.0, progress.elapsed / progress.budget) if progress.budget > 0 else 0.0
         full = round(WIDTH * done)
@@ -32,7 +38,7 @@ class ProgressLine:
         gain = f", {before / now:.2f}x" if now > 0 else ""
         return f"[{bar}] {progress.elapsed:.0f} of {progress.budget:.0f} s, {progress.trials} trials{gain}"
 
-    def close(self):
+    def close(self) -> None:
         """Ends the line, if there is one."""
         if self._written:
             with contextlib.suppress(OSError, ValueError):

@@ -1,16 +1,22 @@
 """What databases have, as tables of arrays."""
+from __future__ import annotations
+
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hone import _native
 from hone.errors import InputError
 
+if TYPE_CHECKING:
+    from hone import _types
 
-class Table(Mapping):
+
+class Table(Mapping[str, np.ndarray]):
     """Arrays of equal length by name, the columns; a dict of them (dict(table)) is what pandas, polars and PyArrow take.
 
     Columns of texts are arrays of str objects, of which equal ones are one object.
@@ -19,29 +25,29 @@ class Table(Mapping):
         meta: a dict of what else is known: of a data set, the names of features, tasks and devices.
     """
 
-    def __init__(self, columns, meta=None):
+    def __init__(self, columns: dict[str, Any], meta: dict[str, Any] | None = None) -> None:
         self._columns = columns  # arrays, or (int32 codes, list of distinct texts)
         self.meta = meta or {}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         column = self._columns[name]
         if isinstance(column, tuple):
             codes, texts = column
             column = self._columns[name] = np.array(texts or [""], object)[codes]
         return column
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._columns)
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         """The number of rows."""
         return len(self[next(iter(self))])
 
-    def structured(self):
+    def structured(self) -> np.ndarray:
         """A copy as one structured array of NumPy, [rows], with a field for each column; texts are fields of objects."""
         columns = dict(self)
         array = np.empty(self.rows, [(name, column.dtype, column.shape[1:]) for name, column in columns.items()])
@@ -49,7 +55,7 @@ class Table(Mapping):
             array[name] = column
         return array
 
-    def arrow(self):
+    def arrow(self) -> Any:
         """A pyarrow.Table with the same columns; it needs the package pyarrow, else it raises InputError."""
         try:
             import pyarrow
@@ -63,15 +69,16 @@ class Table(Mapping):
 
         return pyarrow.table({name: column_of(column) for name, column in self.items()})
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The columns as a stream of Arrow's C interface, for who knows it (PyArrow, polars, DuckDB); it needs pyarrow, too."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"hone.Table({self.rows} rows: {', '.join(self)})"
 
 
-def records(db="", *, task=None, kernel_class=None, device=None, model=None, threads=None):
+def records(db: _types.Path = "", *, task: int | None = None, kernel_class: str | None = None, device: str | None = None,
+            model: str | None = None, threads: int | None = None) -> Table:
     """The measurements of a database.
 
     Args:
@@ -87,7 +94,7 @@ def records(db="", *, task=None, kernel_class=None, device=None, model=None, thr
     return Table(_native.records(os.fspath(db), task, kernel_class, device, model, threads))
 
 
-def dataset(db=""):
+def dataset(db: _types.Path = "") -> Table:
     """The measured schedules of a database with their features, to train cost models on.
 
     Args:

@@ -1,7 +1,15 @@
 """Search strategies and cost models in Python: what hone.tune calls, and what it gives them."""
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from hone.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from hone._native import Task
 
 
 class Batch(NamedTuple):
@@ -14,8 +22,8 @@ class Batch(NamedTuple):
         threads: threads that its kernels run on.
     """
 
-    features: Any
-    estimates: Any
+    features: NDArray[np.float32]
+    estimates: NDArray[np.float64]
     task: int
     threads: int
 
@@ -30,11 +38,11 @@ class Measurements(NamedTuple):
         messages: a list of n texts: why a point failed.
     """
 
-    seconds: Any
-    low: Any
-    high: Any
-    outcomes: list
-    messages: list
+    seconds: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    outcomes: list[str]
+    messages: list[str]
 
 
 class SearchStrategy:
@@ -49,7 +57,7 @@ class SearchStrategy:
     The thread that called hone.tune calls them, a batch at a time. An exception ends the search as one of on_progress does.
     """
 
-    def propose(self, task, n):
+    def propose(self, task: Task, n: int) -> ArrayLike | None:
         """The points to measure next.
 
         Args:
@@ -62,7 +70,7 @@ class SearchStrategy:
         """
         raise NotImplementedError
 
-    def observe(self, task, points, seconds):
+    def observe(self, task: Task, points: NDArray[np.int32], seconds: NDArray[np.float64]) -> None:
         """Told what was measured: also in earlier runs, and points of other origin, such as the default one.
 
         Args:
@@ -73,7 +81,7 @@ class SearchStrategy:
 
 
 class CostModel:
-    """What a cost model has; any object with predict is one, too. Without update, it does not learn.
+    """What a cost model has; any object with predict is one, too. It learns if it has an update of its own.
 
         class Analytic(hone.CostModel):
             def predict(self, batch):
@@ -87,9 +95,9 @@ class CostModel:
         features: a name of hone.feature_sets(); None: "combined" for CPUs, "gpu" for GPUs.
     """
 
-    features = None
+    features: str | None = None
 
-    def predict(self, batch):
+    def predict(self, batch: Batch) -> ArrayLike:
         """The seconds of candidates.
 
         Args:
@@ -100,6 +108,18 @@ class CostModel:
         """
         raise NotImplementedError
 
+    def update(self, batch: Batch, seconds: NDArray[np.float64]) -> bool | None:
+        """Learns from candidates that were measured. A model that has no update of its own is never asked to.
+
+        Args:
+            batch: a Batch of the n candidates of a task that were measured together.
+            seconds: float64 [n], the time of each; inf for those that failed.
+
+        Returns: False if the same candidates are predicted as before, so that those that were kept need not be predicted again;
+            anything else, such as None, if they may not be.
+        """
+        return False
+
 
 def checked_strategy(search):
     """The strategy, or the InputError that it is none."""
@@ -109,6 +129,12 @@ def checked_strategy(search):
 def checked_model(model):
     """The cost model, or the InputError that it is none."""
     return _with_functions(model, "cost_model", ("predict",))
+
+
+def learns(model: object) -> bool:
+    """Returns whether a cost model has a function `update` other than that of CostModel, which does nothing."""
+    update = getattr(model, "update", None)
+    return update is not None and getattr(update, "__func__", None) is not CostModel.update
 
 
 def _with_functions(thing, what, names):

@@ -17,6 +17,7 @@
 #include "options.h"
 #include "own_parts.h"
 #include "progress.h"
+#include "python_calls.h"
 #include "records.h"
 #include "scheduler.h"
 #include "summaries.h"
@@ -94,6 +95,7 @@ NB_MODULE(_native, module) {
              nb::arg("on_progress").none(), nb::arg("search").none(), nb::arg("cost_model").none());
   module.def("end_all_jobs", &end_all_jobs);
   module.def("forget_jobs", &forget_jobs);
+  module.def("call_seconds", &call_seconds);
   module.def("version", [] { return std::string(hone::version()); });
   module.def("device_names", &hone::device_names);
   module.def("device_key", &device_key, nb::arg("name"));

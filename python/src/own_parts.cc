@@ -45,7 +45,7 @@ PythonCostModel::PythonCostModel(nb::handle model, PythonCalls& calls)
     : model_(nb::borrow(model)),
       batch_(nb::module_::import_("hone._search").attr("Batch")),
       calls_(calls),
-      learns_(nb::hasattr(model, "update")) {
+      learns_(nb::cast<bool>(nb::module_::import_("hone._search").attr("learns")(model))) {
   const nb::object features = nb::getattr(model, "features", nb::none());
   if (features.is_none()) return;
   if (!nb::try_cast(features, features_))

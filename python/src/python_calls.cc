@@ -2,11 +2,15 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <chrono>
 #include <utility>
 
 namespace hone::python {
 
 namespace {
+
+std::atomic<int64_t> all_nanoseconds = 0;  // of calls by threads of jobs
 
 Status ended() { return {Code::kCancelled, "a function of the caller's ended the job"}; }
 
@@ -33,6 +37,7 @@ Status PythonCalls::run(const std::function<void()>& call) {
     const nanobind::gil_scoped_acquire gil;
     return make(call) ? Status() : ended();
   }
+  const auto begin = std::chrono::steady_clock::now();
   Request request{.call = &call};
   {
     const std::lock_guard lock(mutex_);
@@ -41,6 +46,7 @@ Status PythonCalls::run(const std::function<void()>& call) {
   wake_();
   std::unique_lock lock(mutex_);
   served_.wait(lock, [&] { return request.done; });
+  all_nanoseconds += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   return request.ok ? Status() : ended();
 }
 
@@ -65,6 +71,8 @@ void PythonCalls::serve() {
     served_.notify_all();
   }
 }
+
+double call_seconds() { return static_cast<double>(all_nanoseconds) * 1e-9; }
 
 void PythonCalls::refuse() {
   const std::lock_guard lock(mutex_);

@@ -46,4 +46,8 @@ class PythonCalls {
   std::exception_ptr raised_;
 };
 
+// Returns the seconds that threads of jobs have waited for their calls so far, in all of this
+// process: those of the functions, and those for getting there and back.
+[[nodiscard]] double call_seconds();
+
 }  // namespace hone::python

@@ -105,10 +105,10 @@ void export_dataset(const std::string& db, const std::string& path) {
 
 Evaluation evaluate(const std::string& db, const std::string& cost, nb::handle cost_model,
                     const std::string& device, const std::string& split,
-                    const std::string& split_file, const std::set<uint64_t>& except) {
+                    const std::string& split_file, const std::set<uint64_t>& except_tasks) {
   EvaluateOptions options;
   options.db = db, options.device = device, options.cost = cost;
-  options.split = split, options.split_file = split_file, options.except = except;
+  options.split = split, options.split_file = split_file, options.except = except_tasks;
   PythonCalls calls;
   std::optional<PythonCostModel> own;
   if (!cost_model.is_none()) own.emplace(cost_model, calls);
@@ -155,7 +155,7 @@ void bind_records(nb::module_& module) {
              nb::arg("threads").none());
   module.def("export_dataset", &export_dataset, nb::arg("db"), nb::arg("path"));
   module.def("evaluate", &evaluate, nb::arg("db"), nb::arg("cost"), nb::arg("cost_model").none(),
-             nb::arg("device"), nb::arg("split"), nb::arg("split_file"), nb::arg("except"));
+             nb::arg("device"), nb::arg("split"), nb::arg("split_file"), nb::arg("except_tasks"));
 }
 
 }  // namespace hone::python

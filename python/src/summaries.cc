@@ -117,6 +117,8 @@ void bind_summaries(nb::module_& module) {
   nb::class_<TuneSummary>(module, "TuneSummary", "What hone.tune did.")
       .def_ro("compile", &TuneSummary::compile, "the CompileSummary of the library")
       .def_ro("trials", &TuneSummary::trials, "number of measurements")
+      .def_ro("compiled", &TuneSummary::compiled,
+              "number of candidates that were compiled, with those that cannot be")
       .def_ro("search_seconds", &TuneSummary::search_seconds, "seconds of the search alone")
       .def_ro("spent", &TuneSummary::spent, "the TuneSeconds")
       .def_ro("failures", &TuneSummary::failures, "a list of FailureSummary")

@@ -1,6 +1,10 @@
 """hone.fleet.make_dataset: the tasks of a data set, divided among workers."""
+from __future__ import annotations
+
 import dataclasses
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hone._option_docs import DATASET_OPTIONS
 from hone._progress import shown
@@ -8,6 +12,9 @@ from hone.errors import InputError
 from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, opened_store, resource_of
 from hone.fleet._models import fleet_models
 from hone.fleet._progress import FleetLine, FleetProgress
+
+if TYPE_CHECKING:
+    from hone import _types
 
 PARTS_OF_A_WORKER = 4  # so that the last parts end at about the same time, and a lost worker costs little
 # Options that a fleet decides by itself; a worker measures on its own node only.
@@ -60,8 +67,10 @@ class Parts(Queue):
         super().lost(job, why)
 
 
-def make_dataset(models, *, db, budget_seconds=3600.0, address=None, workers=None, device="host", on_progress=None, progress=None,
-                 null_seconds=None, **options):
+def make_dataset(models: _types.Model | Sequence[_types.Model], *, db: _types.Path, budget_seconds: float = 3600.0,
+                 address: str | None = None, workers: int | None = None, device: str = "host",
+                 on_progress: Callable[[FleetProgress], object] | None = None, progress: bool | None = None,
+                 null_seconds: float | None = None, **options: Any) -> DatasetReport:
     """Measures samples of the schedules of all kernels of many models on many machines, as hone.make_dataset does on one.
 
     The tasks are divided into parts, four for each worker there is at the start. A part that is lost with its worker is done again: what

@@ -1,12 +1,19 @@
 """hone.fleet.sweep: cost models of many configurations, trained as tasks of a cluster."""
+from __future__ import annotations
+
 import dataclasses
 import os
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 import hone
 from hone._option_docs import TRAIN_OPTIONS
 from hone.errors import InputError
 from hone.fleet import _actor
 from hone.fleet._cluster import connected, first_line, is_server, made_folder
+
+if TYPE_CHECKING:
+    from hone import _types
 
 NOT_TAKEN = {"from_", "resume", "split_file"}
 RETRIES = 3  # of a training whose node is lost
@@ -26,7 +33,7 @@ class SweepResult:
         host: where.
     """
 
-    configuration: dict
+    configuration: dict[str, Any]
     problem: str = ""
     path: str = ""
     top1: float = 0.0
@@ -37,7 +44,9 @@ class SweepResult:
     host: str = ""
 
 
-def sweep(configurations, output, *, db, by="task", held_out=(), fraction=0.1, seed=1, judged="host", address=None, cpus=1, on_result=None):
+def sweep(configurations: Iterable[dict[str, Any]], output: _types.Path, *, db: _types.Path, by: str = "task",
+          held_out: Collection[str] = (), fraction: float = 0.1, seed: int = 1, judged: str = "host", address: str | None = None,
+          cpus: float = 1, on_result: Callable[[SweepResult], object] | None = None) -> list[SweepResult]:
     """Trains cost models by several configurations on the nodes of a Ray cluster, and judges each by the same held-out schedules.
 
     A training whose node is lost is begun anew elsewhere. All nodes need the package hone and a way to the data set.
@@ -55,21 +64,21 @@ def sweep(configurations, output, *, db, by="task", held_out=(), fraction=0.1, s
     Returns: a list of SweepResult, the largest top1 first, those with a problem last.
     Raises: InputError, InternalError; KeyboardInterrupt after Ctrl-C: models that were trained by then are in the folder.
     """
-    configurations = checked_configurations(configurations)
+    chosen = checked_configurations(configurations)
     _check_arguments(by, held_out, fraction, seed, judged, cpus)
     folder = made_folder(output)
     text = os.fspath(db) if is_server(db) else os.path.abspath(os.fspath(db))
     split = _split(text, folder, by, held_out, fraction, seed)
     with connected(address, None) as ray:
         trainer = ray.remote(_actor.train).options(num_cpus=cpus, max_retries=RETRIES)
-        calls = {trainer.remote(text, one, split, judged): number for number, one in enumerate(configurations)}
+        calls = {trainer.remote(text, one, split, judged): number for number, one in enumerate(chosen)}
         results = []
         try:
             while calls:
                 done, _ = ray.wait(list(calls), timeout=1.0)
                 for call in done:
                     number = calls.pop(call)
-                    results.append(_result(ray, call, configurations[number], os.path.join(folder, str(number))))
+                    results.append(_result(ray, call, chosen[number], os.path.join(folder, str(number))))
                     if on_result is not None:
                         on_result(results[-1])
         finally:

@@ -1,7 +1,11 @@
 """hone.fleet.tune: slices of the time, handed out to whichever worker is free."""
+from __future__ import annotations
+
 import dataclasses
 import os
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hone._option_docs import OPTIONS
 from hone._progress import shown
@@ -9,6 +13,9 @@ from hone.errors import Error, InputError
 from hone.fleet._cluster import Crew, Job, Queue, check_seconds, check_workers, connected, made_folder, opened_store, resource_of
 from hone.fleet._models import SharedTasks, fleet_models, read_tasks
 from hone.fleet._progress import FleetLine, FleetProgress
+
+if TYPE_CHECKING:
+    from hone import _types
 
 LEAST_SLICE, MOST_SLICE = 3.0, 20.0  # seconds, where a caller gives none
 SLICES_OF_A_TASK = 4  # that a slice's length leaves time for
@@ -29,7 +36,7 @@ class ModelReport:
     """
 
     name: str
-    library: "str | None"
+    library: str | None
     tasks: int
     untuned_seconds: float
     seconds: float
@@ -93,9 +100,9 @@ class FleetReport:
         device: key of the device that was measured.
     """
 
-    models: list
-    workers: list
-    slices: list
+    models: list[ModelReport]
+    workers: list[WorkerReport]
+    slices: list[SliceReport]
     tasks: int
     trials: int
     lost: int
@@ -170,8 +177,10 @@ def checked_options(options):
     return opening, search
 
 
-def tune(models, output=None, *, db, budget_seconds=60.0, address=None, workers=None, device="host", slice_seconds=None,
-         finish_seconds=None, on_progress=None, progress=None, null_seconds=None, **options):
+def tune(models: _types.Model | Sequence[_types.Model], output: _types.Path | None = None, *, db: _types.Path, budget_seconds: float = 60.0,
+         address: str | None = None, workers: int | None = None, device: str = "host", slice_seconds: float | None = None,
+         finish_seconds: float | None = None, on_progress: Callable[[FleetProgress], object] | None = None, progress: bool | None = None,
+         null_seconds: float | None = None, **options: Any) -> FleetReport:
     """Tunes models on many machines: all nodes of a Ray cluster that have the device as a resource.
 
     Each such node has a worker for each unit of the resource "hone:DEVICE", which gets slices of the time: a task to tune on its device

@@ -2,6 +2,7 @@
 import dataclasses
 import logging
 import weakref
+from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
 import torch
@@ -50,13 +51,13 @@ class Report:
         reasons: why PyTorch runs whole parts.
     """
     operators: int
-    left: dict
+    left: dict[str, tuple[str, str]]
     libraries: int
     seconds: float
-    reasons: list
+    reasons: list[str]
 
 
-def reports():
+def reports() -> list[Report]:
     """A Report for each graph that is in use, in the order in which they were made."""
     found = [reference() for reference in _divisions]
     _divisions[:] = [reference for reference, division in zip(_divisions, found) if division is not None]
@@ -104,7 +105,8 @@ def _static_tensors(module, inputs):
     return found
 
 
-def backend(module, inputs, *, options=None, **others):
+def backend(module: torch.fx.GraphModule, inputs: Sequence[Any], *, options: Optional[dict[str, Any]] = None,
+            **others: Any) -> Callable[..., Any]:
     """Compiles a graph of TorchDynamo; torch.compile(model, backend="hone", options={...}) calls it."""
     settings = _settings(options)
     for name in others:
