@@ -30,11 +30,12 @@ def trials(db):
 
 def tune_until_trials(case, db):
     """A process that tunes a small network to model.so and has stored some trials by now."""
-    model = case.save(small_network(), "network.onnx")
-    process = subprocess.Popen([support.HONE, "tune", model, "-o", case.folder / "model.so", "--db", db, "--threads", "1", "--budget", "60s"],
+    model, seconds = case.save(small_network(), "network.onnx"), 60 * support.PATIENCE
+    process = subprocess.Popen([support.HONE, "tune", model, "-o", case.folder / "model.so", "--db", db, "--threads", "1",
+                                "--budget", f"{seconds}s"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     case.addCleanup(process.kill)
-    end = time.monotonic() + 60
+    end = time.monotonic() + seconds
     while trials(db) < 3:
         case.assertIsNone(process.poll(), "hone ended early")
         case.assertLess(time.monotonic(), end)
@@ -44,7 +45,7 @@ def tune_until_trials(case, db):
 
 def stop(process):
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=100)
+    process.communicate(timeout=100 * support.PATIENCE)
 
 
 class Databases(Case):
@@ -114,7 +115,7 @@ class RemovedWhileTuning(Case):
         self.db = self.folder / "trials.db"
 
     def expect_noticed(self, process, how):
-        _, errors = process.communicate(timeout=100)
+        _, errors = process.communicate(timeout=100 * support.PATIENCE)
         self.assertEqual(process.returncode, 2, errors)
         message = f"database {self.db} was {how} by another program while it was in use; what is measured from then on is not kept"
         lines = [line for line in errors.splitlines() if message in line]
@@ -168,7 +169,7 @@ class Addresses(Case):
             self.assertIn(b"127.0.0.1", line)
             self.assertNotIn(SECRET.encode(), line)
             connection.close()
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60 * support.PATIENCE)
             self.assertEqual(process.returncode, 2)
             self.assertNotIn(SECRET, errors)
 

@@ -110,7 +110,7 @@ class Values(Bounded):
     def refuse_small(self, message, command, model, *options):
         """And the process stays small on the way."""
         arguments = [HONE, *map(str, command_on(command, model, "--max-memory", "64M", *options))]
-        done = subprocess.run([sys.executable, "-S", "-c", LARGEST, *arguments], capture_output=True, text=True, timeout=120 if not SANITIZED else 600)
+        done = subprocess.run([sys.executable, "-S", "-c", LARGEST, *arguments], capture_output=True, text=True, timeout=120 * support.PATIENCE)
         line = done.stderr
         self.assertEqual(done.returncode, 2, line)
         self.assertEqual(line.count("\n"), 1, line)

@@ -12,6 +12,7 @@ import numpy as np
 
 import arrow_stand_in
 import hone
+import support
 from python_package import MODEL, ROOT, Package
 
 NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.ipynb"))
@@ -98,7 +99,7 @@ class Tasks(Package):
         self.assertEqual((tuned.store_problem, tuned.interrupted), ("", False))
         records = hone.records(db)
         self.assertEqual((set(records["task"]), records.rows), ({task.key}, tuned.trials))
-        self.assertGreater(task.tune(on_progress=states.append, budget_seconds=4).untuned_seconds, 0)
+        self.assertGreater(task.tune(on_progress=states.append, budget_seconds=4 * support.PATIENCE).untuned_seconds, 0)
         self.assertTrue(states and states[-1].trials > 0)
         compiled = hone.compile(MODEL, db=db, threads=1)
         self.assertEqual([one.source for one in compiled.summary.tasks if one.key == task.key], ["stored"])

@@ -83,7 +83,8 @@ class Remote(Case):
         there = self.succeed_json("devices", "--machine", machine)
         self.assertEqual([{**here, "roofline": None}], [{**device, "roofline": None} for device in there])
         library = self.folder / "model.so"
-        report = self.succeed_json("tune", model, "-o", library, "--machine", machine, "--db", db, "--threads", "1", "--budget", "4s")
+        report = self.succeed_json("tune", model, "-o", library, "--machine", machine, "--db", db, "--threads", "1",
+                                   "--budget", "60s" if support.SANITIZED else "4s")
         self.assertGreater(report["trials"], 10)
         self.assertIn("not timed on a machine elsewhere", report["not_compared"])
         self.assertEqual(report["failures"], {})
@@ -101,8 +102,8 @@ class Remote(Case):
         server = self.serve()
         network = self.enterContext(Network(server.port))
         model, db = self.save(small_network()), self.folder / "trials.db"
-        process = subprocess.Popen([support.HONE, "tune", model, "-o", self.folder / "model.so", "--db", db, "--threads", "1", "--budget", "9s",
-                                    "--machine", f"grpc://127.0.0.1:{network.port}", "--json"],
+        process = subprocess.Popen([support.HONE, "tune", model, "-o", self.folder / "model.so", "--db", db, "--threads", "1",
+                                    "--budget", f"{9 * support.PATIENCE}s", "--machine", f"grpc://127.0.0.1:{network.port}", "--json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         self.wait_for_trials(db, 1)
@@ -112,7 +113,7 @@ class Remote(Case):
         network.cut()
         server.start()
         self.wait_for_trials(db, before + 8)
-        printed, messages = process.communicate(timeout=60)
+        printed, messages = process.communicate(timeout=60 * support.PATIENCE)
         self.assertEqual(process.returncode, 0, messages)
         self.assertIn("connecting again", messages)
         self.assertGreater(json.loads(printed)["trials"], before + 8)
@@ -168,7 +169,7 @@ class Remote(Case):
         server = self.serve()
         network = self.enterContext(Network(server.port))
         process = self.start_long_run(network.port)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 20 * support.PATIENCE
         while network.sent < 20000 and time.monotonic() < end:
             time.sleep(0.05)
         self.assertGreater(network.cut(), 0)
@@ -176,7 +177,7 @@ class Remote(Case):
         while process.poll() is None and time.monotonic() < end:
             time.sleep(1)
             server.kill_model()
-        _, messages = process.communicate(timeout=30)
+        _, messages = process.communicate(timeout=30 * support.PATIENCE)
         self.assertEqual(process.returncode, 1, messages)
         self.assertIn("connecting again", messages)
         self.assertIn("the model crashed: the worker was killed by signal 9", messages.splitlines()[-1])
@@ -199,7 +200,7 @@ class Remote(Case):
         return json.loads(done.stdout)["trials"] if done.returncode == 0 else 0
 
     def wait_for_trials(self, db, wanted):
-        end = time.monotonic() + 40
+        end = time.monotonic() + 40 * support.PATIENCE
         while (found := self.trials(db)) < wanted:
             self.assertLess(time.monotonic(), end, f"{found} trials, expected {wanted}")
         return found

@@ -20,12 +20,12 @@ for folder in ("models", "benchmarks"):
 HONE = os.environ.get("HONE", "")
 SKIPPED = 77  # the exit code that CTest takes for a test that did not run
 SANITIZED = os.environ.get("HONE_SANITIZE", "") != ""  # it needs terabytes of addresses, and is slow
+PATIENCE = 5 if SANITIZED else 1  # times as long as tests wait elsewhere
 
 
 def hone(*arguments, timeout=120, **options):
     """Runs the program to its end; a CompletedProcess with text output."""
-    timeout *= 5 if SANITIZED else 1
-    return subprocess.run([HONE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+    return subprocess.run([HONE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout * PATIENCE, **options)
 
 
 class Case(unittest.TestCase):

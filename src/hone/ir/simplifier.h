@@ -25,6 +25,9 @@ class Simplifier {
   Form modulo(Linear a, int64_t d);
   Form min_max(Op op, const Linear& a, const Linear& b);
   Linear join_div_mod(Linear a);
+  // Returns the ways to write x // d as an atom and a constant: that of divide(), and those that
+  // divide once where x has a quotient, (y // m + r) // d as (y + m*r) // (m*d).
+  std::vector<Linear> quotients(const Linear& x, int64_t d);
   bool in_block(const Linear& a, int64_t d, int64_t& block);  // a is in [block*d, block*d + d)
   Expr compare_ints(Op op, const Linear& a, const Linear& b);
   static Expr nonnegative(Linear d);

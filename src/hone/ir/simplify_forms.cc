@@ -149,6 +149,24 @@ Form Simplifier::modulo(Linear a, int64_t d) {
   return atom(floormod(to_expr(s.rest), d));
 }
 
+std::vector<Linear> Simplifier::quotients(const Linear& x, int64_t d) {
+  std::vector<Linear> found;
+  const auto consider = [&](const Form& q) {
+    if (q && q->terms.size() == 1 && q->terms[0].second == 1) found.push_back(*q);
+  };
+  consider(divide(x, d));
+  for (const auto& [e, c] : x.terms) {
+    if (c != 1 || e->op != Op::kFloorDiv || !is_const_int(e->args[1])) continue;
+    const int64_t m = e->args[1]->int_value;
+    int64_t product = 0;
+    if (m <= 0 || __builtin_mul_overflow(m, d, &product)) continue;
+    const Form rest = scale(without(x, e), m);
+    if (const Form whole = rest ? add(linearize(e->args[0]), *rest) : std::nullopt; whole)
+      consider(divide(*whole, product));
+  }
+  return found;
+}
+
 Linear Simplifier::join_div_mod(Linear a) {
   for (size_t i = 0; i < a.terms.size(); ++i) {
     const auto [m, c] = a.terms[i];
@@ -156,17 +174,17 @@ Linear Simplifier::join_div_mod(Linear a) {
     const int64_t d = m->args[1]->int_value;
     int64_t whole = 0;
     if (d <= 0 || __builtin_mul_overflow(c, d, &whole) || whole == 0) continue;
-    // x // d as divide() writes it: an atom and a constant.
-    const Form q = divide(linearize(m->args[0]), d);
-    if (!q || q->terms.size() != 1 || q->terms[0].second != 1) continue;
-    const Expr& quotient = q->terms[0].first;
-    const Form shift = scale({q->constant, {}}, whole);
-    if (a.coefficient(quotient) != whole || !shift) continue;
-    Form joined = add(without(without(a, m), quotient), linearize(m->args[0]), c);
-    if (joined) joined = add(*joined, *shift, -1);
-    if (!joined) continue;
-    fire(Rule::kDivMod);
-    return join_div_mod(*joined);
+    const Linear x = linearize(m->args[0]);
+    for (const Linear& q : quotients(x, d)) {
+      const Expr& quotient = q.terms[0].first;
+      const Form shift = scale({q.constant, {}}, whole);
+      if (a.coefficient(quotient) != whole || !shift) continue;
+      Form joined = add(without(without(a, m), quotient), x, c);
+      if (joined) joined = add(*joined, *shift, -1);
+      if (!joined) continue;
+      fire(Rule::kDivMod);
+      return join_div_mod(*joined);
+    }
   }
   return a;
 }

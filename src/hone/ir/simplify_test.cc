@@ -162,10 +162,11 @@ struct Case {
 };
 
 TEST(simplify, index_forms) {
-  const VarPtr vx = make_var("x"), vo = make_var("o"), vi = make_var("i");
-  const Expr x = variable(vx), o = variable(vo), i = variable(vi);
+  const VarPtr vx = make_var("x"), vy = make_var("y"), vo = make_var("o"), vi = make_var("i");
+  const Expr x = variable(vx), y = variable(vy), o = variable(vo), i = variable(vi);
   Ranges ranges;
   ranges.bind(vx, {0, 95});
+  ranges.bind(vy, {0, 63});
   ranges.bind(vo, {0, 11});
   ranges.bind(vi, {0, 7});
   const Expr fused = o * 8 + i;
@@ -179,6 +180,11 @@ TEST(simplify, index_forms) {
       {floordiv(floordiv(x, 4), 3), floordiv(x, 12)},
       {floormod(floormod(x, 24), 8), floormod(x, 8)},
       {floordiv(floordiv(x, 4), 3) * 3 + floormod(floordiv(x, 4), 3), floordiv(x, 4)},
+      // Each digit of a number was simplified before they are put together.
+      {floordiv(x * 64 + y, 20) * 5 + floormod(x * 16 + floordiv(y, 4), 5),
+       x * 16 + floordiv(y, 4)},
+      {floordiv(x * 64 + y - 40, 20) * 5 + floormod(x * 16 + floordiv(y, 4), 5),
+       x * 16 + floordiv(y, 4) - 10},
       {min(i, constant(7)), i},
       {min(i + 3, constant(20)) - i, constant(3)},
       {less(fused, constant(96)), constant_bool(true)},

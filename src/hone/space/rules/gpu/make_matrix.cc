@@ -129,6 +129,7 @@ MatrixOperand matrix_operand(const schedule::State& state, int index, const std:
   }
   const compute::Access& read = info.reads[0];
   const int terms = axis_named(info, "terms"), other = axis_named(info, side);
+  operand.terms_place = terms;
   const auto distance = [&](int axis) {
     const int64_t stride = std::abs(stride_of(read, static_cast<size_t>(axis)));
     return stride == 0 ? INT64_MAX : stride;

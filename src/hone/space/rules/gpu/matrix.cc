@@ -239,7 +239,7 @@ void GpuMatrix::append_copy(const MatrixOperand& operand, const std::string& sum
     steps.emplace_back(schedule::CacheRead{s, sum});
     s += ".cache";
     // A dimension that the sum reads at a place of two axes is named by its number.
-    if (choice[d_parts] > 1) terms_axis = fmt::format("d{}", operand.outer.size());
+    if (choice[d_parts] > 1) terms_axis = fmt::format("d{}", operand.terms_place);
   }
   SharedCopy copy{s, sum, "terms.0"};
   const int64_t length = row(operand, choice);

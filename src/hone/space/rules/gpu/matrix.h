@@ -15,6 +15,7 @@ struct MatrixOperand {
   bool packed = false;                // at compile time, and then copied to shared memory
   std::vector<std::string> outer;     // its axes before rows, columns and terms
   std::string side;                   // "rows" or "columns"
+  int terms_place = 0;                // where terms are among the axes of the stage
   bool terms_are_neighbours = false;  // in global memory; else those of `side` are
   int64_t vector = 1;                 // elements that a thread copies at once
   bool is_async = false;              // copied without waiting; else through registers

@@ -40,8 +40,10 @@ TEST(gpu_matrix, sums_in_parts) {
   target.gpu().sms = 64;
   ConvShape shape;
   shape.h = 5, shape.w = 4, shape.ic = 16, shape.oc = 24;
+  ConvShape column = shape;  // of one channel: its weights are rows
+  column.w = column.oc = 1;
   for (const compute::Dag& dag :
-       {half_gemm(17, 40, 200), half_gemm(24, 33, 255), half_conv2d(shape)}) {
+       {half_gemm(17, 40, 200), half_gemm(24, 33, 255), half_conv2d(shape), half_conv2d(column)}) {
     const Result<Space> space = Space::create(dag, target);
     ASSERT_TRUE(space.ok()) << space.status().message();
     Rng rng(5);
