@@ -279,7 +279,7 @@ class Making(Package):
         model = make_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [4, 40])], [value("y", [4, 40])], {"w": np.ones((40, 40), np.float32)})
         onnx.external_data_helper.set_external_data(model.graph.initializer[0], "weights.bin")
         model.graph.initializer[0].ClearField("raw_data")
-        self.refused("the model: initializer 'w': cannot read external data the folder of a model that was given as bytes/weights.bin",
+        self.refused("the model: initializer 'w': cannot read external data weights.bin: a model in memory has no folder",
                      hone.compile, model)
 
     def test_options(self):

@@ -107,6 +107,14 @@ class Places(Ranged):
         self.refuse("its operand 'chosen' has other elements at other sizes", "compile", self.save(model), "-o", self.folder / "x.so", "--no-db",
                     "--shape", "a=1..5", "--shape", "b=1..5")
 
+    def test_verify_compares_what_a_run_reads(self):
+        """Of two values that are joined, each is gathered at the places that it has: what lies beyond them nobody computes."""
+        nodes = [node("Concat", ["past", "x"], ["joined"], axis=0), node("Gather", ["joined", "s"], ["y"])]
+        ranges = ["--shape", "n=1..5", "--shape", "p=1..8"]
+        path, library = self.made(nodes, {"x": ("n", 4), "past": ("p", 4), "s": 1}, ["y"], {}, ranges)
+        self.compare_all((path, library), [{"x": self.table[:n], "past": self.table[9:9 + p], "s": axes_of(p)} for n, p in ((5, 8), (1, 1), (3, 7))])
+        self.succeed("verify", path, "--no-db", *ranges)
+
     def test_steps_beside_ranges(self):
         for step in (2, 3, 5):
             nodes = [node("Slice", ["x", "s", "e", "first", "step"], ["y"])]

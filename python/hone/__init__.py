@@ -75,8 +75,11 @@ def _file_of(model):
             try:
                 yield path
             except Error as error:  # its message names a file that the caller has not given
-                text = str(error).replace(path, "the model").replace(folder, "the folder of a model that was given as bytes")
-                raise type(error)(text) from None
+                text = str(error).replace(path, "the model")
+                if folder in text:
+                    text = text.replace(folder + os.sep, "") + ": a model in memory has no folder"
+                error.args = (text,) if text != str(error) else error.args
+                raise
     else:
         yield _path_of(model, "the model", "a path, bytes or an onnx.ModelProto")
 

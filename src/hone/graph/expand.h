@@ -98,19 +98,22 @@ class ExpandContext : public InferContext {
   bool declined_ = false;
 };
 
-// The results of nodes that are added meanwhile are used only if a condition has this value
+// The results of nodes that are added meanwhile are used only if conditions have these values, too
 // (Graph::used_if).
 class UsedIf {
  public:
-  UsedIf(Graph& graph, ValueId condition, bool value) : conditions_(graph.used_if) {
-    conditions_.emplace_back(condition, value);
+  using Conditions = std::vector<std::pair<ValueId, bool>>;
+  UsedIf(Graph& graph, const Conditions& more)
+      : conditions_(graph.used_if), before_(graph.used_if.size()) {
+    conditions_.insert(conditions_.end(), more.begin(), more.end());
   }
-  ~UsedIf() { conditions_.pop_back(); }
+  ~UsedIf() { conditions_.resize(before_); }
   UsedIf(const UsedIf&) = delete;
   UsedIf& operator=(const UsedIf&) = delete;
 
  private:
-  std::vector<std::pair<ValueId, bool>>& conditions_;
+  Conditions& conditions_;
+  size_t before_;
 };
 
 // Infers one node and appends it, or its expansion, to `nodes`; nothing is appended if it was

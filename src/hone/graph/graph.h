@@ -74,8 +74,8 @@ struct Node {
   // operand does not vary.
   ShapeParts run_parts;
   bool plain_sums = false;  // as in compute::Stage
-  // In a graph of the file: a run uses the results only if this value (bool) is so.
-  std::optional<std::pair<ValueId, bool>> used_if;
+  // In a graph of the file: a run uses the results only if these values (bool) are so.
+  std::vector<std::pair<ValueId, bool>> used_if;
   [[nodiscard]] bool has_input(size_t i) const {
     return i < inputs.size() && inputs[i] != kNoValue;
   }

@@ -321,8 +321,7 @@ Status bound_small(Graph& graph, const Node& node) {
 
 Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
   const AllocatesFor purpose(name_and_type(node));
-  std::optional<UsedIf> used;
-  if (node.used_if) used.emplace(graph, node.used_if->first, node.used_if->second);
+  const UsedIf used(graph, node.used_if);
   HONE_ASSIGN_OR_RETURN(const bool passed, follow_aggregates(graph, node));
   if (passed) return ok_status();
   HONE_ASSIGN_OR_RETURN(const bool followed, propagate_dynamic_shapes(graph, node, nodes));

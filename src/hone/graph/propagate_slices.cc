@@ -18,7 +18,7 @@ struct Number {
   ValueId run = kNoValue;  // i64 [1], if a run computes it
 };
 
-// Along one axis.
+// What a Slice takes along one axis.
 struct Cut {
   size_t axis = 0;
   Number start, end;
@@ -104,8 +104,9 @@ Result<ExtentPart> cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, Va
   int64_t start = cut.start.known;
   if (start < 0 && is_static) start = std::max<int64_t>(start + most, 0);
   if (start < 0 || cut.step < 1)
-    return c.unsupported("a slice {} of an axis whose extent, or the end, depends on data",
-                         start < 0 ? "from the end" : "backwards");
+    return is_static ? c.required(2, "the end of a Slice with a step below 1").status()
+                     : c.unsupported("a slice {} of an axis whose extent depends on data",
+                                     start < 0 ? "from the end" : "backwards");
   const bool is_near = has_end && cut.end.known >= 0;
   y = c.slice(y, axis, std::min(start, most), is_near ? std::min(cut.end.known, most) : most,
               cut.step);
@@ -134,8 +135,7 @@ Result<ValueId> checked_begin(ExpandContext& c, const Cut& cut, ValueId begin, V
 // Cuts y where a run computes the begin. Returns how many elements are left.
 Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
   const auto axis = static_cast<int64_t>(cut.axis);
-  if (cut.step <= 0)
-    return c.unsupported("a step of {} from a begin that a run computes", cut.step);
+  if (cut.step < 1) return c.required(1, "the begin of a Slice with a step below 1").status();
   const int64_t all = c.shape_of(y)[cut.axis];
   if (all == 0) return ExtentPart{kNoValue, 0};
   const bool is_whole = cut.span && *cut.span > 0 && *cut.span <= all;
@@ -151,7 +151,7 @@ Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut,
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < (is_whole ? *cut.span : all); ++i) offsets.push_back(i);
   ValueId places = c.binary("Add", c.integers(offsets), begin);
-  // By an operator, so that its rule says how many there are at other sizes.
+  // The places are sliced by an operator, whose rule says how many there are at other sizes.
   if (cut.step != 1) places = c.slice(places, 0, 0, std::ssize(offsets), cut.step);
   const ValueId last = c.binary("Sub", extent, c.integers({1}));
   const ValueId safe = c.binary("Max", c.binary("Min", places, last), c.integers({0}));

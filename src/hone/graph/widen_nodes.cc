@@ -187,8 +187,9 @@ void Widener::inline_branches(Node& node) {
     const auto& branch = *holder.attributes.find<Subgraph>(name)->body;
     const size_t first = before_.size();
     results.push_back(inline_branch(raw_, holder, branch, before_));
-    for (size_t i = first; i < before_.size() && !taken; ++i)
-      before_[i].used_if = {holder.inputs[0], name == std::string_view("then_branch")};
+    std::vector<std::pair<ValueId, bool>> used_if = holder.used_if;
+    if (!taken) used_if.emplace_back(holder.inputs[0], name == std::string_view("then_branch"));
+    for (size_t i = first; i < before_.size(); ++i) before_[i].used_if = used_if;
   }
   if (!taken) {
     raw_.warnings.push_back(fmt::format(

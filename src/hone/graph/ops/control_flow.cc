@@ -114,7 +114,7 @@ Status undecided(const ExpandContext& c, const Status& status) {
 std::vector<ValueId> inline_if(ExpandContext& c, const SubgraphBody& body,
                                const std::vector<ValueId>& arguments, ValueId condition,
                                bool value) {
-  const UsedIf used(c.graph(), condition, value);
+  const UsedIf used(c.graph(), {{condition, value}});
   return c.inline_body(body, arguments);
 }
 

@@ -75,14 +75,10 @@ void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
   std::move(nodes.begin(), nodes.end(), std::back_inserter(c.nodes_));
 }
 
-// A loop without turns, which fails where there is to be one.
+// It is a loop without turns, which fails where there is to be one.
 Result<std::vector<ValueId>> LoopBuilder::add_fault(ExpandContext& c, ValueId fails,
                                                     const LoopEnd& end,
                                                     const std::vector<ValueId>& values) {
-  for (const auto& [condition, value] : c.graph().used_if) {
-    const ValueId is = c.reshape(condition, {});
-    fails = c.binary("And", c.reshape(fails, {}), value ? is : c.add("Not", {is}));
-  }
   LoopBuilder loop(c, 0);
   std::vector<ValueId> same;
   for (const ValueId value : values)
@@ -166,6 +162,7 @@ void LoopBuilder::set_graph(std::vector<ValueId> outputs) {
   graph.inputs = {turn_};
   for (const Pair& pair : carried_) graph.inputs.push_back(pair.inner);
   const auto is_read = [&](ValueId id) {
+    if (std::count(outputs.begin(), outputs.end(), id) > 0) return true;
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
       return std::count(node.inputs.begin(), node.inputs.end(), id) > 0;
     });
@@ -197,11 +194,25 @@ std::vector<ValueId> LoopBuilder::add_loop(std::vector<ValueId> operands) {
   return around_.append(std::move(made), std::move(operands), results);
 }
 
+// A loop that may fail has no turn in a run that does not use it.
+void LoopBuilder::leave_out_unused(ValueId& go_or_turns) {
+  if (go_or_turns == kNoValue) return;
+  const DType type = around_.dtype_of(go_or_turns);
+  for (const auto& [condition, value] : around_.graph().used_if) {
+    const ValueId is = around_.reshape(condition, {});
+    const ValueId used = around_.cast(value ? is : around_.add("Not", {is}), type);
+    go_or_turns = around_.binary(type == DType::kBool ? "And" : "Mul",
+                                 around_.reshape(go_or_turns, {}), used);
+  }
+}
+
 Result<LoopResults> LoopBuilder::finish(const LoopEnd& end, ValueId go, ValueId go_on,
                                         std::vector<ValueId> next,
                                         const std::vector<LoopRow>& rows) {
   HONE_RETURN_IF_ERROR(check_carried(next));
   HONE_RETURN_IF_ERROR(check_rows(rows));
+  ValueId turns = end.turns;
+  if (!end.beyond.empty()) leave_out_unused(go_on != kNoValue ? go : turns);
   if (go_on != kNoValue) {
     loop_->conditional = true;
     next.insert(next.begin(), inner_.reshape(go_on, {}));
@@ -226,9 +237,8 @@ Result<LoopResults> LoopBuilder::finish(const LoopEnd& end, ValueId go, ValueId 
   share_budget(loop_->graph, around_.graph());
 
   std::vector<ValueId> operands = {kNoValue};
-  if (end.turns != kNoValue)
-    operands[0] =
-        around_.add("hone.Hold", {around_.cast(around_.reshape(end.turns, {}), DType::kI64)});
+  if (turns != kNoValue)
+    operands[0] = around_.add("hone.Hold", {around_.cast(around_.reshape(turns, {}), DType::kI64)});
   for (const auto* pairs : {&carried_, &captured_}) {
     for (const Pair& pair : *pairs)
       operands.push_back(pair.taken

@@ -84,6 +84,7 @@ class LoopBuilder {
  private:
   [[nodiscard]] Status check_carried(const std::vector<ValueId>& next) const;
   [[nodiscard]] Status check_rows(const std::vector<LoopRow>& rows) const;
+  void leave_out_unused(ValueId& go_or_turns);
   ValueId inner_value(ValueId outer);
   void set_graph(std::vector<ValueId> outputs);
   std::vector<ValueId> add_loop(std::vector<ValueId> operands);
