@@ -323,6 +323,21 @@ class Making(Package):
         np.testing.assert_allclose(hone.load(self.folder / "tuned.so", 1)(self.image()), self.expected(self.image()), atol=1e-4)
         self.refused("expected a function", hone.tune, MODEL, on_progress=3)
 
+    def test_an_exception_of_the_callers_arrives_as_it_was_raised(self):
+        class Stop(hone.InputError):
+            def __init__(self, text, trials):
+                super().__init__(text)
+                self.trials = trials
+
+        def stop(state):
+            if state.trials > 0:
+                raise Stop("enough", state.trials)
+
+        for model in (MODEL, Path(MODEL).read_bytes()):
+            with self.assertRaisesRegex(Stop, "^enough$") as raised:
+                hone.tune(model, self.folder / "tuned.so", budget_seconds=300, on_progress=stop, progress=False, **self.options)
+            self.assertGreater(raised.exception.trials, 0)
+
     def test_ctrl_c_keeps_what_was_measured(self):
         process = self.script("""
             import hone, os, sys

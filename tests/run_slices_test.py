@@ -93,6 +93,37 @@ class Places(Ranged):
         made = self.made(nodes, {"x": ("n", 1, 4), "begin": 1}, ["y"], constants, ["--shape", "n=1..4"])
         self.compare_all(made, [{"x": self.rng.standard_normal((n, 1, 4)).astype(np.float32), "begin": axes_of(b)} for n in (1, 4) for b in (0, 2, 4, 9)])
 
+    def test_branches_in_branches_beside_ranges(self):
+        """Both are computed, as they become other operators at other sizes: a begin counts if both conditions take it."""
+        net = {name: self.rng.standard_normal(shape).astype(np.float32) for name, shape in (("w", (1, 16, 4)), ("r", (1, 16, 4)))}
+        lstm = lambda name: [node("LSTM", ["x", "w", "r"], ["", f"{name}_h"], hidden_size=4), node("Squeeze", [f"{name}_h", "first"], [name])]
+        sliced = graph_of([*lstm("state"), node("Add", ["begin", "two"], ["end"]), node("Slice", ["table", "begin", "end"], ["part"]),
+                           node("ReduceSum", ["part", "first"], ["sum"], keepdims=1), node("Add", ["state", "sum"], ["a"])], "a")
+        plain = graph_of([node("ReduceSum", ["x", "first"], ["b"], keepdims=0)], "b")
+        inside = graph_of([node("If", ["near"], ["c"], then_branch=sliced, else_branch=plain), *lstm("other"), node("Add", ["c", "other"], ["d"])], "d")
+        outside = graph_of([node("ReduceMax", ["x"], ["e"], axes=[0], keepdims=0)], "e")
+        nodes = [node("Squeeze", ["begin"], ["number"]), node("Less", ["number", "hundred"], ["near"]), node("Squeeze", ["switch"], ["position"]),
+                 node("Greater", ["position", "nought"], ["on"]), node("If", ["on"], ["y"], then_branch=inside, else_branch=outside)]
+        constants = net | {"two": axes_of(2), "first": axes_of(0), "hundred": np.int64(100), "nought": np.int64(0), "table": self.table[:5]}
+        made = self.made(nodes, {"x": ("n", 1, 4), "begin": 1, "switch": 1}, ["y"], constants, ["--shape", "n=1..4"])
+        x = lambda n: self.rng.standard_normal((n, 1, 4)).astype(np.float32)
+        self.compare_all(made, [{"x": x(n), "begin": axes_of(b), "switch": axes_of(s)} for n in (1, 4) for b, s in ((0, 1), (0, 0), (9, 0), (200, 1), (200, 0))])
+
+    def test_a_loop_that_is_not_used_may_take_too_many_turns(self):
+        """An outer loop that may end early has eight turns, in each of which is one whose number of turns is an input."""
+        inner = body_of([node("Add", ["t", "x"], ["more"])], {"t": "more"}, prefix="inner_")
+        info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+        turn = [node("Mul", ["at", "many"], ["turns"]), node("Loop", ["turns", "", "s"], ["next_s"], body=inner), node("Add", ["at", "one"], ["next"]),
+                node("Less", ["next", "limit"], ["on"])]
+        body = helper.make_graph(turn, "body", [info("i", INT, []), info("go", TensorProto.BOOL, []), info("s", FLOAT, [4]), info("at", INT, [])],
+                                 [info("on", TensorProto.BOOL, []), info("next_s", FLOAT, [4]), info("next", INT, [])])
+        infos = [value("x", (4,)), value("begin", (), INT), value("limit", (), INT)]
+        constants = {"many": np.int64(5), "one": np.int64(1), "rounds": np.int64(8), "yes": np.bool_(True)}
+        nodes = [node("Loop", ["rounds", "yes", "x", "begin"], ["y", "end"], body=body)]
+        path, library = self.save(make_model(nodes, infos, [info("y", FLOAT, None)], constants)), self.folder / "model.so"
+        self.succeed("compile", path, "-o", library, "--no-db", "--max-turns", 20)
+        self.compare_all((path, library), [{"x": self.table[0], "begin": np.int64(b), "limit": np.int64(n)} for b, n in ((0, 2), (0, 5), (3, 1))])
+
     def test_a_list_that_the_sizes_choose_is_refused(self):
         """Two lists of the same elements at the largest sizes are not the same list."""
         branch = lambda name: graph_of([node("Identity", [name], [f"{name}_out"])], f"{name}_out")
@@ -108,7 +139,7 @@ class Places(Ranged):
                     "--shape", "a=1..5", "--shape", "b=1..5")
 
     def test_verify_compares_what_a_run_reads(self):
-        """Of two values that are joined, each is gathered at the places that it has: what lies beyond them nobody computes."""
+        """Of two values that are joined, each is gathered at the places that it has: what lies beyond them is not computed."""
         nodes = [node("Concat", ["past", "x"], ["joined"], axis=0), node("Gather", ["joined", "s"], ["y"])]
         ranges = ["--shape", "n=1..5", "--shape", "p=1..8"]
         path, library = self.made(nodes, {"x": ("n", 4), "past": ("p", 4), "s": 1}, ["y"], {}, ranges)
@@ -124,7 +155,7 @@ class Places(Ranged):
                 self.compare_all(made, [{"x": x, "s": axes_of(s), "e": axes_of(e)} for s, e in ((0, 8), (-3, 7), (2, 3), (5, 1))])
 
     def test_what_is_not_followed_is_refused(self):
-        for step, message in ((-1, "a step of -1 from a begin that a run computes"), (0, "a step of 0 from a begin that a run computes")):
+        for step, message in ((-1, "the begin of a Slice with a step below 1 is computed at run time ('s'), expected a constant"), (0, "a step of 0")):
             with self.subTest(step=step):
                 model = make_model([node("Slice", ["x", "s", "e", "first", "step"], ["y"])], [value("x", (8,)), value("s", (1,), INT), value("e", (1,), INT)],
                                    [helper.make_tensor_value_info("y", FLOAT, None)], {"first": axes_of(0), "step": axes_of(step)})
@@ -201,8 +232,8 @@ class RandomSlice:
 
 
 class Random(Ranged):
-    def test_40_random_slices(self):
-        for seed in range(40):
+    def test_25_random_slices(self):
+        for seed in range(25):
             made = RandomSlice(seed)
             path, library = self.save(made.model()), self.folder / f"{seed}.so"
             self.succeed("compile", path, "-o", library, "--no-db")

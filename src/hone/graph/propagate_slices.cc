@@ -53,6 +53,7 @@ Result<std::vector<Cut>> cuts_of(ExpandContext& c) {
   const size_t count = starts.size();
   if (ends.size() != count || (axes && axes->size() != count) || (steps && steps->size() != count))
     return c.fail("starts, ends, axes and steps, expected as many of each");
+  if (steps && std::count(steps->begin(), steps->end(), 0) > 0) return c.fail("a step of 0");
   std::vector<Cut> cuts;
   for (size_t i = 0; i < count; ++i) {
     const auto axis =
