@@ -1,10 +1,12 @@
-"""Search strategies and cost models in Python beside the same ones in C++: trials and candidates a second of hone.tune, in turns.
+"""Search strategies and cost models in Python beside the same ones in C++: trials and candidates a second of hone.tune,
+in turns.
 
     PYTHONPATH=SITE benchmarks/python_search.py MODEL.onnx
 
-SITE is the folder of an installed package (pip install --target SITE ./python). Each line of a run has the candidates that were
-compiled; of Python's part also the candidates that it proposed or predicted, and what one of them cost: in the function, and for
-crossing from the thread that searches into Python and back, with arrays made of the candidates and of the answer.
+SITE is the folder of an installed package (pip install --target SITE ./python). Each line of a run has the candidates
+that were compiled; of Python's part also the candidates that it proposed or predicted, and what one of them cost: in
+the function, and for crossing from the thread that searches into Python and back, with arrays made of the candidates
+and of the answer.
 """
 import argparse
 import statistics
@@ -89,8 +91,9 @@ class Watched:
     def costs(self, summary):
         """What its candidates are, and what one of them costs."""
         crossing = _native.call_seconds() - self.crossed - self.seconds
-        return (f"{self.candidates / summary.trials:.1f} candidates a trial through Python, {self.candidates / summary.search_seconds:.0f} a second, "
-                f"{self.candidates / self.calls:.1f} a call; of each {self.seconds / self.candidates * 1e6:.2f} us in the functions and "
+        return (f"{self.candidates / summary.trials:.1f} candidates a trial through Python, "
+                f"{self.candidates / summary.search_seconds:.0f} a second, {self.candidates / self.calls:.1f} a call; "
+                f"of each {self.seconds / self.candidates * 1e6:.2f} us in the functions and "
                 f"{crossing / self.candidates * 1e6:.2f} us for crossing")
 
 

@@ -1,6 +1,7 @@
-# What make_bundle.sh and make_wheel.sh share: both set `usage` and source this file, which reads their arguments, [--build
-# FOLDER] [OUTPUT], and goes to the project's folder. Without OUTPUT it is $default_output, where that is set. They set
-# `installed`, an installation, `stage`, the folder that is filled, and `scratch`, which goes away, and have lib/ in `stage`.
+# What make_bundle.sh and make_wheel.sh share: both set `usage` and source this file, which reads their arguments,
+# [--build FOLDER] [OUTPUT], and goes to the project's folder. Without OUTPUT it is $default_output, where that is set.
+# They set `installed`, an installation, `stage`, the folder that is filled, and `scratch`, which goes away, and have lib/
+# in `stage`.
 
 fail() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
 here=$(pwd)
@@ -22,7 +23,8 @@ folder_of_llvm() {
     fail "$build/tools/hone/hone names no folder of LLVM, expected one in its RPATH"
 }
 
-# add_program FILE FOLDER [NAME]: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in lib/.
+# add_program FILE FOLDER [NAME]: a stripped copy in stage/FOLDER, which looks for its libraries, and for theirs, in
+# lib/.
 add_program() {
   local copy=$stage/$2/${3:-${1##*/}} up
   [[ -f $1 ]] || fail "no $1: build it first (cmake --build --preset release)"
@@ -33,8 +35,8 @@ add_program() {
   programs+=("$copy")
 }
 
-# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries, and which an archive
-# has once, by two names; where it was not built, the program of the installation.
+# add_server: hone-serve, for --machine: the file for boards of this processor, which needs no libraries, and which an
+# archive has once, by two names; where it was not built, the program of the installation.
 add_server() {
   local file=$stage/share/hone/boards/x86_64/hone-serve
   if [[ -f $file ]]; then
@@ -60,8 +62,9 @@ needed_glibc() {
 
 # make_llvm FOLDER: a libLLVM.so with what the programs call of LLVM's archives in the folder. That is a third of the
 # whole, which has the processors of all makers, and is without the solver and the XML parser that only the rest needs.
-# A linker asks for all processors, as it can link LLVM's bitcode, and for manifests of Windows, which need an XML parser, and
-# Polly; here it gets the processors that Hone compiles for, and nothing for the others, which it does not use on ELF.
+# A linker asks for all processors, as it can link LLVM's bitcode, and for manifests of Windows, which need an XML
+# parser, and Polly; here it gets the processors that Hone compiles for, and nothing for the others, which it does not use
+# on ELF.
 make_llvm() {
   local folder=$1 name target
   name=$(patchelf --print-needed "${programs[0]}" | grep '^libLLVM')

@@ -1,4 +1,5 @@
-"""A stand-in for the package pyarrow, of which Table.arrow() uses so much: it checks what it gets as PyArrow does, and keeps it.
+"""A stand-in for the package pyarrow, of which Table.arrow() uses so much: it checks what it gets as PyArrow does, and
+keeps it.
 
 It is a test's module `pyarrow` where PyArrow is not installed, as it takes 170 MB."""
 import numpy as np

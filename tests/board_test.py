@@ -1,5 +1,5 @@
-"""hone-serve as one file, for 64-bit Arm under qemu's emulation of user programs: a model is tuned and run there as on a board. Times
-under emulation say nothing."""
+"""hone-serve as one file, for 64-bit Arm under qemu's emulation of user programs: a model is tuned and run there as on
+a board. Times under emulation say nothing."""
 import os
 import shutil
 import subprocess

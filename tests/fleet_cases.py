@@ -220,8 +220,8 @@ class Fleet(Package):
         text = "\n".join(found).replace("HEAD:6379", self.cluster.address).replace("threads=4", "threads=1, null_seconds=0.02")
         for name in ("hone", "data"):
             text = text.replace(f"postgres://hone@server/{name}", self.server.create(f"examples_{name}"))
-        text = text.replace("schedules=64", "schedules=16, null_seconds=0")
-        out = self.succeed_script(text.replace("budget_seconds=3600", "budget_seconds=10", 1))  # of the tuning
+        text = text.replace("schedules=64", "schedules=8, null_seconds=0")
+        out = self.succeed_script(text.replace("budget_seconds=3600", "budget_seconds=5", 1))  # of the tuning
         self.assertRegex(out, r"(?m)^resnet50 \S+ \S+ libraries/resnet50\.so\nbert \S+ \S+ libraries/bert\.so$")
         self.assertRegex(out, r"(?m)^\{'cost': 'combined', 'options': 'leaves=\d+'\} 0\.\d+ models/\d\.model$")
 

@@ -13,24 +13,35 @@ from support import Case, hone, small_network
 
 
 class Made(Case):
-    """Two short runs of one model, the second of which knows what the first one found."""
+    """Two short runs of one model, the second of which knows what the first one found. `live` follows the first one."""
+
+    def __init__(self, budgets, live):
+        super().__init__()
+        self.budgets, self.follow = budgets, live
 
     def runTest(self):
         self.db, self.model = self.folder / "trials.db", self.save(small_network())
         self.runs = [self.folder / "first.json", self.folder / "second.json"]
-        arguments = [["tune", self.model, "-o", self.folder / "model.so", "--db", self.db, "--threads", "1", "--budget", budget, "--report", run]
-                     for run, budget in zip(self.runs, ("12s", "4s"), strict=True)]
+        common = ["tune", self.model, "-o", self.folder / "model.so", "--db", self.db, "--threads", "1"]
+        arguments = [[*common, "--budget", f"{support.PATIENCE * budget}s", "--report", run]
+                     for run, budget in zip(self.runs, self.budgets, strict=True)]
+        if self.follow:
+            self.run_followed(arguments[0])
+        else:
+            self.succeed(*arguments[0])
+        self.succeed(*arguments[1])
+
+    def run_followed(self, arguments):
         browser = Browser(find()) if find() else None
-        with subprocess.Popen([support.HONE, *map(str, arguments[0]), "--live", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen([support.HONE, *map(str, arguments), "--live", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             try:
-                self.live = watch(process, process.stderr.readline(), browser, arguments[0])
+                self.live = watch(process, process.stderr.readline(), browser, arguments)
                 rest = process.stderr.read()
             finally:
                 process.kill()
                 if browser:
                     browser.close()
         self.assertEqual(process.returncode, 0, rest)
-        self.succeed(*arguments[1])
 
 
 def watch(process, line, browser, arguments):
@@ -67,20 +78,22 @@ def fetch(address):
         return refused.code, refused.read().decode()
 
 
-MADE = Made()
-
-
 class Report(Case):
+    """Tests of two runs, which are made once for all of a class."""
+    budgets = (4, 2)  # seconds: enough to measure each kernel
+    live = False
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        MADE.setUp()
-        cls.addClassCleanup(MADE.doCleanups)
-        MADE.runTest()
+        cls.made = Made(cls.budgets, cls.live)
+        cls.made.setUp()
+        cls.addClassCleanup(cls.made.doCleanups)
+        cls.made.runTest()
 
     def setUp(self):
         super().setUp()
-        self.db, self.runs, self.model = MADE.db, MADE.runs, MADE.model
+        self.db, self.runs, self.model = self.made.db, self.made.runs, self.made.model
 
     def page(self, *sources, **options):
         path = self.folder / "report.html"

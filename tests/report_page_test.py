@@ -93,8 +93,9 @@ class Page(Report):
         self.assertNotIn("Which decisions mattered", self.text("#sections"))
 
     def roofline(self, *kernels):
-        """Shows a run of kernels with these (name, FLOPs as written, of the cheapest algorithm, bytes, seconds, least seconds) on a device of
-        104 GFLOP/s, and returns the heights of the points above the lowest place where the lines end."""
+        """Shows a run of kernels with these (name, FLOPs as written, of the cheapest algorithm, bytes, seconds, least
+        seconds) on a device of 104 GFLOP/s, and returns the heights of the points above the lowest place where the lines
+        end."""
         run = json.loads(self.runs[0].read_text())
         run["roofline"] = {"flops": 1.04e11, "levels": [{"name": "L1", "bandwidth": 2e11}, {"name": "memory", "bandwidth": 1e10}], "matrix": []}
         fields = ("name", "flops", "least_flops", "bytes", "seconds", "limit_seconds")
@@ -121,6 +122,31 @@ class Page(Report):
         self.assertNotIn("No kernel is above", text)
         self.assertIn("1 of 2 points is above the limit: pool (127.7 % of compute).", text)
         self.assertIn("a part of a kernel's data may lie in a closer cache", text)
+
+    def test_more_than_three_kernels_above_their_limits(self):
+        self.roofline(*((f"k{share}", 1e6, 1e6, 1e6, 1e-4, share * 1e-6) for share in (110, 140, 90, 120, 130)))
+        self.assertIn("4 of 5 points are above the limit: k140 (140.0 % of compute), k130 (130.0 % of compute), k120 (120.0 % of compute) and others.",
+                      self.text("#roofline"))
+
+    def test_of_two_runs_only_kernels_of_one_with_limits_are_judged(self):
+        """The other one may be of another device: its kernels may well be faster than the arithmetic of this one."""
+        run = json.loads(self.runs[0].read_text())
+        kernel = run["kernels"][0] | {"name": "copy", "flops": 1e9, "least_flops": 1e9, "bytes": 1e6, "measured": True, "seconds": 1e-2}
+        known = run | {"kernels": [kernel | {"limit": "compute", "limit_seconds": 1e-3}], "limits_unknown": "",
+                       "roofline": {"flops": 1e12, "levels": [{"name": "memory", "bandwidth": 1e10}], "matrix": []}}
+        unknown = run | {"kernels": [kernel | {"seconds": 1e-5, "limit": "", "limit_seconds": 0}], "limits_unknown": "Nobody measured the other."}
+        paths = [self.folder / "known.json", self.folder / "unknown.json"]
+        for path, each in zip(paths, (known, unknown), strict=True):
+            path.write_text(json.dumps(each))
+        for order, letter in ((paths, "B"), (paths[::-1], "A")):
+            self.show(self.page(*order))
+            text = self.text("#roofline")
+            self.assertIn("No kernel is above its limit: the arithmetic of the device (1.00TFLOP/s)", text)
+            self.assertIn(f"The lines are those of {'AB'.replace(letter, '')}.", text)
+            self.assertIn(f"{letter}: Nobody measured the other.", text)
+        self.show(self.page(paths[1], paths[1]))
+        self.assertEqual(self.text("#roofline").count("Nobody measured the other."), 1)
+        self.assertNotIn("limit:", self.text("#roofline"))
 
     def test_what_a_page_without_limits_advises_brings_them(self):
         db = self.folder / "copy.db"
@@ -277,7 +303,8 @@ class Page(Report):
         path = self.folder / "large.json"
         path.write_text(json.dumps(run))
         page = self.page(path)
-        # The shortest of some tries, as other work on the machine makes any of them longer: 0.2 s and 20 ms on an idle one.
+        # The shortest of some tries, as other work on the machine makes any of them longer: 0.2 s and 20 ms on an idle
+        # one.
         opened, filtered = [], []
         while not opened or (len(opened) < 6 and (min(opened) >= 2 or min(filtered) >= 300)):
             opened.append(self.show(page))

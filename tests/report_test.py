@@ -7,10 +7,13 @@ import unittest
 import support
 from browser import find
 from db_test import trial
-from report_case import MADE, Report
+from report_case import Report
 
 
 class Files(Report):
+    budgets = (12, 4)  # enough for the page to follow the first one
+    live = True
+
     def test_what_a_run_measured_is_in_its_file(self):
         run = json.loads(self.runs[0].read_text())
         self.assertEqual((run["format"], run["version"], run["threads"], run["model"], run["of_database"]), ("hone run", 1, 1, "model", False))
@@ -31,7 +34,7 @@ class Files(Report):
         self.assertAlmostEqual(sum(seconds for part, seconds in run["spent"].items() if part != "overlapped"), run["seconds"], delta=0.05 * run["seconds"])
 
     def test_a_run_is_shown_while_it_goes_on(self):
-        live = MADE.live
+        live = self.made.live
         self.assertEqual({name: live[name][0] for name in ("page", "data", "wrong token", "no token", "another name")},
                          {"page": 200, "data": 200, "wrong token": 403, "no token": 403, "another name": 404})
         self.assertIn("the token is wrong: use the address that hone printed", live["wrong token"][1])

@@ -1,4 +1,5 @@
-"""Slice with begins and ends that only the run knows, compared with ONNX Runtime: one library, all numbers and sizes."""
+"""Slice with begins and ends that only the run knows, compared with ONNX Runtime: one library, all numbers and
+sizes."""
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -47,7 +48,8 @@ class Places(Ranged):
                 self.assertIn("node 'Slice_positions' (Slice): its begin along axis 0, which the run computed, does not leave", done.stderr)
 
     def test_bags_of_rows(self):
-        """An EmbeddingBag as PyTorch's exporter writes it: a loop over its bags, which begin where a list says that follows from the sizes."""
+        """An EmbeddingBag as PyTorch's exporter writes it: a loop over its bags, which begin where a list says that
+        follows from the sizes."""
         mean = graph_of([node("Slice", ["rows", "begin", "end"], ["bag"]), node("ReduceMean", ["bag"], ["mean"], axes=[0])], "mean")
         none = graph_of([node("Identity", ["zeros"], ["empty"])], "empty")
         nodes = [node("Reshape", ["i", "one_vector"], ["at"]), node("Add", ["at", "one"], ["next"]), node("Add", ["at", "two"], ["after"]),
@@ -73,7 +75,8 @@ class Places(Ranged):
         self.compare_all(made, [{"x": self.rng.standard_normal((r, 4)).astype(np.float32), "n": np.int64(n)} for r, n in ((9, 4), (3, 1), (7, 3), (8, 2))])
 
     def test_what_a_run_does_not_use_ends_none(self):
-        """Both branches are computed, and all turns of a loop that may end early: there, too little behind a begin is no error."""
+        """Both branches are computed, and all turns of a loop that may end early: there, too little behind a begin is no
+        error."""
         turn = [node("Add", ["at", "two"], ["end"]), node("Slice", ["x", "at", "end"], ["window"]), node("ReduceSum", ["window", "first"], ["row"], keepdims=0),
                 node("Add", ["end", "two"], ["next"]), node("LessOrEqual", ["next", "limit"], ["fits"]), node("Squeeze", ["fits"], ["on"])]
         info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
@@ -139,7 +142,8 @@ class Places(Ranged):
                     "--shape", "a=1..5", "--shape", "b=1..5")
 
     def test_verify_compares_what_a_run_reads(self):
-        """Of two values that are joined, each is gathered at the places that it has: what lies beyond them is not computed."""
+        """Of two values that are joined, each is gathered at the places that it has: what lies beyond them is not
+        computed."""
         nodes = [node("Concat", ["past", "x"], ["joined"], axis=0), node("Gather", ["joined", "s"], ["y"])]
         ranges = ["--shape", "n=1..5", "--shape", "p=1..8"]
         path, library = self.made(nodes, {"x": ("n", 4), "past": ("p", 4), "s": 1}, ["y"], {}, ranges)

@@ -26,15 +26,17 @@ def _remove(folder, process):
 class Model:
     """A model that was compiled to a native library.
 
-    The library is loaded when it is first needed, so one that was compiled for another machine can be handled, but not run.
-    Calls of one object must not overlap; several objects run side by side, and those of one library share its weights.
+    The library is loaded when it is first needed, so one that was compiled for another machine can be handled, but not
+    run. Calls of one object must not overlap; several objects run side by side, and those of one library share its
+    weights.
 
     Attributes:
         path: the library's file.
         summary: what hone.compile (CompileSummary) or hone.tune (TuneSummary) did; None for hone.load.
     """
 
-    def __init__(self, path: _types.Path, threads: int = 0, *, time_limit: float = 0.0, summary: Any = None, folder: str | None = None) -> None:
+    def __init__(self, path: _types.Path, threads: int = 0, *, time_limit: float = 0.0, summary: Any = None,
+                 folder: str | None = None) -> None:
         self.path = os.fspath(path)
         self.summary = summary
         self._threads = threads
@@ -56,7 +58,7 @@ class Model:
         return self._loaded
 
     def close(self) -> None:
-        """Gives back memory and threads, at the end of a call that still runs. Calls that come later raise InputError."""
+        """Gives back memory and threads, at the end of a call that still runs. Later calls raise InputError."""
         with self._loading:
             self._closed, self._loaded = True, None
 
@@ -82,10 +84,12 @@ class Model:
         return self._model.device
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library with DLPack.
+        """Runs the model; inputs by position or by name, as dense arrays of NumPy, PyTorch or another library that has
+        DLPack.
 
-        The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others. Returns an array, or
-        a tuple of them if the model has several outputs: of PyTorch if an input is, else of NumPy. Raises InputError for a wrong name, type, shape, device or order of elements.
+        The arrays are read in place. Where a model takes ranges of shapes (TensorInfo.dims), each call may have others.
+        Returns an array, or a tuple of them if the model has several outputs: of PyTorch if an input is, else of NumPy.
+        Raises InputError for a wrong name, type, shape, device or order of elements.
         """
         return self._model(*arrays, **named)
 
@@ -94,9 +98,9 @@ class Model:
 
         Args:
             inputs: arrays in the order of the inputs, or by name.
-            out: None, or for each output an array of its type and shape to write into, or None. Arrays whose memory is aligned
-                to 64 bytes, as that of the results of calls, are written in place. Where an output's shape depends on the data,
-                its array has the largest shape, and the result is the part of it that there is.
+            out: None, or for each output an array of its type and shape to write into, or None. Arrays whose memory is
+                aligned to 64 bytes, as that of the results of calls, are written in place. Where an output's shape
+                depends on the data, its array has the largest shape, and the result is the part of it that there is.
         """
         return self._model.run(inputs, out)
 

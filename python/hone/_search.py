@@ -54,7 +54,8 @@ class SearchStrategy:
 
         hone.tune("model.onnx", "model.so", search=Random())
 
-    The thread that called hone.tune calls them, a batch at a time. An exception ends the search as one of on_progress does.
+    The thread that called hone.tune calls them, a batch at a time. An exception ends the search as one of on_progress
+    does.
     """
 
     def propose(self, task: Task, n: int) -> ArrayLike | None:
@@ -64,9 +65,9 @@ class SearchStrategy:
             task: a hone.Task, the same object whenever it is about the same task.
             n: the most points that are wanted.
 
-        Returns: whole numbers [m, task.space().width], m <= n, the most promising first; no points, or None, if there is nothing
-            left to try. Illegal points are observed as failures at once, and those that were proposed before are left out. A row
-            that is no point of the space, or more than n rows, is an InputError of hone.tune.
+        Returns: whole numbers [m, task.space().width], m <= n, the most promising first; no points, or None, if there
+            is nothing left to try. Illegal points are observed as failures at once, and those that were proposed before
+            are left out. A row that is no point of the space, or more than n rows, is an InputError of hone.tune.
         """
         raise NotImplementedError
 
@@ -89,7 +90,8 @@ class CostModel:
 
         hone.tune("model.onnx", "model.so", cost_model=Analytic())
 
-    The thread that called hone.tune or hone.evaluate calls the functions. An exception ends the search as one of on_progress does.
+    The thread that called hone.tune or hone.evaluate calls the functions. An exception ends the search as one of
+    on_progress does.
 
     Attributes:
         features: a name of hone.feature_sets(); None: "combined" for CPUs, "gpu" for GPUs.
@@ -103,8 +105,8 @@ class CostModel:
         Args:
             batch: a Batch of n candidates.
 
-        Returns: n numbers above 0. Only their ratios within a task matter. Another number of them, NaN, or one that is not above
-            0 is an InputError of hone.tune.
+        Returns: n numbers above 0. Only their ratios within a task matter. Another number of them, NaN, or one that is
+            not above 0 is an InputError of hone.tune.
         """
         raise NotImplementedError
 
@@ -115,8 +117,8 @@ class CostModel:
             batch: a Batch of the n candidates of a task that were measured together.
             seconds: float64 [n], the time of each; inf for those that failed.
 
-        Returns: False if the same candidates are predicted as before, so that those that were kept need not be predicted again;
-            anything else, such as None, if they may not be.
+        Returns: False if the same candidates are predicted as before, so that those that were kept need not be
+            predicted again; anything else, such as None, if they may not be.
         """
         return False
 

@@ -9,7 +9,7 @@
 namespace hone::tool {
 namespace {
 
-// Why a database, which `db` names as the user did, has no limits of a device.
+// Returns why a database, which `db` names as the user did, has no limits of a device.
 std::string why_missing(const std::string& db, const std::string& device) {
   const Result<Device> found = find_device(device), host = find_device("host");
   if (!found.ok() || !host.ok() || found->key != host->key)

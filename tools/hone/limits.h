@@ -29,11 +29,11 @@ struct Limit {
 class Limits {
  public:
   Limits() = default;  // no figures
-  // No figures, for a reason, which is whole sentences.
+  // Returns limits without figures, for a reason, which is whole sentences.
   [[nodiscard]] static Limits unknown(std::string why);
   Limits(Roofline roofline, int threads) : roofline_(std::move(roofline)), threads_(threads) {}
-  // Those of a device in the database `db` for so many threads (0: all cores). A database that was
-  // not named and cannot be read has none: whoever needs it says why.
+  // Returns those of a device in the database `db` for so many threads (0: all cores). A database
+  // that was not named and cannot be read has none: whoever needs it says why.
   [[nodiscard]] static Result<Limits> load(const std::string& db, const std::string& device,
                                            int threads);
   [[nodiscard]] static Result<Limits> load(const CompileOptions& options);
@@ -42,7 +42,7 @@ class Limits {
   [[nodiscard]] const std::optional<Roofline>& roofline() const { return roofline_; }
   // Returns why there are no figures, and how to get them; empty if there are some.
   [[nodiscard]] const std::string& why_unknown() const { return why_unknown_; }
-  // Of a kernel with its data in the closest cache that holds them.
+  // Returns the limit of a kernel with its data in the closest cache that holds them.
   // `matrix` is as in least_time().
   [[nodiscard]] Limit of(double least_flops, double bytes, std::string_view matrix = {}) const;
   [[nodiscard]] Limit of(const TaskSummary& task) const {

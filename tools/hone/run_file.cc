@@ -182,8 +182,8 @@ Status check_sizes(const Json& tables, const std::string& where) {
   return ok_status();
 }
 
-// The FLOPs of a kernel's cheapest algorithm, in a file that does not say them: where they are what
-// limits it, they follow from the limit.
+// Returns the FLOPs of a kernel's cheapest algorithm, in a file that does not say them: where they
+// are what limits it, they follow from the limit.
 double least_flops(const Json& kernel, const Json& roofline) {
   const double flops = kernel["flops"].get<double>();
   const bool follows = kernel["limit"] == "compute" && !roofline.is_null();

@@ -9,8 +9,7 @@ namespace hone::tool {
 namespace {
 
 // Viewers take thread 0 for the idle one; Perfetto drew it and thread 1 in one row until August
-// 2025 (github.com/thoren-d/tracing-chrome/issues/32). The thread with the number of its process is
-// the main one, whose row is the first.
+// 2025. The thread with the number of its process is the main one, whose row is the first.
 constexpr int kProcess = 1;
 constexpr int kSteps = 1;  // the row of whole steps; that of thread t is t + 2
 
@@ -39,13 +38,13 @@ Json event(const StepTime& step, int number, int row, double begin, double end) 
           {"args", std::move(arguments)}};
 }
 
-// An event of metadata.
+// Returns an event of metadata.
 Json label(const char* what, int row, Json arguments) {
   return {{"name", what}, {"ph", "M"}, {"pid", kProcess},
           {"tid", row},   {"ts", 0},   {"args", std::move(arguments)}};
 }
 
-// The name of a row, and its place among the others.
+// Adds the name of a row, and its place among the others.
 void add_row(Json& events, int row, const std::string& name) {
   events.push_back(label("thread_name", row, {{"name", name}}));
   events.push_back(label("thread_sort_index", row, {{"sort_index", row}}));

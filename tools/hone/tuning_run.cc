@@ -99,7 +99,7 @@ Json roles_json(const std::vector<RunKernel>& kernels) {
   return list;
 }
 
-// As least_time() counts it: all cores are no slower than one.
+// Returns the rate of so many threads, as least_time() counts it: all cores are no slower than one.
 double rate_of(const Rate& rate, int cores, int threads) {
   const double all = std::max(rate.all, rate.one);
   return threads >= cores ? all : std::min(all, threads * rate.one);

@@ -152,7 +152,7 @@ function openKernel(row, runs) {
     ...parts.filter((part) => part.kernel.decisions.length).map((part) => lazyDetails(`Decisions of its schedules${of(part)}`,
       () => decisionTable(part.kernel.decisions.map((one) => ({...one, role: one.name})), true))),
     ...parts.flatMap((part) => kernelSizes(part.kernel, part.name)),
-    ...parts.flatMap((part) => kernelTexts(part.kernel, of(part), part.run.running)),
+    ...parts.flatMap((part, i) => kernelTexts(part.kernel, of(part), part.run.running, i === 0)),
     ...kernelChanges(parts));
   dialog.showModal();
   close.focus();
@@ -206,9 +206,9 @@ function textBlock(text, label) {
   return make("pre", {tabindex: "0", role: "group", "aria-label": label}, text);
 }
 
-function kernelTexts(kernel, of, running) {
+function kernelTexts(kernel, of, running, open) {
   const missing = running ? "Loop programs come when the run is finished." : `The loop program is not in this file; 'hone explain --task ${kernel.key}' prints it.`;
-  return [lazyDetails(`Schedule${of}`, () => textBlock(kernel.steps || "no step", `Schedule${of}`), of !== " of B"),
+  return [lazyDetails(`Schedule${of}`, () => textBlock(kernel.steps || "no step", `Schedule${of}`), open),
     lazyDetails(`Loop program${of}`, () => kernel.program ? textBlock(kernel.program, `Loop program${of}`) : make("p", {class: "quiet"}, missing))];
 }
 

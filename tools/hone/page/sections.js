@@ -80,7 +80,8 @@ function sectionCurve(runs) {
   }), box];
 }
 
-// Points of the kernels: the least FLOPs that an algorithm needs, as in the limits, so that no algorithm lifts a kernel above the arithmetic.
+// Returns points of the kernels: the least FLOPs that an algorithm needs, as in the limits, so that no algorithm lifts a
+// kernel above the arithmetic.
 function rooflineMarks(runs) {
   const rows = kernelRows(runs);
   return runs.flatMap((run, i) => {
@@ -105,28 +106,36 @@ function rooflineLines(roofline, low, high) {
     points: [[low, matrix.flops], [high, matrix.flops]], colour: "--seventh", dashes: "4 3"}))];
 }
 
-// What the lines mean, and whether any kernel is faster than they say, in the digits that are shown.
+// Returns what the lines mean, and whether any kernel is faster than its own run's limits say, in the digits that are
+// shown. A run without limits says nothing of its kernels: it may be of another device than the lines.
 function rooflineTexts(roofline, marks) {
-  const arithmetic = Math.max(roofline.flops, ...roofline.matrix.map((matrix) => matrix.flops));
-  const faster = marks.filter((mark) => Number.isFinite(mark.share) ? mark.share > 1.0005 : mark.y > arithmetic).sort((a, b) => b.share - a.share);
+  const judged = marks.filter((mark) => Number.isFinite(mark.share));
+  const faster = judged.filter((mark) => mark.share > 1.0005).sort((a, b) => b.share - a.share);
   const limits = `the arithmetic of the device (${count(roofline.flops)}FLOP/s) or the bandwidth of the closest memory that holds all its data`;
-  const texts = [`${faster.length ? "The limit of a kernel is" : "No kernel is above its limit:"} ${limits}. `
+  const texts = [`${faster.length || !judged.length ? "The limit of a kernel is" : "No kernel is above its limit:"} ${limits}. `
     + "FLOPs are those of the algorithm that needs the fewest. A larger point has a larger share of the time."];
   if (faster.length) {
-    const named = faster.slice(0, 3).map((mark) => `${mark.name} (${Number.isFinite(mark.share) ? mark.limit : `${count(mark.y)}FLOP/s`})`).join(", ");
-    texts.push(`${faster.length} of ${marks.length} points ${faster.length > 1 ? "are" : "is"} above the limit: ${named}${faster.length > 3 ? " and others" : ""}. `
+    const named = faster.slice(0, 3).map((mark) => `${mark.name} (${mark.limit})`).join(", ");
+    texts.push(`${faster.length} of ${judged.length} points ${faster.length > 1 ? "are" : "is"} above the limit: ${named}${faster.length > 3 ? " and others" : ""}. `
       + "That can be: a part of a kernel's data may lie in a closer cache, a schedule may leave out products with zeros, "
       + "and other work may have slowed the machine down when its limits were measured.");
   }
   return texts;
 }
 
+// Returns why runs have no limits, each reason once; a reason that is not that of all runs says whose it is.
+function limitsUnknown(runs) {
+  const without = runs.map((run, i) => [run.limits_unknown, "AB"[i]]).filter(([why], i) => !runs[i].roofline && why);
+  const reasons = [...new Set(without.map(([why]) => why))];
+  return without.length === runs.length && reasons.length === 1 ? reasons : without.map(([why, letter]) => `${letter}: ${why}`);
+}
+
 function sectionRoofline(runs) {
   const marks = rooflineMarks(runs), of = runs.findIndex((run) => run.roofline), roofline = runs[of]?.roofline;
   if (!marks.length) return null;
   const lines = roofline ? rooflineLines(roofline, marks[0].x / 2, marks[marks.length - 1].x * 2) : [];
-  const parts = roofline ? [...rooflineTexts(roofline, marks), ...(runs.length > 1 ? [`The lines are those of ${"AB"[of]}.`] : [])].map((text) => make("p", {}, text))
-    : [...new Set(runs.map((run) => run.limits_unknown))].map((why) => make("p", {class: "note"}, why));
+  const texts = roofline ? [...rooflineTexts(roofline, marks), ...(runs.length > 1 ? [`The lines are those of ${"AB"[of]}.`] : [])] : [];
+  const parts = [...texts.map((text) => make("p", {}, text)), ...limitsUnknown(runs).map((why) => make("p", {class: "note"}, why))];
   const table = () => makeTable("Kernels", [{title: "Kernel", text: true}, {title: "FLOP per byte"}, {title: "FLOP/s"}, {title: "Of limit"}], marks.slice(0, 200)
     .map((mark) => [mark.name, digits(mark.x), count(mark.y), percent(mark.share)]));
   return [...parts, makePlot({label: "Rates of the kernels by their arithmetic intensity", lines, marks,
