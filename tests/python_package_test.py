@@ -387,7 +387,7 @@ class Making(Package):
             if child: assert os.waitpid(child, 0)[1] == 0
             """)
 
-    def test_an_interpreter_ends_while_models_run(self):
+    def test_an_interpreter_ends_while_models_run_and_are_loaded(self):
         self.compiled()
         self.succeed_script("""
             import hone, numpy, threading
@@ -397,7 +397,9 @@ class Making(Package):
                 while True:
                     model(image)
                     ready.set()
-            for _ in range(3): threading.Thread(target=work, daemon=True).start()
+            def load():
+                while True: hone.load("small.so", 1)
+            for target in (work, work, load, load): threading.Thread(target=target, daemon=True).start()
             assert ready.wait(100)
             """)
 

@@ -161,6 +161,7 @@ nb::object call(LoadedModel& model, const nb::args& arrays, const nb::kwargs& na
 std::unique_ptr<LoadedModel> load_model(const std::string& path, int threads, double time_limit) {
   std::optional<Result<Model>> loaded;
   {
+    const RunningModel running;
     const nb::gil_scoped_release others_may_run;
     loaded.emplace(Model::load(path, {.num_threads = threads, .time_limit = time_limit}));
   }
