@@ -25,7 +25,7 @@ TYPES = {"std::string": "str", "int": "int", "int64_t": "int", "uint64_t": "int"
          "std::set<uint64_t>": "set[int]",
          "std::map<std::string, Shape>": "dict[str, tuple[int, ...]]", "std::map<std::string, Tensor>": "dict[str, array]",
          "std::map<std::string, ShapeRange>": "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]"}
-# What type checkers accept, where it is not the type that documents the option.
+# Type checkers accept these types, where they are not those that document the option.
 ACCEPTED = {"str": "str | os.PathLike[str]", "list[str]": "list[str] | tuple[str, ...]", "list[int]": "list[int] | tuple[int, ...]",
             "set[int]": "AbstractSet[int]", "dict[str, tuple[int, ...]]": "Mapping[str, Sequence[int]]", "dict[str, array]": "dict[str, Any]",
             "dict[str, list[int | str | tuple[int, int] | tuple[int, int, str]]]":

@@ -38,7 +38,8 @@ TEST(trace, has_a_row_of_steps_and_one_per_thread) {
   EXPECT_NEAR(spans[5]["ts"].get<double>(), 1000, 0.0011);
 }
 
-// What https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU asks for.
+// The Trace Event Format is described in
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 TEST(trace, is_in_the_trace_event_format) {
   const std::vector<StepTime> steps = {{"first", "gemm", 0, 2e-6}, {"", "relu", 1, 1e-6}};
   Trace trace("model.so");

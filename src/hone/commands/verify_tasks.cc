@@ -134,7 +134,8 @@ class Checker {
     if (entry == reference_.end()) return false;
     const Expected& expected = entry->second;
     const Shape& part = expected.tensor.shape();
-    // Of places that the run does not have, nothing is gathered; what reads the others is compared.
+    // A gather computes only places that the run has; the results that are made of them are
+    // compared.
     if (node != nullptr && node->run_places && graph_.value(id).forms.empty()) return false;
     if (const graph::ShapeParts* parts = parts_of(id)) {
       const Tensor own = part_of_run(found, *parts, sizes_.as<int64_t>());

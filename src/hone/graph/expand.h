@@ -77,6 +77,7 @@ class ExpandContext : public InferContext {
   // built. An argument may be a value that nothing computes.
   [[nodiscard]] Result<std::vector<ValueId>> outputs_of(const SubgraphBody& body,
                                                         const std::vector<ValueId>& arguments);
+
   // Declares result i. It has no effect if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;

@@ -18,7 +18,7 @@ struct Number {
   ValueId run = kNoValue;  // i64 [1], if a run computes it
 };
 
-// What a Slice takes along one axis.
+// A Slice along one axis: which of its elements it takes.
 struct Cut {
   size_t axis = 0;
   Number start, end;

@@ -30,9 +30,9 @@ namespace hone::graph {
 // Returns the form, but not less than `least` nor more than `most`.
 [[nodiscard]] SizeForm bounded(SizeForm form, int64_t least, int64_t most);
 
-// Returns (form + offset) / divisor rounded down, as a form of symbols alone. The form is one of
-// symbols, or a multiple of one whose factor divides the divisor, with an offset; nullopt if it is
-// another one.
+// Returns (form + offset) / divisor rounded down, as a form of symbols alone if the form is one, or
+// a multiple of one whose factor divides the divisor, with an offset. Another form without bounds
+// and divisor gets the offset if the divisor is 1; else the result is nullopt.
 [[nodiscard]] std::optional<SizeForm> quotient_of(const Varying& varying, const SizeForm& form,
                                                   int64_t offset, int64_t divisor);
 

@@ -20,8 +20,8 @@ constexpr double kTimeoutOfDefault = 20;  // times the default schedule's second
 constexpr double kLeastTimeout = 2;       // ... but no less: somebody else may have the machine
 constexpr int kChunk = 16;                // between two looks at the clock and the drift, ...
 constexpr double kChunkSeconds = 1;       // ... fewer where they take longer
-// Of a space that is not small: where so many schedules one after the other become code that is
-// known, there is no other.
+// A space that is not small counts as ended once so many schedules, one after the other, become
+// code that is known.
 constexpr int kMostKnown = 512;
 
 struct Turn {

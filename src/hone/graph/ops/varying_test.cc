@@ -227,7 +227,7 @@ TEST(varying, a_slice_may_begin_where_a_run_says) {
   EXPECT_EQ(run(7, 9)[0].shape(), (Shape{0, 2}));
 }
 
-// As many rows in every run, as nodes say by which number the end exceeds the begin.
+// The result has as many rows in every run, as nodes say by which number the end exceeds the begin.
 TEST(varying, a_slice_to_its_begin_and_a_number_has_one_shape) {
   const auto shape_of = [](const std::function<void(TestModel&)>& add_end) {
     TestModel m(18);
