@@ -28,6 +28,12 @@ class Random(hone.SearchStrategy):
         return task.space().sample(n)
 
 
+class Batches(Random):
+    """The same, asked for many points at a time."""
+
+    batch_size = 64
+
+
 class Analytic(hone.CostModel):
     """What the model `analytic` predicts."""
 
@@ -60,6 +66,7 @@ class Linear(hone.CostModel):
 
 
 PAIRS = {"random strategy": ({"strategy": "random"}, lambda: {"search": Watched(Random())}),
+         "random strategy, 64 at a time": ({"strategy": "random"}, lambda: {"search": Watched(Batches())}),
          "analytic model": ({"guide": "analytic"}, lambda: {"cost_model": Watched(Analytic())}),
          "model that learns": ({"guide": "combined"}, lambda: {"cost_model": Watched(Linear())})}
 
@@ -68,7 +75,7 @@ class Watched:
     """Counts what goes through the functions of a strategy or a model, and the seconds that they take."""
 
     def __init__(self, of):
-        self.features = getattr(of, "features", None)
+        self.features, self.batch_size = getattr(of, "features", None), getattr(of, "batch_size", None)
         self.seconds, self.candidates, self.calls = 0.0, 0, 0
         self.crossed = _native.call_seconds()  # before it was called
         for name in ("propose", "observe", "predict", "update"):

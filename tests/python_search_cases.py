@@ -180,6 +180,30 @@ class Searching(Package):
         self.refused("only while the search calls its strategy", task.space().predict, points)
         self.refused("is measured by the search", task.space().measure, points)
 
+    def test_a_strategy_is_asked_for_as_many_as_it_says(self):
+        class Many(Random):
+            batch_size = 48
+
+            def __init__(self):
+                super().__init__()
+                self.calls = []
+
+            def propose(self, task, n):
+                self.calls.append((task, n))
+                return super().propose(task, n)
+
+            def observe(self, task, points, seconds):
+                self.calls.append((task, 0))
+                super().observe(task, points, seconds)
+
+        strategy = Many()
+        tuned = self.tune(search=strategy)
+        self.assertEqual({n for _, n in strategy.calls if n}, {48})
+        self.assertGreaterEqual(len(strategy.observed), tuned.summary.trials)
+        for task in strategy.tasks:  # is told what was measured right before it is asked again, and at the end
+            calls = [n for asked, n in strategy.calls if asked is task]
+            self.assertNotIn((0, 0), list(zip(calls, calls[1:])))
+
     def test_a_model_learns_if_it_has_an_update_of_its_own(self):
         from hone._search import learns
 
@@ -244,6 +268,10 @@ class Searching(Package):
                 "are of GPUs": predicting(np.ones, features="gpu")}.items():
             with self.subTest(message):
                 self.refused(message, self.tune, max_trials=2, check=False, **parts)
+        for size, said in (0, "0"), (-3, "-3"), (2.5, "2.5"), ("many", "'many'"):
+            strategy = Random()
+            strategy.batch_size = size
+            self.refused(f"the strategy's batch_size is {said}, expected a whole number above 0 or None", self.tune, search=strategy)
         self.refused("search is the Python type str", self.tune, search="random")
         self.refused("search is the class Random", self.tune, search=Random)
         self.refused("cost_model is the Python type", self.tune, cost_model=Random())

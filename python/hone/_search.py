@@ -56,7 +56,14 @@ class SearchStrategy:
 
     The thread that called hone.tune calls them, a batch at a time. An exception ends the search as one of on_progress
     does.
+
+    Attributes:
+        batch_size: how many points propose is asked for. If these are more than are measured next, the rest waits:
+            propose is called again when all have been taken, and what was measured meanwhile is observed right before.
+            None: as many as are measured next, which is some, and what was measured is observed at once.
     """
+
+    batch_size: int | None = None
 
     def propose(self, task: Task, n: int) -> ArrayLike | None:
         """The points to measure next.

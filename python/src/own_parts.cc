@@ -11,6 +11,15 @@
 
 namespace hone::python {
 
+PythonStrategy::PythonStrategy(nb::handle strategy, PythonCalls& calls)
+    : strategy_(nb::borrow(strategy)), calls_(calls) {
+  const nb::object size = nb::getattr(strategy, "batch_size", nb::none());
+  if (size.is_none()) return;
+  if (!nb::try_cast(size, batch_size_) || batch_size_ < 1)
+    raise_input_error(std::string("the strategy's batch_size is ") + nb::repr(size).c_str() +
+                      ", expected a whole number above 0 or None");
+}
+
 nb::object PythonStrategy::object_of(const ModelTask& task) {
   for (const auto& [known, object] : tasks_) {
     if (known == task) return object;

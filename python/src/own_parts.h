@@ -12,12 +12,13 @@
 
 namespace hone::python {
 
-// An object with propose(task, n) and observe(task, points, seconds), as hone.SearchStrategy has.
+// An object with propose(task, n), observe(task, points, seconds) and maybe batch_size, as
+// hone.SearchStrategy has.
 class PythonStrategy : public OwnStrategy {
  public:
   // Both must outlive it, and it is made and destroyed with the GIL.
-  PythonStrategy(nanobind::handle strategy, PythonCalls& calls)
-      : strategy_(nanobind::borrow(strategy)), calls_(calls) {}
+  PythonStrategy(nanobind::handle strategy, PythonCalls& calls);
+  [[nodiscard]] int batch_size() const override { return batch_size_; }
   [[nodiscard]] Result<PointRows> propose(const ModelTask& task, int count) override;
   [[nodiscard]] Status observe(const ModelTask& task, const PointRows& points,
                                std::span<const double> seconds) override;
@@ -29,6 +30,7 @@ class PythonStrategy : public OwnStrategy {
   nanobind::object strategy_;
   PythonCalls& calls_;
   std::vector<std::pair<ModelTask, nanobind::object>> tasks_;
+  int batch_size_ = 0;
 };
 
 // An object with predict(batch) and maybe update(batch, seconds) and features, as hone.CostModel

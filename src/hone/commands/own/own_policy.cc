@@ -1,6 +1,8 @@
 #include "hone/commands/own/own_policy.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <mutex>
 
 #include "hone/commands/own/point_conversion.h"
@@ -46,6 +48,9 @@ class OwnSearcher : public search::Searcher {
  public:
   OwnSearcher(const search::SearchTask& task, OwnRun& run)
       : task_(task), run_(run), given_(make_task(task, live_, run)), proposals_(*task.space) {}
+  OwnSearcher(const OwnSearcher&) = delete;
+  OwnSearcher& operator=(const OwnSearcher&) = delete;
+  ~OwnSearcher() override { tell(); }
 
   [[nodiscard]] std::string_view name() const override { return "own"; }
   [[nodiscard]] std::vector<space::Point> propose(int n) override;
@@ -61,17 +66,22 @@ class OwnSearcher : public search::Searcher {
     if (!status.ok()) run_.failure.add(status);
     return status.ok();
   }
-  [[nodiscard]] Status ask(int n, std::vector<space::Point>& points, bool& spent);
+  // Asks for at most n points and adds those that are legal and new to waiting_.
+  [[nodiscard]] Status ask(int n, bool& spent);
+  // Tells the strategy what was measured since it was told last.
+  void tell();
 
   search::SearchTask task_;
   OwnRun& run_;
   std::shared_ptr<LiveSearch> live_ = std::make_shared<LiveSearch>();
   ModelTask given_;
   search::Proposals proposals_;
+  std::deque<space::Point> waiting_;  // proposed, but not handed out
+  std::vector<space::Point> measured_;
+  std::vector<double> seconds_;  // of measured_, which the strategy was not told yet
 };
 
-// Adds those of the proposed points that are legal and new.
-Status OwnSearcher::ask(int n, std::vector<space::Point>& points, bool& spent) {
+Status OwnSearcher::ask(int n, bool& spent) {
   HONE_ASSIGN_OR_RETURN(const PointRows rows, run_.own.propose(given_, n));
   if (std::cmp_greater(rows.size(), n))
     return invalid("the strategy proposed {} points, expected at most {}", rows.size(), n);
@@ -83,7 +93,7 @@ Status OwnSearcher::ask(int n, std::vector<space::Point>& points, bool& spent) {
     if (!task_.space->legal(point)) {
       illegal.push_back(std::move(point));
     } else if (proposals_.take(point)) {
-      points.push_back(std::move(point));
+      waiting_.push_back(std::move(point));
     }
   }
   if (illegal.empty()) return ok_status();
@@ -91,19 +101,30 @@ Status OwnSearcher::ask(int n, std::vector<space::Point>& points, bool& spent) {
                           std::vector<double>(illegal.size(), INFINITY));
 }
 
+void OwnSearcher::tell() {
+  if (measured_.empty()) return;
+  call([&] { return run_.own.observe(given_, to_rows(*task_.space, measured_), seconds_); });
+  measured_.clear();
+  seconds_.clear();
+}
+
 std::vector<space::Point> OwnSearcher::propose(int n) {
-  std::vector<space::Point> points;
   bool spent = false;
-  for (int asked = 0; asked < kAsked && points.empty() && !spent; ++asked) {
-    if (!call([&] { return ask(n, points, spent); })) return {};
+  for (int asked = 0; asked < kAsked && waiting_.empty() && !spent; ++asked) {
+    tell();
+    if (!call([&] { return ask(std::max(n, run_.own.batch_size()), spent); })) return {};
   }
+  const auto end = waiting_.begin() + std::min<ptrdiff_t>(n, std::ssize(waiting_));
+  std::vector<space::Point> points(std::move_iterator(waiting_.begin()), std::move_iterator(end));
+  waiting_.erase(waiting_.begin(), end);
   return points;
 }
 
 void OwnSearcher::observe(std::span<const space::Point> points, std::span<const double> seconds) {
   for (const space::Point& point : points) proposals_.take(point);
-  if (points.empty()) return;
-  call([&] { return run_.own.observe(given_, to_rows(*task_.space, points), seconds); });
+  measured_.insert(measured_.end(), points.begin(), points.end());
+  seconds_.insert(seconds_.end(), seconds.begin(), seconds.end());
+  if (run_.own.batch_size() == 0) tell();
 }
 
 class OwnPolicy : public search::Policy {

@@ -48,10 +48,14 @@ struct Fixture {
 struct RandomStrategy : OwnStrategy {
   std::set<uint64_t> asked;
   std::vector<double> times;
+  int batch = 0, proposals = 0, observations = 0;
   std::optional<ModelTask> kept;
   std::function<Result<PointRows>(const ModelTask&, int)> instead;
 
+  [[nodiscard]] int batch_size() const override { return batch; }
   Result<PointRows> propose(const ModelTask& task, int count) override {
+    ++proposals;
+    EXPECT_GE(count, batch);
     asked.insert(task.info().key);
     kept = task;
     if (instead) return instead(task, count);
@@ -61,6 +65,7 @@ struct RandomStrategy : OwnStrategy {
                  std::span<const double> seconds) override {
     EXPECT_EQ(points.width, task.width());
     EXPECT_EQ(points.size(), seconds.size());
+    ++observations;
     times.insert(times.end(), seconds.begin(), seconds.end());
     return ok_status();
   }
@@ -76,6 +81,22 @@ TEST(own_search, a_strategy_chooses_what_is_measured) {
   EXPECT_GT(summary->trials, 10);
   EXPECT_EQ(strategy.asked.size(), 2U);
   EXPECT_GE(static_cast<int>(strategy.times.size()), summary->trials - 4);
+  EXPECT_EQ(f.stored(), summary->trials);
+}
+
+TEST(own_search, a_strategy_may_propose_more_than_is_measured_next) {
+  Fixture f;
+  RandomStrategy strategy;
+  strategy.batch = 64;
+  f.parts.strategy = &strategy;
+  const Result<TuneSummary> summary = f.tune();
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_TRUE(f.parts.failure.ok()) << f.parts.failure.message();
+  EXPECT_GT(summary->trials, 10);
+  EXPECT_EQ(strategy.asked.size(), 2U);
+  EXPECT_EQ(strategy.proposals, 2);  // one for each task
+  EXPECT_LE(strategy.observations, 4);
+  EXPECT_GE(static_cast<int>(strategy.times.size()), summary->trials);  // all are told at the end
   EXPECT_EQ(f.stored(), summary->trials);
 }
 
