@@ -3,6 +3,7 @@
 // (Williams et al., CACM 52(4), 2009, with a roof per cache level).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,13 @@ struct Device {
 // A rate of one core alone, and one of all cores together.
 struct Rate {
   double one = 0, all = 0;
+
+  // Returns the rate of `threads` threads on a machine of so many cores: rates of single cores add
+  // up until they reach that of all cores, which is no less than that of one.
+  [[nodiscard]] double of(int threads, int cores) const {
+    const double most = std::max(all, one);
+    return threads >= cores ? most : std::min(one * std::max(threads, 1), most);
+  }
 };
 
 struct RooflineLevel {
@@ -69,6 +77,11 @@ struct RooflineLevel {
   int64_t bytes = 0;  // size of one such cache; 0 for memory
   int shared_by = 1;  // number of cores that share one
   Rate read, write;   // in bytes per second
+
+  // Returns the greater one of reads and writes, as no mix of both is faster.
+  [[nodiscard]] double bandwidth(int threads, int cores) const {
+    return std::max(read.of(threads, cores), write.of(threads, cores));
+  }
 };
 
 // The time from the start to the end of a phase with one tile per thread, each thread on its own

@@ -91,7 +91,7 @@ Status add_tasks(const std::string& db, TuningRun& run) {
   for (const RunKernel& kernel : run.kernels)
     queries.push_back({kernel.task.key, kernel.history.best_steps()});
   HONE_ASSIGN_OR_RETURN(std::vector<StoredKernel> found,
-                        stored_kernels(queries, options, device ? kMostProgramBytes : 0));
+                        stored_kernels(queries, options, device ? kMostTextBytes : 0));
   int64_t unknown = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     unknown += found[i].problem.empty() ? 0 : 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include "hone/base/hash.h"
 
@@ -16,7 +17,9 @@ constexpr size_t kMostCurvePoints = 1000;
 constexpr size_t kMostKernelPoints = 400;
 constexpr size_t kLeastKernelPoints = 20;
 constexpr size_t kMostPoints = 40'000;  // of all kernels
-constexpr size_t kMostDecisions = 12;   // of a kernel
+constexpr size_t kMostKernelDecisions = 12;
+constexpr size_t kLeastKernelDecisions = 4;
+constexpr size_t kMostDecisions = 6'000;  // of all kernels
 
 // So many digits that a plot and a table lose nothing.
 double rounded(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
@@ -31,10 +34,9 @@ Json to_json(const std::vector<HistoryPoint>& points) {
   return {{"at", std::move(at)}, {"trial", std::move(trial)}, {"seconds", std::move(seconds)}};
 }
 
-Json to_json(const std::vector<DecisionEffect>& effects) {
+Json to_json(std::span<const DecisionEffect> effects) {
   Json list = Json::array();
   for (const DecisionEffect& effect : effects) {
-    if (list.size() >= kMostDecisions) break;
     list.push_back({{"name", effect.name},
                     {"values", effect.values},
                     {"best", effect.best},
@@ -54,6 +56,10 @@ Json to_json(const std::map<std::string, PartTimes>& parts) {
                     {"largest", rounded(times.most())}});
   }
   return list;
+}
+
+const std::string& steps_of(const RunKernel& kernel) {
+  return kernel.task.steps.empty() ? kernel.history.best_steps() : kernel.task.steps;
 }
 
 double seconds_of(const RunKernel& kernel) {
@@ -99,33 +105,36 @@ Json roles_json(const std::vector<RunKernel>& kernels) {
   return list;
 }
 
-// Returns the rate of so many threads, as least_time() counts it: all cores are no slower than one.
-double rate_of(const Rate& rate, int cores, int threads) {
-  const double all = std::max(rate.all, rate.one);
-  return threads >= cores ? all : std::min(all, threads * rate.one);
-}
-
 Json to_json(const Roofline& roofline, int threads) {
   Json levels = Json::array(), matrix = Json::array();
   for (const RooflineLevel& level : roofline.levels) {
     levels.push_back(
         {{"name", level.level == 0 ? std::string("memory") : fmt::format("L{}", level.level)},
-         {"bandwidth", rounded(std::max(rate_of(level.read, roofline.cores, threads),
-                                        rate_of(level.write, roofline.cores, threads)))}});
+         {"bandwidth", rounded(level.bandwidth(threads, roofline.cores))}});
   }
   for (const MatrixRate& rate : roofline.matrix)
     matrix.push_back({{"type", rate.type}, {"flops", rate.flops}});
-  return {{"flops", rounded(rate_of(roofline.flops, roofline.cores, threads))},
+  return {{"flops", rounded(roofline.flops.of(threads, roofline.cores))},
           {"levels", std::move(levels)},
           {"matrix", std::move(matrix)}};
 }
 
-Json to_json(const RunKernel& kernel, const Limits& limits, size_t most_points) {
+// How much of each kernel is in the report.
+struct Shares {
+  size_t points, decisions;
+  explicit Shares(size_t kernels)
+      : points(std::clamp(kMostPoints / std::max<size_t>(1, kernels), kLeastKernelPoints,
+                          kMostKernelPoints)),
+        decisions(std::clamp(kMostDecisions / std::max<size_t>(1, kernels), kLeastKernelDecisions,
+                             kMostKernelDecisions)) {}
+};
+
+Json to_json(const RunKernel& kernel, const Limits& limits, const Shares& shares) {
   const TaskSummary& task = kernel.task;
   const Limit limit = limits.of(task);
   const KernelHistory& history = kernel.history;
   const double first = history.improvements().empty() ? 0 : history.improvements()[0].seconds;
-  const std::string& steps = task.steps.empty() ? history.best_steps() : task.steps;
+  const std::vector<DecisionEffect> decisions = history.decisions();
   return {{"key", hash_hex(task.key)},
           {"name", task.name},
           {"kernel", task.kernel_class.empty() ? history.kernel_class() : task.kernel_class},
@@ -143,11 +152,12 @@ Json to_json(const RunKernel& kernel, const Limits& limits, size_t most_points) 
           {"algorithm", history.best_algorithm()},
           {"trials", std::max<int64_t>(task.trials, history.trials())},
           {"failed", history.failed()},
-          {"points", to_json(history.points(most_points))},
-          {"decisions", to_json(history.decisions())},
+          {"points", to_json(history.points(shares.points))},
+          {"decisions",
+           to_json(std::span(decisions).first(std::min(decisions.size(), shares.decisions)))},
           {"sizes", sizes_json(task)},
           {"parts", to_json(kernel.parts)},
-          {"steps", steps},
+          {"steps", steps_of(kernel)},
           {"program", kernel.programs.program},
           {"untuned_steps", kernel.programs.untuned_steps},
           {"untuned_program", kernel.programs.untuned_program}};
@@ -161,7 +171,7 @@ Json to_json(const std::optional<TuneSeconds>& spent) {
   return json;
 }
 
-// Which kernels keep their programs: the first in the order of their share.
+// Returns which kernels keep their programs: the first in the order of their share.
 std::vector<bool> with_programs(const std::vector<RunKernel>& kernels) {
   std::vector<size_t> order(kernels.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -171,10 +181,12 @@ std::vector<bool> with_programs(const std::vector<RunKernel>& kernels) {
   });
   std::vector<bool> kept(kernels.size(), false);
   int64_t bytes = 0;
+  for (const RunKernel& kernel : kernels)
+    bytes += std::ssize(steps_of(kernel)) + std::ssize(kernel.programs.untuned_steps);
   for (const size_t i : order) {
     const TaskPrograms& programs = kernels[i].programs;
     bytes += std::ssize(programs.program) + std::ssize(programs.untuned_program);
-    if (bytes > kMostProgramBytes) break;
+    if (bytes > kMostTextBytes) break;
     kept[i] = true;
   }
   return kept;
@@ -210,11 +222,10 @@ Json to_json(const TuningRun& run, const Limits& limits) {
   std::vector<CurveKernel> in_curve;
   for (const RunKernel& kernel : run.kernels)
     in_curve.push_back({&kernel.history, static_cast<double>(kernel.task.multiplicity)});
-  const size_t most = std::clamp(kMostPoints / std::max<size_t>(1, run.kernels.size()),
-                                 kLeastKernelPoints, kMostKernelPoints);
+  const Shares shares(run.kernels.size());
   const std::vector<bool> kept = with_programs(run.kernels);
   for (size_t i = 0; i < run.kernels.size(); ++i) {
-    Json kernel = to_json(run.kernels[i], limits, most);
+    Json kernel = to_json(run.kernels[i], limits, shares);
     if (!kept[i]) kernel["program"] = kernel["untuned_program"] = "";
     kernels.push_back(std::move(kernel));
   }

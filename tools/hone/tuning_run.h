@@ -58,8 +58,9 @@ struct TuningRun {
 // What tells a run file from other JSON. The version grows if a field changes its meaning.
 inline constexpr const char* kRunFormat = "hone run";
 inline constexpr int kRunVersion = 1;
-// The bytes of programs in a report.
-inline constexpr int64_t kMostProgramBytes = 2'000'000;
+// The bytes of schedules and programs in a report. All schedules are there, and programs while
+// there is room.
+inline constexpr int64_t kMostTextBytes = 2'400'000;
 
 // The run as JSON, of a size that does not grow with the number of measurements.
 [[nodiscard]] Json to_json(const TuningRun& run, const Limits& limits);

@@ -21,11 +21,14 @@ TuningRun run_of(int kernels, int trials, const std::string& program) {
     kernel.task.seconds = 1e-3 / (k + 1);
     kernel.task.flops = kernel.task.least_flops = 1e6;
     kernel.task.bytes = 1e5;
-    kernel.task.steps = std::string(600, 's');
-    kernel.programs = {program, std::string(600, 'u'), program};
+    kernel.task.steps = std::string(1500, 's');
+    kernel.programs = {program, std::string(300, 'u'), program};
     TrialInfo trial{.outcome = "ok", .seconds = 1, .verified = true};
     for (int i = 0; i < trials; ++i) {
       trial.seconds = 1e-3 / (k + 1) * (1 + 1.0 / (i % 17 + 1));
+      trial.decisions = "winograd_2";
+      for (int d = 0; d < 20; ++d)
+        trial.decisions += fmt::format(" conv2d.acc.m{}:column={}", d, (i + d) % 7);
       kernel.history.add(trial, 0.001 * static_cast<double>(number), number + 1);
       ++number;
     }
@@ -41,10 +44,14 @@ TEST(tuning_run, a_page_of_100000_trials_has_5_megabytes_at_most) {
   EXPECT_EQ(json["kernels"].size(), 1000U);
   EXPECT_LE(json["curve"]["at"].size(), 1000U);
   EXPECT_GE(json["kernels"][999]["points"]["at"].size(), 20U);
+  EXPECT_GE(json["kernels"][999]["decisions"].size(), 4U);
+  EXPECT_EQ(json["kernels"][999]["steps"].get<std::string>().size(), 1500U);
+  EXPECT_FALSE(json["kernels"][0]["program"].get<std::string>().empty());
+  EXPECT_EQ(to_json(run_of(1, 100, ""), {})["kernels"][0]["decisions"].size(), 12U);
 }
 
 TEST(tuning_run, the_kernels_that_take_longest_keep_their_programs) {
-  TuningRun run = run_of(3, 1, std::string(kMostProgramBytes / 5, 'p'));
+  TuningRun run = run_of(3, 1, std::string(kMostTextBytes / 5, 'p'));
   std::swap(run.kernels[0], run.kernels[2]);  // the last one takes longest now
   const Json json = to_json(run, {});
   EXPECT_TRUE(json["kernels"][0]["program"].get<std::string>().empty());

@@ -46,11 +46,6 @@ Status check(const Roofline& roofline) {
   return ok_status();
 }
 
-double rate_of(const Rate& rate, int cores, int threads) {
-  if (threads >= cores) return std::max(rate.all, rate.one);
-  return std::min(rate.one * std::max(threads, 1), std::max(rate.all, rate.one));
-}
-
 const RooflineLevel& level_of(const Roofline& roofline, double working_set, int threads) {
   HONE_ASSERT(!roofline.levels.empty(), "a roofline has a memory");
   const int busy = std::clamp(threads, 1, roofline.cores);
@@ -64,9 +59,8 @@ const RooflineLevel& level_of(const Roofline& roofline, double working_set, int 
 Bound bound(double flops, double bytes, double working_set, const Roofline& roofline, int threads,
             std::string_view matrix) {
   const RooflineLevel& level = level_of(roofline, working_set, threads);
-  const double bandwidth = std::max(rate_of(level.read, roofline.cores, threads),
-                                    rate_of(level.write, roofline.cores, threads));
-  Bound bound{flops / rate_of(roofline.flops, roofline.cores, threads), "compute"};
+  const double bandwidth = level.bandwidth(threads, roofline.cores);
+  Bound bound{flops / roofline.flops.of(threads, roofline.cores), "compute"};
   for (const MatrixRate& rate : roofline.matrix) {
     if (rate.type == matrix && flops / rate.flops < bound.seconds)
       bound = {flops / rate.flops, "matrix"};

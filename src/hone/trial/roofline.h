@@ -23,10 +23,6 @@ using hone::RooflineLevel;
 // finite, and memory must be last.
 [[nodiscard]] Status check(const Roofline& roofline);
 
-// Returns the rate of `threads` threads: rates of single cores add up until they reach that of all
-// cores.
-[[nodiscard]] double rate_of(const Rate& rate, int cores, int threads);
-
 // Returns the level that holds a working set of this many bytes, which the threads, one per core,
 // share evenly.
 [[nodiscard]] const RooflineLevel& level_of(const Roofline& roofline, double working_set,
@@ -34,8 +30,7 @@ using hone::RooflineLevel;
 
 // The least seconds for `flops` operations on `bytes` that are read or written, if they are in the
 // level that holds a working set of their size. It is the greater of the time to compute and the
-// time to move. The bandwidth is the greater one of reads and writes, as no mix of both is faster.
-// `matrix` is as in hone::least_time().
+// time to move. `matrix` is as in hone::least_time().
 [[nodiscard]] Bound bound(double flops, double bytes, double working_set, const Roofline& roofline,
                           int threads, std::string_view matrix = {});
 

@@ -20,12 +20,12 @@ Roofline sample() {
 
 TEST(roofline, rates_add_up_until_all_cores_can_do_no_more) {
   const Rate rate{1e11, 3.6e11};
-  EXPECT_DOUBLE_EQ(rate_of(rate, 4, 1), 1e11);
-  EXPECT_DOUBLE_EQ(rate_of(rate, 4, 3), 3e11);
-  EXPECT_DOUBLE_EQ(rate_of(rate, 4, 4), 3.6e11);
-  EXPECT_DOUBLE_EQ(rate_of(rate, 4, 64), 3.6e11);
-  EXPECT_DOUBLE_EQ(rate_of({1e10, 1.5e10}, 4, 2), 1.5e10);  // one bus
-  EXPECT_DOUBLE_EQ(rate_of({1e10, 0.9e10}, 2, 2), 1e10);    // noise: never less than one core
+  EXPECT_DOUBLE_EQ(rate.of(1, 4), 1e11);
+  EXPECT_DOUBLE_EQ(rate.of(3, 4), 3e11);
+  EXPECT_DOUBLE_EQ(rate.of(4, 4), 3.6e11);
+  EXPECT_DOUBLE_EQ(rate.of(64, 4), 3.6e11);
+  EXPECT_DOUBLE_EQ((Rate{1e10, 1.5e10}.of(2, 4)), 1.5e10);  // one bus
+  EXPECT_DOUBLE_EQ((Rate{1e10, 0.9e10}.of(2, 2)), 1e10);    // noise: never less than one core
 }
 
 TEST(roofline, data_live_in_the_first_level_that_holds_them) {
