@@ -187,6 +187,38 @@ class Parameters(Backend):
             module.head = nn.Linear(8, 5)
             self.assert_same(function(x), module(x))
 
+    def test_rows_of_a_large_table_are_read_where_pytorch_has_them(self):
+        module, x = nn.Sequential(nn.Embedding(8192, 64), nn.Linear(64, 8)).eval(), torch.randint(0, 8192, (2, 5))
+        function = self.compiled(module)
+        with torch.no_grad():
+            part = self.part_of(functools.partial(function, x))
+            self.assert_same(function(x), module(x))
+            self.assertLess(Path(part.libraries[0].model.path).stat().st_size, module[0].weight.nbytes // 2)
+            module[0].weight.data.add_(1)  # PyTorch does not count this
+            self.assert_same(function(x), module(x))
+            module[0].weight = nn.Parameter(torch.randn(8192, 64))
+            self.assert_same(function(x), module(x))
+            self.assertEqual(len(part.libraries), 1)
+
+    def test_a_table_that_a_product_reads_too(self):
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(4096, 128)
+
+            def forward(self, x):
+                return F.linear(torch.tanh(self.table(x)), self.table.weight)
+
+        module, x = Tied().eval(), torch.randint(0, 4096, (1, 3))
+        function = self.compiled(module)
+        with torch.no_grad():
+            part = self.part_of(functools.partial(function, x))
+            self.assertEqual(len(part.libraries[0]._inputs), 2)
+            for _ in range(2):
+                self.assert_same(function(x), module(x))
+                module.table.weight.mul_(0.5)
+            self.assert_same(function(x), module(x))
+
     def test_values_that_change_again_and_again_are_left_to_pytorch(self):
         module, x = nn.Linear(4, 4), torch.randn(2, 4)
         function = self.compiled(module, strict=False)

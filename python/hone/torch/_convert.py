@@ -31,12 +31,34 @@ def _value_if_any(sizes, name, tensor):
     return None if tensor is None or 0 in tensor.shape else sizes.value(name, tensor)
 
 
+# Parameters of fewer bytes are constants, which may be folded, even if they are only read row by row.
+_LEAST_SHARED_BYTES = 1 << 20
+
+
+def _reads_rows(user, weight):
+    """Whether a node reads rows of a parameter, as it lies in PyTorch's memory, and nothing else of it."""
+    return user.target is torch.ops.aten.embedding.default and user.args[0] is weight and weight not in user.args[1:]
+
+
+def tables(module, arguments):
+    """The places among the placeholders of large parameters whose rows are read: a dict, with whether that is all that reads them."""
+    found = {}
+    for place, node in enumerate(node for node in module.graph.nodes if node.op == "placeholder"):
+        tensor = arguments[place]
+        if isinstance(tensor, torch.Tensor) and tensor.is_contiguous() and tensor.nbytes >= _LEAST_SHARED_BYTES:
+            reads = [_reads_rows(user, node) for user in node.users]
+            if any(reads):
+                found[place] = all(reads)
+    return found
+
+
 class _Converter:
-    """Converts nodes one by one; `values` has what came before, by node."""
+    """Converts nodes one by one; `values` has what came before, by node, and `tables` the inputs of the same parameters as
+    constants, whose rows are read there."""
 
     def __init__(self, graph):
         self.graph = graph
-        self.values = {}
+        self.values, self.tables = {}, {}
 
     def _argument(self, argument):
         if isinstance(argument, fx.Node):
@@ -78,7 +100,10 @@ class _Converter:
         if _needs_name(convert):
             keywords["operator"] = name
         results = self._results(node)
-        made = convert(self.graph, results, *(self._argument(argument) for argument in node.args), **keywords)
+        arguments = [self._argument(argument) for argument in node.args]
+        if node.args and node.args[0] in self.tables and _reads_rows(node, node.args[0]):
+            arguments[0] = self.tables[node.args[0]]
+        made = convert(self.graph, results, *arguments, **keywords)
         if isinstance(results, tuple):
             assert len(made) == len(results), f"{name}: {len(made)} results, expected {len(results)}"
             self.values[node] = [None if part is None or result is None else Value(part, result.dtype, result.shape) for part, result in zip(made, results)]
@@ -139,11 +164,12 @@ class Converted:
     """
 
 
-def convert(module, constants, sizes):
+def convert(module, constants, sizes, shared=()):
     """Converts a torch.fx.GraphModule.
 
     Args:
         constants: {place among the placeholders: tensor} for those that become constants of the library.
+        shared: the places of those constants that are inputs, too, for what reads their rows.
         sizes: the Sizes that say what symbols stand for.
     """
     made = Converted()
@@ -158,10 +184,10 @@ def convert(module, constants, sizes):
             if place in constants:
                 sizes.value(node.name, value_of(node))
                 converter.values[node] = made.graph.weight(node.name, constants[place])
+                if place in shared:
+                    converter.tables[node] = _add_input(made, node, place, f"{node.name}.rows")
             else:
-                order = memory_order(value_of(node))
-                converter.values[node] = _input(made.graph, node, order)
-                made.inputs.append((place, order))
+                converter.values[node] = _add_input(made, node, place, node.name)
         elif node.op == "get_attr":
             converter.values[node] = made.graph.weight(node.name, getattr(module, node.target))
         elif node.op == "call_function":
@@ -189,12 +215,14 @@ def _inverse(order):
     return [order.index(axis) for axis in range(len(order))]
 
 
-def _input(graph, node, order):
+def _add_input(made, node, place, name):
+    """Adds a placeholder, as it lies in memory, as an input of that name. Returns its value with the axes of PyTorch."""
+    graph, order = made.graph, memory_order(value_of(node))
     graph.origin = node.name
-    value = graph.sizes.value(node.name, value_of(node))
-    in_memory = Value(node.name, value.dtype, tuple(value.shape[axis] for axis in order))
-    graph.input(in_memory)
-    return Value(graph.transpose(node.name, _inverse(order)), value.dtype, value.shape)
+    value = graph.sizes.value(name, value_of(node))
+    graph.input(Value(name, value.dtype, tuple(value.shape[axis] for axis in order)))
+    made.inputs.append((place, order))
+    return Value(graph.transpose(name, _inverse(order)), value.dtype, value.shape)
 
 
 def _add_outputs(made, converter, node):

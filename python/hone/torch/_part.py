@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from hone.errors import UnsupportedError
-from hone.torch._convert import convert, is_size, results_of, value_of
+from hone.torch._convert import convert, is_size, results_of, tables, value_of
 from hone.torch._graph import Sizes
 from hone.torch._library import Constants, Library, Refused, build, ranges_of
 from hone.torch._symbols import Symbols
@@ -53,6 +53,7 @@ class Part:
         self._changes = 0
         self._full = False  # whether it has as many libraries as it may
         self._places = None  # of parameters and buffers that become constants
+        self._shared = ()  # those of them whose rows are read where PyTorch has them
         self._one_size = settings.ranges is False
         self._lock = threading.Lock()
         self._last = None
@@ -111,6 +112,9 @@ class Part:
         if self._places is None:
             tensors = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
             self._places = [place for place in tensors if self._static.holds(arguments[place])]
+            read = tables(self.module, arguments)
+            self._places = [place for place in self._places if not read.get(place, False)]
+            self._shared = read.keys() & set(self._places)
             if len(self._places) == len(tensors):  # a library has to read something
                 self._places = []
         for library in list(self.libraries):
@@ -173,7 +177,7 @@ class Part:
         constants = Constants({place: arguments[place] for place in self._places})
         fixed = {symbol: sympy.Integer(least) for symbol, (least, most) in zip(self._symbols.names, bounds) if least == most}
         try:
-            converted = convert(self.module, constants.tensors, Sizes(fixed))
+            converted = convert(self.module, constants.tensors, Sizes(fixed), self._shared)
         except UnsupportedError as error:
             raise Refused(str(error)) from error
         except (TypeError, KeyError, IndexError, ValueError) as error:  # as in why_unsupported
