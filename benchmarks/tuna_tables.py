@@ -8,7 +8,7 @@ Each network is built from an empty database in five ways, and their libraries a
     compile    hone compile: the best that --cost predicts
     refined    the same with --refine: the score chooses among the best few
     tuna       evolution strategies guided by the score alone, nothing measured (hone tune --no-db --mode efficient --search es --guide SCORE)
-    partial    hone tune for the seconds that `tuna` took
+    partial    hone tune for the seconds that `tuna` took, but --partial at most
     full       hone tune for --full seconds
 
 Printed are the latencies (table I), the seconds until the library was written (table II), and these times --price (table III). A network that was built and
@@ -56,7 +56,7 @@ def ways(options, model, folder):
              "refined": build(options, model, folder, *compiled, "--refine", f"{options.score}:candidates=8,weight=0.5"),
              "tuna": build(options, model, folder, "tune", "--no-db", "--cost", options.cost, "--seed", options.seed, "--mode", "efficient", "--search", "es",
                            "--guide", options.score)}
-    found["partial"] = tune(options, model, folder, max(found["tuna"][1], 1))
+    found["partial"] = tune(options, model, folder, min(max(found["tuna"][1], 1), options.partial))
     found["full"] = tune(options, model, folder, options.full)
     return found
 
@@ -98,6 +98,7 @@ def main():
     parser.add_argument("--cost", default="auto", help="the cost model of all ways; that of `tuna` decides which kernels there are, but not their schedules")
     parser.add_argument("--models", nargs="+", default=list(NETWORKS), help="of models/, or ONNX files")
     parser.add_argument("--full", type=float, default=300, help="seconds of tuning in full")
+    parser.add_argument("--partial", type=float, default=math.inf, help="the most seconds of tuning for as long as `tuna`")
     parser.add_argument("--price", type=float, default=1.53, help="dollars of an hour of the machine; the paper's Xeon: 1.53")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
