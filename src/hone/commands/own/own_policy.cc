@@ -66,8 +66,10 @@ class OwnSearcher : public search::Searcher {
     if (!status.ok()) run_.failure.add(status);
     return status.ok();
   }
-  // Asks for at most n points and adds those that are legal and new to waiting_.
+  // Asks for at most n points, which waiting_ gets; `spent` if there are none.
   [[nodiscard]] Status ask(int n, bool& spent);
+  // Hands out at most n of waiting_, those that are legal and new.
+  [[nodiscard]] std::vector<space::Point> take_waiting(int n);
   // Tells the strategy what was measured since it was told last.
   void tell();
 
@@ -78,7 +80,7 @@ class OwnSearcher : public search::Searcher {
   search::Proposals proposals_;
   std::deque<space::Point> waiting_;  // proposed, but not handed out
   std::vector<space::Point> measured_;
-  std::vector<double> seconds_;  // of measured_, which the strategy was not told yet
+  std::vector<double> seconds_;  // of measured_, or illegal: what the strategy was not told yet
 };
 
 Status OwnSearcher::ask(int n, bool& spent) {
@@ -87,18 +89,24 @@ Status OwnSearcher::ask(int n, bool& spent) {
     return invalid("the strategy proposed {} points, expected at most {}", rows.size(), n);
   spent = rows.values.empty();
   if (spent) return ok_status();
-  HONE_ASSIGN_OR_RETURN(std::vector<space::Point> proposed, from_rows(*task_.space, rows));
-  std::vector<space::Point> illegal;
-  for (space::Point& point : proposed) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<space::Point> proposed, from_rows(*task_.space, rows));
+  waiting_.insert(waiting_.end(), proposed.begin(), proposed.end());
+  return ok_status();
+}
+
+std::vector<space::Point> OwnSearcher::take_waiting(int n) {
+  std::vector<space::Point> points;
+  for (; !waiting_.empty() && std::ssize(points) < n; waiting_.pop_front()) {
+    space::Point& point = waiting_.front();
     if (!task_.space->legal(point)) {
-      illegal.push_back(std::move(point));
+      measured_.push_back(std::move(point));
+      seconds_.push_back(INFINITY);
     } else if (proposals_.take(point)) {
-      waiting_.push_back(std::move(point));
+      points.push_back(std::move(point));
     }
   }
-  if (illegal.empty()) return ok_status();
-  return run_.own.observe(given_, to_rows(*task_.space, illegal),
-                          std::vector<double>(illegal.size(), INFINITY));
+  if (run_.own.batch_size() == 0) tell();
+  return points;
 }
 
 void OwnSearcher::tell() {
@@ -109,14 +117,13 @@ void OwnSearcher::tell() {
 }
 
 std::vector<space::Point> OwnSearcher::propose(int n) {
+  std::vector<space::Point> points = take_waiting(n);
   bool spent = false;
-  for (int asked = 0; asked < kAsked && waiting_.empty() && !spent; ++asked) {
+  for (int asked = 0; asked < kAsked && points.empty() && !spent; ++asked) {
     tell();
     if (!call([&] { return ask(std::max(n, run_.own.batch_size()), spent); })) return {};
+    points = take_waiting(n);
   }
-  const auto end = waiting_.begin() + std::min<ptrdiff_t>(n, std::ssize(waiting_));
-  std::vector<space::Point> points(std::move_iterator(waiting_.begin()), std::move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
   return points;
 }
 

