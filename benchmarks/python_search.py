@@ -119,12 +119,14 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--budget", type=float, default=20, help="seconds of a tune")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--parts", nargs="+", choices=list(PAIRS), default=list(PAIRS), help="what is compared; default: all")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     common = {"use_db": False, "threads": arguments.threads, "budget_seconds": arguments.budget, "check": False}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for pair, (native, made) in PAIRS.items():
+        for pair in arguments.parts:
+            native, made = PAIRS[pair]
             rates = {"C++": [], "Python": []}
             for _ in range(arguments.turns):
                 for language, options in ("C++", native), ("Python", made()):
