@@ -39,7 +39,9 @@ def repeat(db, tasks, trials):
     """Fills up the tasks of a database to so many, which share so many trials."""
     columns = [row[1] for row in db.execute("PRAGMA table_info(trial)") if row[1] not in ("id", "task")]
     centre, low, high, at = map(columns.index, ("centre", "low", "high", "unix_time"))
-    known = db.execute("SELECT id, kernel_class, text FROM task").fetchall()
+    known = db.execute("SELECT id, kernel_class, text FROM task WHERE id IN (SELECT task FROM trial)").fetchall()
+    if not known:
+        sys.exit("the database has no trials: tune a model with it first")
     rows = {task: db.execute(f"SELECT {', '.join(columns)} FROM trial WHERE task = ?", (task,)).fetchall() for task, _, _ in known}
     db.execute("DELETE FROM trial")
     insert = f"INSERT INTO trial (task, {', '.join(columns)}) VALUES ({', '.join('?' * (1 + len(columns)))})"

@@ -200,6 +200,16 @@ class Parameters(Backend):
             self.assert_same(function(x), module(x))
             self.assertEqual(len(part.libraries), 1)
 
+    def test_a_table_that_is_not_aligned_is_a_constant(self):
+        memory = torch.randn(8192 * 64 + 4)
+        table = memory[1:1 + 8192 * 64].view(8192, 64)
+        module, x = nn.Sequential(nn.Embedding.from_pretrained(table), nn.Linear(64, 8)).eval(), torch.randint(0, 8192, (2, 5))
+        function = self.compiled(module)
+        with torch.no_grad():
+            part = self.part_of(functools.partial(function, x))
+            self.assert_same(function(x), module(x))
+            self.assertGreater(Path(part.libraries[0].model.path).stat().st_size, table.nbytes)
+
     def test_a_table_that_a_product_reads_too(self):
         class Tied(nn.Module):
             def __init__(self):

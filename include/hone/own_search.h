@@ -23,14 +23,14 @@ namespace hone {
 class HONE_API OwnStrategy {
  public:
   virtual ~OwnStrategy();
-  // Returns how many points a proposal should have. If these are more than are measured next, the
-  // rest waits: the strategy is asked again when all have been handed out, and told then what was
-  // measured meanwhile. 0: as many as are measured next, which is some, and what was measured is
-  // told at once. It does not change.
+  // Returns how many points a proposal should have at least. If these are more than are measured
+  // next, the rest waits: the strategy is asked again when all have been handed out. What was
+  // measured meanwhile is told right before, and the rest when the search has ended. 0: as many as
+  // are measured next, which is some, and what was measured is told at once. It does not change.
   [[nodiscard]] virtual int batch_size() const { return 0; }
   // Proposes at most `count` points, the most promising first. Illegal points are observed as
-  // failures at once, and points that were proposed before are left out. When several proposals in
-  // a row have nothing new, the task gets no more time.
+  // failures when their turn comes, and points that were proposed before are left out. When several
+  // proposals in a row have nothing new, the task gets no more time.
   [[nodiscard]] virtual Result<PointRows> propose(const ModelTask& task, int count) = 0;
   // Receives the measured seconds of points, of this or an earlier run and also of those that
   // others proposed, such as the default point; infinity for those that failed.

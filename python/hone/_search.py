@@ -58,9 +58,10 @@ class SearchStrategy:
     does.
 
     Attributes:
-        batch_size: how many points propose is asked for. If these are more than are measured next, the rest waits:
-            propose is called again when all have been taken, and what was measured meanwhile is observed right before.
-            None: as many as are measured next, which is some, and what was measured is observed at once.
+        batch_size: how many points propose is asked for at least. If these are more than are measured next, the rest
+            waits: propose is called again when all have been taken. What was measured meanwhile is observed right
+            before, and the rest when the search has ended. None: as many as are measured next, which is some, and what
+            was measured is observed at once.
     """
 
     batch_size: int | None = None
@@ -73,8 +74,8 @@ class SearchStrategy:
             n: the most points that are wanted.
 
         Returns: whole numbers [m, task.space().width], m <= n, the most promising first; no points, or None, if there
-            is nothing left to try. Illegal points are observed as failures at once, and those that were proposed before
-            are left out. A row that is no point of the space, or more than n rows, is an InputError of hone.tune.
+            is nothing left to try. Illegal points are observed as failures when their turn comes, and those that were
+            proposed before are left out. A row that is no point of the space, or more than n rows, is an InputError of hone.tune.
         """
         raise NotImplementedError
 

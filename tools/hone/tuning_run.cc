@@ -180,13 +180,14 @@ std::vector<bool> with_programs(const std::vector<RunKernel>& kernels) {
            kernels[b].task.multiplicity * seconds_of(kernels[b]);
   });
   std::vector<bool> kept(kernels.size(), false);
-  int64_t bytes = 0;
+  int64_t room = kMostTextBytes;
   for (const RunKernel& kernel : kernels)
-    bytes += std::ssize(steps_of(kernel)) + std::ssize(kernel.programs.untuned_steps);
+    room -= std::ssize(steps_of(kernel)) + std::ssize(kernel.programs.untuned_steps);
+  room = std::max(room, kLeastProgramBytes);
   for (const size_t i : order) {
     const TaskPrograms& programs = kernels[i].programs;
-    bytes += std::ssize(programs.program) + std::ssize(programs.untuned_program);
-    if (bytes > kMostTextBytes) break;
+    room -= std::ssize(programs.program) + std::ssize(programs.untuned_program);
+    if (room < 0) break;
     kept[i] = true;
   }
   return kept;

@@ -59,8 +59,9 @@ struct TuningRun {
 inline constexpr const char* kRunFormat = "hone run";
 inline constexpr int kRunVersion = 1;
 // The bytes of schedules and programs in a report. All schedules are there, and programs while
-// there is room.
+// there is room, which is for some in any case.
 inline constexpr int64_t kMostTextBytes = 2'400'000;
+inline constexpr int64_t kLeastProgramBytes = 400'000;
 
 // The run as JSON, of a size that does not grow with the number of measurements.
 [[nodiscard]] Json to_json(const TuningRun& run, const Limits& limits);

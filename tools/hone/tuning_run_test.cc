@@ -22,7 +22,7 @@ TuningRun run_of(int kernels, int trials, const std::string& program) {
     kernel.task.flops = kernel.task.least_flops = 1e6;
     kernel.task.bytes = 1e5;
     kernel.task.steps = std::string(1500, 's');
-    kernel.programs = {program, std::string(300, 'u'), program};
+    kernel.programs = {program, std::string(600, 'u'), program};
     TrialInfo trial{.outcome = "ok", .seconds = 1, .verified = true};
     for (int i = 0; i < trials; ++i) {
       trial.seconds = 1e-3 / (k + 1) * (1 + 1.0 / (i % 17 + 1));

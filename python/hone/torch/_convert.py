@@ -33,6 +33,7 @@ def _value_if_any(sizes, name, tensor):
 
 # Parameters of fewer bytes are constants, which may be folded, even if they are only read row by row.
 _LEAST_SHARED_BYTES = 1 << 20
+_ALIGNMENT = 64  # of the inputs that a library reads in place
 
 
 def _reads_rows(user, weight):
@@ -41,11 +42,13 @@ def _reads_rows(user, weight):
 
 
 def tables(module, arguments):
-    """The places among the placeholders of large parameters whose rows are read: a dict, with whether that is all that reads them."""
+    """The places among the placeholders of large parameters whose rows are read: a dict, with whether that is all that reads them.
+    A library would copy others in each call."""
     found = {}
     for place, node in enumerate(node for node in module.graph.nodes if node.op == "placeholder"):
         tensor = arguments[place]
-        if isinstance(tensor, torch.Tensor) and tensor.is_contiguous() and tensor.nbytes >= _LEAST_SHARED_BYTES:
+        if isinstance(tensor, torch.Tensor) and tensor.is_contiguous() and tensor.nbytes >= _LEAST_SHARED_BYTES and \
+                tensor.data_ptr() % _ALIGNMENT == 0:
             reads = [_reads_rows(user, node) for user in node.users]
             if any(reads):
                 found[place] = all(reads)
@@ -101,8 +104,8 @@ class _Converter:
             keywords["operator"] = name
         results = self._results(node)
         arguments = [self._argument(argument) for argument in node.args]
-        if node.args and node.args[0] in self.tables and _reads_rows(node, node.args[0]):
-            arguments[0] = self.tables[node.args[0]]
+        if node.args and _reads_rows(node, node.args[0]):
+            arguments[0] = self.tables.get(node.args[0], arguments[0])
         made = convert(self.graph, results, *arguments, **keywords)
         if isinstance(results, tuple):
             assert len(made) == len(results), f"{name}: {len(made)} results, expected {len(results)}"

@@ -112,10 +112,11 @@ class Part:
         if self._places is None:
             tensors = [place for place, argument in enumerate(arguments) if isinstance(argument, torch.Tensor)]
             self._places = [place for place in tensors if self._static.holds(arguments[place])]
-            read = tables(self.module, arguments)
+            # A device has its own memory, to which inputs are copied in each call.
+            read = tables(self.module, arguments) if self._settings.options.get("device", "host") == "host" else {}
             self._places = [place for place in self._places if not read.get(place, False)]
             self._shared = read.keys() & set(self._places)
-            if len(self._places) == len(tensors):  # a library has to read something
+            if len(self._places) == len(tensors) and not self._shared:  # a library has to read something
                 self._places = []
         for library in list(self.libraries):
             changed = library.constants.changed(arguments) if library.constants.are(arguments) else ()

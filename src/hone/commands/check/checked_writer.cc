@@ -19,7 +19,7 @@ constexpr int kMostFaults = 24;  // that one command heals before it gives up
 // Compiling a kernel of one node takes about this share of the time of one of the model's kernels.
 constexpr double kKernelShare = 0.5;
 // The check holds weights a second time. Beyond so many bytes it is only made if it is asked for.
-constexpr int64_t kMostWeights = int64_t{1} << 30;
+constexpr int64_t kMostBytes = int64_t{1} << 30;  // of weights and random inputs
 
 // The default point of the direct algorithm: no record, no prediction.
 Result<schedule::Steps> plain_schedule(const ModelTasks& model, size_t group) {
@@ -123,8 +123,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     const double kernels = static_cast<double>(std::max<size_t>(parts.schedules.size(), 1));
     const double kernel =
         library.assembly_seconds * parts.model.session->pool().threads() / kernels * kKernelShare;
-    const int64_t weight_bytes = constant_bytes(parts.model.tasks);
-    const double predicted = check_->predicted_seconds(kernel, weight_bytes) +
+    const int64_t data_bytes = constant_bytes(parts.model.tasks) + check_->input_bytes();
+    const double predicted = check_->predicted_seconds(kernel, data_bytes) +
                              loading_seconds(parts.model.target(), kernels);
     double most = policy_.most_seconds;
     if (policy_.when == CheckPolicy::When::kIfCheap) {
@@ -134,8 +134,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
       deadlines.others = start + policy_.more_seconds - summary_.seconds;
     }
     if (hurry) deadlines.others = start;
-    if (most > 0 && weight_bytes > kMostWeights) {
-      summary_.skipped = "the model has more than 1 GiB of weights";
+    if (most > 0 && data_bytes > kMostBytes) {
+      summary_.skipped = "the model has more than 1 GiB of weights and random inputs";
       return ok_status();
     }
     if (most > 0 && predicted > most) {

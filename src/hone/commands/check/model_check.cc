@@ -272,13 +272,13 @@ Result<std::unique_ptr<ModelCheck>> ModelCheck::create(graph::Graph graph, const
   return std::unique_ptr<ModelCheck>(new ModelCheck(std::move(state)));
 }
 
-double ModelCheck::predicted_seconds(double kernel, int64_t weight_bytes) const {
+double ModelCheck::predicted_seconds(double kernel, int64_t data_bytes) const {
   const int threads = state_->options.threads;
   const double code = state_->compiled ? 0 : kernel * state_->naive->kernels() / threads;
   if (!state_->references.empty()) return code;
   return code + kNodeSeconds * static_cast<double>(state_->graph.nodes.size()) +
          state_->naive->flops() / (kFlopsPerSecond * threads) +
-         static_cast<double>(weight_bytes) / kPackRate;
+         static_cast<double>(data_bytes) / kPackRate;
 }
 
 Result<std::optional<WrongOutput>> ModelCheck::check(const Run& run, const Rounding& rounding,
@@ -338,6 +338,15 @@ Result<bool> ModelCheck::is_sure(size_t draw) {
 }
 
 bool ModelCheck::has_reference() const { return !state_->references.empty(); }
+
+int64_t ModelCheck::input_bytes() const {
+  int64_t bytes = 0;
+  for (const ValueId id : state_->graph.inputs) {
+    const graph::Value& input = state_->graph.value(id);
+    bytes += num_elements(input.shape) * dtype_bytes(input.dtype);
+  }
+  return bytes * std::ssize(state_->draws);
+}
 
 const graph::Graph& ModelCheck::graph() const { return state_->graph; }
 

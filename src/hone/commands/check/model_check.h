@@ -48,8 +48,8 @@ class ModelCheck {
 
   // Predicts the seconds that a check with one set of inputs takes on cores like this machine's,
   // without the work that was done before. `kernel` is the seconds for compiling one kernel,
-  // `weight_bytes` the size of all weights.
-  [[nodiscard]] double predicted_seconds(double kernel, int64_t weight_bytes) const;
+  // `data_bytes` the size of all weights and sets of inputs.
+  [[nodiscard]] double predicted_seconds(double kernel, int64_t data_bytes) const;
 
   // Runs the library, or something in its place, on the inputs of a naive run of the graph
   // (sized_values.h) and returns the outputs.
@@ -77,6 +77,8 @@ class ModelCheck {
   // Returns whether the expected outputs for a set of inputs are known; comparing takes little time
   // then.
   [[nodiscard]] bool has_reference() const;
+  // Returns the bytes of all sets of inputs that a check draws, and keeps.
+  [[nodiscard]] int64_t input_bytes() const;
   [[nodiscard]] const graph::Graph& graph() const;
   [[nodiscard]] const NaiveModel& naive() const;
   [[nodiscard]] const std::vector<Tensor>& inputs(size_t draw) const;

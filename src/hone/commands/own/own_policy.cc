@@ -79,8 +79,9 @@ class OwnSearcher : public search::Searcher {
   ModelTask given_;
   search::Proposals proposals_;
   std::deque<space::Point> waiting_;  // proposed, but not handed out
+  // Points that were measured or are illegal, which the strategy was not told yet, and their times.
   std::vector<space::Point> measured_;
-  std::vector<double> seconds_;  // of measured_, or illegal: what the strategy was not told yet
+  std::vector<double> seconds_;
 };
 
 Status OwnSearcher::ask(int n, bool& spent) {
@@ -121,9 +122,10 @@ std::vector<space::Point> OwnSearcher::propose(int n) {
   bool spent = false;
   for (int asked = 0; asked < kAsked && points.empty() && !spent; ++asked) {
     tell();
-    if (!call([&] { return ask(std::max(n, run_.own.batch_size()), spent); })) return {};
+    if (!call([&] { return ask(std::max(n, run_.own.batch_size()), spent); })) break;
     points = take_waiting(n);
   }
+  if (run_.failure.failed()) return {};
   return points;
 }
 
