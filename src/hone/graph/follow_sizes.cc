@@ -391,6 +391,23 @@ void SizeFollower::finish_nodes() {
   graph_.nodes = std::move(nodes_);
 }
 
+namespace {
+
+// Widens recurrent nets before any size is looked at closely: it takes shapes only, and steps that
+// are unrolled at each size are most of the work. Returns whether this changed the file's graph.
+bool widen_recurrences_first(Graph& file, const Graph& graph, const std::vector<size_t>& ends,
+                             const std::vector<SizeSymbol>& symbols,
+                             const std::map<std::string, std::vector<SizeForm>>& inputs) {
+  const std::optional<Graph> shapes = shapes_of_recurrences(file);
+  if (!shapes) return false;
+  // A model that is not valid so is looked at as a whole.
+  const Result<std::vector<SizeProbe>> probes =
+      make_probes(*shapes, ends, symbols, inputs, ProbeSizes::kFew);
+  return probes.ok() && widen_recurrences(file, graph, *probes);
+}
+
+}  // namespace
+
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
                     const std::vector<SizeSymbol>& symbols,
                     const std::map<std::string, std::vector<SizeForm>>& inputs) {
@@ -400,6 +417,11 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
   // A few sizes mostly tell which nodes have to be widened; all sizes tell whether that is so. No
   // node is widened twice, so this ends.
   bool few = has_sides(inputs), done = false;
+  if (widen_recurrences_first(file, graph, ends, symbols, inputs)) {
+    graph = file;
+    file_ends.clear();
+    HONE_RETURN_IF_ERROR(infer_shapes(graph, file_ends));
+  }
   while (!done) {
     const ProbeSizes sizes = few ? ProbeSizes::kFew : ProbeSizes::kAll;
     HONE_ASSIGN_OR_RETURN(probes, make_probes(file, file_ends, symbols, inputs, sizes));

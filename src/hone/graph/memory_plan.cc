@@ -328,18 +328,19 @@ MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place,
 Status verify(const MemoryPlan& plan, const TaskList& tasks, std::span<const InPlace> in_place) {
   const size_t count = tasks.buffers.size();
   const InPlaceTable table(plan, tasks, in_place);
+  std::vector<int64_t> ends;  // there may be tens of thousands, each of which is compared with all
+  for (size_t i = 0; i < count; ++i) ends.push_back(plan.offsets[i] + tasks.buffers[i].bytes());
   for (size_t i = 0; i < count; ++i) {
     if (plan.offsets[i] < 0) continue;
     const Buffer& a = tasks.buffers[i];
-    const int64_t a_end = plan.offsets[i] + a.bytes();
+    const int64_t a_end = ends[i];
     if (plan.offsets[i] % MemoryPlan::kAlignment != 0)
       return error(Code::kInternal, "buffer {} is not aligned", i);
     if (a_end > plan.arena_bytes) return error(Code::kInternal, "buffer {} leaves the arena", i);
     for (size_t k = i + 1; k < count; ++k) {
-      if (plan.offsets[k] < 0) continue;
+      const bool shares = plan.offsets[i] < ends[k] && plan.offsets[k] < a_end;
+      if (!shares || plan.offsets[k] < 0) continue;
       const Buffer& b = tasks.buffers[k];
-      const bool shares = plan.offsets[i] < plan.offsets[k] + b.bytes() && plan.offsets[k] < a_end;
-      if (!shares) continue;
       const bool works_in_place = plan.offsets[i] == plan.offsets[k] &&
                                   table.contains(static_cast<int>(i), static_cast<int>(k));
       if (overlap(plan.lives[i], plan.lives[k]) && !works_in_place) {

@@ -21,10 +21,30 @@ double tile_seconds(const CallCost& cost) {
   return cost.seconds / static_cast<double>(std::max<int64_t>(cost.tiles, 1));
 }
 
+// Where the elements of a box lie in its array: from the first on, up to the last.
+struct ElementRange {
+  int64_t elements = 1, first = 0, last = 0;  // of the array; none: the last is before the first
+  explicit ElementRange(const compute::Region& region) {
+    for (size_t d = 0; d < region.shape.size(); ++d) {
+      elements *= region.shape[d];
+      first = first * region.shape[d] + region.low[d];
+      last = last * region.shape[d] + region.high[d] - 1;
+    }
+    if (region.empty()) first = 0, last = -1;
+  }
+  // Returns whether no element is in both, which these numbers may not tell.
+  [[nodiscard]] bool is_apart_from(const ElementRange& other) const {
+    return elements == other.elements && (last < other.first || other.last < first);
+  }
+};
+
 // An input or output of a call.
 struct Use {
+  Use(int of, compute::Touched elements)
+      : call(of), touched(std::move(elements)), reads(touched.reads), writes(touched.writes) {}
   int call;
   compute::Touched touched;
+  ElementRange reads, writes;
 };
 struct BufferUses {
   std::vector<Use> all;
@@ -35,9 +55,15 @@ compute::Touched everything(const Shape& shape) {
   return {compute::Region::whole(shape), compute::Region::whole(shape)};
 }
 
-bool conflict(const compute::Touched& a, const compute::Touched& b) {
-  return !compute::disjoint(a.writes, b.writes) || !compute::disjoint(a.writes, b.reads) ||
-         !compute::disjoint(a.reads, b.writes);
+// A result may have thousands of parts, which most often lie one behind the other.
+bool conflict(const Use& a, const Use& b) {
+  const auto meet = [](const ElementRange& x, const ElementRange& y, const compute::Region& of,
+                       const compute::Region& with) {
+    return !x.is_apart_from(y) && !compute::disjoint(of, with);
+  };
+  return meet(a.writes, b.writes, a.touched.writes, b.touched.writes) ||
+         meet(a.writes, b.reads, a.touched.writes, b.touched.reads) ||
+         meet(a.reads, b.writes, a.touched.reads, b.touched.writes);
 }
 
 class Planner {
@@ -140,13 +166,13 @@ std::vector<std::vector<int>> dependences(const TaskList& tasks) {
       const Argument& argument = call.arguments[i];
       if (argument.kind == Argument::Kind::kConstant) continue;
       BufferUses& others = uses[{argument.kind, argument.index}];
-      const compute::Touched own = has_dag ? touched[i] : everything({1});
-      const bool writes = !own.writes.empty();
+      const Use own(c, has_dag ? touched[i] : everything({1}));
+      const bool writes = !own.touched.writes.empty();
       for (const Use& other : writes ? others.all : others.writers) {
-        if (other.call != c && conflict(other.touched, own)) before.push_back(other.call);
+        if (other.call != c && conflict(other, own)) before.push_back(other.call);
       }
-      others.all.push_back({c, own});
-      if (writes) others.writers.push_back({c, own});
+      others.all.push_back(own);
+      if (writes) others.writers.push_back(own);
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());

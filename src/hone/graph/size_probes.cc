@@ -142,7 +142,9 @@ Result<std::vector<SizeProbe>> make_probes(
   std::vector<SizeProbe> probes;
   const std::map<int, int64_t> sides =
       sizes == ProbeSizes::kAll ? side_symbols(inputs) : std::map<int, int64_t>();
-  for (const Symbols& point : probe_points(symbols, sides)) {
+  const std::vector<Symbols> points = probe_points(symbols, sides);
+  probes.reserve(points.size());  // moving graphs apart would copy them
+  for (const Symbols& point : points) {
     SizeProbe probe{.symbols = point, .graph = raw, .twins = {}, .producers = {}, .alike = {}};
     set_sizes(probe.graph, point, inputs);
     std::vector<size_t> own_ends;

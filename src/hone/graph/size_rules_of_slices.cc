@@ -139,6 +139,10 @@ Status follow_slice(SizeRule& rule) {
       parts.push_back(rule.sizes.parts_of(x)[d]);
       continue;
     }
+    if (is_same_slice(rule, d)) {
+      parts.push_back({{kNoForm, most.shape[d]}});
+      continue;
+    }
     const int64_t step = std::max(most.step[d], -std::numeric_limits<int64_t>::max());
     // To the end, which may be that of an extent that was rounded up.
     const auto seen = [&] {

@@ -1,6 +1,7 @@
 #include "hone/graph/widen_nodes.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "hone/graph/inline_branch.h"
@@ -19,6 +20,7 @@ class Widener {
       : raw_(raw), graph_(graph), uses_(graph), probes_(probes), kept_loops_(raw.keeps_loops) {}
 
   bool run();
+  bool run_recurrences();
   bool keep_loops();  // returns whether this changes anything
 
   [[nodiscard]] bool varies(ValueId id, size_t dim) const {
@@ -168,6 +170,9 @@ class Widener {
     node_made.outputs = {result};
     return node_made;
   }
+
+  // Applies the rules of the nodes that may be widened. Returns whether this changed anything.
+  bool apply_rules(const std::function<bool(const Node&)>& may);
 
   Graph& raw_;
   const Graph& graph_;
@@ -345,6 +350,13 @@ bool keep_trees(Widener& w, Node& node) {
   return true;
 }
 
+constexpr std::string_view kRecurrences[] = {"LSTM", "GRU", "RNN", kQuantizedLstm};
+
+bool is_recurrence(const Node& node) {
+  return std::find(std::begin(kRecurrences), std::end(kRecurrences), node.type) !=
+         std::end(kRecurrences);
+}
+
 struct Rule {
   std::string_view type;
   bool (*apply)(Widener&, Node&);
@@ -380,8 +392,8 @@ bool Widener::keep_loops() {
   return raw_.keeps_loops;
 }
 
-bool Widener::run() {
-  bool changed = keep_loops();
+bool Widener::apply_rules(const std::function<bool(const Node&)>& may) {
+  bool changed = false;
   std::vector<Node> nodes;
   for (Node& node : raw_.nodes) {
     const auto rule = std::find_if(std::begin(kRules), std::end(kRules),
@@ -389,7 +401,8 @@ bool Widener::run() {
     const bool by_data = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
       return in != kNoValue && graph_.value(in).extents != kNoValue;
     });
-    if (rule != std::end(kRules) && !by_data) changed = rule->apply(*this, node) || changed;
+    if (rule != std::end(kRules) && !by_data && may(node))
+      changed = rule->apply(*this, node) || changed;
     std::move(before_.begin(), before_.end(), std::back_inserter(nodes));
     nodes.push_back(std::move(node));
     std::move(after_.begin(), after_.end(), std::back_inserter(nodes));
@@ -400,10 +413,30 @@ bool Widener::run() {
   return changed;
 }
 
+bool Widener::run() {
+  const bool kept = keep_loops();
+  return apply_rules([](const Node&) { return true; }) || kept;
+}
+
+bool Widener::run_recurrences() { return apply_rules(is_recurrence); }
+
 }  // namespace
 
 bool widen_nodes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes) {
   return Widener(raw, graph, probes).run();
+}
+
+bool widen_recurrences(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes) {
+  return Widener(raw, graph, probes).run_recurrences();
+}
+
+std::optional<Graph> shapes_of_recurrences(const Graph& raw) {
+  if (std::none_of(raw.nodes.begin(), raw.nodes.end(), is_recurrence)) return std::nullopt;
+  Graph shapes = raw;
+  for (Node& node : shapes.nodes) {
+    if (is_recurrence(node)) node.op = find_op("hone.Recurrence", kMaxOpset);
+  }
+  return shapes;
 }
 
 bool is_widening(const Node& node) {

@@ -15,6 +15,14 @@ namespace hone::graph {
 [[nodiscard]] bool widen_nodes(Graph& raw, const Graph& graph,
                                const std::vector<SizeProbe>& probes);
 
+// Does so for recurrent nets alone, for which the shapes of their operands are enough: `probes` may
+// have been inferred from shapes_of_recurrences(raw).
+[[nodiscard]] bool widen_recurrences(Graph& raw, const Graph& graph,
+                                     const std::vector<SizeProbe>& probes);
+// Returns the graph with recurrent nets that have no more than the types and shapes of their
+// results, as their steps are most of the work of inferring shapes; nullopt if it has no such nets.
+[[nodiscard]] std::optional<Graph> shapes_of_recurrences(const Graph& raw);
+
 // Returns whether a node stands between the sizes of a run and the largest ones. Rules for sizes
 // replace these nodes.
 [[nodiscard]] bool is_widening(const Node& node);

@@ -17,6 +17,7 @@
 #include "hone/session/call_costs.h"
 #include "hone/session/call_steps.h"
 #include "hone/session/check_arguments.h"
+#include "hone/session/shared_code.h"
 #include "hone/space/space.h"
 #include "hone/target/gpu_devices.h"
 
@@ -58,10 +59,18 @@ void find_on_host(const target::Target& target, std::span<const KernelPtr> kerne
     assembly.spec.features = checked_features(machine::local().target().cpu());
 }
 
+// The kernels of groups, and by group the bytes behind the begin of each argument where the
+// kernel's begins; an empty list: none.
+struct CompiledGroups {
+  GroupKernels kernels;
+  std::vector<std::vector<int64_t>> offsets;
+};
+
 // Where a kernel may write its result over an operand in the arena.
 std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
-                                           std::span<const KernelPtr> kernels,
-                                           std::span<const VariantKernels> variants) {
+                                           const CompiledGroups& compiled) {
+  const std::vector<KernelPtr>& kernels = compiled.kernels.own;
+  const std::vector<VariantKernels>& variants = compiled.kernels.variants;
   const auto all_may = [&](size_t group, const ir::InPlacePair& pair) {
     const auto may = [&](const VariantKernel& variant) {
       const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(variant.kernel->program());
@@ -74,6 +83,7 @@ std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
   std::vector<graph::InPlace> result;
   for (const graph::TaskGroup& group : tasks.groups) {
     const auto g = static_cast<size_t>(&group - tasks.groups.data());
+    if (!compiled.offsets[g].empty()) continue;  // results are parts of larger ones
     for (const ir::InPlacePair& pair : ir::in_place_pairs(kernels[g]->program())) {
       if (!all_may(g, pair)) continue;
       for (const int c : group.calls) {
@@ -141,10 +151,22 @@ Result<KernelPtr> host_kernel(const compute::Dag& dag) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& tasks,
-                                     std::span<const schedule::Steps> schedules,
-                                     const std::atomic<bool>* interrupted, HostKernels host,
-                                     const AssemblyLimits& limits) {
+// A kernel with these limits, and its variants for smaller sizes.
+Result<VariedKernel> compile_kernel(Session& session, const compute::Dag& dag, uint64_t key,
+                                    const schedule::Steps& steps, const KernelLimits& limits,
+                                    const SizeVariants* variants) {
+  const TaskPtr task = session.tasks().get(dag, key);
+  const auto compile = [&](const schedule::Steps& of) {
+    return limits.any() ? limited_kernel(session, task, of, limits)
+                        : session.kernels().build(task, of);
+  };
+  return compile_varied(steps, limits.any() ? variants : nullptr, task->dag(), limits, compile);
+}
+
+Result<CompiledGroups> compile_kernels(Session& session, const graph::TaskList& tasks,
+                                       std::span<const schedule::Steps> schedules,
+                                       const std::atomic<bool>* interrupted, HostKernels host,
+                                       const AssemblyLimits& limits) {
   const auto first_call = [&](size_t group) -> const graph::TaskCall& {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
   };
@@ -153,21 +175,22 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
                        std::vector<VariantKernels>(tasks.groups.size()),
                        std::vector<VariantUse>(tasks.groups.size())};
   std::vector<Status> statuses(tasks.groups.size());
+  const bool may_share = session.target().kind() == target::Kind::kCpu;
+  const std::vector<std::optional<SharedCode>> shared =
+      may_share ? find_shared_code(tasks, schedules, limits)
+                : std::vector<std::optional<SharedCode>>(tasks.groups.size());
   session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
-    if (is_cancelled(interrupted)) return;
+    if (is_cancelled(interrupted) || (shared[i] && shared[i]->leader != i)) return;
     const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
-    const TaskPtr task = session.tasks().get(first_call(i).dag, tasks.groups[i].key);
-    const bool is_limited = i < limits.kernels.size() && limits.kernels[i].any();
-    const auto compile = [&](const schedule::Steps& steps) {
-      return is_limited ? limited_kernel(session, task, steps, limits.kernels[i])
-                        : session.kernels().build(task, steps);
-    };
     static const KernelLimits no_limits;
-    const bool may_vary = is_limited && !limits.variants.empty();
+    const KernelLimits& own = i < limits.kernels.size() ? limits.kernels[i] : no_limits;
+    const SizeVariants* variants = limits.variants.empty() ? nullptr : &limits.variants[i];
     Result<VariedKernel> made =
-        compile_varied(schedules[i], may_vary ? &limits.variants[i] : nullptr, task->dag(),
-                       is_limited ? limits.kernels[i] : no_limits, compile);
+        shared[i] ? compile_kernel(session, shared[i]->dag, compute::task_key(shared[i]->dag),
+                                   schedules[i], shared[i]->limits, nullptr)
+                  : compile_kernel(session, first_call(i).dag, tasks.groups[i].key, schedules[i],
+                                   own, variants);
     if (host == HostKernels::kWhereNeeded && made.status().code() == Code::kUnsupported) {
       Result<KernelPtr> kernel = host_kernel(first_call(i).dag);
       if (kernel.ok())
@@ -188,7 +211,14 @@ Result<GroupKernels> compile_kernels(Session& session, const graph::TaskList& ta
     if (!statuses[i].ok())
       return error(statuses[i].code(), "{}: {}", first_call(i).name, statuses[i].message());
   }
-  return kernels;
+  std::vector<std::vector<int64_t>> offsets(tasks.groups.size());
+  for (size_t i = 0; i < shared.size(); ++i) {
+    if (!shared[i]) continue;
+    kernels.own[i] = kernels.own[shared[i]->leader];
+    kernels.uses[i] = kernels.uses[shared[i]->leader];
+    offsets[i] = shared[i]->offsets;
+  }
+  return CompiledGroups{std::move(kernels), std::move(offsets)};
 }
 
 // Symbols and objects: the phases that run with the model, of all groups one after the other; those
@@ -289,12 +319,13 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           const std::atomic<bool>* interrupted, const TogetherOptions& together,
                           HostKernels host, const AssemblyLimits& limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
-  HONE_ASSIGN_OR_RETURN(const GroupKernels compiled,
+  HONE_ASSIGN_OR_RETURN(const CompiledGroups groups,
                         compile_kernels(session, tasks, schedules, interrupted, host, limits));
+  const GroupKernels& compiled = groups.kernels;
   const std::vector<KernelPtr>& kernels = compiled.own;
   const InPhase packing(session.phases(), Phase::kPacking);
-  HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
-  const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels, compiled.variants);
+  HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels, groups.offsets));
+  const std::vector<graph::InPlace> in_place = in_place_calls(tasks, groups);
   const std::vector<graph::CallCost> costs = call_costs(tasks, compiled, together);
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
@@ -314,7 +345,8 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
   add_tensors(tasks, run.memory, spec);
   add_sizes(tasks, run.memory, spec);
   const std::vector<int> first_symbol = add_kernels(all_kernels(compiled), spec);
-  CallSteps steps(session, tasks, compiled, first_symbol, run.memory, together, assembly);
+  CallSteps steps(session, tasks, compiled, groups.offsets, first_symbol, run.memory, together,
+                  assembly);
   for (const int c : graph::in_order(run.order)) {
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
     HONE_RETURN_IF_ERROR(steps.add(c));

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "hone/base/cancel.h"
+#include "hone/session/shared_code.h"
 #include "hone/session/size_tables.h"
 #include "hone/space/space.h"
 
@@ -94,10 +95,21 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
   const LimitedTasks& split = limited.split;
   std::vector<SizeVariants> variants(split.tasks.groups.size());
   if (!has_variants(model, options)) return variants;
+  // Predictions do not tell groups apart that differ only in where their results begin.
+  const auto shared = find_shared_code(split.tasks, limited.steps, {.kernels = split.limits});
+  const auto is_alike = [&](size_t g) {
+    const size_t before = split.group_before[g];
+    const uint64_t key = model.tasks.groups[before].key;
+    return shared[g] && !was_measured(model.summaries[before]) &&
+           (model.excluded.contains(key) || model.session->size_times().of(key).empty());
+  };
+  const auto follows = [&](size_t g) {
+    return is_alike(g) && shared[g]->leader != g && is_alike(shared[g]->leader);
+  };
   model.session->pool().parallel_for(std::ssize(variants), [&](int64_t i) {
     const auto g = static_cast<size_t>(i);
     if (is_cancelled(options.interrupted)) return;
-    if (scope.only && split.group_before[g] != *scope.only) return;
+    if (scope.only ? split.group_before[g] != *scope.only : follows(g)) return;
     VariantContext context = variant_context(model, limited, g, options);
     context.may_replace = context.may_replace && scope.may_replace;
     const graph::TaskCall& call =
@@ -105,6 +117,8 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
     variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
                                   split.limits[g], context);
   });
+  for (size_t g = 0; !scope.only && g < variants.size(); ++g)
+    if (follows(g)) variants[g] = variants[shared[g]->leader];
   return variants;
 }
 

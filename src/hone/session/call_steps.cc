@@ -29,11 +29,13 @@ Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks,
 }  // namespace
 
 CallSteps::CallSteps(Session& session, const graph::TaskList& tasks, const GroupKernels& kernels,
+                     std::span<const std::vector<int64_t>> offsets,
                      std::span<const int> first_symbol, const graph::MemoryPlan& memory,
                      const TogetherOptions& together, Assembly& assembly)
     : session_(session),
       tasks_(tasks),
       kernels_(kernels),
+      offsets_(offsets),
       first_symbol_(first_symbol),
       memory_(memory),
       together_(together),
@@ -140,6 +142,8 @@ std::vector<artifact::ArtifactArgument> CallSteps::arguments_of(const graph::Tas
           break;
         case graph::Argument::Kind::kConstant: argument.bytes = 0; break;
       }
+      const std::vector<int64_t>& moved = offsets_[static_cast<size_t>(call.group)];
+      if (!moved.empty()) argument.offset += moved[i];
     } else if (params[i].role == ir::Role::kInput) {
       argument.offset = assembly_.spec.sizes;
     } else if (params[i].role == ir::Role::kWorkspace) {

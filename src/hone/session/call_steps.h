@@ -13,12 +13,13 @@ namespace hone {
 
 class CallSteps {
  public:
-  // All arguments must outlive it. `first_symbol` has the index of the first symbol of each kernel,
-  // then of each variant, in ArtifactSpec::kernel_symbols. Steps, weights and the size of the arena
-  // are added to the assembly.
+  // All arguments must outlive it. `offsets` has, by group, the bytes by which the arguments of a
+  // kernel begin behind those of its calls; an empty list: none. `first_symbol` has the index of
+  // the first symbol of each kernel, then of each variant, in ArtifactSpec::kernel_symbols. Steps,
+  // weights and the size of the arena are added to the assembly.
   CallSteps(Session& session, const graph::TaskList& tasks, const GroupKernels& kernels,
-            std::span<const int> first_symbol, const graph::MemoryPlan& memory,
-            const TogetherOptions& together, Assembly& assembly);
+            std::span<const std::vector<int64_t>> offsets, std::span<const int> first_symbol,
+            const graph::MemoryPlan& memory, const TogetherOptions& together, Assembly& assembly);
 
   // Adds a step for each phase of a call, and of each variant of its kernel.
   [[nodiscard]] Status add(int call);
@@ -42,6 +43,7 @@ class CallSteps {
   Session& session_;
   const graph::TaskList& tasks_;
   const GroupKernels& kernels_;
+  std::span<const std::vector<int64_t>> offsets_;
   std::span<const int> first_symbol_;
   std::vector<size_t> first_variant_;  // where each group's are in `first_symbol_`
   const graph::MemoryPlan& memory_;

@@ -23,7 +23,7 @@ int64_t bytes_of(const graph::TaskList& tasks, const graph::Argument& argument) 
 // Whether a kernel takes what a call of its group gives: no task may run another one's kernel with
 // a list of arguments that is not that kernel's.
 Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call,
-                       const Kernel& kernel) {
+                       const Kernel& kernel, const std::vector<int64_t>& offsets) {
   const graph::TaskGroup& group = tasks.groups[static_cast<size_t>(call.group)];
   const graph::TaskCall& first = tasks.calls[static_cast<size_t>(group.calls.front())];
   HONE_RETURN_IF_ERROR(compute::check_same_params(first.dag, call.dag));
@@ -35,10 +35,12 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
     const graph::Argument& argument = call.arguments[i];
     const ir::Param &takes = params[i], &gives = call.dag.params[i];
     const bool constant = argument.kind == graph::Argument::Kind::kConstant;
+    const int64_t offset = offsets.empty() ? 0 : offsets[i];
+    const int64_t bytes = takes.buffer->bytes(), given = gives.buffer->bytes();
     const bool same = takes.role == gives.role && takes.buffer->dtype == gives.buffer->dtype &&
-                      takes.buffer->bytes() == gives.buffer->bytes() &&
+                      (offsets.empty() ? bytes == given : offset + bytes <= given) &&
                       constant == (takes.role == ir::Role::kConstant) &&
-                      takes.buffer->bytes() <= bytes_of(tasks, argument);
+                      offset + bytes <= bytes_of(tasks, argument);
     if (!same) {
       return error(Code::kInternal,
                    "bug: argument {} of its kernel is {} of {} bytes, but the call gives {} bytes",
@@ -57,9 +59,13 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
 
 }  // namespace
 
-Status check_arguments(const graph::TaskList& tasks, std::span<const KernelPtr> kernels) {
+Status check_arguments(const graph::TaskList& tasks, std::span<const KernelPtr> kernels,
+                       std::span<const std::vector<int64_t>> offsets) {
+  static const std::vector<int64_t> none;
   for (const graph::TaskCall& call : tasks.calls) {
-    const Status status = check_arguments(tasks, call, *kernels[static_cast<size_t>(call.group)]);
+    const auto group = static_cast<size_t>(call.group);
+    const Status status = check_arguments(tasks, call, *kernels[group],
+                                          group < offsets.size() ? offsets[group] : none);
     if (!status.ok()) return error(status.code(), "{}: {}", call.name, status.message());
   }
   return ok_status();

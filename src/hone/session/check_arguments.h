@@ -10,8 +10,10 @@ namespace hone {
 
 // Checks every call against the kernel of its group; `kernels` has one element per group. An error
 // names the call. It is always a bug: a task would run the kernel of another task with arguments
-// that are not that kernel's.
+// that are not that kernel's. The parameter `offsets` has the bytes, per group and argument, by
+// which a kernel's begins behind the call's; a list that is empty stands for none.
 [[nodiscard]] Status check_arguments(const graph::TaskList& tasks,
-                                     std::span<const KernelPtr> kernels);
+                                     std::span<const KernelPtr> kernels,
+                                     std::span<const std::vector<int64_t>> offsets = {});
 
 }  // namespace hone

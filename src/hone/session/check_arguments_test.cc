@@ -77,5 +77,19 @@ TEST(check_arguments, an_argument_of_another_kind_or_size_is_a_bug) {
   expect_bug(zeros.check(), zeros.last(), "with zeros [1,1,0,0]");
 }
 
+TEST(check_arguments, a_result_behind_the_end_of_its_buffer_is_a_bug) {
+  Model model;
+  graph::TaskCall& last = model.last();
+  const int64_t bytes = last.dag.params[0].buffer->bytes();
+  const auto check = [&](int64_t offset) {
+    std::vector<int64_t> offsets(last.dag.params.size(), 0);
+    offsets[0] = offset;
+    return check_arguments(model.tasks, model.kernels,
+                           std::vector<std::vector<int64_t>>(model.tasks.groups.size(), offsets));
+  };
+  EXPECT_TRUE(check(0).ok()) << check(0).message();
+  EXPECT_EQ(check(bytes).code(), Code::kInternal);
+}
+
 }  // namespace
 }  // namespace hone

@@ -102,6 +102,7 @@ struct NaiveModel::State {
   // Finds the distinct tasks of all nodes.
   Status find_kernels() {
     std::map<uint64_t, int> known;
+    alone.reserve(graph.nodes.size());  // moving graphs apart would copy them
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       alone.push_back(graph::isolate(graph, graph.nodes[i]));
       emitted.emplace_back();

@@ -9,6 +9,7 @@
 #include "hone/db/registry.h"
 #include "hone/search/prediction.h"
 #include "hone/search/transfer_source.h"
+#include "hone/session/shared_code.h"
 #include "hone/session/shipped_records.h"
 #include "hone/target/gpu_devices.h"
 
@@ -357,6 +358,30 @@ Result<ChosenSchedule> unmeasured_schedule(const ModelTasks& model, size_t group
   return known;
 }
 
+namespace {
+
+// Groups of these that get the schedule of another one of them, since they differ only in where
+// their results begin, by group. Nothing that is known of a schedule's failure tells them apart.
+std::map<size_t, size_t> same_choices(const ModelTasks& model, std::span<const size_t> groups,
+                                      const ScheduleSources& sources) {
+  const auto has_failures = [&](size_t group) {
+    const uint64_t key = model.tasks.groups[group].key;
+    const auto first = sources.failed.lower_bound({key, ""});
+    return first != sources.failed.end() && first->first == key;
+  };
+  const auto shared = find_shared_code(model.tasks, {}, {});
+  std::map<size_t, size_t> leaders, same;  // by the leader among all groups; by group
+  for (const size_t group : groups) {
+    if (!shared[group] || has_failures(group)) continue;
+    const auto [leader, fresh] = leaders.try_emplace(shared[group]->leader, group);
+    if (!fresh && unmeasured_accuracy(model, group) == unmeasured_accuracy(model, leader->second))
+      same[group] = leader->second;
+  }
+  return same;
+}
+
+}  // namespace
+
 Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, ScheduleSources& sources,
                                                       const CompileOptions& options) {
   const InPhase choosing(model.session->phases(), Phase::kChoosing);
@@ -372,6 +397,8 @@ Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, Schedul
       others.push_back(g);
   }
   if (!others.empty()) HONE_RETURN_IF_ERROR(load_other_tasks(model, options, sources));
+  const std::map<size_t, size_t> same = same_choices(model, others, sources);
+  std::erase_if(others, [&](size_t g) { return same.contains(g); });
   std::vector<Status> statuses(count);
   const bool refines = model.session->refiner() != nullptr;
   std::vector<std::vector<ChosenSchedule>> rivals(count);
@@ -386,8 +413,9 @@ Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, Schedul
     if (!statuses[g].ok())
       return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
   }
-  if (options.records.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
   if (refines) HONE_RETURN_IF_ERROR(refine(model, others, known, rivals));
+  for (const auto& [group, as] : same) known[group] = known[as];
+  if (options.records.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < count; ++g) {

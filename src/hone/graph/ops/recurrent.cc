@@ -127,9 +127,16 @@ ValueId Recurrent::of_direction(size_t i, int64_t direction) {
   return c_.reshape(one, rest);
 }
 
+ValueId Recurrent::integer(int64_t number) {
+  const auto [it, fresh] = integers_.try_emplace(number, kNoValue);
+  if (fresh) it->second = c_.integers({number});
+  return it->second;
+}
+
 ValueId Recurrent::part(ValueId x, int64_t axis, int64_t begin, int64_t end) {
   if (begin == 0 && end * hidden_ == c_.shape_of(x)[static_cast<size_t>(axis)]) return x;
-  return c_.slice(x, axis, begin * hidden_, end * hidden_);
+  return c_.add("Slice",
+                {x, integer(begin * hidden_), integer(end * hidden_), integer(axis), integer(1)});
 }
 
 ValueId Recurrent::recurrence(int64_t direction, int64_t begin, int64_t end) {
@@ -192,9 +199,9 @@ bool Recurrent::is_usual(int64_t direction) const {
 }
 
 ValueId Recurrent::at_step(ValueId of_all, int64_t step) {
-  Tensor index(DType::kI64, {});
-  index.set(0, static_cast<double>(step));
-  return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
+  ValueId& index = step_numbers_[static_cast<size_t>(step)];
+  if (index == kNoValue) index = c_.scalar(DType::kI64, static_cast<double>(step));
+  return c_.add("Gather", {of_all, index}, {{"axis", int64_t{0}}});
 }
 
 // A mask of valid steps: [steps, batch, 1], or [steps, 1, 1] if rows do not differ.
@@ -224,6 +231,11 @@ ValueId Recurrent::start(size_t state, int64_t direction) {
   return c_.reshape(all, {batch_, hidden_});
 }
 
+ValueId Recurrent::shape_of_step() {
+  if (shape_of_step_ == kNoValue) shape_of_step_ = c_.integers({1, 1, batch_, hidden_});
+  return shape_of_step_;
+}
+
 bool Recurrent::chooses_last(const Steps& steps, size_t state) const {
   return steps.valid != kNoValue && !steps.reversed && c_.wants(1 + state);
 }
@@ -239,7 +251,8 @@ void Recurrent::keep_step(Steps& steps, int64_t t, std::vector<ValueId> next) {
     ValueId kept = next[k];
     if (k == 0 && masks_output) kept = c_.add("Where", {holds, kept, c_.scalar(c_.dtype(0), 0)});
     if (k == 0 || chooses_last(steps, k))
-      steps.history[k][static_cast<size_t>(t)] = c_.reshape(kept, {1, 1, batch_, hidden_});
+      steps.history[k][static_cast<size_t>(t)] =
+          c_.add("Reshape", {kept, shape_of_step()}, {{"allowzero", int64_t{1}}});
   }
   steps.states = std::move(next);
 }
@@ -300,6 +313,7 @@ ValueId Recurrent::joined(const std::vector<ValueId>& parts, int64_t axis) {
 Status Recurrent::run(const Direction& make) {
   HONE_RETURN_IF_ERROR(read_attributes());
   HONE_RETURN_IF_ERROR(check_shapes());
+  step_numbers_.assign(static_cast<size_t>(steps_), kNoValue);
   const Tensor* weights = product_ ? nullptr : c_.constant_of(c_.input(2));
   weights_are_finite_ = weights != nullptr && all_finite(*weights);
   const ValueId x = batch_first_ ? c_.transpose(c_.input(0), {1, 0, 2}) : c_.input(0);

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "hone/graph/expand.h"
 
@@ -81,6 +82,9 @@ class Recurrent {
   Status check_weights();
   ValueId input_part(ValueId x, int64_t direction);
   ValueId at_step(ValueId of_all, int64_t step);
+  // Constants that all steps share: a list of one number, and the shape of what a step keeps.
+  ValueId integer(int64_t number);
+  ValueId shape_of_step();
   ValueId start(size_t state, int64_t direction);
   ValueId valid_steps();
   // The values that are kept of the steps of a direction.
@@ -115,8 +119,11 @@ class Recurrent {
   int64_t hidden_ = 0, directions_ = 1, steps_ = 0, batch_ = 0, apart_ = 1 << 20;
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
-  Product product_;                      // null: of the operands as ONNX lays them out
-  bool weights_are_finite_ = false;      // it is known that those of the recurrence are
+  Product product_;                  // null: of the operands as ONNX lays them out
+  bool weights_are_finite_ = false;  // it is known that those of the recurrence are
+  std::map<int64_t, ValueId> integers_;
+  std::vector<ValueId> step_numbers_;
+  ValueId shape_of_step_ = kNoValue;
   std::vector<ValueId> zeros_;           // states that are zero
   std::vector<Activation> activations_;  // for all directions, in order
   // Results by direction: [steps, 1, batch, hidden], and of each state [1, batch, hidden].

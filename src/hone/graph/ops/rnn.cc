@@ -81,6 +81,26 @@ void emit_reverse_steps(EmitContext& c) {
   });
 }
 
+// hone.Recurrence: the types and shapes of the results of a recurrent net, for who looks at nothing
+// else. W and R may be laid out in either way (graph/ops/recurrent.h).
+Status infer_recurrence(InferContext& c) {
+  const Shape &x = c.shape(0), &r = c.shape(2);
+  if (x.size() != 3 || r.size() != 3)
+    return c.fail("operands of shapes {} and {}", to_string(x), to_string(r));
+  const int64_t directions = r[0], hidden = std::min(r[1], r[2]);
+  const bool batch_first = c.attributes().integer("layout", 0) != 0;
+  const int64_t batch = x[batch_first ? 0 : 1];
+  HONE_RETURN_IF_ERROR(c.set(0, c.dtype(0),
+                             batch_first ? Shape{batch, x[1], directions, hidden}
+                                         : Shape{x[0], directions, batch, hidden}));
+  for (const size_t state : {1, 2}) {
+    HONE_RETURN_IF_ERROR(
+        c.set(state, c.dtype(0),
+              batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}));
+  }
+  return ok_status();
+}
+
 // H = f(X W + H R + b)
 Status expand_rnn(ExpandContext& c) {
   Recurrent r(c, 1, {"Tanh"}, 1);
@@ -208,6 +228,9 @@ std::span<const Op> rnn_ops() {
   constexpr std::string_view kOfLstm =
       "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
       "input_forget:i layout:i";
+  constexpr std::string_view kOfAll =
+      "activation_alpha:fs activation_beta:fs activations:ss clip:f direction:s hidden_size:i "
+      "input_forget:i layout:i linear_before_reset:i";
   constexpr int kMost = static_cast<int>(kStepsOfRun) + 1;
   static const Op ops[] = {
       expanded_op("RNN", 7, {3, 6, 2}, kOfRnn, expand_rnn),
@@ -216,6 +239,12 @@ std::span<const Op> rnn_ops() {
       expanded_op("hone.RNN", 7, {3, kMost, 2}, kOfRnn, expand_rnn),
       expanded_op("hone.GRU", 7, {3, kMost, 2}, kOfGru, expand_gru),
       expanded_op("hone.LSTM", 7, {3, kMost, 3}, kOfLstm, expand_float_lstm),
+      {.name = "hone.Recurrence",
+       .min_inputs = 3,
+       .max_inputs = kMost,
+       .max_outputs = 3,
+       .attributes = kOfAll,
+       .infer = infer_recurrence},
       state_op("hone.LstmCell", 4, emit_lstm_cell),
       state_op("hone.LstmState", 2, emit_lstm_state),
       state_op("hone.GruState", 7, emit_gru_state),

@@ -2,8 +2,11 @@
 
 #include <cmath>
 
+#include "hone/graph/op.h"
+#include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/pass_testing.h"
 #include "hone/graph/test_model.h"
+#include "hone/graph/widen_nodes.h"
 
 namespace hone::graph {
 namespace {
@@ -67,6 +70,54 @@ TEST(rnn, first_steps_from_no_state_multiply_nothing) {
     // Two of all inputs, and those of the steps.
     EXPECT_EQ(count(model.output("y").graph(), "MatMul"), infinite ? 2 + 10 : 2 + 8);
   }
+}
+
+// Nodes of a recurrent net before shapes are inferred: Y, and the states behind the last step.
+Graph not_inferred(const std::string& type, int64_t gates, int64_t layout, int64_t directions) {
+  Rng rng(15);
+  Graph graph;
+  graph.opset = 20;
+  graph.inputs = {graph.add_value("x", DType::kF32, layout == 0 ? Shape{5, 2, 3} : Shape{2, 5, 3})};
+  Node net;
+  net.name = net.type = type;
+  net.op = find_op(type, graph.opset);
+  net.attributes.set("hidden_size", int64_t{7});
+  net.attributes.set("layout", layout);
+  net.attributes.set("direction", std::string(directions == 2 ? "bidirectional" : "reverse"));
+  net.inputs = {graph.inputs[0],
+                graph.add_constant("w", random_tensor({directions, gates * 7, 3}, rng)),
+                graph.add_constant("r", random_tensor({directions, gates * 7, 7}, rng))};
+  for (const char* name : {"y", "h", "c"}) {
+    if (type != "LSTM" && name[0] == 'c') continue;
+    net.outputs.push_back(graph.add_value(name, DType::kF32, {}));
+    graph.outputs.push_back(net.outputs.back());
+    graph.output_names.emplace_back(name);
+  }
+  graph.nodes.push_back(std::move(net));
+  return graph;
+}
+
+TEST(rnn, the_shapes_of_results_are_known_without_steps) {
+  for (const auto& [type, gates] :
+       {std::pair<std::string, int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    for (const int64_t layout : {0, 1}) {
+      for (const int64_t directions : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", type, layout, directions));
+        Graph steps = not_inferred(type, gates, layout, directions);
+        const std::optional<Graph> raw = shapes_of_recurrences(steps);
+        ASSERT_TRUE(raw);
+        Graph shapes = *raw;
+        ASSERT_TRUE(infer_shapes(steps).ok());
+        const Status status = infer_shapes(shapes);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(shapes.nodes.size(), 1u);
+        for (const ValueId id : shapes.outputs)
+          EXPECT_EQ(shapes.value(id).shape, steps.value(id).shape) << shapes.value(id).name;
+      }
+    }
+  }
+  Graph none;
+  EXPECT_FALSE(shapes_of_recurrences(none).has_value());
 }
 
 TEST(rnn, other_activations_take_gates_one_by_one) {
