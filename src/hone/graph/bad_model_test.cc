@@ -353,7 +353,13 @@ TEST(bad_model, constants_of_absurd_extents_are_refused) {
       one_node("LSTM", {1, 1'000'000'000, 4}, {weights, weights}, {{"hidden_size", int64_t{4}}});
   expect_refused(lstm,
                  "node 'node_y' (LSTM): a constant f32 [1000000000, 4] of 16000000000 " + refused);
+  TestModel slice;
+  slice.input("x", {kMany}).input("s", {1}).input("e", {1});
+  slice.node("Cast", {"s"}, {"begin"}, {{"to", int64_t{7}}});
+  slice.node("Cast", {"e"}, {"end"}, {{"to", int64_t{7}}});
+  slice.node("Slice", {"x", "begin", "end"}, {"y"}).output("y");
   const std::string places = fmt::format("a constant i64 [{}] of {} ", kMany, 8 * kMany);
+  expect_refused(slice, "node 'node_y' (Slice): " + places + refused);
   TestModel found;
   found.input("x", {kMany}).node("NonZero", {"x"}, {"i"}).node("ReduceSum", {"i"}, {"y"});
   expect_refused(found.output("y"), "node 'node_y' (ReduceSum): ");
