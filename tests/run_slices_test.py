@@ -158,12 +158,116 @@ class Places(Ranged):
                 x = self.rng.standard_normal((n, 4)).astype(np.float32)
                 self.compare_all(made, [{"x": x, "s": axes_of(s), "e": axes_of(e)} for s, e in ((0, 8), (-3, 7), (2, 3), (5, 1))])
 
-    def test_what_is_not_followed_is_refused(self):
-        for step, message in ((-1, "the begin of a Slice with a step below 1 is computed at run time ('s'), expected a constant"), (0, "a step of 0")):
-            with self.subTest(step=step):
-                model = make_model([node("Slice", ["x", "s", "e", "first", "step"], ["y"])], [value("x", (8,)), value("s", (1,), INT), value("e", (1,), INT)],
-                                   [helper.make_tensor_value_info("y", FLOAT, None)], {"first": axes_of(0), "step": axes_of(step)})
-                self.refuse(message, "compile", self.save(model), "-o", self.folder / "x.so", "--no-db")
+    def test_backwards(self):
+        """Steps below 0, where a run says where the elements begin, or end."""
+        for step in (-1, -2, -3):
+            for extent, options in ((8, []), ("n", ["--shape", "n=1..8"])):
+                constants = {"first": axes_of(0), "step": axes_of(step), "last": axes_of(-1)}
+                nodes = [node("Slice", ["x", "s", "e", "first", "step"], ["y"]), node("Slice", ["x", "last", "e", "first", "step"], ["z"])]
+                made = self.made(nodes, {"x": (extent, 4), "s": 1, "e": 1}, ["y", "z"], constants, options)
+                for n in (1, 4, 7, 8) if options else (8,):
+                    x = self.rng.standard_normal((n, 4)).astype(np.float32)
+                    self.compare_all(made, [{"x": x, "s": axes_of(s), "e": axes_of(e)} for s, e in ((7, 0), (-1, -9), (6, 2), (2, 6), (90, -90), (-90, -90))])
+
+    def test_from_the_end_of_what_data_decide(self):
+        """Of the places that are not zero: the last ones, forwards and backwards, and single ones by their place from the end."""
+        names = ["last", "back", "one", "two", "number"]
+        nodes = [node("NonZero", ["x"], ["at"]), node("Squeeze", ["at", "first"], ["list"]), node("Slice", ["list", "minus_three", "end"], ["last"]),
+                 node("Slice", ["list", "minus_one", "minus_end", "first", "minus_two"], ["back"]), node("GatherND", ["at", "tuple"], ["one"]),
+                 node("Gather", ["list", "minus_two"], ["two"]), node("GatherND", ["list", "minus_one"], ["number"]),
+                 *(node("Cast", [name], [f"{name}_y"], to=FLOAT) for name in names)]
+        constants = {"minus_three": axes_of(-3), "minus_one": axes_of(-1), "minus_two": axes_of(-2), "end": axes_of(1 << 40), "minus_end": axes_of(-1 << 40),
+                     "first": axes_of(0), "tuple": np.int64([[0, -1]])}
+        for extent, options in ((9, []), ("n", ["--shape", "n=4..9"])):
+            made = self.made(nodes, {"x": (extent,)}, [f"{name}_y" for name in names], constants, options)
+            self.compare_all(made, [{"x": np.float32(x)} for x in ([1, 0, 2, 0, 3, 0, 4, 0, 5], [0, 0, 0, 0, 0, 1, 0, 1, 0], [1] * 9)])
+
+    def test_spans_from_around_a_loop_or_branch(self):
+        """Begin and end are computed before the loop, or the branch, that holds the Slice: each run takes as many elements."""
+        turn = [node("Slice", ["x", "begin", "end"], ["part"]), node("ReduceMax", ["part"], ["m"], axes=[0], keepdims=0), node("Add", ["s", "m"], ["t"]),
+                node("Add", ["part", "s"], ["rows"])]
+        nodes = [node("Add", ["begin", "three"], ["end"]), node("Squeeze", ["n"], ["turns"]),
+                 node("Loop", ["turns", "", "start"], ["y", "z"], body=body_of(turn, {"s": "t"}, ["rows"]))]
+        constants = {"three": axes_of(3)}
+        made = self.made(nodes, {"x": ("rows", 4), "n": 1, "begin": 1, "start": (4,)}, ["y", "z"], constants, ["--shape", "rows=3..9", "--max-turns", 4])
+        x = lambda n: self.rng.standard_normal((n, 4)).astype(np.float32)
+        self.compare_all(made, [{"x": x(r), "n": axes_of(n), "begin": axes_of(b), "start": self.table[0]} for r, n, b in ((9, 4, 6), (3, 1, 0), (7, 3, 2))])
+        net = {name: self.rng.standard_normal(shape).astype(np.float32) for name, shape in (("w", (1, 16, 4)), ("r", (1, 16, 4)))}
+        sliced = graph_of([node("LSTM", ["x", "w", "r"], ["", "h"], hidden_size=4), node("Squeeze", ["h", "first"], ["state"]),
+                           node("Slice", ["table", "begin", "end"], ["part"]), node("Add", ["state", "part"], ["a"])], "a")
+        plain = graph_of([node("Slice", ["table", "begin", "end"], ["b"])], "b")
+        nodes = [node("Add", ["begin", "three"], ["end"]), node("Squeeze", ["begin"], ["number"]), node("Less", ["number", "four"], ["near"]),
+                 node("If", ["near"], ["y"], then_branch=sliced, else_branch=plain)]
+        constants |= net | {"first": axes_of(0), "four": np.int64(4), "table": self.table[:8]}
+        for extent, options in ((2, []), ("n", ["--shape", "n=1..4"])):
+            made = self.made(nodes, {"x": (extent, 1, 4), "begin": 1}, ["y"], constants, options)
+            self.compare_all(made, [{"x": x(4 * n).reshape(n, 4, 4)[:, :1], "begin": axes_of(b)} for n in ((1, 4) if options else (2,)) for b in (0, 3, 5)])
+
+    def test_a_step_of_0_is_refused(self):
+        model = make_model([node("Slice", ["x", "s", "e", "first", "step"], ["y"])], [value("x", (8,)), value("s", (1,), INT), value("e", (1,), INT)],
+                           [helper.make_tensor_value_info("y", FLOAT, None)], {"first": axes_of(0), "step": axes_of(0)})
+        self.refuse("a step of 0", "compile", self.save(model), "-o", self.folder / "x.so", "--no-db")
+
+
+class Bags(Ranged):
+    """Reductions of slices in a loop: as many blocks of elements as a slice has."""
+    rng = np.random.default_rng(4)
+
+    def bags(self, reductions, step=1, axis=0, between=(), extent="rows", before=()):
+        """A loop over bags, from the numbers `begins` to `ends`, each of which it reduces in some ways."""
+        turn = [node("Reshape", ["i", "one"], ["at"]), node("Gather", ["begins", "at"], ["begin"]), node("Gather", ["ends", "at"], ["end"]),
+                node("Slice", ["x", "begin", "end", "axis", "step"], ["bag"]), *between]
+        rows = []
+        for k, (op, axes) in enumerate(reductions):
+            takes = {"inputs": ["bag", f"axes_{k}"]} if op == "ReduceSum" else {"inputs": ["bag"], "axes": list(axes)}
+            turn.append(node(op, takes.pop("inputs"), [f"row_{k}"], keepdims=k % 2, **takes))
+            rows.append(f"row_{k}")
+        constants = {"one": axes_of(1), "axis": axes_of(axis), "step": axes_of(step)} | {f"axes_{k}": axes_of(*axes) for k, (_, axes) in enumerate(reductions)}
+        nodes = [*before, node("Shape", ["begins"], ["count_vector"]), node("Squeeze", ["count_vector"], ["count"]),
+                 node("Loop", ["count", ""], rows, body=body_of(turn, {}, rows))]
+        inputs = {"x": (extent, 5) if axis == 0 else (3, extent, 5)}
+        infos = [value(name, shape) for name, shape in inputs.items()] + [value(name, ("bags",), INT) for name in ("begins", "ends")]
+        model = make_model(nodes, infos, [helper.make_tensor_value_info(name, FLOAT, None) for name in rows], constants)
+        path, library = self.save(model), self.folder / "model.so"
+        self.succeed("compile", path, "-o", library, "--no-db", *(["--shape", "rows=1..300"] if extent == "rows" else []), "--shape", "bags=1..9")
+        return path, library
+
+    def feeds_of(self, rows, cuts, axis=0):
+        begins, ends = zip(*cuts)
+        shape = (rows, 5) if axis == 0 else (3, rows, 5)
+        return {"x": self.rng.standard_normal(shape).astype(np.float32), "begins": axes_of(*begins), "ends": axes_of(*ends)}
+
+    def test_bags_of_all_lengths(self):
+        cuts = [(0, 1), (0, 63), (1, 65), (2, 67), (5, 133), (0, 300), (-200, -7), (299, 300), (100, 164)]
+        made = self.bags([("ReduceSum", [0]), ("ReduceMean", [0]), ("ReduceMax", [0]), ("ReduceMin", [0]), ("ReduceMax", [0, 1]), ("ReduceMean", [1, 0])])
+        self.compare_all(made, [self.feeds_of(300, cuts), self.feeds_of(1, [(0, 1)]), self.feeds_of(64, [(0, 64), (-64, 90)]), self.feeds_of(65, [(0, 65), (64, 65)])])
+
+    def test_steps_and_other_axes(self):
+        for step, cuts in ((3, [(0, 300), (7, 8), (1, 195)]), (-2, [(299, 0), (-1, -301), (5, 2)])):
+            made = self.bags([("ReduceSum", [1]), ("ReduceMean", [1, 2])], step, axis=1, extent=300)
+            self.compare_all(made, [self.feeds_of(300, cuts, axis=1)])
+
+    def test_empty_bags(self):
+        """A sum of nothing is 0."""
+        made = self.bags([("ReduceSum", [0])])
+        self.compare_all(made, [self.feeds_of(300, [(7, 7), (9, 2), (0, 300)])])
+
+    def test_a_bag_costs_its_own_length(self):
+        """Of 100,000 rows, bags of one row take less than a twentieth of the time of bags of all: those looked at all rows took about as long."""
+        made = self.bags([("ReduceSum", [0])], extent=100_000)
+        times = []
+        for last in (1, 100_000):
+            feeds = self.feeds_of(100_000, [(0, last)] * 9)
+            times.append(self.least_time(made[1], feeds))
+        self.assertLess(20 * times[0], times[1])
+
+    def least_time(self, library, feeds):
+        """Returns the seconds of the shortest of some runs."""
+        arguments = []
+        for name, array in feeds.items():
+            np.save(self.folder / f"{name}.npy", array)
+            arguments += ["--input", f"{name}={self.folder / name}.npy"]
+        return self.succeed_json("run", library, *arguments, "--repeat", 5, "--threads", 1)["min_seconds"]
 
 
 def graph_of(nodes, output):
@@ -194,14 +298,17 @@ class RandomSlice:
         extent = self.shape[d]
         if self.chance(0.4):
             begin = self.number(f"s{d}", int(self.rng.integers(-extent, extent)))
-            return begin, self.number(f"e{d}", None), int(self.rng.integers(1, 4))
+            return begin, self.number(f"e{d}", None), self.step()
         begin, end = self.number(f"s{d}", None), f"e{d}"
         if self.chance(0.4):
             span = self.spans[begin] = int(self.rng.integers(1, extent + 1))
             self.nodes.append(node("Add", [begin, self.number(f"k{d}", span)], [end]))
         else:
             self.number(end, int(self.rng.integers(-extent, extent + 3)) if self.chance(0.3) else None)
-        return begin, end, int(self.rng.integers(1, 4))
+        return begin, end, self.step()
+
+    def step(self):
+        return int(self.rng.choice([-3, -2, -1, 1, 1, 2, 3]))
 
     def model(self):
         axes = [int(d) for d in self.rng.permutation(len(self.shape))[:self.rng.integers(1, len(self.shape) + 1)]]

@@ -63,7 +63,8 @@ TEST(bad_model, absurd_extents_are_refused_also_beside_a_zero) {
 }
 
 TEST(bad_model, constants_that_fill_the_memory_are_not_made) {
-  expect_refused(of_constants("ConstantOfShape", {ints({int64_t{1} << 33})}), "constants only");
+  expect_refused(of_constants("ConstantOfShape", {ints({int64_t{1} << 33})}),
+                 "34359738368 bytes would be computed in advance");
   expect_refused(one_node("EyeLike", {1 << 18, 1 << 18}), "computed in advance");
   expect_refused(of_constants("Range", {ints({0}), ints({(1 << 27) + 1}), ints({1})}).output("c0"),
                  "computed in advance");
@@ -339,6 +340,39 @@ TEST(generate, numbers_at_the_ends_of_64_bits_are_exact) {
     const auto y = run_optimized(one_node("Trilu", {2, 2}, {k}).graph(), {x});
     EXPECT_EQ(relative_error(y[0], whole ? x : floats({2, 2}, {0, 0, 0, 0})), 0);
   }
+}
+
+// Masks, places along a dimension and zeros of a state, of so many elements as extents say.
+TEST(bad_model, constants_of_absurd_extents_are_refused) {
+  constexpr int64_t kMany = 10'000'000'000;
+  const std::string refused = "bytes would be computed in advance, expected at most 1073741824";
+  expect_refused(of_constants("ConstantOfShape", {ints({100'000, 100'000})}),
+                 "node 'node_y' (ConstantOfShape): f32 [100000, 100000] of 40000000000 " + refused);
+  const Tensor weights(DType::kF32, {1, 16, 4});
+  const TestModel lstm =
+      one_node("LSTM", {1, 1'000'000'000, 4}, {weights, weights}, {{"hidden_size", int64_t{4}}});
+  expect_refused(lstm,
+                 "node 'node_y' (LSTM): a constant f32 [1000000000, 4] of 16000000000 " + refused);
+  TestModel slice;
+  slice.input("x", {kMany}).input("s", {1}).input("e", {1});
+  slice.node("Cast", {"s"}, {"begin"}, {{"to", int64_t{7}}});
+  slice.node("Cast", {"e"}, {"end"}, {{"to", int64_t{7}}});
+  slice.node("Slice", {"x", "begin", "end"}, {"y"}).output("y");
+  const std::string places = fmt::format("a constant i64 [{}] of {} ", kMany, 8 * kMany);
+  expect_refused(slice, "node 'node_y' (Slice): " + places + refused);
+  TestModel found;
+  found.input("x", {kMany}).node("NonZero", {"x"}, {"i"}).node("ReduceSum", {"i"}, {"y"});
+  expect_refused(found.output("y"), "node 'node_y' (ReduceSum): ");
+  TestModel model;
+  model.open_input("x", {"n", "2"});
+  model.node("Softmax", {"x"}, {"y"}, {{"axis", int64_t{0}}}).output("y");
+  const std::string bytes = model.bytes();
+  const ImportOptions options{.ranges = {{"n", {{1, kMany, ""}}}}, .open_ranges = true};
+  const auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("node 'node_y' (Softmax): " + places + refused),
+            std::string::npos)
+      << graph.status().message();
 }
 
 TEST(bad_model, numbers_without_an_integer_are_the_nearest) {

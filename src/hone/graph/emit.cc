@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hone/compute/kernel_params.h"
+#include "hone/graph/node_names.h"
 #include "hone/tensor/small_types.h"
 
 namespace hone::graph {
@@ -139,14 +140,32 @@ void EmitContext::start_part(size_t node) {
   part_result_ = nodes_[last];
 }
 
+namespace {
+
+// The error of a node that is computed when the model is compiled only, and was not.
+Status no_emit(const Graph& graph, const Node& node) {
+  const bool is_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+    return in == kNoValue || graph.value(in).constant.has_value();
+  });
+  const Value& made = graph.value(node.outputs[0]);
+  const int64_t bytes = num_elements(made.shape) * dtype_bytes(made.dtype);
+  if (!is_known || bytes <= kMaxMadeBytes) {
+    return error(Code::kUnsupported, "{}: {} is supported on constants only", graph.file,
+                 name_and_type(node));
+  }
+  return error(Code::kUnsupported,
+               "{}: {}: {} {} of {} bytes would be computed in advance, expected at most {}",
+               graph.file, name_and_type(node), dtype_name(made.dtype), to_string(made.shape),
+               bytes, kMaxMadeBytes);
+}
+
+}  // namespace
+
 Result<Emitted> EmitContext::run() && {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     start_part(i);
     node_ = &graph_.nodes[static_cast<size_t>(nodes_[i])];
-    if (node_->op->emit == nullptr) {
-      return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only",
-                   graph_.file, node_->name, node_->type);
-    }
+    if (node_->op->emit == nullptr) return no_emit(graph_, *node_);
     first_record_ = records_.size();
     node_->op->emit(*this);
     HONE_ASSERT(records_.size() > first_record_, "an operator emits at least one stage");
@@ -174,8 +193,8 @@ Result<Emitted> EmitContext::run() && {
   Emitted emitted;
   Result<compute::Dag> dag = std::move(builder_).build();
   if (!dag.ok()) {
-    return error(dag.status().code(), "{}: node '{}' ({}): {}", graph_.file, node_->name,
-                 node_->type, dag.status().message());
+    return error(dag.status().code(), "{}: {}: {}", graph_.file, name_and_type(*node_),
+                 dag.status().message());
   }
   emitted.dag = std::move(dag).value();
   for (const size_t i : compute::remove_dead_params(emitted.dag))

@@ -4,9 +4,21 @@
 #include <limits>
 
 #include "hone/graph/known_elements.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
+
+// Messages about a node that is made here name the one that it is made for.
+void ExpandContext::set_origin(Node& made) {
+  const Node& given = node();
+  if (given.made_for != nullptr || (made.name == given.name && made.type == given.type)) {
+    made.made_for = given.made_for;
+    return;
+  }
+  if (made_for_ == nullptr) made_for_ = std::make_shared<const std::string>(name_and_type(given));
+  made.made_for = made_for_;
+}
 
 ValueId ExpandContext::input(size_t i) const {
   return i < node().inputs.size() ? node().inputs[i] : kNoValue;
@@ -29,6 +41,7 @@ std::vector<ValueId> ExpandContext::append(Node made, std::vector<ValueId> input
     outputs.push_back(graph().add_value(fmt::format("{}.{}", made.name, i), DType::kF32, {}));
   }
   made.outputs = outputs;
+  set_origin(made);
   status_ = add_inferred(graph(), std::move(made), nodes_);
   if (!status_.ok()) {
     for (ValueId& id : outputs) id = placeholder();
@@ -64,6 +77,23 @@ ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,
 
 ValueId ExpandContext::constant(Tensor tensor) {
   return graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
+}
+
+ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
+                    const std::function<double(int64_t)>& element) {
+  c.fail_expansion(c.check_constant(dtype, shape));
+  if (!c.status().ok()) return c.placeholder();
+  Tensor tensor(dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, element(i));
+  return c.constant(std::move(tensor));
+}
+
+ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element) {
+  return constant_by(c, dtype, shape, [&](int64_t) { return element; });
+}
+
+ValueId numbers_from_0(ExpandContext& c, int64_t count) {
+  return constant_by(c, DType::kI64, {count}, [](int64_t i) { return static_cast<double>(i); });
 }
 
 ValueId ExpandContext::scalar(DType dtype, double value) {
@@ -106,6 +136,7 @@ ValueId ExpandContext::binary(const char* type, ValueId a, double b) {
 
 void ExpandContext::set_extents(ValueId id, ValueId extents) {
   graph().value(id).extents = extents;
+  graph().value(id).slice.reset();
   if (extents == kNoValue || graph().value(extents).constant) return;
   const Shape& most = graph().value(id).shape;
   Tensor upper(DType::kI64, {static_cast<int64_t>(most.size())});
@@ -164,6 +195,7 @@ std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
 Result<std::vector<ValueId>> ExpandContext::outputs_of(const SubgraphBody& body,
                                                        const std::vector<ValueId>& arguments) {
   std::vector<Node> not_built;
+  const NodesBefore before(graph(), nodes_);
   ExpandContext apart(graph(), node(), not_built);
   std::vector<ValueId> outputs = apart.inline_body(body, arguments);
   HONE_RETURN_IF_ERROR(apart.status());
@@ -183,6 +215,7 @@ void ExpandContext::result(size_t i, ValueId value) {
   same.opset = kMaxOpset;
   same.inputs = {value};
   same.outputs = {node().outputs[i]};
+  set_origin(same);
   status_ = add_inferred(graph(), std::move(same), nodes_);
 }
 

@@ -5,6 +5,7 @@
 // 1, and the error is reported when the expansion is done, so builders need no checks of their own.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 
 #include "hone/graph/op.h"
@@ -89,15 +90,27 @@ class ExpandContext : public InferContext {
 
  private:
   friend class LoopBuilder;  // adds nodes with bodies, and nodes that were built apart
+  friend ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
+                             const std::function<double(int64_t)>& element);
   std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
+  void set_origin(Node& made);
   void fail_expansion(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
   std::vector<Node>& nodes_;
+  std::shared_ptr<const std::string> made_for_;  // Node::made_for of what is made
   Status status_;
   bool declined_ = false;
 };
+
+// Returns a constant of which each element follows from its number; an error if it takes more bytes
+// than a constant may (kMaxMadeBytes). It is for shapes that extents of the model decide.
+ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
+                    const std::function<double(int64_t)>& element);
+// Likewise, of one number for all elements, and of 0, 1, ... (i64).
+ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element);
+ValueId numbers_from_0(ExpandContext& c, int64_t count);
 
 // The results of nodes that are added meanwhile are used only if conditions have these values, too
 // (Graph::used_if).
@@ -115,6 +128,20 @@ class UsedIf {
  private:
   Conditions& conditions_;
   size_t before_;
+};
+
+// Nodes that are added meanwhile are no longer in the list of those before them.
+class NodesBefore {
+ public:
+  NodesBefore(Graph& graph, const std::vector<Node>& nodes) : lists_(graph.before) {
+    lists_.push_back(&nodes);
+  }
+  ~NodesBefore() { lists_.pop_back(); }
+  NodesBefore(const NodesBefore&) = delete;
+  NodesBefore& operator=(const NodesBefore&) = delete;
+
+ private:
+  std::vector<const std::vector<Node>*>& lists_;
 };
 
 // Infers one node and appends it, or its expansion, to `nodes`; nothing is appended if it was

@@ -62,6 +62,7 @@ std::vector<ExtentPart> broadcast_parts(const Graph& graph, const Node& node) {
 }  // namespace
 
 ValueId join_extents(ExpandContext& c, const std::vector<ExtentPart>& parts) {
+  if (parts.empty()) return c.integers({});  // of a value of rank 0
   std::vector<ValueId> sources;
   std::vector<int64_t> starts;
   int64_t total = 0;
@@ -109,6 +110,7 @@ Status carry_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   const bool pointwise = node.op->kind == Kind::kElementwise || node.type == "Identity";
   if (pointwise && from.shape == shape) {
     build.set_extents(node.outputs[0], from.extents);
+    if (node.type == "Identity") graph.value(node.outputs[0]).slice = from.slice;
     return ok_status();
   }
   std::vector<ExtentPart> parts;

@@ -28,8 +28,24 @@ std::optional<int> SizeFollower::form_of(const std::vector<SizeSample>& samples)
   return form ? form : multiple_of_known(samples);
 }
 
+// Returns whether all numbers of a form are such as a plan takes.
+bool SizeFollower::is_small(const SizeForm& form) const {
+  const auto exceeds = [](int64_t number) { return number > kMostNumber || number < -kMostNumber; };
+  if (exceeds(form.offset) || form.divisor > kMostDivisor) return false;
+  return std::none_of(form.terms.begin(), form.terms.end(), [&](const SizeTerm& term) {
+    int64_t product = term.factor;
+    for (const int factor : term.symbols) {
+      const SizeForm alone{.terms = {{1, {factor}}}};
+      const int64_t most = std::max<int64_t>(value_of(graph_.varying, alone, most_), 1);
+      if (__builtin_mul_overflow(product, most, &product) || exceeds(product)) return true;
+    }
+    return exceeds(product);
+  });
+}
+
 std::optional<int> SizeFollower::index_of(const SizeForm& form) {
   if (form.terms.empty()) return kNoForm;
+  if (!is_small(form)) return std::nullopt;
   std::vector<SizeForm>& forms = graph_.varying.forms;
   for (size_t i = 0; i < forms.size(); ++i) {
     if (same_form(forms[i], form)) return static_cast<int>(i);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hone/base/allocation.h"
 #include "hone/graph/infer.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/registry.h"
@@ -364,13 +365,14 @@ Status with_way_out(const Status& status) {
 
 Status SizeFollower::follow_nodes(std::vector<Node> nodes) {
   for (Node& node : nodes) {
-    const std::string name = node.name, type = node.type;
+    const std::string name = name_and_type(node);
+    const AllocatesFor purpose(name);
     const Status status = follow(std::move(node));
     if (!status.ok() && full_) {
       return error(Code::kUnsupported,
-                   "{}: node '{}' ({}): more than {} extents that vary in different ways: give "
-                   "fewer ranges (--shape)",
-                   graph_.file, name, type, kMaxForms);
+                   "{}: {}: more than {} extents that vary in different ways: give fewer ranges "
+                   "(--shape)",
+                   graph_.file, name, kMaxForms);
     }
     HONE_RETURN_IF_ERROR(with_way_out(status));
   }

@@ -44,6 +44,13 @@ struct Storage {
   Shape border_low, border_high;  // zeros around the window, per dimension of the value
 };
 
+// A Slice along an axis that begins where a run says: every step-th element of `from` from `begin`
+// (i64 [1], inside) on.
+struct RunSlice {
+  ValueId from = kNoValue, begin = kNoValue;
+  int64_t axis = 0, step = 1;
+};
+
 struct Value {
   std::string name;
   DType dtype = DType::kF32;
@@ -52,11 +59,13 @@ struct Value {
   ValueId extents = kNoValue;   // value with the actual shape, if that depends on data (extents.h)
   std::optional<Tensor> upper;  // upper bound of a small integer that depends on data
   std::vector<bool> is_upper;   // per element of `upper`, if some always have that value
-  ShapeParts forms;             // what varies of the shape with the sizes of a run (size_form.h)
-  std::vector<int> order;       // memory order of the dimensions; empty until layouts are assigned
-  Storage storage;              // buffer < 0 until storage is assigned
+  std::optional<RunSlice> slice;  // while nodes are added: that it is one, as long as its extents
+  ShapeParts forms;               // what varies of the shape with the sizes of a run (size_form.h)
+  std::vector<int> order;  // memory order of the dimensions; empty until layouts are assigned
+  Storage storage;         // buffer < 0 until storage is assigned
 };
 
+struct Graph;
 struct Op;        // defined in graph/op.h
 struct LoopBody;  // defined in graph/loop_body.h
 
@@ -65,6 +74,9 @@ struct Node {
   std::string type;  // such as "Conv"
   const Op* op = nullptr;
   int opset = 0;  // opset of the operator's definition; 0: the graph's
+  // The name and type of the node of the model that this one was made for, for messages; null for
+  // nodes of the model.
+  std::shared_ptr<const std::string> made_for;
   Attributes attributes;
   std::vector<ValueId> inputs;           // kNoValue for an optional one that is missing
   std::vector<ValueId> outputs;          // kNoValue for results that are not wanted
@@ -109,6 +121,14 @@ inline constexpr int64_t kMaxTurns = 10'000;
 // The number of times that each rule of a pass changed the graph, by the rule's name.
 using RuleCounts = std::map<std::string, int>;
 
+// While the nodes of a loop's body are added: the graph around it with its nodes so far, and its
+// values by those that the body has for them.
+struct Surroundings {
+  const Graph* graph = nullptr;
+  const std::vector<Node>* nodes = nullptr;
+  std::map<ValueId, ValueId> captured;
+};
+
 struct Graph {
   std::string name;
   std::string file;  // for messages
@@ -118,9 +138,13 @@ struct Graph {
   // Loops are not unrolled, nor both branches of an If computed, where that is not the only way: at
   // other sizes they would be other operators.
   bool keeps_loops = false;
+  bool is_body = false;  // it is the body of a hone.Loop
   // While nodes are added of which a run may not use the results: these conditions (bool) have to
   // be so for that. A run that fails by a node checks them first.
   std::vector<std::pair<ValueId, bool>> used_if;
+  // While nodes are added: lists of those from before (NodesBefore), and what is around a body.
+  std::vector<const std::vector<Node>*> before;
+  std::optional<Surroundings> around;
   std::deque<Value> values;  // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;

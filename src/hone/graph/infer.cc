@@ -104,12 +104,23 @@ Status InferContext::set(size_t output, DType dtype, Shape shape) {
   return ok_status();
 }
 
-Result<Tensor> InferContext::new_constant(DType dtype, Shape shape) {
+Status InferContext::check_constant(DType dtype, const Shape& shape) const {
   if (!is_valid(shape)) return fail("a constant of shape {}", to_string(shape));
   const int64_t bytes = num_elements(shape) * dtype_bytes(dtype);
+  if (bytes <= kMaxMadeBytes) return ok_status();
+  return unsupported(
+      "a constant {} {} of {} bytes would be computed in advance, expected at most {}",
+      dtype_name(dtype), to_string(shape), bytes, kMaxMadeBytes);
+}
+
+Result<Tensor> InferContext::new_constant(DType dtype, Shape shape) {
+  HONE_RETURN_IF_ERROR(check_constant(dtype, shape));
+  const int64_t bytes = num_elements(shape) * dtype_bytes(dtype);
   if (!graph_.may_make(bytes)) {
-    return unsupported("a constant of shape {}: more than {} MiB would be computed in advance",
-                       to_string(shape), kMaxMadeBytes >> 20);
+    return unsupported(
+        "a constant {} {} of {} bytes: more than {} bytes would be computed in advance, with {} "
+        "before",
+        dtype_name(dtype), to_string(shape), bytes, kMaxMadeBytes, graph_.made_bytes);
   }
   graph_.made_bytes += bytes;
   return Tensor(dtype, std::move(shape));
@@ -123,7 +134,7 @@ Status InferContext::set_constant(size_t output, Tensor tensor) {
 }
 
 std::string InferContext::where() const {
-  return fmt::format("{}: node '{}' ({}): ", graph_.file, node_.name, node_.type);
+  return fmt::format("{}: {}: ", graph_.file, name_and_type(node_));
 }
 
 namespace {

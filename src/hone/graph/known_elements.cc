@@ -69,13 +69,20 @@ class Elements {
   }
 
   [[nodiscard]] const Node* producer(ValueId id) const {
-    const auto made = std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {
-      return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
-    });
-    return made == nodes_.rend() ? nullptr : &*made;
+    const Node* made = producer_among(nodes_, id);
+    for (size_t i = graph_.before.size(); made == nullptr && i-- > 0;)
+      made = producer_among(*graph_.before[i], id);
+    return made;
   }
 
  private:
+  [[nodiscard]] static const Node* producer_among(const std::vector<Node>& nodes, ValueId id) {
+    const auto made = std::find_if(nodes.rbegin(), nodes.rend(), [&](const Node& node) {
+      return std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
+    });
+    return made == nodes.rend() ? nullptr : &*made;
+  }
+
   [[nodiscard]] std::optional<ElementOf> part_of(const Node& concat, int64_t i) const {
     for (const ValueId in : concat.inputs) {
       const int64_t count = num_elements(graph_.value(in).shape);
@@ -142,6 +149,21 @@ void add_term(const Graph& graph, Elements& elements, ElementOf at, int64_t fact
   }
 }
 
+// Returns the value of the terms where they are the difference of two elements of values around the
+// body of a loop, if that follows there.
+std::optional<int64_t> difference_outside(const Graph& graph, const Sum& sum) {
+  if (!graph.around || sum.terms.size() != 2) return std::nullopt;
+  std::optional<ElementOf> plus, minus;
+  for (const auto& [at, factor] : sum.terms) {
+    const auto outer = graph.around->captured.find(at.value);
+    if (outer == graph.around->captured.end()) return std::nullopt;
+    if (factor == 1) plus = {outer->second, at.element};
+    if (factor == -1) minus = {outer->second, at.element};
+  }
+  if (!plus || !minus) return std::nullopt;
+  return difference_of_elements(*graph.around->graph, *graph.around->nodes, *plus, *minus);
+}
+
 }  // namespace
 
 std::optional<int64_t> known_element(const Graph& graph, const std::vector<Node>& nodes,
@@ -156,9 +178,10 @@ std::optional<int64_t> difference_of_elements(const Graph& graph, const std::vec
   Sum sum;
   add_term(graph, elements, a, 1, kMostDepth, sum);
   add_term(graph, elements, b, -1, kMostDepth, sum);
-  const bool is_known = std::all_of(sum.terms.begin(), sum.terms.end(),
-                                    [](const auto& term) { return term.second == 0; });
-  return is_known ? std::optional(sum.number) : std::nullopt;
+  std::erase_if(sum.terms, [](const auto& term) { return term.second == 0; });
+  if (sum.terms.empty()) return sum.number;
+  const auto outside = difference_outside(graph, sum);
+  return outside ? std::optional(*outside + sum.number) : std::nullopt;
 }
 
 void choose_known_elements(Graph& graph, const Node& node, const std::vector<Node>& nodes) {

@@ -15,6 +15,7 @@ std::string with_suffix(const std::string& base, NodeNames::Suffix suffix, int64
 }  // namespace
 
 std::string name_and_type(const Node& node) {
+  if (node.made_for != nullptr) return fmt::format("{}, computed by {}", *node.made_for, node.type);
   return fmt::format("node '{}' ({})", node.name, node.type);
 }
 

@@ -71,6 +71,8 @@ class InferContext {
   // Returns a constant of zeros for the operator to fill. It is an error if it would take too much
   // memory.
   [[nodiscard]] Result<Tensor> new_constant(DType dtype, Shape shape);
+  // Returns an error unless a constant may take so many bytes.
+  [[nodiscard]] Status check_constant(DType dtype, const Shape& shape) const;
   // Sets a result that is known already: the sum of nothing, the mask of a Dropout.
   [[nodiscard]] Status set_constant(size_t output, Tensor tensor);
   // Returns an error of this node: "file: node 'conv1' (Conv): message".

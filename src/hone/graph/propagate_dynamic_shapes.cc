@@ -7,25 +7,29 @@
 
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
-#include "hone/graph/neutral.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
 namespace {
 
+// Returns indices into dimensions of operand 0, whose extents are these: those below 0 count from
+// the end that a run has.
+ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents) {
+  const Tensor* known = c.constant_of(indices);
+  bool may_be_below = known == nullptr;
+  for (int64_t i = 0; known != nullptr && i < known->size(); ++i) may_be_below |= known->at(i) < 0;
+  if (!may_be_below || !varies(c, 0)) return indices;
+  return from_begin(c, indices, c.cast(extents, c.dtype_of(indices)));
+}
+
 Status propagate_gather(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
-  if (varies(c, 0)) {
-    const Tensor* known = c.constant_of(indices);
-    for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
-      if (known->at(i) < 0)
-        return c.unsupported("an index from the end of a value whose shape depends on data");
-    }
-  }
-  const ValueId y = c.add("Gather", {without_extents(c, data), safe_indices(c, indices)},
-                          {{"axis", static_cast<int64_t>(axis)}});
+  const ValueId extent = dimension(c, actual_extents(c, data), static_cast<int64_t>(axis));
+  const ValueId places = indices_from_begin(c, safe_indices(c, indices), c.reshape(extent, {}));
+  const ValueId y =
+      c.add("Gather", {without_extents(c, data), places}, {{"axis", static_cast<int64_t>(axis)}});
   const std::vector<ExtentPart> shape =
       joined(joined(parts(c, data, 0, axis), parts(c, indices, 0, c.shape(1).size())),
              parts(c, data, axis + 1, rank));
@@ -40,7 +44,9 @@ Status propagate_gather_nd(ExpandContext& c) {
   const auto depth = static_cast<size_t>(c.shape(1)[last]);
   if (c.attributes().integer("batch_dims", 0) != 0 || depth > rank)
     return c.unsupported("indices whose shape depends on data");
-  const ValueId y = c.add("GatherND", {without_extents(c, data), safe_indices(c, indices)});
+  std::vector<ExtentPart> indexed = parts(c, data, 0, depth);
+  const ValueId places = indices_from_begin(c, safe_indices(c, indices), join_extents(c, indexed));
+  const ValueId y = c.add("GatherND", {without_extents(c, data), places});
   const std::vector<ExtentPart> shape =
       joined(parts(c, indices, 0, last), parts(c, data, depth, rank));
   c.result(0, with_extents(c, y, join_extents(c, shape)));
@@ -139,67 +145,6 @@ Status propagate_concat(ExpandContext& c) {
   return ok_status();
 }
 
-// Which dimensions a reduction reduces.
-Result<std::vector<bool>> reduced_dims(const ExpandContext& c) {
-  const size_t rank = c.shape(0).size();
-  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
-  std::vector<bool> reduced(rank, !axes || axes->empty());
-  for (size_t i = 0; axes && i < axes->size(); ++i) {
-    const auto axis = normalize_axis((*axes)[i], static_cast<int64_t>(rank));
-    if (!axis) return c.fail("axis {} of a value of rank {}", (*axes)[i], rank);
-    reduced[static_cast<size_t>(*axis)] = true;
-  }
-  return reduced;
-}
-
-// The dimensions over which an operator reduces, and the shape of its result.
-struct Reduction {
-  std::vector<int64_t> dims;
-  bool keep = false;   // reduced dimensions stay, with one element
-  bool fixed = false;  // nothing of the shape is left that depends on data
-  std::vector<ExtentPart> shape;
-
-  // Makes a value the result.
-  [[nodiscard]] Status give(ExpandContext& c, ValueId y) const {
-    c.result(0, fixed ? y : with_extents(c, y, join_extents(c, shape)));
-    return ok_status();
-  }
-};
-Result<Reduction> reduction_of(ExpandContext& c) {
-  const size_t rank = c.shape(0).size();
-  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(c));
-  Reduction made;
-  made.keep = c.attributes().integer("keepdims", 1) != 0;
-  for (size_t d = 0; d < rank; ++d) {
-    if (reduced[d]) made.dims.push_back(static_cast<int64_t>(d));
-    if (reduced[d] && made.keep) made.shape.push_back({kNoValue, 1});
-    if (!reduced[d]) made.shape = joined(std::move(made.shape), parts(c, c.input(0), d, d + 1));
-  }
-  made.fixed = made.dims.size() == rank;
-  return made;
-}
-
-template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
-Status propagate_reduce(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
-  const ValueId given = filled(c, c.input(0), neutral_of(c.dtype(0), kSign));
-  const ValueId y =
-      c.reduce(std::string(c.node().type).c_str(), given, reduction.dims, reduction.keep);
-  return reduction.give(c, y);
-}
-
-// The sum divided by how many elements there are.
-Status propagate_mean(ExpandContext& c) {
-  if (!is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
-  HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
-  const ValueId extents = actual_extents(c, c.input(0));
-  const ValueId counts = c.add("Gather", {extents, c.integers(reduction.dims)});
-  const ValueId count = c.cast(c.reduce("ReduceProd", counts, {0}, false), c.dtype(0));
-  const ValueId sum =
-      c.reduce("ReduceSum", filled(c, c.input(0), 0), reduction.dims, reduction.keep);
-  return reduction.give(c, c.binary("Div", sum, count));
-}
-
 // Terms that are not there are 0 in both factors.
 Status propagate_matmul(ExpandContext& c) {
   const ValueId a = c.input(0), b = c.input(1);
@@ -266,15 +211,15 @@ struct Follower {
 };
 
 constexpr Follower kFollowers[] = {
-    {"Concat", propagate_concat},       {"ConstantOfShape", propagate_constant_of_shape, 0},
-    {"Expand", propagate_expand, 1},    {"Gather", propagate_gather},
-    {"GatherND", propagate_gather_nd},  {"NonMaxSuppression", propagate_non_max_suppression},
-    {"LogSoftmax", propagate_softmax},  {"MatMul", propagate_matmul},
-    {"ReduceMean", propagate_mean},     {"Softmax", propagate_softmax},
-    {"NonZero", propagate_non_zero},    {"ReduceMax", propagate_reduce<-1>},
-    {"ReduceMin", propagate_reduce<1>}, {"ReduceSum", propagate_reduce<0>},
-    {"Reshape", propagate_reshape},     {"ScatterElements", propagate_scatter_elements},
-    {"Slice", propagate_slice, -1, 1},  {"TopK", propagate_top_k, 1},
+    {"Concat", propagate_concat},        {"ConstantOfShape", propagate_constant_of_shape, 0},
+    {"Expand", propagate_expand, 1},     {"Gather", propagate_gather},
+    {"GatherND", propagate_gather_nd},   {"NonMaxSuppression", propagate_non_max_suppression},
+    {"LogSoftmax", propagate_softmax},   {"MatMul", propagate_matmul},
+    {"ReduceMean", propagate_mean},      {"Softmax", propagate_softmax},
+    {"NonZero", propagate_non_zero},     {"ReduceMax", propagate_reduce_max},
+    {"ReduceMin", propagate_reduce_min}, {"ReduceSum", propagate_reduce_sum},
+    {"Reshape", propagate_reshape},      {"ScatterElements", propagate_scatter_elements},
+    {"Slice", propagate_slice, -1, 1},   {"TopK", propagate_top_k, 1},
 };
 
 }  // namespace

@@ -32,5 +32,10 @@ namespace hone::graph {
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);
 [[nodiscard]] Status propagate_scatter_elements(ExpandContext& c);
 [[nodiscard]] Status propagate_slice(ExpandContext& c);
+// Reductions.
+[[nodiscard]] Status propagate_mean(ExpandContext& c);
+[[nodiscard]] Status propagate_reduce_max(ExpandContext& c);
+[[nodiscard]] Status propagate_reduce_min(ExpandContext& c);
+[[nodiscard]] Status propagate_reduce_sum(ExpandContext& c);
 
 }  // namespace hone::graph

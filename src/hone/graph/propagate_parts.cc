@@ -15,9 +15,7 @@ ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
 ValueId places_along(ExpandContext& c, const Shape& shape, size_t d) {
   Shape along(shape.size(), 1);
   along[d] = shape[d];
-  Tensor places(DType::kI64, along);
-  for (int64_t i = 0; i < places.size(); ++i) places.as<int64_t>()[static_cast<size_t>(i)] = i;
-  return c.constant(std::move(places));
+  return constant_by(c, DType::kI64, along, [](int64_t i) { return static_cast<double>(i); });
 }
 
 ValueId filled(ExpandContext& c, ValueId x, double fill) {

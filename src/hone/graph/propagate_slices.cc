@@ -3,6 +3,7 @@
 // whole axis, and the run says how many; but where the end is the begin and a constant number, as
 // exporters write x[i : i + 1], there are so many in every run, or the run fails.
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "hone/graph/known_elements.h"
@@ -92,22 +93,46 @@ ValueId count_of(ExpandContext& c, ValueId length, int64_t step) {
   return c.binary("Max", length, c.integers({0}));
 }
 
+// Returns whether a run computes which element is taken first.
+bool begins_where_a_run_says(const ExpandContext& c, const Cut& cut) {
+  if (cut.start.run != kNoValue) return true;
+  return (cut.step < 1 || cut.start.known < 0) && !static_extent(c, c.input(0), cut.axis);
+}
+
+// Where a cut begins, and how many elements there are up to its end, in steps of 1; less than none
+// if that lies on the other side.
+struct Span {
+  ValueId begin, length;
+};
+
+Span span_of(ExpandContext& c, const Cut& cut, ValueId extent) {
+  const bool is_backward = cut.step < 0;
+  const ValueId most = is_backward ? c.binary("Sub", extent, c.integers({1})) : extent;
+  const auto inside = [&](const Number& number, int64_t least) {
+    const ValueId place = from_begin(c, value_of(c, number), extent);
+    return c.binary("Max", c.binary("Min", place, most), c.integers({least}));
+  };
+  const ValueId begin = inside(cut.start, 0), end = inside(cut.end, is_backward ? -1 : 0);
+  if (!is_backward) return {begin, c.binary("Sub", end, begin)};
+  return {begin, c.binary("Min", c.binary("Sub", begin, end), extent)};
+}
+
 // Cuts y where the begin is known. Returns how many elements are left.
-Result<ExtentPart> cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
+ExtentPart cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
   const auto axis = static_cast<int64_t>(cut.axis);
   const int64_t most = c.shape_of(y)[cut.axis];
   const bool has_end = cut.end.run == kNoValue;
-  const bool is_static = static_extent(c, c.input(0), cut.axis).has_value();
-  if (has_end && is_static) {
+  if (has_end && static_extent(c, c.input(0), cut.axis)) {
     y = c.slice(y, axis, cut.start.known, cut.end.known, cut.step);
     return ExtentPart{kNoValue, c.shape_of(y)[cut.axis]};
   }
+  if (cut.step < 0) {
+    constexpr int64_t kBeforeAll = -(int64_t{1} << 40);
+    y = c.slice(y, axis, cut.start.known, kBeforeAll, cut.step);
+    return ExtentPart{count_of(c, span_of(c, cut, extent).length, -cut.step), 0};
+  }
   int64_t start = cut.start.known;
-  if (start < 0 && is_static) start = std::max<int64_t>(start + most, 0);
-  if (start < 0 || cut.step < 1)
-    return is_static ? c.required(2, "the end of a Slice with a step below 1").status()
-                     : c.unsupported("a slice {} of an axis whose extent depends on data",
-                                     start < 0 ? "from the end" : "backwards");
+  if (start < 0) start = std::max<int64_t>(start + most, 0);
   const bool is_near = has_end && cut.end.known >= 0;
   y = c.slice(y, axis, std::min(start, most), is_near ? std::min(cut.end.known, most) : most,
               cut.step);
@@ -133,49 +158,58 @@ Result<ValueId> checked_begin(ExpandContext& c, const Cut& cut, ValueId begin, V
   return made[0];
 }
 
-// Cuts y where a run computes the begin. Returns how many elements are left.
-Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent) {
+// Cuts y where a run computes the begin, and says of what it is then a part. Returns how many
+// elements are left.
+Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut, ValueId extent,
+                                   std::optional<RunSlice>& slice) {
   const auto axis = static_cast<int64_t>(cut.axis);
-  if (cut.step < 1) return c.required(1, "the begin of a Slice with a step below 1").status();
   const int64_t all = c.shape_of(y)[cut.axis];
   if (all == 0) return ExtentPart{kNoValue, 0};
-  const bool is_whole = cut.span && *cut.span > 0 && *cut.span <= all;
-  const auto inside = [&](const Number& number) {
-    const ValueId place = from_begin(c, value_of(c, number), extent);
-    return c.binary("Max", c.binary("Min", place, extent), c.integers({0}));
-  };
-  ValueId begin = inside(cut.start);
-  const ValueId length = c.binary("Sub", inside(cut.end), begin);
+  const bool is_backward = cut.step < 0;
+  const bool is_whole = !is_backward && cut.span && *cut.span > 0 && *cut.span <= all;
+  auto [begin, length] = span_of(c, cut, extent);
   if (is_whole) {
     HONE_ASSIGN_OR_RETURN(begin, checked_begin(c, cut, begin, length));
   }
-  std::vector<int64_t> offsets;
-  for (int64_t i = 0; i < (is_whole ? *cut.span : all); ++i) offsets.push_back(i);
-  ValueId places = c.binary("Add", c.integers(offsets), begin);
+  const int64_t span = is_whole ? *cut.span : all;
+  ValueId places = numbers_from_0(c, span);
+  places = is_backward ? c.binary("Sub", begin, places) : c.binary("Add", places, begin);
+  const int64_t step = std::abs(cut.step);
   // The places are sliced by an operator, whose rule says how many there are at other sizes.
-  if (cut.step != 1) places = c.slice(places, 0, 0, std::ssize(offsets), cut.step);
+  if (step != 1) places = c.slice(places, 0, 0, span, step);
   const ValueId last = c.binary("Sub", extent, c.integers({1}));
   const ValueId safe = c.binary("Max", c.binary("Min", places, last), c.integers({0}));
+  if (!is_whole) slice = {y, begin, axis, cut.step};
   y = c.add("Gather", {y, safe}, {{"axis", axis}});
   const int64_t most = c.shape_of(safe)[0];
-  return is_whole ? ExtentPart{kNoValue, most} : ExtentPart{count_of(c, length, cut.step), 0};
+  return is_whole ? ExtentPart{kNoValue, most} : ExtentPart{count_of(c, length, step), 0};
 }
 
 }  // namespace
 
 Status propagate_slice(ExpandContext& c) {
   const ValueId x = c.input(0);
-  HONE_ASSIGN_OR_RETURN(const std::vector<Cut> cuts, cuts_of(c));
+  HONE_ASSIGN_OR_RETURN(std::vector<Cut> cuts, cuts_of(c));
+  std::stable_partition(cuts.begin(), cuts.end(),
+                        [&](const Cut& cut) { return !begins_where_a_run_says(c, cut); });
   ValueId y = without_extents(c, x);
   std::vector<ExtentPart> shape = parts(c, x, 0, c.shape(0).size());
+  std::optional<RunSlice> slice;
   for (const Cut& cut : cuts) {
     const ValueId extent = dimension(c, actual_extents(c, x), static_cast<int64_t>(cut.axis));
-    auto* const cut_by = cut.start.run == kNoValue ? cut_at_known : cut_at_computed;
-    HONE_ASSIGN_OR_RETURN(shape[cut.axis], cut_by(c, y, cut, extent));
+    if (begins_where_a_run_says(c, cut)) {
+      HONE_ASSIGN_OR_RETURN(shape[cut.axis], cut_at_computed(c, y, cut, extent, slice));
+    } else {
+      shape[cut.axis] = cut_at_known(c, y, cut, extent);
+    }
   }
   const bool is_static = std::all_of(
       shape.begin(), shape.end(), [](const ExtentPart& part) { return part.extents == kNoValue; });
-  c.result(0, is_static ? y : with_extents(c, y, join_extents(c, shape)));
+  if (!is_static) {
+    y = with_extents(c, y, join_extents(c, shape));
+    c.graph().value(y).slice = slice;
+  }
+  c.result(0, y);
   return ok_status();
 }
 

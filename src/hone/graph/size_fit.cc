@@ -65,7 +65,7 @@ std::optional<SizeForm> fit_product(const std::vector<SizeSample>& samples, cons
                                     const Influence& influence) {
   int64_t product = 1;
   for (const int s : influence.symbols) product *= (*base.symbols)[static_cast<size_t>(s)];
-  if (product == 0 || base.number % product != 0) return std::nullopt;
+  if (product == 0 || base.number < product || base.number % product != 0) return std::nullopt;
   const SizeForm form{.terms = {{base.number / product, influence.symbols}}};
   return fits(form, samples) ? std::optional(form) : std::nullopt;
 }

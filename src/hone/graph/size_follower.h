@@ -179,6 +179,7 @@ class SizeFollower {
   // Returns the quotient of a form, with one of the offsets added, that gives the numbers.
   std::optional<int> quotient_form(const SizeForm& form, const std::vector<int64_t>& offsets,
                                    int64_t divisor, const std::vector<SizeSample>& samples);
+  [[nodiscard]] bool is_small(const SizeForm& form) const;
   // Returns the index of a form, which becomes one of the graph's.
   std::optional<int> index_of(const SizeForm& form);
   std::optional<int> index_of(const Rounding& rounding);
@@ -241,8 +242,6 @@ struct SizeRuleOf {
 // Returns an error if element i does not lie at the same place in both.
 [[nodiscard]] Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own);
 
-// Returns 0, 1, ... as i64.
-[[nodiscard]] ValueId numbers_from_0(ExpandContext& c, int64_t count);
 // Returns a list as the elements along dimension `dim` of a value of a rank.
 [[nodiscard]] ValueId along(ExpandContext& c, ValueId list, size_t dim, size_t rank);
 // Returns which places are 0 or more, and less than an extent.

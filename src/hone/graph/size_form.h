@@ -17,6 +17,8 @@ namespace hone::graph {
 inline constexpr int kMaxForms = 64;
 // The largest divisor of a form: its product with a size does not overflow.
 inline constexpr int64_t kMostDivisor = 1 << 16;
+// The largest number in a form: what a plan may have.
+inline constexpr int64_t kMostNumber = int64_t{1} << 46;
 
 // A number of a range that includes both ends: the extent `batch` of 1..8.
 struct SizeSymbol {

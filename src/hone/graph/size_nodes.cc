@@ -48,10 +48,10 @@ ValueId SizeFollower::mask_of(ExpandContext& c, const DimParts& parts) {
   for (const SizePart& part : parts) {
     inner /= std::max<int64_t>(1, part.most);
     if (part.form == kNoForm) continue;
-    Tensor places(DType::kI64, {extent});
-    for (int64_t i = 0; i < extent; ++i)
-      places.as<int64_t>()[static_cast<size_t>(i)] = i / inner % part.most;
-    const ValueId inside = c.binary("Less", c.constant(std::move(places)), size_of(c, part.form));
+    const ValueId places = constant_by(c, DType::kI64, {extent}, [&](int64_t i) {
+      return static_cast<double>(i / inner % part.most);
+    });
+    const ValueId inside = c.binary("Less", places, size_of(c, part.form));
     mask = mask == kNoValue ? inside : c.binary("And", mask, inside);
   }
   return masks_[key] = mask;
@@ -116,12 +116,6 @@ ValueId SizeFollower::gathered(ExpandContext& c, ValueId x, ValueId places, size
   const ValueId y = c.add("Gather", {x, places}, {{"axis", static_cast<int64_t>(dim)}});
   run_places_[y] = std::move(known);
   return y;
-}
-
-ValueId numbers_from_0(ExpandContext& c, int64_t count) {
-  Tensor numbers(DType::kI64, {count});
-  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = i;
-  return c.constant(std::move(numbers));
 }
 
 ValueId along(ExpandContext& c, ValueId list, size_t dim, size_t rank) {

@@ -162,12 +162,11 @@ Status follow_range(SizeRule& rule) {
   const Tensor* known = rule.c.constant_of(step);
   if (known == nullptr) return rule.c.unsupported("its step is computed at run time");
   const bool is_fixed = rule.sizes.kind_of_constant(step) == ConstantKind::kFixed;
-  Tensor numbers(rule.c.dtype_of(out), rule.c.shape_of(out));
-  for (int64_t i = 0; i < numbers.size(); ++i)
-    numbers.set(i, static_cast<double>(i) * (is_fixed ? known->at(0) : 1));
+  const double by = is_fixed ? known->at(0) : 1;
   HONE_RETURN_IF_ERROR(follow_seen(rule));
   const ShapeParts parts = rule.sizes.parts_of(out);
-  ValueId places = rule.c.constant(std::move(numbers));
+  ValueId places = constant_by(rule.c, rule.c.dtype_of(out), rule.c.shape_of(out),
+                               [&](int64_t i) { return static_cast<double>(i) * by; });
   if (!is_fixed) {
     HONE_ASSIGN_OR_RETURN(const ValueId factor, rule.sizes.data_at_run_time(rule.c, step));
     places = rule.c.binary("Mul", places, rule.c.reshape(factor, {}));

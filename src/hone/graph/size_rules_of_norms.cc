@@ -77,16 +77,41 @@ Status follow_norm(SizeRule& rule) {
   return ok_status();
 }
 
-// It looks at neighbouring channels only.
+// It sums the squares of neighbouring channels.
 Status follow_lrn(SizeRule& rule) {
-  const ValueId x = rule.node.inputs[0];
-  if (rule.sizes.varies(x, 1))
-    return rule.c.unsupported("channels whose number varies from run to run");
+  ValueId& x = rule.node.inputs[0];
+  HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 1));
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  x = rule.sizes.filled(rule.c, x, {1}, 0);
+  return ok_status();
+}
+
+// A matrix has the determinant of the same one with a unit matrix behind it.
+Status follow_det(SizeRule& rule) {
+  ExpandContext& c = rule.c;
+  ValueId& x = rule.node.inputs[0];
+  const size_t column = c.shape_of(x).size() - 1, row = column - 1;
+  for (const size_t d : {row, column}) HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
+  const ShapeParts parts = rule.sizes.parts_of(x);
+  DimParts sides;
+  for (const size_t d : {row, column}) HONE_RETURN_IF_ERROR(join_parts(rule, sides, parts[d]));
+  if (rule.sizes.varies(x, row)) {
+    const int64_t most = c.shape_of(x)[row];
+    const ValueId unit = constant_by(c, c.dtype_of(x), {most, most},
+                                     [&](int64_t i) { return i / most == i % most ? 1.0 : 0.0; });
+    const ValueId extent = rule.sizes.extent_of(c, sides);
+    const ValueId inside = c.binary("Less", numbers_from_0(c, most), extent);
+    const ValueId both = c.binary("And", c.reshape(inside, {most, 1}), inside);
+    x = c.add("Where", {both, x, unit});
+    rule.sizes.set_parts(x, parts);
+  }
+  rule.sizes.set_parts(rule.node.outputs[0],
+                       {parts.begin(), parts.begin() + static_cast<long>(row)});
   return ok_status();
 }
 
 constexpr SizeRuleOf kRules[] = {
+    {"Det", follow_det},
     {"Hardmax", follow_hardmax},
     {"LayerNormalization", follow_norm},
     {"RMSNormalization", follow_norm},

@@ -30,9 +30,8 @@ ValueId either(ExpandContext& c, ValueId condition, ValueId yes, ValueId no) {
 // The place in the data, a real number, of each element of the result: resize_taps.cc says the
 // same of numbers.
 ValueId sources(ExpandContext& c, const ResizeMode& mode, const RunAxis& axis) {
-  Tensor numbers(DType::kF64, {axis.most});
-  for (int64_t i = 0; i < axis.most; ++i) numbers.set(i, static_cast<double>(i));
-  const ValueId x = c.constant(std::move(numbers));
+  const ValueId x =
+      constant_by(c, DType::kF64, {axis.most}, [](int64_t i) { return static_cast<double>(i); });
   const ValueId zero = c.scalar(DType::kF64, 0), one = c.scalar(DType::kF64, 1);
   const auto middle = [&] { return c.binary("Div", c.binary("Add", x, 0.5), axis.scale); };
   const ValueId is_one = c.binary("Equal", axis.whole, one);
@@ -97,7 +96,7 @@ RunTaps weighted_taps(ExpandContext& c, const ResizeMode& mode, const RunAxis& a
     weights = either(c, is_there, weights, zero);
   }
   weights = c.binary("Div", weights, c.reduce("ReduceSum", weights, {1}));
-  weights = c.add("Concat", {weights, c.constant(Tensor(DType::kF64, {axis.most, 1}))},
+  weights = c.add("Concat", {weights, uniform(c, DType::kF64, {axis.most, 1}, 0)},
                   {{"axis", int64_t{1}}});
   return {inside(c, axis, at, DType::kI32), c.cast(weights, DType::kF32)};
 }

@@ -21,7 +21,7 @@ void build_with_spare_place(SizeRule& rule, size_t axis, const std::vector<size_
   Shape spare = c.shape_of(data);
   spare[axis] = 1;
   const ValueId longer =
-      c.add("Concat", {data, c.constant(Tensor(c.dtype_of(data), spare))}, {{"axis", along}});
+      c.add("Concat", {data, uniform(c, c.dtype_of(data), spare, 0)}, {{"axis", along}});
   const ValueId places = rule.sizes.filled(c, rule.node.inputs[1], dims, static_cast<double>(most));
   const ValueId written = c.add_like(rule.node, {longer, places, rule.node.inputs[2]});
   const ShapeParts parts = rule.sizes.parts_of(out);

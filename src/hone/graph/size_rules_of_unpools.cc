@@ -8,6 +8,13 @@
 namespace hone::graph {
 namespace {
 
+// Indices count the elements of all channels.
+Status check_channels(const SizeRule& rule) {
+  if (!rule.sizes.varies(rule.node.inputs[0], 1)) return ok_status();
+  return rule.c.unsupported(
+      "dimension 1 of operand 0 varies from run to run: give one size for it (--shape)");
+}
+
 constexpr int64_t kMostTerms = 16;  // of a sum of sides
 
 // Indices into the last dimensions of a value as those into another one, of which these dimensions
@@ -31,6 +38,7 @@ ValueId number(ExpandContext& c, int64_t n) {
 // Indices count the batch, too.
 Status follow_max_pool_indices(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], 0));
+  HONE_RETURN_IF_ERROR(check_channels(rule));
   HONE_RETURN_IF_ERROR(set_window_parts(rule));
   if (!sides_vary(rule)) return ok_status();
   ExpandContext& c = rule.c;
@@ -63,12 +71,6 @@ Status follow_max_pool_indices(SizeRule& rule) {
   }
   rule.replaced = true;
   return c.status();
-}
-
-Status check_channels(const SizeRule& rule) {
-  if (!rule.sizes.varies(rule.node.inputs[0], 1)) return ok_status();
-  return rule.c.unsupported(
-      "dimension 1 of operand 0 varies from run to run: give one size for it (--shape)");
 }
 
 // The indices of elements that a run does not have are -1, so that they are written nowhere.
@@ -139,11 +141,9 @@ ValueId blocks_of_largest(SizeRule& rule, const ShapeParts& image) {
     const auto taps = static_cast<int64_t>(kernel.at(static_cast<int64_t>(k)));
     const int64_t room = pads[k] + pads[rank + k] - dilations[k] * (taps - 1) - 1;
     const int64_t most = (c.shape_of(rule.node.outputs[0])[kFirstSide + k] + room) / strides[k] + 1;
-    Tensor along(DType::kI64, {all});
-    for (int64_t i = 0; i < all; ++i)
-      along.as<int64_t>()[static_cast<size_t>(i)] = i / inner % most;
+    const ValueId at = constant_by(
+        c, DType::kI64, {all}, [&](int64_t i) { return static_cast<double>(i / inner % most); });
     inner *= most;
-    const ValueId at = c.constant(std::move(along));
     const ValueId extent = rule.sizes.extent_of(c, image[kFirstSide + k]);
     const ValueId steps = c.binary("Div", c.binary("Add", extent, static_cast<double>(room)),
                                    static_cast<double>(strides[k]));

@@ -106,10 +106,12 @@ bool sides_vary(const SizeRule& rule) {
 
 Status set_window_parts(SizeRule& rule) {
   ValueId& x = rule.node.inputs[0];
+  // Without weights channels are apart, as images are.
+  const size_t apart = rule.node.inputs.size() == 1 ? kFirstSide : 1;
   for (size_t i = 0; i < rule.node.inputs.size(); ++i) {
     for (size_t d = 0; rule.node.has_input(i) && d < rule.c.shape_of(rule.node.inputs[i]).size();
          ++d) {
-      const bool may = i == 0 && d != 1;
+      const bool may = i == 0 && (d != 1 || apart > 1);
       if (rule.sizes.varies(rule.node.inputs[i], d) && !may)
         return rule.c.unsupported(
             "dimension {} of operand {} varies from run to run: give one size for it (--shape)", d,
@@ -120,7 +122,7 @@ Status set_window_parts(SizeRule& rule) {
     if (out == kNoValue) continue;
     ShapeParts parts = rule.sizes.parts_of(out);
     for (size_t d = 0; d < parts.size(); ++d) {
-      if (d == 0) parts[d] = rule.sizes.parts_of(x)[d];
+      if (d < apart) parts[d] = rule.sizes.parts_of(x)[d];
       if (d < kFirstSide || !sides_vary(rule)) continue;
       HONE_RETURN_IF_ERROR(make_contiguous(rule, x, d));
       if (const auto seen = part_of_side(rule, out, d)) {
@@ -216,9 +218,7 @@ Status follow_average_pool(SizeRule& rule) {
   const Shape shape = c.shape_of(x);
   Shape one = shape;
   one[0] = one[1] = 1;
-  Tensor ones(c.dtype_of(x), one);
-  for (int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
-  const ValueId there = c.constant(std::move(ones));
+  const ValueId there = uniform(c, c.dtype_of(x), one, 1);
   ShapeParts parts = rule.sizes.parts_of(x);
   for (size_t d = 0; d < kFirstSide; ++d) parts[d] = {{kNoForm, 1}};
   rule.sizes.set_parts(there, std::move(parts));

@@ -149,5 +149,42 @@ TEST(size_sums, of_elements_of_several_maps) {
     SizeCheck{model, *graph}.at(at, at[0] == 1);
 }
 
+// Numbers that fall where a size grows are data, but no sizes.
+TEST(size_sums, numbers_that_fall) {
+  using Nodes = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  const std::vector<Nodes> cases = {
+      {{"Neg", {"a"}}},
+      {{"Mul", {"a", "minus"}}},
+      {{"Sub", {"seven", "b"}}},
+      {{"Sub", {"a", "b"}}},
+      {{"Mul", {"a", "b"}}, {"Neg", {"0"}}},
+      {{"Div", {"b", "three"}}, {"Neg", {"0"}}},
+      {{"Neg", {"b"}}, {"Div", {"0", "three"}}},
+      {{"Sub", {"a", "b"}}, {"Mul", {"0", "a"}}},
+      {{"Mul", {"b", "huge"}}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    TestModel model(19);
+    model.open_input("x", {"p", "q"})
+        .constant("minus", ints({-1}))
+        .constant("three", ints({3}))
+        .constant("seven", ints({7}))
+        .constant("huge", ints({int64_t{1} << 47}))
+        .node("Shape", {"x"}, {"a"}, {{"start", int64_t{0}}, {"end", int64_t{1}}})
+        .node("Shape", {"x"}, {"b"}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    std::string last;
+    for (size_t k = 0; k < cases[i].size(); ++k) {
+      model.node(cases[i][k].first, cases[i][k].second, {std::to_string(k)});
+      last = std::to_string(k);
+    }
+    model.node("Cast", {last}, {"number"}, {{"to", int64_t{1}}})
+        .node("Add", {"x", "number"}, {"y"})
+        .output("y");
+    expect_right(model, {{"p", {{1, 6, ""}}}, {"q", {{1, 9, ""}}}},
+                 {{6, 9}, {1, 1}, {3, 8}, {4, 2}});
+  }
+}
+
 }  // namespace
 }  // namespace hone::graph

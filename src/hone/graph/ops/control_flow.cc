@@ -161,8 +161,11 @@ Status expand_unknown(ExpandContext& c, const SubgraphBody& then_body,
   const bool tries_both = nested_branches < kMostNestedBranches;
   const InBranches inside;
   std::vector<Node> nodes;
-  ExpandContext apart(c.graph(), c.node(), nodes);
-  const Result<std::vector<ValueId>> both = build_both(apart, then_body, else_body);
+  const Result<std::vector<ValueId>> both = [&] {
+    const NodesBefore before(c.graph(), c.nodes());
+    ExpandContext apart(c.graph(), c.node(), nodes);
+    return build_both(apart, then_body, else_body);
+  }();
   if (tries_both && (!both.ok() || c.graph().keeps_loops || !is_cheap(c, nodes, *both))) {
     const Status taken = expand_taken_branch(c, then_body, else_body, !both.ok());
     if (taken.ok()) return taken;

@@ -183,7 +183,7 @@ class Builder {
       return c_.add("Conv", operands,
                     {{"dilations", dilations}, {"group", group_}, {"pads", pads}});
     }
-    const ValueId nothing = c_.constant(Tensor(c_.dtype(0), shape));
+    const ValueId nothing = uniform(c_, c_.dtype(0), shape, 0);
     return shape[1] == channels_ ? biased(nothing) : nothing;
   }
 

@@ -189,7 +189,7 @@ Status expand_causal_conv(ExpandContext& c) {
   if (!silu && activation != "none") return c.fail("activation is '{}'", activation);
   ValueId data = c.input(0);
   if (before > 0) {
-    const ValueId past = c.has(3) ? c.input(3) : c.constant(Tensor(c.dtype(0), state));
+    const ValueId past = c.has(3) ? c.input(3) : uniform(c, c.dtype(0), state, 0);
     data = c.add("Concat", {past, data}, {{"axis", int64_t{2}}});
   }
   ValueId y = c.add("Conv", {data, c.input(1), c.input(2)}, {{"group", x[1]}});

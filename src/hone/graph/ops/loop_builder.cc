@@ -35,6 +35,8 @@ LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
   graph.rebatch = outer.rebatch;
   graph.max_turns = outer.max_turns;
   graph.keeps_loops = outer.keeps_loops;
+  graph.is_body = true;
+  graph.around = {&outer, &around.nodes(), {}};
   share_budget(outer, graph);
   loop_->most = most;
   turn_ = graph.add_value(node_.name + ".turn", DType::kI64, {});
@@ -43,8 +45,7 @@ LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
   graph.value(turn_).upper = std::move(last);
   std::fill(node_.inputs.begin(), node_.inputs.end(), kNoValue);
   for (const auto& [condition, value] : outer.used_if) {
-    graph.used_if.emplace_back(capture(condition), value);
-    captured_.back().if_read = true;
+    graph.used_if.emplace_back(capture_if_read(condition), value);
   }
 }
 
@@ -95,17 +96,37 @@ ValueId LoopBuilder::take(ValueId initial) {
   return inner;
 }
 
+ValueId LoopBuilder::capture_if_read(ValueId outer) {
+  const size_t known = captured_.size();
+  const ValueId inner = capture(outer);
+  for (size_t i = known; i < captured_.size(); ++i)
+    captured_[i].if_read |= captured_[i].outer == outer;
+  return inner;
+}
+
+void LoopBuilder::capture_slice(ValueId outer, ValueId inner) {
+  const std::optional<RunSlice> slice = around_.graph().value(outer).slice;
+  if (!slice) return;
+  RunSlice captured = *slice;
+  captured.from = capture_if_read(slice->from);
+  captured.begin = capture_if_read(slice->begin);
+  loop_->graph.value(inner).slice = captured;
+}
+
 ValueId LoopBuilder::capture(ValueId outer) {
   const auto known = std::find_if(captured_.begin(), captured_.end(),
                                   [&](const Pair& pair) { return pair.outer == outer; });
   if (known != captured_.end()) return known->inner;
   const ValueId extents = around_.extents_of(outer);
   const ValueId inner = inner_value(outer);
-  captured_.push_back({outer, inner});
+  loop_->graph.around->captured[inner] = outer;
+  // A body that reads what a Slice was taken from need not read the Slice.
+  captured_.push_back({outer, inner, false, around_.graph().value(outer).slice.has_value()});
   if (extents != kNoValue) {
     const ValueId inner_extents = capture(extents);
     inner_.set_extents(inner, inner_extents);
   }
+  capture_slice(outer, inner);
   return inner;
 }
 
@@ -171,6 +192,7 @@ void LoopBuilder::set_graph(std::vector<ValueId> outputs) {
     return graph.value(pair.inner).constant.has_value() || (pair.if_read && !is_read(pair.inner));
   });
   graph.used_if.clear();
+  graph.around.reset();
   for (const Pair& pair : captured_) graph.inputs.push_back(pair.inner);
   graph.outputs = std::move(outputs);
   for (const ValueId out : graph.outputs) graph.output_names.push_back(graph.value(out).name);

@@ -41,10 +41,13 @@ class LoopBuilder {
   template <typename Build>
   [[nodiscard]] static Status build_apart(ExpandContext& c, const Build& build) {
     std::vector<Node> nodes;
-    ExpandContext apart(c.graph(), c.node(), nodes);
     const size_t warnings = c.graph().warnings.size();
-    Status status = build(apart);
-    if (status.ok()) status = apart.status();
+    Status status = [&]() -> Status {
+      const NodesBefore before(c.graph(), c.nodes());
+      ExpandContext apart(c.graph(), c.node(), nodes);
+      HONE_RETURN_IF_ERROR(build(apart));
+      return apart.status();
+    }();
     if (status.ok())
       add_nodes(c, std::move(nodes));
     else
@@ -86,6 +89,8 @@ class LoopBuilder {
   [[nodiscard]] Status check_rows(const std::vector<LoopRow>& rows) const;
   void leave_out_unused(ValueId& go_or_turns);
   ValueId inner_value(ValueId outer);
+  ValueId capture_if_read(ValueId outer);
+  void capture_slice(ValueId outer, ValueId inner);
   void set_graph(std::vector<ValueId> outputs);
   std::vector<ValueId> add_loop(std::vector<ValueId> operands);
 

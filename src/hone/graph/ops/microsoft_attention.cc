@@ -88,9 +88,8 @@ class HeadedAttention {
     } else if (mask == Shape{batch, queries, keys}) {
       seen = c_.reshape(c_.binary("Greater", given, 0.0), {batch, 1, queries, keys});
     } else if (mask == Shape{batch} || mask == Shape{2 * batch}) {
-      Tensor places(c_.dtype_of(given), {keys});
-      for (int64_t i = 0; i < keys; ++i) places.set(i, static_cast<double>(i));
-      const ValueId place = c_.constant(std::move(places));
+      const ValueId place = constant_by(c_, c_.dtype_of(given), {keys},
+                                        [](int64_t i) { return static_cast<double>(i); });
       const auto of_batch = [&](int64_t from) {
         return c_.reshape(c_.slice(given, 0, from, from + batch), {batch, 1, 1, 1});
       };

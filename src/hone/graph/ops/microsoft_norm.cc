@@ -97,7 +97,7 @@ Status expand_embed_layer_norm(ExpandContext& c) {
   c.result(0, c.add("LayerNormalization", {sum, c.input(kGamma), c.input(kBeta)},
                     {{"axis", int64_t{-1}}, {"epsilon", epsilon}}));
   if (c.wants(1)) {
-    ValueId count = c.constant(Tensor(DType::kI32, {batch}));
+    ValueId count = uniform(c, DType::kI32, {batch}, 0);
     if (c.has(kMask)) {
       const ValueId seen = c.binary("Equal", c.input(kMask), 1.0);
       count = c.reduce("ReduceSum", c.cast(seen, DType::kI32), {1}, false);

@@ -184,7 +184,7 @@ Status set_two_classes(ExpandContext& c, TreeEnsemble& trees, const std::vector<
   const int64_t rows = c.shape_of(score)[0];
   const ValueId second = c.reshape(c.binary("Greater", score, threshold), {rows});
   ml_set_labels(c, c.cast(second, DType::kI64), labels);
-  const ValueId none = c.constant(Tensor(c.dtype_of(score), {rows, 1}));
+  const ValueId none = uniform(c, c.dtype_of(score), {rows, 1}, 0);
   HONE_ASSIGN_OR_RETURN(const ValueId z,
                         ml_transformed(c, c.add("Concat", {none, score}, {{"axis", int64_t{1}}})));
   c.result(1, c.cast(z, DType::kF32));

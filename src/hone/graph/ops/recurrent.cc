@@ -209,10 +209,10 @@ ValueId Recurrent::valid_steps() {
   ValueId valid = kNoValue;
   for (const size_t of : {kStepsOfRun, size_t{4}}) {
     if (!c_.has(of)) continue;
-    Tensor times(c_.dtype(of), {steps_, 1, 1});
-    for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
+    const ValueId times = constant_by(c_, c_.dtype(of), {steps_, 1, 1},
+                                      [](int64_t t) { return static_cast<double>(t); });
     const ValueId end = c_.reshape(c_.input(of), {1, of == 4 ? batch_ : 1, 1});
-    const ValueId before = c_.binary("Less", c_.constant(std::move(times)), end);
+    const ValueId before = c_.binary("Less", times, end);
     valid = valid == kNoValue ? before : c_.binary("And", valid, before);
   }
   return valid;
@@ -222,7 +222,7 @@ ValueId Recurrent::valid_steps() {
 ValueId Recurrent::start(size_t state, int64_t direction) {
   const size_t i = 5 + state;
   if (!c_.has(i)) {
-    zeros_.push_back(c_.constant(Tensor(c_.dtype(0), {batch_, hidden_})));
+    zeros_.push_back(uniform(c_, c_.dtype(0), {batch_, hidden_}, 0));
     return zeros_.back();
   }
   ValueId all = c_.input(i);

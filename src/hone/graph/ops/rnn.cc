@@ -126,7 +126,7 @@ Status expand_gru(ExpandContext& c) {
     const bool fused = reset_after && r.is_usual(d);
     const auto multiplied = [&c, &r](ValueId state, ValueId by) {
       if (!r.vanishes(state)) return c.binary("MatMul", state, by);
-      return c.constant(Tensor(c.dtype_of(by), {c.shape_of(state)[0], c.shape_of(by)[1]}));
+      return uniform(c, c.dtype_of(by), {c.shape_of(state)[0], c.shape_of(by)[1]}, 0);
     };
     return [&c, &r, d, weights, last, bias, fused, multiplied](ValueId gates,
                                                                const std::vector<ValueId>& old) {

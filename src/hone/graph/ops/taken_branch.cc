@@ -126,7 +126,7 @@ Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody
 
 ValueId grown(ExpandContext& c, ValueId x, const Shape& shape) {
   if (c.shape_of(x) == shape) return without_extents(c, x);
-  if (num_elements(c.shape_of(x)) == 0) return c.constant(Tensor(c.dtype_of(x), shape));
+  if (num_elements(c.shape_of(x)) == 0) return uniform(c, c.dtype_of(x), shape, 0);
   std::vector<int64_t> pads(2 * shape.size(), 0);
   for (size_t d = 0; d < shape.size(); ++d) pads[shape.size() + d] = shape[d] - c.shape_of(x)[d];
   return c.add("Pad", {without_extents(c, x), c.integers(pads)});
