@@ -252,6 +252,26 @@ class Bags(Ranged):
         made = self.bags([("ReduceSum", [0])])
         self.compare_all(made, [self.feeds_of(300, [(7, 7), (9, 2), (0, 300)])])
 
+    def test_two_axes_of_which_one_is_of_known_length(self):
+        turn = [node("Reshape", ["i", "one"], ["at"]), node("Gather", ["begins", "at"], ["begin"]), node("Gather", ["ends", "at"], ["end"]),
+                node("Add", ["begin", "one"], ["next"]), node("Concat", ["begin", "begin"], ["from"], axis=0),
+                node("Concat", ["end", "next"], ["to"], axis=0), node("Slice", ["x", "from", "to", "axes"], ["bag"]),
+                node("ReduceMax", ["bag"], ["of_rows"], axes=[0], keepdims=0), node("ReduceSum", ["bag", "axes"], ["of_all"], keepdims=0)]
+        nodes = [node("Shape", ["begins"], ["count_vector"]), node("Squeeze", ["count_vector"], ["count"]),
+                 node("Loop", ["count", ""], ["of_rows", "of_all"], body=body_of(turn, {}, ["of_rows", "of_all"]))]
+        infos = [value("x", (300, 300)), *(value(name, ("bags",), INT) for name in ("begins", "ends"))]
+        model = make_model(nodes, infos, [helper.make_tensor_value_info(name, FLOAT, None) for name in ("of_rows", "of_all")],
+                           {"one": axes_of(1), "axes": axes_of(0, 1)})
+        path, library = self.save(model), self.folder / "model.so"
+        self.succeed("compile", path, "-o", library, "--no-db", "--shape", "bags=1..9")
+        feeds = {"x": self.rng.standard_normal((300, 300)).astype(np.float32), "begins": axes_of(0, 7, 100), "ends": axes_of(5, 290, 101)}
+        self.compare_all((path, library), [feeds])
+
+    def test_huge_steps_take_one_element(self):
+        for step in (2**63 - 1, 400):
+            made = self.bags([("ReduceSum", [0])], step, extent=300)
+            self.compare_all(made, [self.feeds_of(300, [(0, 300), (7, 290), (299, 300)])])
+
     def test_a_bag_costs_its_own_length(self):
         """Of 100,000 rows, bags of one row take less than a twentieth of the time of bags of all: those looked at all rows took about as long."""
         made = self.bags([("ReduceSum", [0])], extent=100_000)

@@ -1,7 +1,6 @@
 #include "hone/compute/at_origin.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "hone/compute/affine.h"
 #include "hone/compute/regions.h"
@@ -36,7 +35,7 @@ bool is_only_written(const Dag& dag, const ir::BufferPtr& buffer) {
          });
 }
 
-// Returns an index that is less by `by`. A plain axis with a number stays a plain axis.
+// Returns an index that is less by `by`.
 ir::Expr moved_by(const ir::Expr& index, int64_t by, const Stage& stage) {
   if (by == 0) return index;
   const std::vector<ir::VarPtr> vars = stage_vars(stage);

@@ -30,7 +30,7 @@ Dag part(const Dims& x, const Dims& result, const Dims& offset) {
   return std::move(b).build().value();
 }
 
-// Runs the task at the origin where it belongs in the original's result.
+// Expects the task at the origin to make what the original writes from `offset` on.
 void expect_same(const Dag& dag, int64_t offset, int seed) {
   const auto made = at_origin(dag, 64);
   ASSERT_TRUE(made);

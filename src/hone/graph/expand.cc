@@ -89,7 +89,9 @@ ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
 }
 
 ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element) {
-  return constant_by(c, dtype, shape, [&](int64_t) { return element; });
+  if (element != 0) return constant_by(c, dtype, shape, [&](int64_t) { return element; });
+  c.fail_expansion(c.check_constant(dtype, shape));
+  return c.status().ok() ? c.constant(Tensor(dtype, shape)) : c.placeholder();
 }
 
 ValueId numbers_from_0(ExpandContext& c, int64_t count) {

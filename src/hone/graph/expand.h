@@ -92,6 +92,7 @@ class ExpandContext : public InferContext {
   friend class LoopBuilder;  // adds nodes with bodies, and nodes that were built apart
   friend ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
                              const std::function<double(int64_t)>& element);
+  friend ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element);
   std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
   void set_origin(Node& made);

@@ -83,8 +83,8 @@ std::optional<SizePart> SizeFollower::divided_part(ValueId id, size_t dim, const
   // A form that is found from numbers has a small divisor: another one may give them by chance.
   const auto quotient = quotient_of(graph_.varying, form, 0, divisor);
   const int64_t whole = quotient ? quotient->divisor : form.divisor * divisor;
-  const bool is_small = whole <= kMostFittedDivisor && !form.is_bounded();
-  const auto seen = is_small || !varies ? seen_part(id, dim) : std::nullopt;
+  const bool is_fitted = whole <= kMostFittedDivisor && !form.is_bounded();
+  const auto seen = is_fitted || !varies ? seen_part(id, dim) : std::nullopt;
   const auto samples = samples_of(id, dim);
   if (seen || !varies || !samples) return seen;
   const auto index = quotient_form(form, offsets, divisor, *samples);

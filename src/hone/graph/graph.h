@@ -59,8 +59,9 @@ struct Value {
   ValueId extents = kNoValue;   // value with the actual shape, if that depends on data (extents.h)
   std::optional<Tensor> upper;  // upper bound of a small integer that depends on data
   std::vector<bool> is_upper;   // per element of `upper`, if some always have that value
-  std::optional<RunSlice> slice;  // while nodes are added: that it is one, as long as its extents
-  ShapeParts forms;               // what varies of the shape with the sizes of a run (size_form.h)
+  // The Slice that made this value, while nodes are added; set_extents() forgets it.
+  std::optional<RunSlice> slice;
+  ShapeParts forms;        // what varies of the shape with the sizes of a run (size_form.h)
   std::vector<int> order;  // memory order of the dimensions; empty until layouts are assigned
   Storage storage;         // buffer < 0 until storage is assigned
 };

@@ -15,7 +15,11 @@ std::string with_suffix(const std::string& base, NodeNames::Suffix suffix, int64
 }  // namespace
 
 std::string name_and_type(const Node& node) {
-  if (node.made_for != nullptr) return fmt::format("{}, computed by {}", *node.made_for, node.type);
+  if (node.made_for != nullptr) {
+    // An operator of Hone's own tells a reader nothing.
+    if (node.type.starts_with("hone.")) return *node.made_for;
+    return fmt::format("{}, computed by {}", *node.made_for, node.type);
+  }
   return fmt::format("node '{}' ({})", node.name, node.type);
 }
 

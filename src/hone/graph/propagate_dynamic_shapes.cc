@@ -12,13 +12,18 @@
 namespace hone::graph {
 namespace {
 
-// Returns indices into dimensions of operand 0, whose extents are these: those below 0 count from
-// the end that a run has.
-ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents) {
+// Returns whether indices into dimensions of operand 0 may count from an end that a run has.
+bool may_count_from_end(const ExpandContext& c, ValueId indices) {
+  if (!varies(c, 0)) return false;
   const Tensor* known = c.constant_of(indices);
-  bool may_be_below = known == nullptr;
-  for (int64_t i = 0; known != nullptr && i < known->size(); ++i) may_be_below |= known->at(i) < 0;
-  if (!may_be_below || !varies(c, 0)) return indices;
+  if (known == nullptr) return true;
+  for (int64_t i = 0; i < known->size(); ++i)
+    if (known->at(i) < 0) return true;
+  return false;
+}
+
+// Returns indices of which those below 0 count from the end that a run has.
+ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents) {
   return from_begin(c, indices, c.cast(extents, c.dtype_of(indices)));
 }
 
@@ -26,8 +31,11 @@ Status propagate_gather(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
-  const ValueId extent = dimension(c, actual_extents(c, data), static_cast<int64_t>(axis));
-  const ValueId places = indices_from_begin(c, safe_indices(c, indices), c.reshape(extent, {}));
+  ValueId places = safe_indices(c, indices);
+  if (may_count_from_end(c, places)) {
+    const ValueId extent = dimension(c, actual_extents(c, data), static_cast<int64_t>(axis));
+    places = indices_from_begin(c, places, c.reshape(extent, {}));
+  }
   const ValueId y =
       c.add("Gather", {without_extents(c, data), places}, {{"axis", static_cast<int64_t>(axis)}});
   const std::vector<ExtentPart> shape =
@@ -44,8 +52,9 @@ Status propagate_gather_nd(ExpandContext& c) {
   const auto depth = static_cast<size_t>(c.shape(1)[last]);
   if (c.attributes().integer("batch_dims", 0) != 0 || depth > rank)
     return c.unsupported("indices whose shape depends on data");
-  std::vector<ExtentPart> indexed = parts(c, data, 0, depth);
-  const ValueId places = indices_from_begin(c, safe_indices(c, indices), join_extents(c, indexed));
+  ValueId places = safe_indices(c, indices);
+  if (may_count_from_end(c, places))
+    places = indices_from_begin(c, places, join_extents(c, parts(c, data, 0, depth)));
   const ValueId y = c.add("GatherND", {without_extents(c, data), places});
   const std::vector<ExtentPart> shape =
       joined(parts(c, indices, 0, last), parts(c, data, depth, rank));

@@ -1,13 +1,14 @@
 // Reductions of values whose shape depends on data: what lies beyond the extents is made neutral.
 //
 // In a loop, those of a Slice that begins where a run says, as a bag of embeddings, are done block
-// by block, as many as there are elements: else each turn would look at all that it may have.
+// by block, as many as there are elements: else each turn would look at all that a Slice may have.
 #include <algorithm>
 
 #include "hone/graph/known_elements.h"
 #include "hone/graph/neutral.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone::graph {
 namespace {
@@ -59,9 +60,11 @@ Result<Reduction> reduction_of(ExpandContext& c) {
 }
 
 // Returns whether the reduction is of a Slice in a loop, and over the axis of the Slice, where all
-// other extents are the same in all runs.
-bool goes_in_blocks(const ExpandContext& c, const Reduction& reduction) {
+// other extents are the same in all runs. `sign` is as in propagate_reduce().
+bool goes_in_blocks(const ExpandContext& c, const Reduction& reduction, int sign) {
   const Value& x = c.graph().value(c.input(0));
+  // What a loop carries in a half type would be rounded in each turn, and Max takes no bool.
+  if (x.dtype == DType::kBool || (sign == 0 && is_half(x.dtype))) return false;
   if (!c.graph().is_body || !x.slice || x.extents == kNoValue || num_elements(x.shape) == 0)
     return false;
   const int64_t axis = x.slice->axis;
@@ -96,12 +99,11 @@ ValueId block_of(ExpandContext& body, ValueId turn, const RunSlice& slice, Value
 
 // Returns the reduction of a Slice by a loop over blocks of its elements.
 Result<ValueId> reduce_blocks(ExpandContext& c, const char* type, const Reduction& reduction,
-                              double neutral) {
+                              int sign) {
+  const double neutral = neutral_of(c.dtype(0), sign);
   const ValueId x = c.input(0);
   const RunSlice slice = *c.graph().value(x).slice;
-  const char* const join = type == std::string_view("ReduceSum")   ? "Add"
-                           : type == std::string_view("ReduceMax") ? "Max"
-                                                                   : "Min";
+  const char* const join = sign == 0 ? "Add" : sign < 0 ? "Max" : "Min";
   Shape shape = c.shape(0);
   const int64_t blocks = (shape[static_cast<size_t>(slice.axis)] + kBlock - 1) / kBlock;
   for (const int64_t d : reduction.dims) shape[static_cast<size_t>(d)] = 1;
@@ -126,9 +128,9 @@ Result<ValueId> reduce_blocks(ExpandContext& c, const char* type, const Reductio
 
 // Returns what an operator makes of all elements but those that are not there.
 Result<ValueId> reduced(ExpandContext& c, const char* type, const Reduction& reduction, int sign) {
-  const double neutral = neutral_of(c.dtype(0), sign);
-  if (goes_in_blocks(c, reduction)) return reduce_blocks(c, type, reduction, neutral);
-  return c.reduce(type, filled(c, c.input(0), neutral), reduction.dims, reduction.keep);
+  if (goes_in_blocks(c, reduction, sign)) return reduce_blocks(c, type, reduction, sign);
+  const ValueId x = filled(c, c.input(0), neutral_of(c.dtype(0), sign));
+  return c.reduce(type, x, reduction.dims, reduction.keep);
 }
 
 // `sign` is that of the infinity that is neutral; 0 means that zero is.

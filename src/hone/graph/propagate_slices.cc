@@ -7,11 +7,16 @@
 #include <optional>
 
 #include "hone/graph/known_elements.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
+
+// A step over more elements than any axis has takes the first one only, as any longer step does,
+// with which a run could not compute.
+constexpr int64_t kMostStep = int64_t{1} << 40;
 
 // One of the numbers of a Slice.
 struct Number {
@@ -62,7 +67,8 @@ Result<std::vector<Cut>> cuts_of(ExpandContext& c) {
     if (!axis) return c.fail("axis of a value of rank {}", rank);
     const auto is_same = [&](const Cut& cut) { return cut.axis == static_cast<size_t>(*axis); };
     if (std::any_of(cuts.begin(), cuts.end(), is_same)) return c.fail("axis {} twice", *axis);
-    Cut cut{static_cast<size_t>(*axis), starts[i], ends[i], steps ? (*steps)[i] : 1, {}};
+    const int64_t step = steps ? std::clamp((*steps)[i], -kMostStep, kMostStep) : 1;
+    Cut cut{static_cast<size_t>(*axis), starts[i], ends[i], step, {}};
     if (cut.start.run != kNoValue && cut.end.run != kNoValue) {
       const auto element = static_cast<int64_t>(i);
       cut.span = difference_of_elements(c.graph(), c.nodes(), {c.input(2), element},
@@ -151,9 +157,9 @@ Result<ValueId> checked_begin(ExpandContext& c, const Cut& cut, ValueId begin, V
       const std::vector<ValueId> made,
       LoopBuilder::add_fault(
           c, fails,
-          {.beyond = fmt::format("node '{}' (Slice): its begin along axis {}, which the run "
-                                 "computed, does not leave as many elements as it takes",
-                                 c.node().name, cut.axis)},
+          {.beyond = fmt::format("{}: its begin along axis {}, which the run computed, does not "
+                                 "leave as many elements as it takes",
+                                 name_and_type(c.node()), cut.axis)},
           {begin}));
   return made[0];
 }
@@ -179,7 +185,8 @@ Result<ExtentPart> cut_at_computed(ExpandContext& c, ValueId& y, const Cut& cut,
   if (step != 1) places = c.slice(places, 0, 0, span, step);
   const ValueId last = c.binary("Sub", extent, c.integers({1}));
   const ValueId safe = c.binary("Max", c.binary("Min", places, last), c.integers({0}));
-  if (!is_whole) slice = {y, begin, axis, cut.step};
+  // A further cut is not one of what the slice before was taken from.
+  slice = is_whole ? std::nullopt : std::optional(RunSlice{y, begin, axis, cut.step});
   y = c.add("Gather", {y, safe}, {{"axis", axis}});
   const int64_t most = c.shape_of(safe)[0];
   return is_whole ? ExtentPart{kNoValue, most} : ExtentPart{count_of(c, length, step), 0};
@@ -207,7 +214,7 @@ Status propagate_slice(ExpandContext& c) {
       shape.begin(), shape.end(), [](const ExtentPart& part) { return part.extents == kNoValue; });
   if (!is_static) {
     y = with_extents(c, y, join_extents(c, shape));
-    c.graph().value(y).slice = slice;
+    if (c.extents_of(y) != kNoValue) c.graph().value(y).slice = slice;
   }
   c.result(0, y);
   return ok_status();

@@ -23,7 +23,8 @@ double tile_seconds(const CallCost& cost) {
 
 // Where the elements of a box lie in its array: from the first on, up to the last.
 struct ElementRange {
-  int64_t elements = 1, first = 0, last = 0;  // of the array; none: the last is before the first
+  int64_t elements = 1;         // of the array
+  int64_t first = 0, last = 0;  // the last is before the first if the box has no elements
   explicit ElementRange(const compute::Region& region) {
     for (size_t d = 0; d < region.shape.size(); ++d) {
       elements *= region.shape[d];

@@ -176,13 +176,10 @@ Result<CompiledGroups> compile_kernels(Session& session, const graph::TaskList& 
                        std::vector<VariantUse>(tasks.groups.size())};
   std::vector<Status> statuses(tasks.groups.size());
   const bool may_share = session.target().kind() == target::Kind::kCpu;
-  const std::vector<std::optional<SharedCode>> shared =
+  std::vector<std::optional<SharedCode>> shared =
       may_share ? find_shared_code(tasks, schedules, limits)
                 : std::vector<std::optional<SharedCode>>(tasks.groups.size());
-  session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
-    const auto i = static_cast<size_t>(g);
-    if (is_cancelled(interrupted) || (shared[i] && shared[i]->leader != i)) return;
-    const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
+  const auto compile_group = [&](size_t i) -> Status {
     static const KernelLimits no_limits;
     const KernelLimits& own = i < limits.kernels.size() ? limits.kernels[i] : no_limits;
     const SizeVariants* variants = limits.variants.empty() ? nullptr : &limits.variants[i];
@@ -192,20 +189,34 @@ Result<CompiledGroups> compile_kernels(Session& session, const graph::TaskList& 
                   : compile_kernel(session, first_call(i).dag, tasks.groups[i].key, schedules[i],
                                    own, variants);
     if (host == HostKernels::kWhereNeeded && made.status().code() == Code::kUnsupported) {
-      Result<KernelPtr> kernel = host_kernel(first_call(i).dag);
-      if (kernel.ok())
-        made = VariedKernel{*std::move(kernel), {}, {}};
-      else
-        made = kernel.status();
+      HONE_ASSIGN_OR_RETURN(KernelPtr kernel, host_kernel(first_call(i).dag));
+      made = VariedKernel{std::move(kernel), {}, {}};
     }
-    if (!made.ok()) {
-      statuses[i] = made.status();
-      return;
-    }
+    HONE_RETURN_IF_ERROR(made.status());
     kernels.own[i] = std::move(made->own);
     kernels.variants[i] = std::move(made->variants);
     kernels.uses[i] = made->use;
-  });
+    return ok_status();
+  };
+  const auto compile_groups = [&](const std::vector<bool>& wanted) {
+    session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
+      const auto i = static_cast<size_t>(g);
+      if (!wanted[i] || is_cancelled(interrupted)) return;
+      const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
+      statuses[i] = compile_group(i);
+    });
+  };
+  std::vector<bool> wanted(tasks.groups.size());
+  for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = !shared[i] || shared[i]->leader == i;
+  compile_groups(wanted);
+  // Schedules were chosen for the groups' own tasks, which may have code where the shared one
+  // fails.
+  std::vector<bool> apart(tasks.groups.size());
+  for (size_t i = 0; i < apart.size(); ++i)
+    apart[i] = shared[i] && !statuses[shared[i]->leader].ok();
+  for (size_t i = 0; i < apart.size(); ++i)
+    if (apart[i]) shared[i].reset();
+  if (std::ranges::count(apart, true) > 0) compile_groups(apart);
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok())

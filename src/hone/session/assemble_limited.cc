@@ -96,7 +96,9 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
   std::vector<SizeVariants> variants(split.tasks.groups.size());
   if (!has_variants(model, options)) return variants;
   // Predictions do not tell groups apart that differ only in where their results begin.
-  const auto shared = find_shared_code(split.tasks, limited.steps, {.kernels = split.limits});
+  const auto shared = scope.only
+                          ? std::vector<std::optional<SharedCode>>(variants.size())
+                          : find_shared_code(split.tasks, limited.steps, {.kernels = split.limits});
   const auto is_alike = [&](size_t g) {
     const size_t before = split.group_before[g];
     const uint64_t key = model.tasks.groups[before].key;

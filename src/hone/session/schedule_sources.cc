@@ -413,9 +413,13 @@ Result<std::vector<schedule::Steps>> choose_schedules(ModelTasks& model, Schedul
     if (!statuses[g].ok())
       return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
   }
-  if (refines) HONE_RETURN_IF_ERROR(refine(model, others, known, rivals));
-  for (const auto& [group, as] : same) known[group] = known[as];
+  const auto copy_same = [&] {
+    for (const auto& [group, as] : same) known[group] = known[as];
+  };
+  copy_same();
   if (options.records.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
+  if (refines) HONE_RETURN_IF_ERROR(refine(model, others, known, rivals));
+  copy_same();
 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < count; ++g) {

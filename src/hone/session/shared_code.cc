@@ -11,18 +11,12 @@ namespace {
 // Fewer groups keep code that knows where its results begin: compiling them takes little.
 constexpr size_t kLeastGroups = 8;
 
-// The limits of a group for its task at the origin; nothing if they are of indices that are others
-// there.
-std::optional<KernelLimits> limits_at_origin(KernelLimits limits, const compute::AtOrigin& task) {
-  const auto dimension = [](const ir::ParamLimit& one) {
-    return static_cast<size_t>(one.limit.dimension);
-  };
-  // One index along a dimension is needed in all runs that need the call.
-  std::erase_if(limits.outputs,
-                [&](const ir::ParamLimit& one) { return dimension(one) < task.fixed[one.param]; });
-  const bool moves = std::ranges::any_of(
-      limits.outputs, [&](const ir::ParamLimit& one) { return task.shifted[one.param]; });
-  return moves ? std::nullopt : std::optional(std::move(limits));
+// Returns whether limits are of indices that are others in the task at the origin.
+bool limits_move(const KernelLimits& limits, const compute::AtOrigin& task) {
+  return std::ranges::any_of(limits.outputs, [&](const ir::ParamLimit& one) {
+    return task.shifted[one.param] ||
+           static_cast<size_t>(one.limit.dimension) < task.fixed[one.param];
+  });
 }
 
 class Finder {
@@ -55,16 +49,14 @@ class Finder {
     std::optional<compute::AtOrigin> task =
         compute::at_origin(call.dag, graph::MemoryPlan::kAlignment);
     if (!task) return;
-    std::optional<KernelLimits> limits = limits_at_origin(
-        group < limits_.kernels.size() ? limits_.kernels[group] : KernelLimits(), *task);
-    if (!limits) return;
+    KernelLimits limits = group < limits_.kernels.size() ? limits_.kernels[group] : KernelLimits();
+    if (limits_move(limits, *task)) return;
     const uint64_t key = compute::task_key(task->dag);
     found_[group] =
-        SharedCode{group, std::move(task->dag), *std::move(limits), std::move(task->offsets)};
+        SharedCode{group, std::move(task->dag), std::move(limits), std::move(task->offsets)};
     for (std::vector<size_t>& set : sets_[key]) {
-      if (!is_same(*found_[set.front()], *found_[group]) ||
-          (!schedules_.empty() && schedules_[set.front()] != schedules_[group]))
-        continue;
+      if (!schedules_.empty() && schedules_[set.front()] != schedules_[group]) continue;
+      if (!is_same(*found_[set.front()], *found_[group])) continue;
       found_[group]->leader = set.front();
       set.push_back(group);
       return;

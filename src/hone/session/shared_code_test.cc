@@ -14,17 +14,16 @@ namespace hone {
 namespace {
 
 // An LSTM of both directions whose steps write parts of its result.
-graph::Graph steps_of(int64_t steps, int64_t batch, int64_t hidden) {
+graph::Graph steps_of(int64_t steps, int64_t batch, int64_t hidden, bool is_output = false) {
   Rng rng(1);
   graph::TestModel model;
   model.input("x", {steps, batch, 6})
       .constant("w", graph::random_tensor({2, 4 * hidden, 6}, rng))
       .constant("r", graph::random_tensor({2, 4 * hidden, hidden}, rng))
       .node("LSTM", {"x", "w", "r"}, {"a"},
-            {{"direction", std::string("bidirectional")}, {"hidden_size", hidden}})
-      .node("Relu", {"a"}, {"y"})
-      .output("y");
-  return model.graph();
+            {{"direction", std::string("bidirectional")}, {"hidden_size", hidden}});
+  if (is_output) return model.output("a").graph();
+  return model.node("Relu", {"a"}, {"y"}).output("y").graph();
 }
 
 struct Compiled {
@@ -59,9 +58,14 @@ TEST(shared_code, steps_that_differ_in_the_place_of_their_result_have_one_kernel
 }
 
 TEST(shared_code, the_results_are_those_of_the_graph) {
+  struct Case {
+    int64_t batch, hidden;
+    bool is_output;  // the parts are of a result of the model
+  };
   // Parts of 4 x 16 floats begin at multiples of 64 bytes, parts of 1 x 6 floats between them.
-  for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{4, 16}, {1, 6}}) {
-    const graph::Graph graph = steps_of(40, batch, hidden);
+  for (const auto& [batch, hidden, is_output] :
+       {Case{4, 16, false}, Case{1, 6, false}, Case{4, 16, true}, Case{1, 6, true}}) {
+    const graph::Graph graph = steps_of(40, batch, hidden, is_output);
     const Compiled compiled(graph);
     StepRun run = *StepRun::create(compiled.assembly, 1);
     Rng rng(3);

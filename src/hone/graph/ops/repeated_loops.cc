@@ -5,6 +5,7 @@
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/ops/carried_values.h"
 #include "hone/graph/ops/plain_loop.h"
 
@@ -69,9 +70,9 @@ Status set_largest_shapes(const ExpandContext& c, int64_t turns, std::vector<Gro
 
 std::string too_many(const ExpandContext& c, int64_t most) {
   return fmt::format(
-      "node '{}' ({}) goes on after {} turns, the most that the model was compiled for: expected "
-      "a condition that ends it before, or a larger limit (--max-turns)",
-      c.node().name, c.node().type, most);
+      "{} goes on after {} turns, the most that the model was compiled for: expected a condition "
+      "that ends it before, or a larger limit (--max-turns)",
+      name_and_type(c.node()), most);
 }
 
 bool known_to_be(const ExpandContext& c, ValueId condition, bool value) {
@@ -266,9 +267,12 @@ Status run_loop(ExpandContext& c) {
 // Builds a loop in plain terms, and from its results those of the node.
 Status run_plain_loop(ExpandContext& c, const PlainLoop& plain) {
   std::vector<Node> nodes;
-  ExpandContext inside(c.graph(), plain.node, nodes);
-  HONE_RETURN_IF_ERROR(run_loop(inside));
-  HONE_RETURN_IF_ERROR(inside.status());
+  {
+    const NodesBefore before(c.graph(), c.nodes());
+    ExpandContext inside(c.graph(), plain.node, nodes);
+    HONE_RETURN_IF_ERROR(run_loop(inside));
+    HONE_RETURN_IF_ERROR(inside.status());
+  }
   LoopBuilder::add_nodes(c, std::move(nodes));
   for (size_t i = 0; i < plain.results.size(); ++i) {
     if (!c.wants(i)) continue;

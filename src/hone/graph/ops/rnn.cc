@@ -81,8 +81,8 @@ void emit_reverse_steps(EmitContext& c) {
   });
 }
 
-// hone.Recurrence: the types and shapes of the results of a recurrent net, for who looks at nothing
-// else. W and R may be laid out in either way (graph/ops/recurrent.h).
+// hone.Recurrence: the types and shapes of the results of a recurrent net, for probes that look at
+// nothing else. W and R may be laid out in either way (graph/ops/recurrent.h).
 Status infer_recurrence(InferContext& c) {
   const Shape &x = c.shape(0), &r = c.shape(2);
   if (x.size() != 3 || r.size() != 3)

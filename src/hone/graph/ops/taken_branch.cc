@@ -6,6 +6,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/ops/loop_builder.h"
 
 namespace hone::graph {
@@ -79,9 +80,8 @@ ValueId blank(ExpandContext& c, DType dtype, const Shape& shape) {
 
 // The error of a run that takes a branch that could not be built.
 std::string fault_text(const ExpandContext& c, const char* branch, const Status& fault) {
-  return fmt::format(
-      "node '{}' ({}) takes its {}, which was left out when the model was compiled: {}",
-      c.node().name, c.node().type, branch, fault.message());
+  return fmt::format("{} takes its {}, which was left out when the model was compiled: {}",
+                     name_and_type(c.node()), branch, fault.message());
 }
 
 Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody& else_body,
