@@ -163,74 +163,102 @@ Result<VariedKernel> compile_kernel(Session& session, const compute::Dag& dag, u
   return compile_varied(steps, limits.any() ? variants : nullptr, task->dag(), limits, compile);
 }
 
-Result<CompiledGroups> compile_kernels(Session& session, const graph::TaskList& tasks,
-                                       std::span<const schedule::Steps> schedules,
-                                       const std::atomic<bool>* interrupted, HostKernels host,
-                                       const AssemblyLimits& limits) {
-  const auto first_call = [&](size_t group) -> const graph::TaskCall& {
-    return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
-  };
-  const InPhase compiling(session.phases(), Phase::kCompiling);
-  GroupKernels kernels{std::vector<KernelPtr>(tasks.groups.size()),
-                       std::vector<VariantKernels>(tasks.groups.size()),
-                       std::vector<VariantUse>(tasks.groups.size())};
-  std::vector<Status> statuses(tasks.groups.size());
-  const bool may_share = session.target().kind() == target::Kind::kCpu;
-  std::vector<std::optional<SharedCode>> shared =
-      may_share ? find_shared_code(tasks, schedules, limits)
-                : std::vector<std::optional<SharedCode>>(tasks.groups.size());
-  const auto compile_group = [&](size_t i) -> Status {
+// Compiles the kernels of all groups.
+class GroupCompiler {
+ public:
+  GroupCompiler(Session& session, const graph::TaskList& tasks,
+                std::span<const schedule::Steps> schedules, const std::atomic<bool>* interrupted,
+                HostKernels host, const AssemblyLimits& limits)
+      : session_(session),
+        tasks_(tasks),
+        schedules_(schedules),
+        interrupted_(interrupted),
+        host_(host),
+        limits_(limits),
+        kernels_{std::vector<KernelPtr>(tasks.groups.size()),
+                 std::vector<VariantKernels>(tasks.groups.size()),
+                 std::vector<VariantUse>(tasks.groups.size())},
+        shared_(tasks.groups.size()),
+        statuses_(tasks.groups.size()) {}
+
+  Result<CompiledGroups> run() {
+    const InPhase compiling(session_.phases(), Phase::kCompiling);
+    if (session_.target().kind() == target::Kind::kCpu)
+      shared_ = find_shared_code(tasks_, schedules_, limits_);
+    compile_shared();
+    HONE_RETURN_IF_ERROR(check_cancelled(interrupted_));
+    for (size_t i = 0; i < statuses_.size(); ++i) {
+      if (!statuses_[i].ok())
+        return error(statuses_[i].code(), "{}: {}", first_call(i).name, statuses_[i].message());
+    }
+    std::vector<std::vector<int64_t>> offsets(shared_.size());
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      if (!shared_[i]) continue;
+      kernels_.own[i] = kernels_.own[shared_[i]->leader];
+      kernels_.uses[i] = kernels_.uses[shared_[i]->leader];
+      offsets[i] = shared_[i]->offsets;
+    }
+    return CompiledGroups{std::move(kernels_), std::move(offsets)};
+  }
+
+ private:
+  [[nodiscard]] const graph::TaskCall& first_call(size_t group) const {
+    return tasks_.calls[static_cast<size_t>(tasks_.groups[group].calls[0])];
+  }
+
+  // Compiles shared code for its leaders, and the code of all other groups. Schedules were chosen
+  // for the groups' own tasks, which may have code where the shared one fails.
+  void compile_shared() {
+    std::vector<bool> wanted(shared_.size());
+    for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = !shared_[i] || shared_[i]->leader == i;
+    compile(wanted);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      wanted[i] = shared_[i] && !statuses_[shared_[i]->leader].ok();
+    if (std::ranges::count(wanted, true) == 0) return;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i]) shared_[i].reset();
+    compile(wanted);
+  }
+
+  void compile(const std::vector<bool>& wanted) {
+    session_.pool().parallel_for(std::ssize(wanted), [&](int64_t g) {
+      const auto i = static_cast<size_t>(g);
+      if (!wanted[i] || is_cancelled(interrupted_)) return;
+      const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
+      statuses_[i] = compile_group(i);
+    });
+  }
+
+  Status compile_group(size_t i) {
     static const KernelLimits no_limits;
-    const KernelLimits& own = i < limits.kernels.size() ? limits.kernels[i] : no_limits;
-    const SizeVariants* variants = limits.variants.empty() ? nullptr : &limits.variants[i];
+    const KernelLimits& own = i < limits_.kernels.size() ? limits_.kernels[i] : no_limits;
+    const SizeVariants* variants = limits_.variants.empty() ? nullptr : &limits_.variants[i];
     Result<VariedKernel> made =
-        shared[i] ? compile_kernel(session, shared[i]->dag, compute::task_key(shared[i]->dag),
-                                   schedules[i], shared[i]->limits, nullptr)
-                  : compile_kernel(session, first_call(i).dag, tasks.groups[i].key, schedules[i],
-                                   own, variants);
-    if (host == HostKernels::kWhereNeeded && made.status().code() == Code::kUnsupported) {
+        shared_[i] ? compile_kernel(session_, shared_[i]->dag, compute::task_key(shared_[i]->dag),
+                                    schedules_[i], shared_[i]->limits, nullptr)
+                   : compile_kernel(session_, first_call(i).dag, tasks_.groups[i].key,
+                                    schedules_[i], own, variants);
+    if (host_ == HostKernels::kWhereNeeded && made.status().code() == Code::kUnsupported) {
       HONE_ASSIGN_OR_RETURN(KernelPtr kernel, host_kernel(first_call(i).dag));
       made = VariedKernel{std::move(kernel), {}, {}};
     }
     HONE_RETURN_IF_ERROR(made.status());
-    kernels.own[i] = std::move(made->own);
-    kernels.variants[i] = std::move(made->variants);
-    kernels.uses[i] = made->use;
+    kernels_.own[i] = std::move(made->own);
+    kernels_.variants[i] = std::move(made->variants);
+    kernels_.uses[i] = made->use;
     return ok_status();
-  };
-  const auto compile_groups = [&](const std::vector<bool>& wanted) {
-    session.pool().parallel_for(std::ssize(tasks.groups), [&](int64_t g) {
-      const auto i = static_cast<size_t>(g);
-      if (!wanted[i] || is_cancelled(interrupted)) return;
-      const AllocatesFor purpose(fmt::format("the kernel of node '{}'", first_call(i).name));
-      statuses[i] = compile_group(i);
-    });
-  };
-  std::vector<bool> wanted(tasks.groups.size());
-  for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = !shared[i] || shared[i]->leader == i;
-  compile_groups(wanted);
-  // Schedules were chosen for the groups' own tasks, which may have code where the shared one
-  // fails.
-  std::vector<bool> apart(tasks.groups.size());
-  for (size_t i = 0; i < apart.size(); ++i)
-    apart[i] = shared[i] && !statuses[shared[i]->leader].ok();
-  for (size_t i = 0; i < apart.size(); ++i)
-    if (apart[i]) shared[i].reset();
-  if (std::ranges::count(apart, true) > 0) compile_groups(apart);
-  HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
-  for (size_t i = 0; i < statuses.size(); ++i) {
-    if (!statuses[i].ok())
-      return error(statuses[i].code(), "{}: {}", first_call(i).name, statuses[i].message());
   }
-  std::vector<std::vector<int64_t>> offsets(tasks.groups.size());
-  for (size_t i = 0; i < shared.size(); ++i) {
-    if (!shared[i]) continue;
-    kernels.own[i] = kernels.own[shared[i]->leader];
-    kernels.uses[i] = kernels.uses[shared[i]->leader];
-    offsets[i] = shared[i]->offsets;
-  }
-  return CompiledGroups{std::move(kernels), std::move(offsets)};
-}
+
+  Session& session_;
+  const graph::TaskList& tasks_;
+  const std::span<const schedule::Steps> schedules_;
+  const std::atomic<bool>* interrupted_;
+  const HostKernels host_;
+  const AssemblyLimits& limits_;
+  GroupKernels kernels_;
+  std::vector<std::optional<SharedCode>> shared_;
+  std::vector<Status> statuses_;
+};
 
 // Symbols and objects: the phases that run with the model, of all groups one after the other; those
 // of groups whose programs are equal once. Returns where each group's begin.
@@ -331,7 +359,7 @@ Result<Assembly> assemble(Session& session, const graph::TaskList& tasks,
                           HostKernels host, const AssemblyLimits& limits) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const CompiledGroups groups,
-                        compile_kernels(session, tasks, schedules, interrupted, host, limits));
+                        GroupCompiler(session, tasks, schedules, interrupted, host, limits).run());
   const GroupKernels& compiled = groups.kernels;
   const std::vector<KernelPtr>& kernels = compiled.own;
   const InPhase packing(session.phases(), Phase::kPacking);
