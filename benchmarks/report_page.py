@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import Browser, find  # noqa: E402
 
-# What a reader does, as JavaScript that returns when the event was handled.
+# A reader does these things, as JavaScript that returns when the event was handled.
 ACTIONS = {
     "filter the kernels": """const filter = document.getElementById("kernel-filter");
         filter.value = filter.value ? "" : "conv"; filter.dispatchEvent(new Event("input"));""",

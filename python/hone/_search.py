@@ -75,7 +75,8 @@ class SearchStrategy:
 
         Returns: whole numbers [m, task.space().width], m <= n, the most promising first; no points, or None, if there
             is nothing left to try. Illegal points are observed as failures when their turn comes, and those that were
-            proposed before are left out. A row that is no point of the space, or more than n rows, is an InputError of hone.tune.
+            proposed before are left out. A row that is no point of the space, or more than n rows, is an InputError of
+            hone.tune.
         """
         raise NotImplementedError
 

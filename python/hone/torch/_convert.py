@@ -43,7 +43,7 @@ def _reads_rows(user, weight):
 
 def tables(module, arguments):
     """The places among the placeholders of large parameters whose rows are read: a dict, with whether that is all that reads them.
-    A library would copy others in each call."""
+    Those that are not aligned are left out, as a library would copy them in each call."""
     found = {}
     for place, node in enumerate(node for node in module.graph.nodes if node.op == "placeholder"):
         tensor = arguments[place]

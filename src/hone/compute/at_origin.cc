@@ -66,7 +66,7 @@ class Mover {
     const size_t rank = whole->shape.size(), last = rank - 1;
     const int64_t width = dtype_bytes(whole->dtype);
     if (alignment_ % width != 0) return false;
-    // What is left of the offset lies before the elements of the last dimension.
+    // The offset is rounded down to the alignment; the buffer begins with the elements in between.
     const int64_t rest = block->offset % (alignment_ / width);
     if (rest != 0 && block->first != last) return false;
     ir::Buffer own = *whole;

@@ -52,7 +52,7 @@ void expect_same(const Dag& dag, int64_t offset, int seed) {
   ASSERT_TRUE(ir::run(naive_program(made->dag), own).ok());
   const int64_t begin = offset / 4;
   for (int64_t i = 0; i < whole[1].size(); ++i) {
-    // What is not written stays NaN.
+    // Elements that are not written stay NaN.
     const bool inside = i >= begin && i < begin + own[1].size();
     const double expected = inside ? own[1].at(i - begin) : std::nan("");
     const double found = whole[1].at(i);

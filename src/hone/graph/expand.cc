@@ -94,8 +94,12 @@ ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double elemen
   return c.status().ok() ? c.constant(Tensor(dtype, shape)) : c.placeholder();
 }
 
+ValueId numbers_from_0(ExpandContext& c, DType dtype, const Shape& shape) {
+  return constant_by(c, dtype, shape, [](int64_t i) { return static_cast<double>(i); });
+}
+
 ValueId numbers_from_0(ExpandContext& c, int64_t count) {
-  return constant_by(c, DType::kI64, {count}, [](int64_t i) { return static_cast<double>(i); });
+  return numbers_from_0(c, DType::kI64, {count});
 }
 
 ValueId ExpandContext::scalar(DType dtype, double value) {

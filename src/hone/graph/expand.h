@@ -78,7 +78,6 @@ class ExpandContext : public InferContext {
   // built. An argument may be a value that nothing computes.
   [[nodiscard]] Result<std::vector<ValueId>> outputs_of(const SubgraphBody& body,
                                                         const std::vector<ValueId>& arguments);
-
   // Declares result i. It has no effect if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;
@@ -109,8 +108,10 @@ class ExpandContext : public InferContext {
 // than a constant may (kMaxMadeBytes). It is for shapes that extents of the model decide.
 ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
                     const std::function<double(int64_t)>& element);
-// Likewise, of one number for all elements, and of 0, 1, ... (i64).
+// Likewise, of one number for all elements.
 ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element);
+// Likewise, of 0, 1, ... in the order of the elements; by default an i64 vector.
+ValueId numbers_from_0(ExpandContext& c, DType dtype, const Shape& shape);
 ValueId numbers_from_0(ExpandContext& c, int64_t count);
 
 // The results of nodes that are added meanwhile are used only if conditions have these values, too

@@ -15,7 +15,7 @@ ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
 ValueId places_along(ExpandContext& c, const Shape& shape, size_t d) {
   Shape along(shape.size(), 1);
   along[d] = shape[d];
-  return constant_by(c, DType::kI64, along, [](int64_t i) { return static_cast<double>(i); });
+  return numbers_from_0(c, DType::kI64, along);
 }
 
 ValueId filled(ExpandContext& c, ValueId x, double fill) {

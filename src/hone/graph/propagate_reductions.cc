@@ -63,7 +63,7 @@ Result<Reduction> reduction_of(ExpandContext& c) {
 // other extents are the same in all runs. `sign` is as in propagate_reduce().
 bool goes_in_blocks(const ExpandContext& c, const Reduction& reduction, int sign) {
   const Value& x = c.graph().value(c.input(0));
-  // What a loop carries in a half type would be rounded in each turn, and Max takes no bool.
+  // A sum that a loop carries in a half type would be rounded in each turn, and Max takes no bool.
   if (x.dtype == DType::kBool || (sign == 0 && is_half(x.dtype))) return false;
   if (!c.graph().is_body || !x.slice || x.extents == kNoValue || num_elements(x.shape) == 0)
     return false;

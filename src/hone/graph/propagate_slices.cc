@@ -105,8 +105,8 @@ bool begins_where_a_run_says(const ExpandContext& c, const Cut& cut) {
   return (cut.step < 1 || cut.start.known < 0) && !static_extent(c, c.input(0), cut.axis);
 }
 
-// Where a cut begins, and how many elements there are up to its end, in steps of 1; less than none
-// if that lies on the other side.
+// The begin of a cut, and the number of elements up to its end, in steps of 1; it is below 0 if the
+// end lies on the other side.
 struct Span {
   ValueId begin, length;
 };
@@ -133,8 +133,7 @@ ExtentPart cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId ex
     return ExtentPart{kNoValue, c.shape_of(y)[cut.axis]};
   }
   if (cut.step < 0) {
-    constexpr int64_t kBeforeAll = -(int64_t{1} << 40);
-    y = c.slice(y, axis, cut.start.known, kBeforeAll, cut.step);
+    y = c.slice(y, axis, cut.start.known, -kMostStep, cut.step);  // an end before all elements
     return ExtentPart{count_of(c, span_of(c, cut, extent).length, -cut.step), 0};
   }
   int64_t start = cut.start.known;

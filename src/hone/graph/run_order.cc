@@ -21,7 +21,7 @@ double tile_seconds(const CallCost& cost) {
   return cost.seconds / static_cast<double>(std::max<int64_t>(cost.tiles, 1));
 }
 
-// Where the elements of a box lie in its array: from the first on, up to the last.
+// The places of the first and the last element of a box in its array.
 struct ElementRange {
   int64_t elements = 1;         // of the array
   int64_t first = 0, last = 0;  // the last is before the first if the box has no elements

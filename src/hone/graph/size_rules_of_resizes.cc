@@ -30,8 +30,7 @@ ValueId either(ExpandContext& c, ValueId condition, ValueId yes, ValueId no) {
 // The place in the data, a real number, of each element of the result: resize_taps.cc says the
 // same of numbers.
 ValueId sources(ExpandContext& c, const ResizeMode& mode, const RunAxis& axis) {
-  const ValueId x =
-      constant_by(c, DType::kF64, {axis.most}, [](int64_t i) { return static_cast<double>(i); });
+  const ValueId x = numbers_from_0(c, DType::kF64, {axis.most});
   const ValueId zero = c.scalar(DType::kF64, 0), one = c.scalar(DType::kF64, 1);
   const auto middle = [&] { return c.binary("Div", c.binary("Add", x, 0.5), axis.scale); };
   const ValueId is_one = c.binary("Equal", axis.whole, one);

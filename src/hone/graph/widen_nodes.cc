@@ -350,13 +350,6 @@ bool keep_trees(Widener& w, Node& node) {
   return true;
 }
 
-constexpr std::string_view kRecurrences[] = {"LSTM", "GRU", "RNN", kQuantizedLstm};
-
-bool is_recurrence(const Node& node) {
-  return std::find(std::begin(kRecurrences), std::end(kRecurrences), node.type) !=
-         std::end(kRecurrences);
-}
-
 struct Rule {
   std::string_view type;
   bool (*apply)(Widener&, Node&);
@@ -381,6 +374,17 @@ constexpr Rule kRules[] = {
     {"ai.onnx.ml.TreeEnsembleRegressor", keep_trees},
 };
 
+const Rule* rule_of(const Node& node) {
+  const auto* const rule = std::find_if(std::begin(kRules), std::end(kRules),
+                                        [&](const Rule& known) { return known.type == node.type; });
+  return rule == std::end(kRules) ? nullptr : rule;
+}
+
+bool is_recurrence(const Node& node) {
+  const Rule* const rule = rule_of(node);
+  return rule != nullptr && rule->apply == widen_recurrent;
+}
+
 // Loops that have other turns at other sizes are the same loop where they are not unrolled.
 bool Widener::keep_loops() {
   if (raw_.keeps_loops) return false;
@@ -396,13 +400,11 @@ bool Widener::apply_rules(const std::function<bool(const Node&)>& may) {
   bool changed = false;
   std::vector<Node> nodes;
   for (Node& node : raw_.nodes) {
-    const auto rule = std::find_if(std::begin(kRules), std::end(kRules),
-                                   [&](const Rule& known) { return known.type == node.type; });
+    const Rule* const rule = rule_of(node);
     const bool by_data = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
       return in != kNoValue && graph_.value(in).extents != kNoValue;
     });
-    if (rule != std::end(kRules) && !by_data && may(node))
-      changed = rule->apply(*this, node) || changed;
+    if (rule != nullptr && !by_data && may(node)) changed = rule->apply(*this, node) || changed;
     std::move(before_.begin(), before_.end(), std::back_inserter(nodes));
     nodes.push_back(std::move(node));
     std::move(after_.begin(), after_.end(), std::back_inserter(nodes));

@@ -364,6 +364,7 @@ namespace {
 // their results begin, by group. Nothing that is known of a schedule's failure tells them apart.
 std::map<size_t, size_t> same_choices(const ModelTasks& model, std::span<const size_t> groups,
                                       const ScheduleSources& sources) {
+  if (groups.empty()) return {};
   const auto has_failures = [&](size_t group) {
     const uint64_t key = model.tasks.groups[group].key;
     const auto first = sources.failed.lower_bound({key, ""});

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -102,10 +101,7 @@ TEST(own_search, a_strategy_chooses_what_is_measured) {
   EXPECT_TRUE(f.parts.failure.ok()) << f.parts.failure.message();
   EXPECT_GT(summary->trials, 10);
   // On one core, which searches one task at a time, the second one has too little to gain.
-  std::set<uint64_t> known;
-  for (const ModelTask& task : f.tasks()) known.insert(task.info().key);
-  EXPECT_FALSE(strategy.asked.empty());
-  EXPECT_TRUE(std::ranges::includes(known, strategy.asked));
+  EXPECT_EQ(strategy.asked.size(), target::host().cpu().cores > 1 ? 2U : 1U);
   EXPECT_GE(static_cast<int>(strategy.times.size()), summary->trials - 4);
   EXPECT_EQ(f.stored(), summary->trials);
 }

@@ -88,8 +88,7 @@ class HeadedAttention {
     } else if (mask == Shape{batch, queries, keys}) {
       seen = c_.reshape(c_.binary("Greater", given, 0.0), {batch, 1, queries, keys});
     } else if (mask == Shape{batch} || mask == Shape{2 * batch}) {
-      const ValueId place = constant_by(c_, c_.dtype_of(given), {keys},
-                                        [](int64_t i) { return static_cast<double>(i); });
+      const ValueId place = numbers_from_0(c_, c_.dtype_of(given), {keys});
       const auto of_batch = [&](int64_t from) {
         return c_.reshape(c_.slice(given, 0, from, from + batch), {batch, 1, 1, 1});
       };

@@ -209,8 +209,7 @@ ValueId Recurrent::valid_steps() {
   ValueId valid = kNoValue;
   for (const size_t of : {kStepsOfRun, size_t{4}}) {
     if (!c_.has(of)) continue;
-    const ValueId times = constant_by(c_, c_.dtype(of), {steps_, 1, 1},
-                                      [](int64_t t) { return static_cast<double>(t); });
+    const ValueId times = numbers_from_0(c_, c_.dtype(of), {steps_, 1, 1});
     const ValueId end = c_.reshape(c_.input(of), {1, of == 4 ? batch_ : 1, 1});
     const ValueId before = c_.binary("Less", times, end);
     valid = valid == kNoValue ? before : c_.binary("And", valid, before);
