@@ -42,6 +42,7 @@ class Contender:
     arguments: list  # of `hone tune`
     told: bool = True  # where to begin; if not, each kernel's first trial is not counted
     store: Path = None  # a database file that each run begins with a copy of; none: an empty one
+    state: Path = None  # what its strategy has learned before (--policy-state): each run begins with a copy
 
 
 def chain(op, copies, x, w, **attributes):
@@ -101,6 +102,13 @@ def run_hone(*arguments):
     return done.stdout
 
 
+def state_arguments(contender, db):
+    """Those of `hone tune` for a copy of the contender's state, beside the run's database, as the run writes it."""
+    if not contender.state:
+        return []
+    return ["--policy-state", shutil.copy(contender.state, db.with_suffix(".state"))]
+
+
 def build_alone(options, model, library):
     """Compiles a model without a database, or tunes it for options.tune with an empty one beside the library."""
     how = ["tune", "--budget", options.tune, "--db", library.with_suffix(".db"), "--no-shipped"] if options.tune else ["compile", "--no-db"]
@@ -117,7 +125,7 @@ def tune(options, model, contender, seed, folder, budget=None):
     shared = ["--db", db, "--no-shipped", "--threads", options.threads]
     start = time.time()
     run_hone(options.hone, "tune", model, "-o", library, *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,
-             *contender.arguments)
+             *contender.arguments, *state_arguments(contender, db))
     kernels = json.loads(run_hone(options.hone, "show", model, *shared, "--json"))["kernels"]
     with sqlite3.connect(db) as connection:
         rows = connection.execute("SELECT key, unix_time, centre FROM trial JOIN task ON task.id = trial.task "

@@ -95,7 +95,8 @@ def tune(options, model, contender, seed, db):
     """What `hone tune --json` says; ended as soon as there are enough trials and seconds."""
     budget = options.limit if options.trials else options.seconds
     command = [options.hone, "tune", model, "-o", db.with_suffix(".so"), "--db", db, "--no-shipped", "--no-check", "--threads", options.threads,
-               "--budget", f"{budget:g}s", "--seed", seed, "--json", *contender.arguments]
+               "--budget", f"{budget:g}s", "--seed", seed, "--json", *contender.arguments,
+               *tuning_curves.state_arguments(contender, db)]
     start, before = time.monotonic(), last_trial(contender.store)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=errors)
