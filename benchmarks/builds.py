@@ -26,11 +26,6 @@ from kernel_report import markdown
 from tuning_curves import run_hone
 
 RIVAL = "ONNX Runtime"
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-
-
-def turn(clock, run):
-    return statistics.median(interleaved.samples(run, clock=clock))
 
 
 def build(options, model, command, library):
@@ -55,7 +50,7 @@ def measure(options, name):
             loaders[way] = functools.partial(engines.Hone, library, inputs, options.threads)
         if options.rival:
             loaders[RIVAL] = functools.partial(engines.OnnxRuntime, model, inputs, options.threads)
-        rounds = interleaved.measure_anew(loaders, options.rounds, functools.partial(turn, CLOCKS[options.clock]), options.threads)
+        rounds = interleaved.measure_anew(loaders, options.rounds, interleaved.turn_of(options), options.threads)
     return {"network": label, "rounds": rounds, "seconds": seconds, "predicted": predicted}
 
 
@@ -102,10 +97,10 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7, help="0: nothing is timed, predictions are compared")
-    parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu: the process's time, for one thread on a busy machine")
+    interleaved.add_clock(parser)
     parser.add_argument("--table", type=Path, metavar="FILE.jsonl", help="keep each network as a line, and do not do it again")
     options = parser.parse_args()
-    if options.clock == "cpu" and options.threads != 1:
+    if interleaved.turn_of(options) is None:
         parser.error("--clock cpu: expected --threads 1, as the time of several threads is added up")
     options.hone, options.ways = options.hone.resolve(), dict(options.ways)
     cores.patience.hone = options.hone

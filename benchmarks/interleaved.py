@@ -4,6 +4,7 @@ In each round every engine has its turn. Before a turn the process is quiet: thr
 (the process's CPU time stands still over 2 ms). In its turn an engine first runs for 40 ms or more, which wakes its threads and fills the
 caches, and then a timed burst, of which the median counts. The result is the median over the rounds; ratios are taken per round.
 """
+import functools
 import statistics
 import time
 
@@ -12,6 +13,7 @@ import cores
 WARM_SECONDS = 0.04
 BURST_SECONDS = 0.06
 MOST_ATTEMPTS = 4
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}  # the latter adds up the time of all threads
 
 
 def wait_until_quiet(limit=1.0):
@@ -41,8 +43,8 @@ def samples(run, warm=WARM_SECONDS, seconds=BURST_SECONDS, clock=time.perf_count
     return times
 
 
-def burst(run):
-    return statistics.median(samples(run))
+def burst(run, clock=time.perf_counter):
+    return statistics.median(samples(run, clock=clock))
 
 
 def measure(engines, rounds, turn=burst, threads=1):
@@ -79,6 +81,15 @@ def measure_anew(loaders, rounds, turn=burst, threads=1):
         for engine in loaded.values():
             engine.close()
     return seconds
+
+
+def add_clock(parser):
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu: libraries by the process's time, for one thread on a busy machine")
+
+
+def turn_of(options):
+    """What measure() does in a turn, by the clock of add_clock(); None if it adds up several threads."""
+    return None if options.clock == "cpu" and options.threads != 1 else functools.partial(burst, clock=CLOCKS[options.clock])
 
 
 def median(values):

@@ -170,6 +170,10 @@ def limits(options):
     return [("trials", options.trials)] * bool(options.trials) + [("seconds", options.seconds)]
 
 
+def measured(options, loaders):
+    return interleaved.measure_anew(loaders, options.rounds, interleaved.turn_of(options), options.threads)
+
+
 def time_in_turns(options, model, inputs, contenders, databases, starts):
     """{contender: {"trials": seconds of a run, "seconds": likewise}}, and of START one number."""
     with tempfile.TemporaryDirectory(prefix="hone-table") as name:
@@ -187,7 +191,7 @@ def time_in_turns(options, model, inputs, contenders, databases, starts):
                     tuning_curves.run_hone(options.hone, "compile", model, "-o", counts[count], "--db", copy, *shared, *cost_of(contender))
                 libraries[contender.name, limit[0]] = counts[count]
         loaders = {path: functools.partial(engines.Hone, path, inputs, options.threads) for path in dict.fromkeys(libraries.values())}
-        seconds = {path: statistics.median(found) for path, found in interleaved.measure_anew(loaders, options.rounds, threads=options.threads).items()}
+        seconds = {path: statistics.median(found) for path, found in measured(options, loaders).items()}
     turns = {contender.name: {} for contender in contenders}
     for (contender, what), path in libraries.items():
         turns.setdefault(contender, {})[what] = seconds[path]
@@ -284,12 +288,15 @@ def add_options(parser):
     parser.add_argument("--trials", type=int, default=200, help="with --table: trials of a run; 0: only --budget counts")
     parser.add_argument("--limit", type=float, help="with --table: the most seconds of a run; default: three times --budget")
     parser.add_argument("--rounds", type=int, default=5, help="with --table: turns of each library in the end; 0: times as they were stored")
+    interleaved.add_clock(parser)
 
 
 def compare(contenders, options, tasks=None):
     """Runs what is missing, prints the table and returns its figures. `options`: of add_options() here and in tuning_curves; `tasks`: as find_task() there gives."""
     if options.trials < 0 or options.rounds < 0 or options.runs < 1 or options.budget <= 0:
         sys.exit("--trials, --rounds, --runs, --budget: expected numbers above 0, of the first two 0 or more")
+    if interleaved.turn_of(options) is None:
+        sys.exit("--clock cpu: expected --threads 1, as the time of several threads is added up")
     options.hone = options.hone.resolve()
     options.seconds, options.seeds = options.budget, options.runs
     options.limit = options.limit or 3 * options.budget
