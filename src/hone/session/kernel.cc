@@ -92,14 +92,15 @@ Result<backend::Executable> packing_code(const Kernel& kernel, const target::Tar
   return backend::compile(program, here);
 }
 
-// The dimensions of the results that end where the sizes of a run say.
+// Returns the dimensions of the results that end where the sizes of a run say, each size once.
 std::vector<ir::RunExtent> extents_of_runs(const compute::Dag& dag, const KernelLimits& limits,
                                            const ir::BufferPtr& sizes) {
   std::vector<ir::RunExtent> extents;
+  std::set<int> forms;
   for (const auto& [param, limit] : limits.outputs) {
-    if (limit.period > 0) continue;
+    if (limit.period > 0 || !forms.insert(limit.form).second) continue;
     const int64_t most = dag.params[param].buffer->shape[static_cast<size_t>(limit.dimension)];
-    const ir::Expr end = ir::load(sizes, {ir::constant(limit.form)}) * limit.unit - limit.offset;
+    const ir::Expr end = ir::load(sizes, {ir::constant(limit.form)}) * limit.unit + limit.offset;
     const ir::Expr count = ir::floordiv(end + (limit.scale - 1), limit.scale);
     extents.push_back({ir::min(ir::max(count, ir::constant(1)), ir::constant(most)), most});
   }

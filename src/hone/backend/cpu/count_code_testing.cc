@@ -31,6 +31,7 @@ CountCheck check_counts(const ir::Program& program, const target::Target& target
       check.skipped = true;
       return check;
     }
+    if (*executed < 0) return fails(counted.symbol + ": it did not end, or crashed");
     ++check.phases;
     if (counted.executed.all == *executed) {
       ++check.exact;

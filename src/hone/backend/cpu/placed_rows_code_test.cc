@@ -67,7 +67,7 @@ ir::Program updates(int64_t columns) {
 
 TEST(placed_rows_code, gives_the_elements) {
   for (const DType type : {DType::kF32, DType::kF64, DType::kI64, DType::kI8, DType::kF16}) {
-    for (const int64_t columns : {1, 3, 7, 8, 17, 33, 64, 129}) {
+    for (const int64_t columns : {1, 3, 7, 8, 17, 33, 64, 129, 300}) {
       for (const bool sum : {false, true}) {
         const ir::Program program = ir::hoist_places(rows(type, columns, sum));
         EXPECT_EQ(compare_with_interpreter(program, 8, 0), "") << dtype_name(type) << columns;

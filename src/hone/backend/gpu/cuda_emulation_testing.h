@@ -22,8 +22,8 @@ namespace hone::backend::gpu::testing {
 
 class CudaEmulation {
  public:
-  // Plain code is made in half of the time of optimised code, which is for long runs. More of it is
-  // looked at: it makes each access to memory that the text has.
+  // Plain code is made in half of the time of optimised code, which is for long runs. The
+  // sanitizers see each access to memory that the text has, as the compiler leaves none out.
   enum class Build : uint8_t { kPlain, kOptimised };
   // Compiles text with kernels of these names.
   [[nodiscard]] static Result<CudaEmulation> compile(const std::string& text,

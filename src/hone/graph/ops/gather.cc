@@ -62,7 +62,7 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
 }
 
 // Copies data[from..., inner...] to result[row..., inner...]. The last coordinates of `from` may be
-// places that depend on data; what moves them out of the loops is ir/passes/hoist_places.h.
+// places that depend on data; on CPUs, ir/passes/hoist_places.h moves them out of the loops.
 std::vector<ir::Stmt> copy_row(EmitContext& c, const std::vector<compute::Axis>& inner,
                                const std::vector<Expr>& row, std::vector<Expr> from) {
   std::vector<Expr> to = row;

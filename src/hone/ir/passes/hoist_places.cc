@@ -49,6 +49,11 @@ bool is_contiguous(const std::vector<Expr>& indices, const VarPtr& var) {
          !uses_any({indices.begin(), indices.end() - 1}, var.get());
 }
 
+// Returns whether an operand is evaluated only if the one before it says so.
+bool is_chosen(const ExprNode& e, size_t operand) {
+  return operand > 0 && (e.op == Op::kSelect || e.op == Op::kAnd || e.op == Op::kOr);
+}
+
 // What a row reads: the places, and whether it can be moved in vectors.
 class Row {
  public:
@@ -68,10 +73,7 @@ class Row {
   void visit(const Expr& e, bool perhaps) {
     note_type(e->type);
     if (e->op == Op::kLoad) return visit_load(*e, perhaps);
-    for (size_t i = 0; i < e->args.size(); ++i) {
-      const bool chosen = i > 0 && (e->op == Op::kSelect || e->op == Op::kAnd || e->op == Op::kOr);
-      visit(e->args[i], perhaps || chosen);
-    }
+    for (size_t i = 0; i < e->args.size(); ++i) visit(e->args[i], perhaps || is_chosen(*e, i));
   }
 
   void visit_load(const ExprNode& e, bool perhaps) {
@@ -88,7 +90,8 @@ class Row {
     if (!has_load(index)) return;
     if (uses(index, var_.get())) {
       in_vectors_ &= index->op != Op::kLoad;
-      for (const Expr& term : index->args) visit_index(term, perhaps);
+      for (size_t i = 0; i < index->args.size(); ++i)
+        visit_index(index->args[i], perhaps || is_chosen(*index, i));
       return;
     }
     if (perhaps || loads_from(index, store_.buffer.get())) return void(in_vectors_ = false);

@@ -7,10 +7,11 @@
 //     place[] = max(min(ids[n], 30521), 0)
 //     for i.0 in 0..12 { vectorized i.1 in 0..64 { y[n, i.0 * 64 + i.1] = table[place[], ..] } }
 //   }
-// A place is an index, or a term of one, that loads something and does not depend on the row's
-// loop. It is computed before the outermost loop around the row that does not change it. The row
-// becomes vectors if all that it reads and writes lies side by side, or is the same for all of its
-// elements.
+// A place is an index, or an operand within one, that loads something and does not depend on the
+// row's loop. It is computed before the outermost loop around the row that does not change it. One
+// that is evaluated under a condition, or read from what the row writes, stays where it is. The row
+// becomes vectors if all places are hoisted, all that it reads and writes lies side by side or is
+// the same for all of its elements, and it reads of what it writes only the element that it writes.
 #pragma once
 
 #include "hone/ir/stmt.h"

@@ -64,6 +64,9 @@ TEST(hoist_places, a_place_under_a_condition_is_not_computed_without_it) {
   EXPECT_EQ(hoisted("for r in 0..8 { for i in 0..100 { y[r, i] = select(r < 6, "
                     "x[min(max(ids[r], 0), 7), i], 0.0) } }"),
             kNothing);
+  EXPECT_EQ(hoisted("for r in 0..8 { for i in 0..100 { y[r, i] = "
+                    "x[select(r < 6, min(max(ids[r], 0), 7), i % 8), i] } }"),
+            kNothing);
 }
 
 TEST(hoist_places, a_row_that_reads_what_it_writes_moves_one_by_one_unless_it_is_its_own) {
