@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """What the coefficients of one processor are worth on another one of the same instruction set (Tuna, section V).
 
-    PYTHONPATH=SITE benchmarks/static_devices.py --hone build/release/tools/hone/hone --db held_out.db [--models squeezenet1_1 bert_base_s128]
+    PYTHONPATH=SITE benchmarks/static_devices.py --hone build/release/tools/hone/hone --db held_out.db --device KEY
+        [--models squeezenet1_1 bert_base_s128]
 
-SITE is the folder of an installed package (pip install --target SITE ./python). The schedules that Hone ships for this machine's vectors were measured on another
-machine, with two threads. Those of the models' tasks are measured here, too, and a static score is fitted to each list of times: the schedules are the same, the
-processors differ. Both judge --db, records of this machine (`hone dataset make --threads 1`), whose tasks are left out; so are tasks with one shipped schedule, as a
-score needs two of each.
+SITE is the folder of an installed package (pip install --target SITE ./python). The schedules that Hone ships for
+this machine's vectors were measured on another machine, with two threads. Those of the models' tasks are measured
+here, too, and a static score is fitted to each list of times: the schedules are the same, the processors differ. Both
+judge --db, records of this machine (`hone dataset make --threads 1`), whose tasks are left out; so are tasks with one
+shipped schedule, as a score needs two of each.
 """
 import argparse
 import json

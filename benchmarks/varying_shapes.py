@@ -5,7 +5,9 @@
         --at data=1x3x224x224 --at data=5x3x224x224 [--threads 2] [--rounds 5] [--own-time]
 
 Each --at has the shapes of all inputs that vary, with commas between them. Both libraries are compiled without measuring and run in one process in
-turns, on the same random inputs, and their outputs are compared; so are the files and the seconds that compiling takes. The goal is 1.05 at most for nine of ten sizes, 1.15 for all.
+turns, on the same random inputs, and their outputs are compared; so are the files, the memory that a run takes and the seconds that compiling takes. The goal is 1.05
+at most for nine of ten sizes, 1.15 for all. With two sizes or more, the time of a change between them is printed: the shapes of all inputs are given, that of an
+output is asked for.
 With --tune S, libraries of one size are tuned for S seconds each, and that of the range for --range-budget times S, each with a database of its own:
 the same quality for twice the seconds is the goal.
 With --own-time there is one thread, whose processor time counts: other programs disturb it less than they do the clock.
@@ -89,12 +91,30 @@ def random_inputs(path, generator):
 
 
 def make_library(options, shapes, path, budget=0):
-    """Compiles, or tunes for so many seconds. Returns the seconds that it takes."""
+    """Compiles, or tunes for so many seconds. Returns the seconds that it takes, and the bytes that a run of the largest sizes takes."""
     begin = time.monotonic()
     how = ["tune", "--budget", f"{budget}s", "--db", f"{path}.db"] if budget else ["compile", "--no-db"]
-    tuning_curves.run_hone(options.hone.resolve(), *how, options.model, "-o", path, "--threads", options.threads,
-                           *(f"--shape={shape}" for shape in shapes.split(",")))
-    return time.monotonic() - begin
+    made = tuning_curves.run_hone(options.hone.resolve(), *how, options.model, "-o", path, "--threads", options.threads, "--json",
+                                  *(f"--shape={shape}" for shape in shapes.split(",")))
+    return time.monotonic() - begin, json.loads(made)["memory_bytes"]
+
+
+def seconds_of_change(ranged, given, times=2000):
+    """The median seconds of a change between the sizes of these inputs, in turns."""
+    engine = HoneAt(ranged, given[0], 1)
+    library, shapes = engine.library, []
+    for inputs in given:
+        arrays = [inputs[name] for name, _, _ in engine._tensors("input")]
+        shapes.append([(i, x.ndim, (ctypes.c_int64 * x.ndim)(*x.shape)) for i, x in enumerate(arrays)])
+    rank, shape, seconds = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)(), []
+    for k in range(times):
+        begin = time.perf_counter()
+        for one in shapes[k % len(shapes)]:
+            library.hone_model_set_input_shape(engine.model, *one)
+        library.hone_model_output_shape(engine.model, 0, ctypes.byref(rank), ctypes.byref(shape))
+        seconds.append(time.perf_counter() - begin)
+    engine.close()
+    return interleaved.median(seconds)
 
 
 def measure_own_time(both, rounds):
@@ -108,14 +128,15 @@ def measure_own_time(both, rounds):
 
 def compare(options, ranged, shapes, folder):
     alone = Path(folder) / f"{abs(hash(shapes))}.so"
-    seconds_alone = make_library(options, shapes, alone, options.tune)
+    seconds_alone, memory_alone = make_library(options, shapes, alone, options.tune)
     inputs = random_inputs(alone, np.random.default_rng(1))
     both = {"range": HoneAt(ranged, inputs, options.threads), "alone": HoneAt(alone, inputs, options.threads)}
     difference = engines.relative_error(both["range"].run(), both["alone"].run())
     calls = {name: Call(engine) for name, engine in both.items()}
     seconds = measure_own_time(calls, options.rounds) if options.own_time else interleaved.measure(calls, options.rounds, threads=options.threads)
     result = {"at": shapes, "range_ms": interleaved.median(seconds["range"]) * 1e3, "alone_ms": interleaved.median(seconds["alone"]) * 1e3,
-              "ratio": interleaved.ratio(seconds["range"], seconds["alone"]), "difference": difference, "alone_bytes": alone.stat().st_size, "alone_compile_s": seconds_alone}
+              "ratio": interleaved.ratio(seconds["range"], seconds["alone"]), "difference": difference, "alone_bytes": alone.stat().st_size, "alone_compile_s": seconds_alone,
+              "alone_memory_bytes": memory_alone, "inputs": inputs}
     for engine in both.values():
         engine.close()
     alone.unlink()
@@ -141,21 +162,24 @@ def main():
     print("| at | range ms | alone ms | range / alone | largest relative difference |\n| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory(prefix="hone-varying") as folder:
         ranged = Path(folder) / "range.so"
-        seconds_ranged = make_library(options, options.range, ranged, options.range_budget * options.tune)
+        seconds_ranged, memory_ranged = make_library(options, options.range, ranged, options.range_budget * options.tune)
         for shapes in options.at:
             r = compare(options, ranged, shapes, folder)
             results.append(r)
             print(f"| {shapes} | {r['range_ms']:.3f} | {r['alone_ms']:.3f} | {r['ratio']:.2f} | {r['difference']:.1e} |", flush=True)
         largest = max(results, key=lambda r: r["alone_ms"])
         print(f"file: {ranged.stat().st_size / largest['alone_bytes']:.2f} of that for {largest['at']} alone (goal 1.5); "
-              f"{'tuned' if options.tune else 'compiled'} in {seconds_ranged:.1f} s, {seconds_ranged / largest['alone_compile_s']:.2f} of its time (goal 2)")
+              f"{'tuned' if options.tune else 'compiled'} in {seconds_ranged:.1f} s, {seconds_ranged / largest['alone_compile_s']:.2f} of its time (goal 2); "
+              f"memory: {memory_ranged / largest['alone_memory_bytes']:.2f}")
+        if len(results) > 1:
+            print(f"change of size: {seconds_of_change(ranged, [r['inputs'] for r in results]) * 1e6:.1f} us (goal 20)")
     ratios = sorted(r["ratio"] for r in results)
     most = ratios[-1 - len(ratios) // 10]
     reached = most <= 1.05 and ratios[-1] <= 1.15
     print(f"{'reached' if reached else 'MISSED '}  a size of a range: {most:.2f} of the time of a library for it alone in nine of ten, "
           f"worst {ratios[-1]:.2f} (goals 1.05, 1.15)")
     if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+        options.json.write_text(json.dumps([{key: value for key, value in r.items() if key != "inputs"} for r in results], indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -172,6 +172,7 @@ class Operators(OnArm):
                     met |= operators
         print(f"{ran} of {len(cases)} cases ran; of {len(known)} operators none ran for {', '.join(sorted(name for _, name in known - met)) or '-'}")
         self.assertEqual({name for _, name in known - met}, NOT_RUN)
+        self.assertGreater(ran, len(cases) // EVERY + len(known) // 2)
 
 
 if __name__ == "__main__":

@@ -35,14 +35,26 @@ double distance(const Tensor& want, const Tensor& found) {
   return any ? most / largest : HUGE_VAL;  // nothing but NaN compares nothing
 }
 
-// Returns how far the results of the printed program are from the interpreter's.
-Result<double> emulated(const ir::Program& program) {
-  HONE_ASSIGN_OR_RETURN(const backend::gpu::Source source,
-                        backend::gpu::print_c(program, backend::gpu::Dialect::kCuda));
+using backend::gpu::testing::CudaEmulation;
+
+struct Printed {
+  std::string name;
+  ir::Program program;
+  std::vector<backend::gpu::Kernel> kernels;
+};
+
+// Compiles the kernels of all programs together, which takes less time than one by one.
+Result<CudaEmulation> compile_together(const std::string& text, const std::vector<Printed>& all) {
   std::vector<std::string> symbols;
-  for (const backend::gpu::Kernel& kernel : source.kernels) symbols.push_back(kernel.symbol);
-  HONE_ASSIGN_OR_RETURN(const auto emulation,
-                        backend::gpu::testing::CudaEmulation::compile(source.text, symbols));
+  for (const Printed& printed : all) {
+    for (const backend::gpu::Kernel& kernel : printed.kernels) symbols.push_back(kernel.symbol);
+  }
+  return CudaEmulation::compile(text, symbols, CudaEmulation::Build::kOptimised);
+}
+
+// Returns how far the results of the printed program are from the interpreter's.
+Result<double> emulated(const CudaEmulation& emulation, const Printed& printed) {
+  const ir::Program& program = printed.program;
   std::vector<Tensor> want = ir::random_arguments(program, 1);
   HONE_RETURN_IF_ERROR(ir::run(program, want));
   double most = 0;
@@ -54,7 +66,7 @@ Result<double> emulated(const ir::Program& program) {
       if (role == ir::Role::kOutput || role == ir::Role::kWorkspace)
         std::memset(found[p].data(), 0xff, static_cast<size_t>(found[p].bytes()));
     }
-    for (const backend::gpu::Kernel& kernel : source.kernels)
+    for (const backend::gpu::Kernel& kernel : printed.kernels)
       HONE_RETURN_IF_ERROR(
           emulation.run(program, kernel, found, {.late_copies = late, .last_first = !late}));
     for (size_t p = 0; p < found.size(); ++p) {
@@ -74,7 +86,8 @@ Status emulate_model(const std::string& path, const std::string& device, double 
   HONE_ASSIGN_OR_RETURN(const Untuned untuned, make_untuned(*session, std::move(graph), options));
   const ModelTasks& model = untuned.model;
   const std::vector<schedule::Steps>& chosen = untuned.schedules;
-  int wrong = 0;
+  backend::gpu::SourcePrinter printer(backend::gpu::Dialect::kCuda);
+  std::vector<Printed> all;
   for (size_t g = 0; g < chosen.size(); ++g) {
     HONE_RETURN_IF_ERROR(model.space(g).status());
     const std::string name = compute::describe(model.dag(g));
@@ -82,14 +95,23 @@ Status emulate_model(const std::string& path, const std::string& device, double 
       fmt::print("left out: {}\n", name);
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(const ir::Program program,
+    HONE_ASSIGN_OR_RETURN(ir::Program program,
                           schedule::lower(model.dag(g), chosen[g], ir::gpu_pipeline(),
                                           {.parameters = model.target().passes}));
-    const Result<double> off = emulated(program);
+    backend::gpu::PrintOptions print;
+    print.symbol_prefix = fmt::format("k{}", g);
+    HONE_ASSIGN_OR_RETURN(auto kernels, printer.add(program, print));
+    all.push_back({name, std::move(program), std::move(kernels)});
+  }
+  if (all.empty()) return ok_status();
+  HONE_ASSIGN_OR_RETURN(const CudaEmulation emulation, compile_together(printer.text(), all));
+  int wrong = 0;
+  for (const Printed& printed : all) {
+    const Result<double> off = emulated(emulation, printed);
     const bool good = off.ok() && *off <= kTolerance;
     wrong += good ? 0 : 1;
     fmt::print("{} {}: {}\n", good ? "right" : "WRONG",
-               off.ok() ? fmt::format("{:.1e}", *off) : off.status().message(), name);
+               off.ok() ? fmt::format("{:.1e}", *off) : off.status().message(), printed.name);
     std::fflush(stdout);
   }
   return wrong == 0 ? ok_status() : error(Code::kInternal, "{} kernels are wrong", wrong);

@@ -87,6 +87,35 @@ class LoopsBesideRanges(Ranged):
         made = self.ranged(nodes, {"x": ("rows", 96), "c0": BOOL}, ["y", "mean"], {"w": w}, ["--shape", "rows=1..64"])
         self.compare_all(made, [{"x": self.random(rows, 96), "c0": np.bool_(c)} for rows in (64, 1, 20) for c in (True, False)])
 
+    def test_loops_inside_of_a_loop_whose_turns_are_an_extent(self):
+        """Alone they would be unrolled. The inner loop stacks its rows, or appends them to a list, as exporters write torch.stack of a list."""
+        info = lambda name, kind: helper.make_tensor_value_info(name, kind, None if kind == FLOAT else [])
+        half = [helper.make_tensor("half", FLOAT, [], [0.5])]
+        sequences = [helper.make_tensor_sequence_value_info(name, FLOAT, None) for name in ("parts", "more")]
+        halves = [node("Identity", ["goj"], ["onj"]), node("Cast", ["j"], ["step"], to=FLOAT), node("Add", ["step", "half"], ["factor"]),
+                  node("Mul", ["s", "factor"], ["p"])]
+        stacks = helper.make_graph(halves, "stacks", [info("j", INT), info("goj", BOOL)], [info("onj", BOOL), info("p", FLOAT)], half)
+        appends = helper.make_graph([*halves, node("SequenceInsert", ["parts", "p"], ["more"])], "appends",
+                                    [info("j", INT), info("goj", BOOL), sequences[0]], [info("onj", BOOL), sequences[1]], half)
+        rows = [node("Shape", ["s"], ["shape"]), node("Gather", ["shape", "zero"], ["rows"])]
+        mean = node("ReduceMean", ["all"], ["t"], axes=[0], keepdims=0)
+        bodies = {"rows": [*rows, node("Loop", ["rows", ""], ["all"], body=stacks), mean],
+                  "a list": [*rows, node("SequenceEmpty", [], ["none"]), node("Loop", ["rows", "", "none"], ["list"], body=appends),
+                             node("ConcatFromSequence", ["list"], ["all"], axis=0, new_axis=1), mean]}
+        constants = {"zero": np.int64(0)}
+        loop = lambda body: node("Loop", ["n", "", "x"], ["y"], body=body)
+        feeds = [{"x": self.random(count, 4), "n": np.int64(n)} for count, n in ((8, 2), (1, 3), (5, 0), (7, 1))]
+        for kind, nodes in bodies.items():
+            with self.subTest(kind):
+                made = self.ranged([loop(body_of(nodes, {"s": "t"}, (), constants))], {"x": ("rows", 4), "n": INT}, ["y"], {},
+                                   ["--shape", "rows=1..8", "--max-turns", 4])
+                self.compare_all(made, feeds)
+        with self.subTest("three deep"):
+            twice = body_of(bodies["rows"], {"s": "t"}, (), constants)
+            outer = body_of([node("Loop", ["two", "", "v"], ["w"], body=twice)], {"v": "w"}, (), {"two": np.int64(2)}, prefix="o")
+            made = self.ranged([loop(outer)], {"x": ("rows", 4), "n": INT}, ["y"], {}, ["--shape", "rows=1..8", "--max-turns", 4])
+            self.compare_all(made, feeds)
+
     def test_a_loop_of_other_operators_at_other_sizes_is_refused(self):
         nodes = [node("Shape", ["s"], ["shape"]), node("Gather", ["shape", "zero"], ["rows"]), node("Greater", ["rows", "one"], ["several"]),
                  node("If", ["several"], ["t"], then_branch=graph("then", {}, {"p": FLOAT}, [node("Tanh", ["s"], ["o"]), node("Neg", ["o"], ["p"])]),

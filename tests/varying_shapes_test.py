@@ -101,6 +101,37 @@ class VaryingShapes(RangeCase):
         for batch, height, width in ((2, 40, 33), (1, 17, 16), (2, 30, 25), (1, 33, 31)):
             self.check(path, {"x": np.random.default_rng(width).standard_normal((batch, 3, height, width)).astype(np.float32)})
 
+    def test_rows_at_places_of_data(self):
+        """Rows of odd lengths and all widths of elements; places may count from the end. Beyond the ends the nearest row is taken."""
+        rng, inputs, places = np.random.default_rng(7), ["ids", "pairs", "lengths"], np.int64([-5, 4, 0, -1, 3, 2, -4, 1])
+        for columns in (1, 3, 7, 8, 17, 33):
+            nodes, constants, kinds = [], {}, (np.float32, np.int8, np.int64, np.float16)
+            for kind in kinds:
+                name = np.dtype(kind).name
+                constants |= {f"{name}.2": (rng.standard_normal((5, columns)) * 50).astype(kind),
+                              f"{name}.3": (rng.standard_normal((5, 2, columns)) * 50).astype(kind)}
+                nodes += [helper.make_node("Gather", [f"{name}.2", "ids"], [f"{name}.rows"]),
+                          helper.make_node("Gather", [f"{name}.3", "ids"], [f"{name}.blocks"]),
+                          helper.make_node("GatherND", [f"{name}.3", "pairs"], [f"{name}.pairs"])]
+            nodes += [helper.make_node("Unsqueeze", ["float32.rows", "one"], ["steps"]), helper.make_node("Concat", ["steps", "steps", "steps"], ["x"], axis=1),
+                      helper.make_node("ReverseSequence", ["x", "lengths"], ["turned"], batch_axis=0, time_axis=1)]
+            outputs = [output for node in nodes if node.op_type not in ("Unsqueeze", "Concat") for output in node.output]
+            infos = [value("ids", ("n",), support.TensorProto.INT64), value("pairs", ("n", 2), support.TensorProto.INT64),
+                     value("lengths", ("n",), support.TensorProto.INT64)]
+            model = make_model(nodes, infos, [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(name.split(".")[0]))
+                                                                            if "." in name else support.TensorProto.FLOAT, None) for name in outputs],
+                               constants | {"one": np.int64([1])})
+            path = self.compile(model, "n=1..8")
+            for n in (1, 5, 8):
+                feeds = dict(zip(inputs, (places[:n], np.stack([places[:n], places[:n] % 2], axis=1), places[:n] % 3 + 1), strict=True))
+                found = self.outputs(self.folder / "model.so", feeds, "--threads", 2)
+                for name, expected in support.reference(path, feeds).items():
+                    np.testing.assert_array_equal(found[name], expected, err_msg=f"{name} {columns} {n}")
+            beyond = np.int64([-6, 5, 1 << 40, -(1 << 62)])
+            feeds = dict(zip(inputs, (beyond, np.zeros((4, 2), np.int64), np.ones(4, np.int64)), strict=True))
+            found = self.outputs(self.folder / "model.so", feeds, "--threads", 2)
+            np.testing.assert_array_equal(found["int8.rows"], constants["int8.2"][[0, 4, 4, 0]])
+
     def test_extents_that_are_not_equal(self):
         """Symbols of the file that an operator wants to be equal."""
         path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))

@@ -5,11 +5,12 @@
 //   FOLDER...
 //
 // Each case runs in a process of its own, with a time limit and a memory limit, so that a crash is
-// one failed case. Inputs whose values decide shapes are constants, the others are given when it
-// runs. Prints one line per failed case and the totals. With --list, a table of the cases that are
-// not expected to pass ("name: reason" per line), it fails if the table is wrong in either
-// direction; without, it fails if any case fails. --check: a case also fails if the check of the
-// finished library (src/hone/commands/check/checked_writer.h) finds a fault, or cannot check it.
+// one failed case; what all of them read, as the trees that predict times, is read before. Inputs
+// whose values decide shapes are constants, the others are given when it runs. Prints one line per
+// failed case and the totals. With --list, a table of the cases that are not expected to pass
+// ("name: reason" per line), it fails if the table is wrong in either direction; without, it fails
+// if any case fails. --check: a case also fails if the check of the finished library
+// (src/hone/commands/check/checked_writer.h) finds a fault, or cannot check it.
 // With several folders, a case is named "folder/case".
 #include <fmt/format.h>
 #include <poll.h>
@@ -30,6 +31,7 @@
 #include "hone/commands/tune.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/onnx_tensor.h"
+#include "hone/session/session.h"
 
 namespace hone {
 namespace {
@@ -99,6 +101,14 @@ struct Binding {
 
 bool checks_libraries = false;  // --check
 
+CompileOptions compile_options() {
+  CompileOptions options;
+  options.records.use_db = false;
+  options.target.threads = 2;
+  options.library.check = checks_libraries;  // else what is wrong is to show, not to be left out
+  return options;
+}
+
 Status expect_right(const CheckSummary& check) {
   if (!check.checked) return error(Code::kInternal, "not checked: {}", check.skipped);
   if (check.healed.empty()) return ok_status();
@@ -119,12 +129,8 @@ Status run_data_set(const fs::path& model_file, const fs::path& folder, const To
   HONE_ASSIGN_OR_RETURN(graph::Graph graph,
                         import_onnx_binding(model_file.string(), std::move(import), data->inputs));
   binding = {data->inputs.size() - graph.inputs.size(), data->inputs.size()};
-  CompileOptions options;
-  options.records.use_db = false;
-  options.target.threads = 2;
-  options.library.check = checks_libraries;  // else what is wrong is to show, not to be left out
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
-                        compile(std::move(graph), library.string(), options));
+                        compile(std::move(graph), library.string(), compile_options()));
   if (checks_libraries) HONE_RETURN_IF_ERROR(expect_right(summary.check));
   HONE_ASSIGN_OR_RETURN(Model model, load(library.string(), 2));
   std::vector<Tensor> inputs;
@@ -253,6 +259,10 @@ struct Options {
 };
 
 int run_cases(const Options& options) {
+  if (const auto read = Session::open(compile_options()); !read.ok()) {
+    fmt::print("{}\n", read.status().message());
+    return 1;
+  }
   std::map<std::string, fs::path> cases;
   for (const std::string& folder : options.folders) {
     for (const auto& entry : fs::directory_iterator(folder)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/analysis/body_nests.h"
+#include "hone/ir/passes/hoist_places.h"
 #include "hone/ir/ranges.h"
 #include "hone/ir/visit.h"
 
@@ -55,7 +56,8 @@ class Counter {
   double of_loop(const StmtNode& s) {
     const int64_t most = ranges_.of(s.extent).hi;
     const int64_t trips = most == ir::kPosInf ? kUnknownTrips : std::max<int64_t>(most, 0);
-    const int64_t together = s.for_kind == ir::ForKind::kVectorized ? lanes_ : 1;
+    const bool in_vectors = s.for_kind == ir::ForKind::kVectorized || ir::is_row_at_place(s);
+    const int64_t together = in_vectors ? lanes_ : 1;
     const ir::Ranges::Mark mark = ranges_.mark();
     ranges_.bind_loop(s.var, s.min, s.extent);
     const double inside = of_children(s);

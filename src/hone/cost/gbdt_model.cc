@@ -15,21 +15,21 @@ constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
 
 class GbdtModel : public CostModel {
  public:
-  GbdtModel(TrainedTrees pretrained, double trust)
+  GbdtModel(std::shared_ptr<const TrainedTrees> pretrained, double trust)
       : pretrained_(std::move(pretrained)), trust_(trust) {}
 
-  [[nodiscard]] std::string_view name() const override { return model_name(pretrained_.features); }
+  [[nodiscard]] std::string_view name() const override { return model_name(pretrained_->features); }
 
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
     std::vector<double> seconds, known(queries.size()), learnt(queries.size());
     std::vector<float> rows;
     for (const Query& query : queries) HONE_RETURN_IF_ERROR(check_device(*query.target));
     for (const Query& query : queries) {
-      const CandidateFeatures features = candidate_features(query, pretrained_.features);
+      const CandidateFeatures features = candidate_features(query, pretrained_->features);
       rows.insert(rows.end(), features.row.begin(), features.row.end());
       seconds.push_back(features.base_seconds);
     }
-    pretrained_.trees.predict(rows, known);
+    pretrained_->trees.predict(rows, known);
     online_.predict(rows, learnt);
     for (size_t i = 0; i < seconds.size(); ++i)
       seconds[i] *= std::exp(trust_ * known[i] + learnt[i]);
@@ -42,7 +42,7 @@ class GbdtModel : public CostModel {
       if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
       HONE_RETURN_IF_ERROR(check_device(*observation.query.target));
       samples_.push_back(
-          make_tree_sample(observation.query, observation.seconds, pretrained_.features));
+          make_tree_sample(observation.query, observation.seconds, pretrained_->features));
     }
     if (samples_.size() > kMaximum)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<std::ptrdiff_t>(kMaximum));
@@ -52,14 +52,14 @@ class GbdtModel : public CostModel {
       return ok_status();
     fresh_ = 0;
     HONE_ASSIGN_OR_RETURN(online_,
-                          boost(training_rows(samples_, pretrained_.trees, trust_), kFewTrees));
+                          boost(training_rows(samples_, pretrained_->trees, trust_), kFewTrees));
     ++revision_;
     return ok_status();
   }
 
   [[nodiscard]] bool learns() const override { return boosting_status().ok(); }
   [[nodiscard]] bool knows(target::Kind kind) const override {
-    return kind == device_kind(pretrained_.features);
+    return kind == device_kind(pretrained_->features);
   }
   [[nodiscard]] uint64_t revision() const override { return revision_; }
 
@@ -69,7 +69,7 @@ class GbdtModel : public CostModel {
     return invalid("cost model '{}' does not know devices like {}", name(), target.name);
   }
 
-  TrainedTrees pretrained_;
+  std::shared_ptr<const TrainedTrees> pretrained_;
   double trust_;
   Trees online_;
   std::vector<TreeSample> samples_;
@@ -88,6 +88,11 @@ std::string_view model_name(FeatureSet features) {
 }
 
 std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust) {
+  return make_gbdt_model(std::make_shared<const TrainedTrees>(std::move(pretrained)), trust);
+}
+
+std::unique_ptr<CostModel> make_gbdt_model(std::shared_ptr<const TrainedTrees> pretrained,
+                                           double trust) {
   return std::make_unique<GbdtModel>(std::move(pretrained), trust);
 }
 

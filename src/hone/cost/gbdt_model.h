@@ -30,6 +30,8 @@ inline constexpr const char* kPairsLoss = "pairs";
 // Makes a model. `trust` is the weight of the trees that were trained beforehand, as an exponent of
 // their factor.
 [[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust = 1);
+[[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(
+    std::shared_ptr<const TrainedTrees> pretrained, double trust);
 // Returns the trust for a search, which takes the best of thousands of predictions, where trees err
 // most in its favour (the optimizer's curse). For trees of "combined" and "gpu" that were fitted to
 // values, half of their correction of the analytic model counts; for those fitted to pairs, all of
@@ -40,5 +42,7 @@ inline constexpr const char* kPairsLoss = "pairs";
 // Parses a model. `name` is the file's, for messages. Trees over features of another version, or
 // that this program computes differently (fingerprint.h), are refused.
 [[nodiscard]] Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name);
+// Parses a model of this very program, whose fingerprint a test has compared with what it computes.
+[[nodiscard]] Result<TrainedTrees> parse_shipped(std::string_view text, std::string_view name);
 
 }  // namespace hone::cost

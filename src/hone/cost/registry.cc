@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "hone/base/file.h"
 #include "hone/cost/analytic_model.h"
@@ -10,13 +11,35 @@
 #include "hone/cost/pretrained.h"
 
 namespace hone::cost {
+namespace {
+
+using SharedTrees = std::shared_ptr<const TrainedTrees>;
+
+ModelWithCard with_card(const SharedTrees& trained, Use use) {
+  const double trust = use == Use::kSearch ? trust_in_search(*trained) : 1;
+  std::map<std::string, std::string> card = trained->card;
+  card["trees"] = std::to_string(trained->trees.size());  // in a file it is no note
+  return {make_gbdt_model(trained, trust), std::move(card)};
+}
+
+// Returns the trees of a model that ships with Hone, which a process parses once.
+Result<SharedTrees> shipped_trees(const Pretrained& shipped) {
+  static std::mutex mutex;
+  static std::map<std::string_view, SharedTrees> parsed;
+  const std::lock_guard lock(mutex);
+  SharedTrees& trees = parsed[shipped.name];
+  if (trees == nullptr) {
+    HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_shipped(shipped.text, shipped.name));
+    trees = std::make_shared<const TrainedTrees>(std::move(trained));
+  }
+  return trees;
+}
+
+}  // namespace
 
 Result<ModelWithCard> make_trained_model(std::string_view text, std::string_view name, Use use) {
   HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
-  const double trust = use == Use::kSearch ? trust_in_search(trained) : 1;
-  std::map<std::string, std::string> card = trained.card;
-  card["trees"] = std::to_string(trained.trees.size());  // in a file it is no note
-  return ModelWithCard{make_gbdt_model(std::move(trained), trust), std::move(card)};
+  return with_card(std::make_shared<const TrainedTrees>(std::move(trained)), use);
 }
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
@@ -30,7 +53,9 @@ Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
   if (name == model_name(FeatureSet::kGpu))
     return ModelWithCard{make_gbdt_model({.features = FeatureSet::kGpu, .trees = {}})};
   for (const Pretrained& shipped : pretrained_models()) {
-    if (name == shipped.name) return make_trained_model(shipped.text, name, use);
+    if (name != shipped.name) continue;
+    HONE_ASSIGN_OR_RETURN(const SharedTrees trees, shipped_trees(shipped));
+    return with_card(trees, use);
   }
   if (is_model_file(name)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));

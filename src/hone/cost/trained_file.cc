@@ -71,18 +71,19 @@ Result<FeatureSet> parse_kind(std::string_view line, std::string_view name) {
   return invalid("{}: found '{}', expected kind gbdt, combined or gpu", name, line);
 }
 
-Status check_part(std::string_view line, std::string_view part, std::string_view name) {
+enum class Fingerprints : uint8_t { kCompared, kSkipped };
+
+Status check_part(std::string_view line, std::string_view part, std::string_view name,
+                  Fingerprints fingerprints) {
   const std::string start = fingerprint_start(part);
   if (!line.starts_with(start))
     return invalid("{}: found '{}', expected '{}' and its numbers", name, line, start);
+  if (fingerprints == Fingerprints::kSkipped) return ok_status();
   return check_fingerprint(part, line.substr(start.size()), name);
 }
 
-}  // namespace
-
-std::string format(const TrainedTrees& trained) { return header(trained) + trained.trees.format(); }
-
-Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name) {
+Result<TrainedTrees> parse_model(std::string_view text, std::string_view name,
+                                 Fingerprints fingerprints) {
   TrainedTrees trained;
   HONE_RETURN_IF_ERROR(check_title(next_line(text), name));
   HONE_ASSIGN_OR_RETURN(trained.features, parse_kind(next_line(text), name));
@@ -90,7 +91,7 @@ Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name)
   if (const std::string_view found = next_line(text); found != features)
     return old_or_wrong(name, found, features);
   for (const std::string& part : fingerprint_parts(trained.features))
-    HONE_RETURN_IF_ERROR(check_part(next_line(text), part, name));
+    HONE_RETURN_IF_ERROR(check_part(next_line(text), part, name, fingerprints));
   std::string_view line = next_line(text);
   for (; line.starts_with(kCard); line = next_line(text)) {
     const std::string_view note = line.substr(kCard.size());
@@ -104,6 +105,18 @@ Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name)
     return invalid("{}: {} trees, but the header says '{}'", name, parsed->size(), line);
   trained.trees = std::move(parsed).value();
   return trained;
+}
+
+}  // namespace
+
+std::string format(const TrainedTrees& trained) { return header(trained) + trained.trees.format(); }
+
+Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name) {
+  return parse_model(text, name, Fingerprints::kCompared);
+}
+
+Result<TrainedTrees> parse_shipped(std::string_view text, std::string_view name) {
+  return parse_model(text, name, Fingerprints::kSkipped);
 }
 
 }  // namespace hone::cost

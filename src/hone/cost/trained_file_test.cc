@@ -92,6 +92,9 @@ TEST(pretrained, know_features_and_measure_as_they_are) {
                                  "measure or the features changed: run "
                                  "scripts/train_cost_models.sh";
     EXPECT_EQ(trained->features, shipped.features) << shipped.name;
+    const Result<TrainedTrees> read = parse_shipped(shipped.text, shipped.name);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_TRUE(read->trees == trained->trees && read->card == trained->card) << shipped.name;
     for (const char* name : {"booster", "devices", "schedules", "tasks"})
       EXPECT_TRUE(trained->card.contains(name)) << shipped.name << ": " << name;
   }

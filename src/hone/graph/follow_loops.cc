@@ -10,13 +10,6 @@
 namespace hone::graph {
 namespace {
 
-bool same_kind(const LoopBody& a, const LoopBody& b) {
-  return a.carried == b.carried && a.reversed == b.reversed && a.conditional == b.conditional &&
-         a.beyond.empty() == b.beyond.empty() && a.graph.inputs.size() == b.graph.inputs.size() &&
-         a.graph.outputs.size() == b.graph.outputs.size() &&
-         a.graph.values.size() == b.graph.values.size();
-}
-
 // The values of a body have the same ids at all sizes, as they are made in one order.
 SizeProbe probe_of_body(const SizeProbe& around, const Graph& body) {
   SizeProbe probe{

@@ -45,4 +45,10 @@ struct LoopBody {
   }
 };
 
+// Returns whether two loops are one at two sizes: they carry as much, end alike, and their bodies
+// have as many values. Loops inside of them may differ.
+[[nodiscard]] bool same_kind(const LoopBody& a, const LoopBody& b);
+// Likewise, and so are all loops inside of them.
+[[nodiscard]] bool same_kind_inside(const LoopBody& a, const LoopBody& b);
+
 }  // namespace hone::graph

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "hone/graph/inline_branch.h"
+#include "hone/graph/loop_body.h"
 #include "hone/graph/ops/recurrent.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/rewrite.h"
@@ -22,6 +23,7 @@ class Widener {
   bool run();
   bool run_recurrences();
   bool keep_loops();  // returns whether this changes anything
+  [[nodiscard]] bool has_other_bodies(const Node& node) const;
 
   [[nodiscard]] bool varies(ValueId id, size_t dim) const {
     const Shape& most = graph_.value(id).shape;
@@ -385,9 +387,23 @@ bool is_recurrence(const Node& node) {
   return rule != nullptr && rule->apply == widen_recurrent;
 }
 
+// Returns whether a loop that a run repeats has other nodes in its body at other sizes.
+bool Widener::has_other_bodies(const Node& node) const {
+  const auto out = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                [](ValueId id) { return id != kNoValue; });
+  if (node.loop == nullptr || out == node.outputs.end()) return false;
+  return std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+    const Node* twin = probe.producer_of_twin(*out);
+    return twin != nullptr && twin->loop != nullptr && !same_kind_inside(*node.loop, *twin->loop);
+  });
+}
+
 // Loops that have other turns at other sizes are the same loop where they are not unrolled.
 bool Widener::keep_loops() {
   if (raw_.keeps_loops) return false;
+  raw_.keeps_loops = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [&](const Node& node) { return has_other_bodies(node); });
+  if (raw_.keeps_loops) return true;
   raw_.keeps_loops = std::any_of(raw_.nodes.begin(), raw_.nodes.end(), [&](const Node& node) {
     const bool is_chosen = node.type == "If" && !known_condition(node.inputs[0]);
     if (node.type != "Loop" && node.type != "Scan" && !is_chosen) return false;

@@ -173,14 +173,14 @@ std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed) {
 double tolerance_of(const compute::Dag& dag, double of_sums) {
   constexpr double kNeighbours = 4;
   double tolerance = of_sums;
-  for (const compute::Stage& stage : dag.stages) {
-    for (const compute::Output& output : stage.outputs) {
-      if (output.buffer->dtype == DType::kF16)
-        tolerance = std::max(tolerance, kNeighbours * 0x1p-10);
-      if (output.buffer->dtype == DType::kBF16)
-        tolerance = std::max(tolerance, kNeighbours * 0x1p-7);
-    }
-  }
+  const auto allow = [&](DType rounded) {
+    if (rounded == DType::kF16) tolerance = std::max(tolerance, kNeighbours * 0x1p-10);
+    if (rounded == DType::kBF16) tolerance = std::max(tolerance, kNeighbours * 0x1p-7);
+  };
+  for (const compute::Stage& stage : dag.stages)
+    for (const compute::Output& output : stage.outputs) allow(output.buffer->dtype);
+  for (const ir::Param& param : dag.params)
+    if (param.role == ir::Role::kConstant) allow(param.buffer->dtype);
   return tolerance;
 }
 

@@ -31,7 +31,8 @@ struct ReferenceOptions {
 
 // Returns how much right outputs of a task may differ, relative to the largest: `of_sums`, or more
 // where stages round to 16 bits. A sum in another order may be rounded to a neighbour there, and
-// what follows may double that.
+// what follows may double that. Weights of 16 bits count as such, too: Winograd's and Strassen's
+// algorithms round sums of them to their type.
 [[nodiscard]] double tolerance_of(const compute::Dag& dag, double of_sums);
 
 }  // namespace hone::search

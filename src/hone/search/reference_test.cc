@@ -75,6 +75,9 @@ TEST(reference, allows_neighbours_where_stages_round_to_16_bits) {
     EXPECT_GT(tolerance_of(product(type), 1e-4), 2 * step);
     EXPECT_LT(tolerance_of(product(type), 1e-4), 5 * step);
     EXPECT_EQ(tolerance_of(product(type), 0.5), 0.5);
+    compute::Dag of_weights = product(DType::kF32);
+    of_weights.params.push_back({ir::make_buffer("weight", type, {8}), ir::Role::kConstant});
+    EXPECT_EQ(tolerance_of(of_weights, 1e-4), tolerance_of(product(type), 1e-4));
   }
 }
 

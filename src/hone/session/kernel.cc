@@ -92,6 +92,21 @@ Result<backend::Executable> packing_code(const Kernel& kernel, const target::Tar
   return backend::compile(program, here);
 }
 
+// Returns the dimensions of the results that end where the sizes of a run say, each size once.
+std::vector<ir::RunExtent> extents_of_runs(const compute::Dag& dag, const KernelLimits& limits,
+                                           const ir::BufferPtr& sizes) {
+  std::vector<ir::RunExtent> extents;
+  std::set<int> forms;
+  for (const auto& [param, limit] : limits.outputs) {
+    if (limit.period > 0 || !forms.insert(limit.form).second) continue;
+    const int64_t most = dag.params[param].buffer->shape[static_cast<size_t>(limit.dimension)];
+    const ir::Expr end = ir::load(sizes, {ir::constant(limit.form)}) * limit.unit + limit.offset;
+    const ir::Expr count = ir::floordiv(end + (limit.scale - 1), limit.scale);
+    extents.push_back({ir::min(ir::max(count, ir::constant(1)), ir::constant(most)), most});
+  }
+  return extents;
+}
+
 void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ir::Param& param = kernel.program().params[i];
@@ -118,10 +133,13 @@ Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
                              const schedule::Steps& steps, const target::Target& target,
                              const KernelLimits& limits) {
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
+  compute::Dag ended = with_ends(dag, limits, sizes);
+  if (limits.ends.empty()) ended.params.push_back({sizes, ir::Role::kInput});
   target::Target early = target;
   early.passes.prefetch_blocks.is_early = true;
+  early.passes.prefetch_blocks.run_extents = extents_of_runs(dag, limits, sizes);
   HONE_ASSIGN_OR_RETURN(const search::ProgramPtr program,
-                        search::lower_schedule(with_ends(dag, limits, sizes), steps, early));
+                        search::lower_schedule(ended, steps, early));
   ir::LimitedProgram limited = ir::limit_loops(*program, limits.outputs, sizes);
   if (!limited.changed && limits.ends.empty()) return build_kernel(lowered, steps, target);
   if (const Status valid = ir::verify(limited.program); !valid.ok())

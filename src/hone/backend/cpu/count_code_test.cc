@@ -31,7 +31,7 @@ ir::Program gemm() {
 void expect_exact(const ir::Program& program) {
   for (const target::Target& target : runnable_targets()) {
     const CountCheck check = check_counts(program, target, 20'000);
-    if (check.skipped) GTEST_SKIP() << "no process may be traced here";
+    if (check.skipped) GTEST_SKIP() << "nothing can be stepped through here";
     EXPECT_EQ(check.wrong, "");
     EXPECT_EQ(check.exact, check.phases) << target.name;
     EXPECT_GT(check.phases, 0) << target.name;

@@ -16,7 +16,7 @@ CountCheck check_counts(const ir::Program& program, const target::Target& target
   };
   const auto code = compile(program, target.cpu());
   if (!code.ok()) return fails("compile: " + code.status().message());
-  const auto counts = count_code(code->object, code->phases, program, target.cpu());
+  const auto counts = count_code(code->object, code->phases, program, target.cpu(), {}, false);
   if (!counts.ok()) return fails("count: " + counts.status().message());
   const auto loaded = LoadedCode::load(code->object);
   if (!loaded.ok()) return fails("load: " + loaded.status().message());
@@ -31,6 +31,7 @@ CountCheck check_counts(const ir::Program& program, const target::Target& target
       check.skipped = true;
       return check;
     }
+    if (*executed < 0) return fails(counted.symbol + ": it did not end, or crashed");
     ++check.phases;
     if (counted.executed.all == *executed) {
       ++check.exact;

@@ -10,7 +10,7 @@ namespace hone::backend::cpu {
 
 struct CountCheck {
   std::string wrong;     // "" if the counts are exact or say that they are not
-  bool skipped = false;  // nothing can be traced here
+  bool skipped = false;  // nothing can be stepped through here
   int64_t phases = 0, exact = 0, inexact = 0;  // phases of a program that were compared
   double worst = 0;  // largest relative difference of phases that are not exact
 };

@@ -34,7 +34,7 @@ void check_kind(const char* kind, const compute::Dag& dag) {
           schedule::lower(dag, steps, ir::cpu_pipeline(), {.parameters = target.passes});
       ASSERT_TRUE(program.ok()) << program.status().message();
       const CountCheck check = check_counts(*program, target, kMostInstructions);
-      if (check.skipped) GTEST_SKIP() << "no process may be traced here";
+      if (check.skipped) GTEST_SKIP() << "nothing can be stepped through here";
       ASSERT_EQ(check.wrong, "") << kind << "\n" << schedule::to_string(steps);
       phases += check.phases, exact += check.exact;
       worst = std::max(worst, check.worst);

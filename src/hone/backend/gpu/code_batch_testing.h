@@ -99,15 +99,18 @@ class OpenClTest : public RunTest {
   }
   Status load(const std::string& text) override {
     runner_.emplace(*device_);
-    return runner_->load(runtime::testing::opencl_source(text));
+    return runner_->load(runtime::testing::opencl_source(text, options_));
   }
   Status run(const Made& made, std::vector<Tensor>& args) override {
     return runner_->run(made.kernels, args);
   }
+  // PoCL then leaves out its optimisation, which takes most of the time that it compiles.
+  void compile_unoptimised() { options_ = "-cl-opt-disable"; }
 
  private:
   runtime::testing::DevicePtr device_;
   std::optional<KernelRunner> runner_;
+  const char* options_ = "";
 };
 
 // Compiles programs by NVRTC and runs them on a GPU, if both are there.

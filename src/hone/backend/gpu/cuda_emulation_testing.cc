@@ -152,7 +152,7 @@ Result<std::string> without_assembler(const std::string& text) {
 }
 
 Result<CudaEmulation> CudaEmulation::compile(const std::string& text,
-                                             const std::vector<std::string>& symbols) {
+                                             const std::vector<std::string>& symbols, Build build) {
   HONE_ASSIGN_OR_RETURN(std::string source, without_assembler(text));
   replace_all(source, "extern __shared__ __align__(16) char shared_memory[];",
               "char* const shared_memory = hone::backend::gpu::emulated::dynamic_shared();");
@@ -165,10 +165,11 @@ Result<CudaEmulation> CudaEmulation::compile(const std::string& text,
   const std::string base = folder.path() + "/kernels";
   HONE_RETURN_IF_ERROR(write_file_atomic(base + ".cc", source));
   HONE_RETURN_IF_ERROR(run_command(
-      fmt::format("'{}' -std=c++20 -O1 -fPIC -fno-strict-aliasing -fvisibility=hidden -w "
+      fmt::format("'{}' -std=c++20 {} -fPIC -fno-strict-aliasing -fvisibility=hidden -w "
                   "-fsanitize={} -fsanitize-recover=all -I '{}' -include "
                   "hone/backend/gpu/emulated_cuda_testing.h -c '{}.cc' -o '{}.o'",
-                  HONE_CXX_COMPILER, kSanitizers, HONE_SOURCES, base, base),
+                  HONE_CXX_COMPILER, build == Build::kPlain ? "-O0" : "-O1", kSanitizers,
+                  HONE_SOURCES, base, base),
       base + ".txt"));
   HONE_RETURN_IF_ERROR(
       run_command(fmt::format("'{}' -shared '{}.o' -o '{}.so' -lm", HONE_CXX_COMPILER, base, base),

@@ -22,9 +22,13 @@ namespace hone::backend::gpu::testing {
 
 class CudaEmulation {
  public:
+  // Plain code is made in half of the time of optimised code, which is for long runs. The
+  // sanitizers see each access to memory that the text has, as the compiler leaves none out.
+  enum class Build : uint8_t { kPlain, kOptimised };
   // Compiles text with kernels of these names.
   [[nodiscard]] static Result<CudaEmulation> compile(const std::string& text,
-                                                     const std::vector<std::string>& symbols);
+                                                     const std::vector<std::string>& symbols,
+                                                     Build build = Build::kPlain);
   CudaEmulation(CudaEmulation&& other) noexcept;
   CudaEmulation& operator=(CudaEmulation&&) = delete;
   ~CudaEmulation();

@@ -61,47 +61,16 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
   return std::vector<Tensor>{std::move(to)};
 }
 
-bool ends_in(const Value& value, size_t dim) {
-  const std::vector<int> order = order_of(value);
-  return !order.empty() && order.back() == static_cast<int>(dim);
-}
-
-// Copies data[from..., inner...] to result[row..., inner...], where `places` are coordinates of
-// `from` that depend on data.
+// Copies data[from..., inner...] to result[row..., inner...]. The last coordinates of `from` may be
+// places that depend on data; on CPUs, ir/passes/hoist_places.h moves them out of the loops.
 std::vector<ir::Stmt> copy_row(EmitContext& c, const std::vector<compute::Axis>& inner,
-                               const std::vector<Expr>& row, std::vector<Expr> from,
-                               const std::vector<Expr>& places) {
-  std::vector<Local> locals;
-  std::vector<ir::Stmt> steps;
-  for (const Expr& place : places) {
-    // A body without points gets some from its loops (space/rules/cpu/pointwise.cc), if it has
-    // nothing beside them. Where sizes vary, it has to be seen which rows are read
-    // (ir/passes/index_places.h).
-    if (row.empty() || c.graph().varying.any()) {
-      from.push_back(place);
-      continue;
-    }
-    locals.emplace_back("place", DType::kI64);
-    steps.push_back(locals.back().set(place));
-    from.push_back(locals.back().get());
-  }
+                               const std::vector<Expr>& row, std::vector<Expr> from) {
   std::vector<Expr> to = row;
   for (const Expr& i : compute::variables(inner)) {
     to.push_back(i);
     from.push_back(i);
   }
-  ir::Stmt copy = c.store(0, to, c.read(0, "data", from));
-  std::vector<compute::Axis> outer = inner;
-  const bool in_vectors = !locals.empty() && !inner.empty() && ends_in(c.result(), to.size() - 1) &&
-                          ends_in(c.input(0), from.size() - 1);
-  if (in_vectors) {
-    outer.pop_back();
-    copy = ir::make_for(inner.back().var, ir::constant(0), ir::constant(inner.back().extent),
-                        ir::ForKind::kVectorized, {copy});
-  }
-  steps.push_back(loops_over(outer, {copy}));
-  if (locals.empty()) return steps;
-  return {with_locals(locals, std::move(steps))};
+  return {loops_over(inner, {c.store(0, to, c.read(0, "data", from))})};
 }
 
 // result[outer..., indices..., inner...] = data[outer..., index, inner...]
@@ -115,7 +84,8 @@ void emit_gather(EmitContext& c) {
     const Expr index =
         c.read(1, "indices", std::vector<Expr>(row.begin() + static_cast<long>(axis), row.end()));
     std::vector<Expr> from(row.begin(), row.begin() + static_cast<long>(axis));
-    return copy_row(c, inner, row, std::move(from), {place_of(index, data[axis])});
+    from.push_back(place_of(index, data[axis]));
+    return copy_row(c, inner, row, std::move(from));
   });
 }
 
@@ -171,13 +141,13 @@ void emit_gather_nd(EmitContext& c) {
   const auto count = static_cast<size_t>(c.input(1).shape.back());
   const std::vector<compute::Axis> inner = axes_of(result, rows, result.size());
   c.body("gather_nd", axes_of(result, 0, rows), [&](const std::vector<Expr>& row) {
-    std::vector<Expr> from(row.begin(), row.begin() + static_cast<long>(batch)), places;
+    std::vector<Expr> from(row.begin(), row.begin() + static_cast<long>(batch));
     for (size_t k = 0; k < count; ++k) {
       std::vector<Expr> at = row;
       at.push_back(ir::constant(static_cast<int64_t>(k)));
-      places.push_back(place_of(c.read(1, "indices", at), data[batch + k]));
+      from.push_back(place_of(c.read(1, "indices", at), data[batch + k]));
     }
-    return copy_row(c, inner, row, std::move(from), places);
+    return copy_row(c, inner, row, std::move(from));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "hone/ir/passes/gpu/insert_barriers.h"
 #include "hone/ir/passes/hoist_functions.h"
 #include "hone/ir/passes/hoist_guards.h"
+#include "hone/ir/passes/hoist_places.h"
 #include "hone/ir/passes/jam_loops.h"
 #include "hone/ir/passes/share_sums.h"
 #include "hone/ir/passes/share_windows.h"
@@ -37,6 +38,9 @@ constexpr Pass kCpuPasses[] = {
      plain<kSimplify>},
     {"hoist_guards", "before fuse_loops: a loop with a guard in it is joined with no other",
      plain<kHoistGuards>},
+    {"hoist_places",
+     "before fuse_loops and prefetching: a row in vectors is not joined and has no hints",
+     plain<hoist_places>},
     {"fuse_loops", "before prefetching: a loop with hints in it is joined with no other",
      plain<fuse_loops>},
     {"prefetch_blocks", "before partition_loops: the loops of a tile have to count from 0",

@@ -73,6 +73,9 @@ struct Block {
   int64_t reuse = 1;
   std::vector<Digit> digits;  // digits of the step, those of reads of the whole block first
   int cache = 2;              // where the next block goes
+  // Of early hints: the reads of the block that a run has, or null, and the hints of a step.
+  Expr reads_now;
+  int64_t hints = 0;
 };
 
 class Pass {
@@ -103,7 +106,7 @@ class Pass {
     for (const Expr& load : reads.loads) {
       std::optional<Block> block = choose_block(load, reads.units);
       if (!block) continue;
-      if (options_.is_early) start_early(*block, load->buffer->dtype, reads.units);
+      if (options_.is_early) start_early(*block, load, reads.units);
       for (Stmt& s : spread(load, *block)) all.push_back(std::move(s));
     }
     return all;
@@ -190,9 +193,11 @@ class Pass {
     if (digit.extent > 1) block.digits.insert(block.digits.begin(), std::move(digit));
   }
 
-  // Lets the hints of the block repeat after as few reads of it as can have them all, which costs
-  // little: lines that are in the cache already.
-  void start_early(Block& block, DType dtype, const std::vector<const StmtNode*>& units) const {
+  // Lets the hints of the block come with as few reads of it as can have them all: as many as a run
+  // has, if that is known, else as few as possible, after which they repeat for lines that are in
+  // the cache already.
+  void start_early(Block& block, const Expr& load,
+                   const std::vector<const StmtNode*>& units) const {
     int64_t work = 1;
     for (const StmtNode* unit : units)
       if (unit->for_kind != ForKind::kVectorized) work *= unit->extent->int_value;
@@ -200,14 +205,35 @@ class Pass {
     auto inner = block.digits.begin();
     for (; read.extent < block.reuse; ++inner)
       read = {read.value * inner->extent + inner->value, read.extent * inner->extent};
-    int64_t hints = std::max<int64_t>(work / options_.min_work, 1);
-    for (auto digit = inner; digit != block.digits.end(); ++digit) hints *= digit->extent;
-    const int64_t lines = ceil_div(block.size * dtype_bytes(dtype), kLineBytes);
-    const auto reads = static_cast<int64_t>(
-        std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(ceil_div(lines, hints), 1))));
+    int64_t steps = 1;
+    for (auto digit = inner; digit != block.digits.end(); ++digit) steps *= digit->extent;
+    const int64_t hints = std::max<int64_t>(work / options_.min_work, 1);
+    const auto reads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
+        std::max<int64_t>(ceil_div(lines_of(load->buffer, block), hints * steps), 1))));
     if (reads >= read.extent) return;
+    block.reads_now = reads_of_run(read.extent, rows_of(flat_index(load), units));
+    block.hints = hints;
+    if (block.reads_now) return;
     block.digits.erase(block.digits.begin(), inner);
     add_digit(block, {floormod(read.value, reads), reads});
+  }
+
+  // Returns how often a run reads a block that is read so often for tiles of so many rows at most;
+  // null if no extent of the run tells.
+  [[nodiscard]] Expr reads_of_run(int64_t reads, int64_t rows) const {
+    Expr now;
+    for (const RunExtent& extent : options_.run_extents) {
+      const bool counts_rows =
+          ceil_div(extent.most, rows) == reads || reads * rows % extent.most == 0;
+      if (!counts_rows) continue;
+      const Expr all = now ? now : constant(reads);
+      now = floordiv(all * extent.now + (extent.most - 1), extent.most);
+    }
+    return now;
+  }
+
+  [[nodiscard]] static int64_t lines_of(const BufferPtr& buffer, const Block& block) {
+    return ceil_div(block.size * dtype_bytes(buffer->dtype), kLineBytes);
   }
 
   // In each step as many elements of the next block as all steps together need.
@@ -218,9 +244,29 @@ class Pass {
       step = step * digit.extent + digit.value;
       steps *= digit.extent;
     }
+    const Expr next = to_expr(block.base) + block.next;
+    if (block.reads_now) return spread_early(load->buffer, block, step, steps, next);
     const int64_t part = (block.size + steps - 1) / steps;
-    const Expr first = to_expr(block.base) + step * part + block.next;
-    return prefetch_lines(load->buffer, first, part, block.cache);
+    return prefetch_lines(load->buffer, next + step * part, part, block.cache);
+  }
+
+  // In each step as many lines of the next block as the steps of the run together need, and no more
+  // than its hints.
+  static std::vector<Stmt> spread_early(const BufferPtr& buffer, const Block& block,
+                                        const Expr& step, int64_t steps, const Expr& next) {
+    const int64_t lines = lines_of(buffer, block), steps_of_read = steps / block.reuse;
+    Expr part = constant(1);
+    for (int64_t fewer = 1; fewer < block.hints; ++fewer) {
+      const int64_t reads = ceil_div(lines, steps_of_read * fewer);  // for which these are enough
+      part = part + (constant(1) - min(floordiv(block.reads_now, reads), constant(1)));
+    }
+    std::vector<Stmt> all;
+    for (int64_t hint = 0; hint < block.hints; ++hint) {
+      const Expr line = step * part + min(constant(hint), part - 1);
+      const Expr first = next + min(line, constant(lines - 1)) * elements_of_line(buffer);
+      for (Stmt& s : prefetch_lines(buffer, first, 1, block.cache)) all.push_back(std::move(s));
+    }
+    return all;
   }
 
   std::vector<BufferPtr> buffers_;  // whose loads count

@@ -13,9 +13,17 @@
 // prefetches the memory behind the buffer, which often belongs to the next kernel.
 #pragma once
 
+#include <vector>
+
 #include "hone/ir/stmt.h"
 
 namespace hone::ir {
+
+// A dimension of the results of which a run may have fewer elements than the program was made for.
+struct RunExtent {
+  Expr now;  // of the run, at most `most`
+  int64_t most;
+};
 
 struct PrefetchOptions {
   int64_t min_reuse = 3;                 // a block that is read this often counts as read again
@@ -27,8 +35,12 @@ struct PrefetchOptions {
   int64_t min_rows = 4;
   // The hints come with a block's first reads, one for so many multiplications of vectors at most,
   // instead of in equal parts with all of them: a run of a smaller size ends after some reads.
+  // Where these extents tell how many reads a run has, the hints are spread over those, as memory
+  // is slower than hints can ask for it; later reads have hints for the last line, which cost
+  // little.
   bool is_early = false;
   int64_t min_work = 16;
+  std::vector<RunExtent> run_extents;
 };
 
 // Adds the hints to every innermost serial loop with such reads. Phases that prepare constants stay

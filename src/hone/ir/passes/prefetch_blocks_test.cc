@@ -122,6 +122,34 @@ TEST(prefetch_blocks, early_hints_repeat_at_the_same_lines) {
   }
 }
 
+// Options for a run of so many tiles of rows, of 32 at most.
+PrefetchOptions early_for(int64_t tiles, int64_t most_rows = 128) {
+  return {.is_early = true, .min_work = 2, .run_extents = {{constant(tiles * kTile), most_rows}}};
+}
+
+TEST(prefetch_blocks, early_hints_are_spread_over_the_reads_that_a_run_has) {
+  const Product wide{128, 2 * kLine};
+  const int64_t all = kDepth * kColumns / kLine;
+  for (const int64_t tiles : {1, 2, 3, 32})
+    EXPECT_EQ(lines_ahead(wide, tiles, early_for(tiles)), all) << tiles;
+  EXPECT_EQ(lines_ahead(wide, 1, early_for(2)), all / 2) << "the other half comes with tile 1";
+  EXPECT_EQ(lines_ahead(wide, 1, early_for(32)), all / 2) << "one hint a step at least";
+  // An extent that does not count rows says nothing of reads.
+  EXPECT_EQ(lines_ahead(wide, 1, early_for(32, 100)), all);
+}
+
+TEST(prefetch_blocks, reads_beyond_those_that_need_hints_repeat_the_last_line) {
+  const Product wide{128, 2 * kLine};
+  const int64_t panel = kDepth * 2, all = kDepth * kColumns / kLine;
+  const std::vector<float> lines =
+      prefetched(prefetch_blocks(wide.by_panel(), early_for(32)), wide.w);
+  for (int64_t i = panel; i < panel + all; ++i) {
+    const float times = lines[static_cast<size_t>(i)];
+    EXPECT_GE(times, 1) << i;
+    EXPECT_EQ(times > 2, i % panel == panel - 1) << i;
+  }
+}
+
 TEST(prefetch_blocks, a_block_that_is_read_again_goes_to_the_second_level_cache) {
   const Program hinted = prefetch_blocks(Product{16}.by_panel());
   const Stmt hint = first(hinted.phases[1].body, StmtKind::kPrefetch);

@@ -72,6 +72,26 @@ Program shared_functions(Rng& rng) {
               store)});
 }
 
+// Rows that lie at places in data, or almost: hoist_places.
+Program placed_rows(Rng& rng) {
+  const int64_t table = rng.between(2, 6), rows = rng.between(1, 5), columns = rng.between(1, 150);
+  const Texts types = {"f32", "i64", "f64"};
+  const std::string type = rng.choice(types);
+  const std::string place =
+      fmt::format("min(max(ids[{}], 0), {})", rng.choice(Texts{"r", "0"}), table - 1);
+  const Texts values = {"table[{}, c]", "table[{}, c] + x[r, c]", "table[{}, 0] + x[r, c]",
+                        "x[r, c] + x[0, c] * table[{}, c]",
+                        "table[min({0}, c), c]"};  // a near miss
+  const std::string store =
+      fmt::format("y[r, c] = {}", fmt::format(fmt::runtime(rng.choice(values)), place));
+  return parsed(
+      fmt::format("input ids: i64[{0}] input table: {1}[{2}, {3}] input x: {1}[{0}, {3}] "
+                  "output y: {1}[{0}, {3}]",
+                  rows, type, table, columns),
+      {nested({fmt::format("for r in 0..{}", rows), fmt::format("for c in 0..{}", columns)},
+              store)});
+}
+
 // A product in tiles of registers: prefetch_blocks.
 Program product(Rng& rng) {
   const int64_t tiles = rng.between(2, 5), rows = rng.between(2, 5), panels = rng.between(2, 4),
@@ -208,9 +228,13 @@ Program padded(Rng& rng) {
 }
 
 constexpr RandomPattern kPatterns[] = {
-    {"rows", rows},           {"shared_functions", shared_functions},
-    {"product", product},     {"blocks", blocks},
-    {"transform", transform}, {"windows", windows},
+    {"rows", rows},
+    {"shared_functions", shared_functions},
+    {"placed_rows", placed_rows},
+    {"product", product},
+    {"blocks", blocks},
+    {"transform", transform},
+    {"windows", windows},
     {"padded", padded},
 };
 

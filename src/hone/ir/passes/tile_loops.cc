@@ -28,9 +28,13 @@ Linear flat_index(const Expr& load) {
   return linearize(flat);
 }
 
+int64_t elements_of_line(const BufferPtr& buffer) {
+  return std::max<int64_t>(kLineBytes / dtype_bytes(buffer->dtype), 1);
+}
+
 std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first, int64_t count,
                                  int cache) {
-  const int64_t line = std::max<int64_t>(kLineBytes / dtype_bytes(buffer->dtype), 1);
+  const int64_t line = elements_of_line(buffer);
   std::vector<Stmt> all;
   for (int64_t offset = 0; offset < count; offset += line) {
     std::vector<Expr> indices(buffer->shape.size(), constant(0));

@@ -18,6 +18,8 @@ inline constexpr int64_t kLineBytes = 64;
 // Returns the row-major index of the loaded element in its buffer.
 [[nodiscard]] Linear flat_index(const Expr& load);
 
+// Returns the number of elements in a line of the cache, 1 at least.
+[[nodiscard]] int64_t elements_of_line(const BufferPtr& buffer);
 // Returns hints for `count` elements from the flat index `first` on.
 [[nodiscard]] std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first,
                                                int64_t count, int cache);
