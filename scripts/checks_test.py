@@ -9,6 +9,7 @@ import check_duplicates
 import check_layers
 import check_file_sizes
 import check_functions
+import check_gradients
 import check_types
 import check_words
 import unity_groups
@@ -213,6 +214,35 @@ class Types(unittest.TestCase):
         one, other = "namespace a { struct S { int x; }; }", "namespace a { class S {}; } namespace b { struct T {}; }"
         self.assertEqual(check_types.same_names({"one.h": one, "other.h": other}), {"a::S": ["one.h", "other.h"]})
         self.assertEqual(check_types.same_names({"one.h": one, "other.h": other.replace("a {", "c {")}), {})
+
+
+class Gradients(unittest.TestCase):
+    OPERATOR = """template <typename T>
+class Product final : public torch::autograd::Function<Product<T>> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& a) { return refuse_second_derivative("forward"), a; }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    // refuse_second_derivative("comment")
+    SAYS
+    return {product(gradients[0])};
+  }
+};"""
+
+    def silent(self, says, operator=OPERATOR):
+        return check_gradients.silent_operators(operator.replace("SAYS", says))
+
+    def test_an_operator_that_says_nothing_is_found(self):
+        self.assertEqual(self.silent(""), ["Product"])
+        self.assertEqual(self.silent('const char* text = "refuse_second_derivative()";'), ["Product"])
+        self.assertEqual(self.silent("", "struct Own : Function<Own> { static variable_list backward(int); }; void f() { is_differentiated_again(); }"), ["Own"])
+        self.assertEqual(self.silent("", "class Raw : public torch::autograd::Node { variable_list apply(variable_list&& g) override { return g; } };"), ["Raw"])
+
+    def test_one_that_asks_or_refuses_is_not(self):
+        self.assertEqual(self.silent('refuse_second_derivative("product");'), [])
+        self.assertEqual(self.silent("if (torch_module::is_differentiated_again()) return {batched_matmul(gradients[0])};"), [])
+
+    def test_other_types_are_none(self):
+        self.assertEqual(self.silent("", "class Function; struct Node { int apply() { return 1; } }; class A : public B { std::function<int()> f; };"), [])
 
 
 class Words(unittest.TestCase):

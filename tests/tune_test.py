@@ -107,8 +107,14 @@ class Tuning(Case):
         efficient = ["tune", self.model, "-o", self.library, "--mode", "efficient", "--threads", "1", "--no-db"]
         report = self.succeed_json(*efficient, "--search", "dqn", "--policy-state", state)
         self.assertEqual((report["trials"], report["spent"]["measuring"]), (0, 0))
-        self.assertTrue(state.read_text().startswith("hone policy state 1\nstrategy dqn\n"))
+        self.assertRegex(state.read_text(), r"\Ahone policy state 2\nhash [0-9a-f]{16}\nstrategy dqn\ninstructions ")
         self.check_library()
+        before = (state.read_bytes(), self.library.read_bytes())
+        bits = 256 if "with 512 bits" in state.read_text() else 512
+        device = f"x86-64-avx{2 if bits == 256 else 512}"
+        self.refuse(f"expected x86_64 with {bits} bits for device {device}: train it there", *efficient, "--device", device, "--search", "dqn",
+                    "--policy-state", state)
+        self.assertEqual((state.read_bytes(), self.library.read_bytes()), before)
         self.assertRegex(self.succeed(*efficient, "--device", "x86-64-avx2"), "\ntime: compiling ")
         for option, value in (("--budget", "5s"), ("--overlap", "yes"), ("--adapt", "head")):
             self.refuse(f"--mode efficient: nothing is measured, expected no {option}", *efficient, option, value)
@@ -122,11 +128,11 @@ class Tuning(Case):
         options = ["--search", "mixed:recall=1", "--policy-state", state]
         self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
         first = state.read_text()
-        self.assertTrue(first.startswith("hone policy state 1\nstrategy mixed\nhash "), first)
+        self.assertRegex(first, r"\Ahone policy state 2\nhash [0-9a-f]{16}\nstrategy mixed\ninstructions ")
         self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
         second = state.read_text()
         self.assertNotEqual(second, first)
-        names = [{line.rsplit(" ", 2)[0] for line in text.splitlines()[3:]} for text in (first, second)]
+        names = [{line.rsplit(" ", 2)[0] for line in text[text.rindex("\nfingerprint ") :].splitlines()[2:]} for text in (first, second)]
         self.assertLessEqual(names[0], names[1], "what was learned is still known")
 
         # A damaged file, and one that the strategy has no use for, end the command before any work.

@@ -47,7 +47,7 @@ Status write_file(const std::string& path, std::string_view bytes) {
 }
 
 // Returns the machine that the kernels for CPUs are for; this one if there are none.
-Result<Machine> check_objects(const ArtifactSpec& spec) {
+Result<Machine> check_objects(const ArtifactSpec& spec, Runtimes runtimes) {
   std::optional<Machine> found;
   for (const backend::Executable& executable : spec.executables) {
     if (executable.kind == target::Kind::kGpu) continue;
@@ -56,12 +56,7 @@ Result<Machine> check_objects(const ArtifactSpec& spec) {
       return invalid("kernels for {} and {} cannot be in one library", machine_name(*found),
                      machine_name(machine));
     found = machine;
-    if (runtime_of(machine).archive.empty())
-      return error(
-          Code::kUnsupported,
-          "kernels for {} cannot be linked: this Hone was built without its runtime, which "
-          "needs a cross compiler (scripts/setup.sh)",
-          machine_name(machine));
+    if (runtimes(machine).archive.empty()) return no_runtime(machine, host_machine());
   }
   const std::set<std::string> distinct(spec.kernel_symbols.begin(), spec.kernel_symbols.end());
   if (distinct.size() != spec.kernel_symbols.size())
@@ -112,6 +107,7 @@ std::string describe_sizes(const ArtifactSpec& spec) {
 Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
                                                    const std::string& plan,
                                                    const ImageOptions& options,
+                                                   const MachineRuntime& runtime,
                                                    const TempDir& folder) {
   std::vector<std::string> inputs = {"image.o"};
   HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
@@ -121,7 +117,7 @@ Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
     HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.executables[i].code.str()));
   }
   inputs.push_back("libhone_runtime.a");
-  HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime_of(options.machine).archive));
+  HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), runtime.archive));
   if (!options.shared) return inputs;
   inputs.push_back("weights.o");
   HONE_RETURN_IF_ERROR(write_weights_object(spec, options.machine, folder.file(inputs.back())));
@@ -144,8 +140,7 @@ std::vector<std::string> host_kernels(const ArtifactSpec& spec) {
 }
 
 // Writes the stubs of another machine's libraries into the folder and returns their names.
-Result<std::vector<std::string>> write_stubs(Machine machine, const TempDir& folder) {
-  const MachineRuntime runtime = runtime_of(machine);
+Result<std::vector<std::string>> write_stubs(const MachineRuntime& runtime, const TempDir& folder) {
   std::vector<std::string> names;
   for (const auto& [name, bytes] :
        {std::pair{"libc.so.6", runtime.libc}, std::pair{"libm.so.6", runtime.libm}}) {
@@ -157,10 +152,10 @@ Result<std::vector<std::string>> write_stubs(Machine machine, const TempDir& fol
 }
 
 // Links the inputs in the folder to the file `output` there.
-Status link_shared(const ArtifactSpec& spec, Machine machine, const std::string& linker,
-                   const TempDir& folder, const std::vector<std::string>& inputs,
-                   const std::string& output) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> libraries, write_stubs(machine, folder));
+Status link_shared(const ArtifactSpec& spec, const MachineRuntime& runtime,
+                   const std::string& linker, const TempDir& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> libraries, write_stubs(runtime, folder));
   HONE_RETURN_IF_ERROR(
       link_shared_library(linker, folder.path(), inputs, libraries, exported_names(spec), output));
   const Status appended = append_weights(spec, folder.file(output));
@@ -168,7 +163,7 @@ Status link_shared(const ArtifactSpec& spec, Machine machine, const std::string&
   return error(Code::kInternal, "{} ({})", appended.message(), linker);
 }
 
-Status link_static(const ArtifactSpec& spec, Machine, const std::string& linker,
+Status link_static(const ArtifactSpec& spec, const MachineRuntime&, const std::string& linker,
                    const TempDir& folder, const std::vector<std::string>& inputs,
                    const std::string& output) {
   const std::string object = folder.file("model.o");
@@ -182,15 +177,16 @@ Status link_static(const ArtifactSpec& spec, Machine, const std::string& linker,
 Status write_library(const ArtifactSpec& spec, const std::string& path,
                      const ArtifactOptions& options, bool is_static) {
   HONE_RETURN_IF_ERROR(check_prefix(spec.prefix));
-  HONE_ASSIGN_OR_RETURN(const Machine machine, check_objects(spec));
+  HONE_ASSIGN_OR_RETURN(const Machine machine, check_objects(spec, options.runtimes));
+  const MachineRuntime runtime = options.runtimes(machine);
   HONE_ASSIGN_OR_RETURN(const std::string plan, encode_plan(spec));
   HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker, machine));
   HONE_ASSIGN_OR_RETURN(const TempDir folder, working_folder(path));
   const ImageOptions image = {machine, !is_static, options.near_weights};
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
-                        write_link_inputs(spec, plan, image, folder));
+                        write_link_inputs(spec, plan, image, runtime, folder));
   const auto link = is_static ? link_static : link_shared;
-  HONE_RETURN_IF_ERROR(link(spec, machine, linker, folder, inputs, "library"));
+  HONE_RETURN_IF_ERROR(link(spec, runtime, linker, folder, inputs, "library"));
   if (options.before_publishing)
     HONE_RETURN_IF_ERROR(options.before_publishing(folder.file("library")));
   return publish_file(folder.file("library"), path, options.sync);

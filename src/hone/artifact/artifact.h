@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "hone/artifact/embedded_runtime.h"
 #include "hone/backend/executable.h"
 #include "hone/base/status.h"
 #include "hone/runtime/plan.h"
@@ -150,6 +151,7 @@ struct ArtifactOptions {
   // Called with the finished file before it is published; an error prevents that.
   std::function<Status(const std::string& file)> before_publishing;
   bool sync = true;  // returns only when the library is on the disk; false for one that is only run
+  Runtimes runtimes = runtime_of;  // what libraries are linked from, by machine
 };
 
 [[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,

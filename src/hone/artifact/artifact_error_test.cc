@@ -65,6 +65,24 @@ TEST(artifact_error, objects_are_for_two_machines_or_for_an_unknown_one) {
   expect_refused(spec, "machine 243");
 }
 
+TEST(artifact_error, there_is_no_runtime_for_the_kernels) {
+  const Runtimes none = [](Machine) { return MachineRuntime(); };
+  expect_refused(good_spec(),
+                 fmt::format("kernels for {} cannot be linked: ", machine_name(host_machine())),
+                 {.runtimes = none});
+}
+
+// Whoever has no runtime is told what helps on that machine: cross compilers are asked for on
+// x86-64 only.
+TEST(artifact_error, without_a_runtime_it_says_what_helps_there) {
+  EXPECT_EQ(no_runtime(Machine::kAArch64, Machine::kX86_64).message(),
+            "kernels for AArch64 cannot be linked: this Hone was built without its runtime, which "
+            "needs a cross compiler: run scripts/setup.sh and build Hone again");
+  EXPECT_EQ(no_runtime(Machine::kX86_64, Machine::kAArch64).message(),
+            "kernels for x86-64 cannot be linked: a Hone for AArch64 has no runtime of other "
+            "machines, expected a device of this one, or a Hone on x86-64 that compiles the model");
+}
+
 TEST(artifact_error, object_is_garbage) {
   ArtifactSpec spec = good_spec();
   spec.executables[0].code = std::string("garbage");

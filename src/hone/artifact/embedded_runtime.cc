@@ -49,6 +49,20 @@ MachineRuntime runtime_of(Machine machine) {
   return {};
 }
 
+Status no_runtime(Machine machine, Machine host) {
+  const std::string_view name = machine_name(machine);
+  // cmake/HoneCrossRuntime.cmake is asked for that of AArch64 alone.
+  if (host == Machine::kX86_64)
+    return error(Code::kUnsupported,
+                 "kernels for {} cannot be linked: this Hone was built without its runtime, which "
+                 "needs a cross compiler: run scripts/setup.sh and build Hone again",
+                 name);
+  return error(Code::kUnsupported,
+               "kernels for {} cannot be linked: a Hone for {} has no runtime of other machines, "
+               "expected a device of this one, or a Hone on x86-64 that compiles the model",
+               name, machine_name(host));
+}
+
 std::string_view runtime_header_text() { return header(); }
 
 }  // namespace hone::artifact

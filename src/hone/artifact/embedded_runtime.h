@@ -16,6 +16,10 @@ struct MachineRuntime {
   std::string_view libc, libm;
 };
 [[nodiscard]] MachineRuntime runtime_of(Machine machine);
+using Runtimes = MachineRuntime (*)(Machine);
+// Returns the error that this program, which runs on `host`, has no runtime for `machine`. It says
+// what to do there.
+[[nodiscard]] Status no_runtime(Machine machine, Machine host);
 
 [[nodiscard]] std::string_view runtime_header_text();  // runtime/hone_model.h
 

@@ -44,10 +44,7 @@ Status check_own(const SearchOptions& options, TuneMode mode, const OwnParts& pa
 Result<PolicyPtr> make_policy(const SearchOptions& options, TuneMode mode, const OwnParts& parts,
                               FirstFailure& failure) {
   if (parts.strategy != nullptr) return make_own_policy(*parts.strategy, failure);
-  HONE_ASSIGN_OR_RETURN(PolicyPtr policy, search::make_policy(strategy_of(options, mode)));
-  if (!options.policy_state.empty())
-    HONE_RETURN_IF_ERROR(search::load_policy_state(options.policy_state, *policy));
-  return policy;
+  return search::make_policy(strategy_of(options, mode));
 }
 
 // Returns the caller's own cost model or, if there is none, that of the session.
@@ -91,6 +88,8 @@ Result<TuneSummary> tune_since(graph::Graph graph, const std::string& output,
       Session::open(watched.compile, {.store = measures ? Store::kWrite : Store::kRead,
                                       .guide = options.search.guide,
                                       .adapt = options.search.adapt}));
+  if (const std::string& state = options.search.policy_state; !state.empty())
+    HONE_RETURN_IF_ERROR(search::load_policy_state(state, session->target(), *policy));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr guide, make_guide(*session, parts, failure));
   HONE_RETURN_IF_ERROR(policy->prepare(*guide));
   HONE_RETURN_IF_ERROR(load_sensitivities(*session, options.compile, *policy));

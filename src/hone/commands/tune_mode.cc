@@ -145,8 +145,8 @@ Result<TuneSummary> tune_without_measuring(Session& session, const graph::Graph&
                         compile_checked(imported, output, options.compile, start, make));
   summary.not_compared = "nothing is measured";
   summary.in_model.skipped = summary.not_compared;
-  if (!options.search.policy_state.empty())
-    summary.policy_status = search::save_policy_state(options.search.policy_state, policy);
+  if (const std::string& state = options.search.policy_state; !state.empty())
+    summary.policy_status = search::save_policy_state(state, session.target(), policy);
   return summary;
 }
 

@@ -112,6 +112,35 @@ TEST(tune_mode, a_step_moves_what_it_may) {
   EXPECT_NE(status.message().find("leaves nothing to move"), std::string::npos) << status.message();
 }
 
+// The population of a single kernel is predicted by all threads of the session, and what a step
+// chooses does not depend on how many there are.
+TEST(tune_mode, a_step_predicts_on_the_sessions_threads_and_chooses_as_one_thread_does) {
+  for (const std::string strategy : {"es", "evolutionary", "mixed", "ppo", "bayes"}) {
+    OneStep step;
+    const Result<space::Space>& space = step.untuned.model.space(0);
+    search::SearchTask task = search_task(step.untuned.model, 0, *space, 7);
+    EXPECT_EQ(task.pool, &step.session->pool());
+    EXPECT_EQ(task.family, "matmul");
+    const auto proposals = [&](ThreadPool* pool) {
+      task.pool = pool;
+      const auto policy = search::make_policy(strategy).value();
+      return policy->make_searcher(task)->propose(kEfficientStep);
+    };
+    const std::vector<space::Point> alone = proposals(nullptr);
+    EXPECT_GT(alone.size(), 10U);
+    ThreadPool one(1), several(5);
+    EXPECT_EQ(proposals(&one), alone) << strategy;
+    EXPECT_EQ(proposals(&several), alone) << strategy;
+    // Several kernels at a time, whose predictions are divided among the same threads.
+    std::vector<std::vector<space::Point>> nested(3);
+    several.parallel_for(3, [&](int64_t i) {
+      const auto policy = search::make_policy(strategy).value();
+      nested[static_cast<size_t>(i)] = policy->make_searcher(task)->propose(kEfficientStep);
+    });
+    for (const std::vector<space::Point>& one_of : nested) EXPECT_EQ(one_of, alone) << strategy;
+  }
+}
+
 TEST(tune_mode, efficient_measures_nothing_and_says_what_the_seconds_went_to) {
   const TempDir folder = std::move(TempDir::create()).value();
   TuneOptions options;

@@ -174,8 +174,8 @@ Status Tuning::search_schedules() {
         i < groups.size() ? groups[i] : untuned_.model.alternatives[i - groups.size()].task,
         tuned_.tasks[i]);
   }
-  if (!options_.search.policy_state.empty())
-    summary_.policy_status = search::save_policy_state(options_.search.policy_state, *policy_);
+  if (const std::string& state = options_.search.policy_state; !state.empty())
+    summary_.policy_status = search::save_policy_state(state, session_.target(), *policy_);
   ask_store_again();
   summarise_search();
   return ok_status();

@@ -6,6 +6,7 @@
 
 #include "hone/base/options.h"
 #include "hone/cost/fingerprint_queries.h"
+#include "hone/cost/gpu_features.h"
 #include "hone/cost/inputs/model_inputs.h"
 
 namespace hone::cost {
@@ -117,7 +118,13 @@ std::string fingerprint(std::string_view part) {
   return text;
 }
 
-Status check_fingerprint(std::string_view part, std::string_view found, std::string_view file) {
+std::string features_line(FeatureSet features) {
+  return fmt::format("features {} of version {}", candidate_feature_names(features).size(),
+                     features == FeatureSet::kGpu ? kGpuFeatureVersion : kCandidateFeatureVersion);
+}
+
+Status check_fingerprint(std::string_view part, std::string_view found, std::string_view file,
+                         std::string_view command) {
   const Part& expected = part_of(part);
   const std::optional<std::vector<double>> numbers = parse_numbers(found);
   if (!numbers || numbers->size() != expected.size())
@@ -128,8 +135,8 @@ Status check_fingerprint(std::string_view part, std::string_view found, std::str
     if (std::abs((*numbers)[i] - value) <= kTolerance * std::max(size, 1.0)) continue;
     return invalid(
         "{}: trained with other features or another analytic measure than this program has ({} of "
-        "{}: found {:.9g}, expected {:.9g}): train it anew (hone train)",
-        file, part, queries_of(part)[i].name, (*numbers)[i], value);
+        "{}: found {:.9g}, expected {:.9g}): train it anew ({})",
+        file, part, queries_of(part)[i].name, (*numbers)[i], value, command);
   }
   return ok_status();
 }

@@ -17,13 +17,17 @@ namespace hone::cost {
 [[nodiscard]] std::vector<std::string> fingerprint_parts(FeatureSet features);  // parts of trees
 // Returns the parts of a net with these inputs, which always include the analytic measure's time.
 [[nodiscard]] std::vector<std::string> fingerprint_parts(const std::vector<std::string>& inputs);
+// Returns the line of a file's header that says how many features there are and of which version.
+[[nodiscard]] std::string features_line(FeatureSet features);
 
 // Returns what this program computes for a part: a number for each schedule and machine. It is
 // computed once per process, when it is first needed.
 [[nodiscard]] std::string fingerprint(std::string_view part);
 // Checks that `found`, the fingerprint in the file, equals that of this program except for
-// rounding. An error names the file and the first number that differs.
+// rounding. An error names the file, the first number that differs and the command that trains such
+// files.
 [[nodiscard]] Status check_fingerprint(std::string_view part, std::string_view found,
-                                       std::string_view file);
+                                       std::string_view file,
+                                       std::string_view command = "hone train");
 
 }  // namespace hone::cost

@@ -8,7 +8,6 @@
 
 #include "hone/cost/fingerprint.h"
 #include "hone/cost/gbdt_model.h"
-#include "hone/cost/gpu_features.h"
 
 namespace hone::cost {
 namespace {
@@ -24,11 +23,6 @@ std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end + 1);
   return line;
-}
-
-std::string features_line(FeatureSet features) {
-  return fmt::format("features {} of version {}", candidate_feature_names(features).size(),
-                     features == FeatureSet::kGpu ? kGpuFeatureVersion : kCandidateFeatureVersion);
 }
 
 std::string fingerprint_start(std::string_view part) {

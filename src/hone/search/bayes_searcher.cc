@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "hone/search/decision_process.h"
 #include "hone/search/prediction.h"
@@ -19,14 +18,8 @@ constexpr DecisionVariances kShares = {
     .shared = 0.15, .linear = 0.35, .local = 0.5, .noise = 0.002};
 
 double log_of(double seconds) { return std::log(std::max(seconds, 1e-12)); }
-double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
-double normal_share(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
 }  // namespace
-
-double chance_outside_ball(double reach, double gap, double deviation) {
-  return normal_share((reach - gap) / deviation);
-}
 
 std::vector<std::vector<float>> BayesSearcher::rows(std::span<const space::Point> points) {
   if (embedding_) {
@@ -86,12 +79,12 @@ GaussianProcess BayesSearcher::fit() {
 }
 
 void BayesSearcher::add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
-                                std::vector<Entry>& pool) {
+                                std::vector<PoolPoint>& pool) {
   if (!guide().part().is_whole()) {
     for (space::Point& point : points) point = guide().part().project(point);
   }
   std::unordered_set<uint64_t> present;
-  for (const Entry& entry : pool) present.insert(space::hash(entry.point));
+  for (const PoolPoint& entry : pool) present.insert(space::hash(entry.point));
   std::erase_if(points, [&](const space::Point& point) {
     return !guide().proposals().fresh(point) || !present.insert(space::hash(point)).second;
   });
@@ -105,13 +98,13 @@ void BayesSearcher::add_to_pool(std::vector<space::Point> points, const Gaussian
   points.resize(count);
   std::vector<std::vector<float>> seen = rows(points);
   for (size_t i = 0; i < count; ++i) {
-    Entry entry{std::move(points[i]), prior[i] + offset_, {std::move(seen[i])}};
+    PoolPoint entry{std::move(points[i]), prior[i] + offset_, {std::move(seen[i])}};
     process.follow(entry.followed);
     pool.push_back(std::move(entry));
   }
 }
 
-std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess& process) {
+std::vector<PoolPoint> BayesSearcher::make_pool(const GaussianProcess& process) {
   std::vector<space::Point> points = guide().space().default_points();
   const std::vector<MeasuredPoint>& measured = guide().measured();
   const size_t parents = std::min(kParents, measured.size());
@@ -125,12 +118,12 @@ std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess
     points.push_back(mutation ? guide().part().mutate(measured[parent].point, guide().rng())
                               : guide().part().sample(guide().rng()));
   }
-  std::vector<Entry> pool;
+  std::vector<PoolPoint> pool;
   add_to_pool(std::move(points), process, pool);
-  std::vector<const Entry*> order;
-  for (const Entry& entry : pool) order.push_back(&entry);
+  std::vector<const PoolPoint*> order;
+  for (const PoolPoint& entry : pool) order.push_back(&entry);
   std::ranges::stable_sort(order, std::greater(),
-                           [&](const Entry* entry) { return acquisition(*entry); });
+                           [&](const PoolPoint* entry) { return acquisition(*entry); });
   std::vector<space::Point> around;
   for (size_t i = 0; i < std::min(order.size(), static_cast<size_t>(options_.refined)); ++i) {
     for (space::Point& next : guide().part().neighbours(order[i]->point))
@@ -140,46 +133,19 @@ std::vector<BayesSearcher::Entry> BayesSearcher::make_pool(const GaussianProcess
   return pool;
 }
 
-// More is better. All are positive, so that a penalty can be a factor.
-double BayesSearcher::acquisition(const Entry& entry) const {
-  const double deviation = std::sqrt(entry.followed.posterior.variance) + 1e-9;
-  if (kAcquisitions[options_.acquisition] == "ei") {
-    const double z = (best_ - entry.mean()) / deviation;
-    return entry.penalty * deviation * (z * normal_share(z) + normal_density(z));
-  }
-  const double bound = best_ - (entry.mean() - options_.kappa * deviation);
-  return entry.penalty * std::log1p(std::exp(std::min(bound * 8, 50.0)));
+double BayesSearcher::acquisition(const PoolPoint& entry) const {
+  if (kAcquisitions[options_.acquisition] == "ei")
+    return entry.penalty * expected_improvement(best_, entry.mean(), entry.deviation());
+  return entry.penalty * confidence_bound(best_, entry.mean(), entry.deviation(), options_.kappa);
 }
 
-// By the steepest slope seen. Points of other sketches have other decisions and are not near; in an
-// embedding they may be.
-void BayesSearcher::penalise(const Entry& chosen, std::vector<Entry>& pool) const {
-  const auto comparable = [&](const Entry& entry) {
-    const std::vector<float>&row = entry.followed.row, &other = chosen.followed.row;
-    return row[0] == other[0] && row.size() == other.size();
-  };
-  const auto away = [&](const Entry& entry) {
-    return std::sqrt(decision_distance(entry.followed.row, chosen.followed.row));
-  };
-  double slope = 1e-3;
-  for (const Entry& entry : pool) {
-    if (comparable(entry) && away(entry) > 0)
-      slope = std::max(slope, std::abs(entry.mean() - chosen.mean()) / away(entry));
-  }
-  const double deviation = std::sqrt(chosen.followed.posterior.variance) + 1e-9;
-  for (Entry& entry : pool) {
-    if (comparable(entry))
-      entry.penalty *= chance_outside_ball(slope * away(entry), chosen.mean() - best_, deviation);
-  }
-}
-
-void BayesSearcher::choose_by_draws(const GaussianProcess& process, std::vector<Entry>& pool,
+void BayesSearcher::choose_by_draws(const GaussianProcess& process, std::vector<PoolPoint>& pool,
                                     Batch& batch, int count) {
   std::ranges::stable_sort(pool, std::greater(),
-                           [&](const Entry& entry) { return acquisition(entry); });
+                           [&](const PoolPoint& entry) { return acquisition(entry); });
   if (pool.size() > kMostDrawn) pool.resize(kMostDrawn);
   std::vector<std::vector<float>> rows;
-  for (const Entry& entry : pool) rows.push_back(entry.followed.row);
+  for (const PoolPoint& entry : pool) rows.push_back(entry.followed.row);
   const GaussianProcess::Joint joint = process.joint(rows);
   for (int added = 0, draws = 0; added < count && draws < 8 * count && !pool.empty(); ++draws) {
     std::vector<double> normals(rows.size());
@@ -193,21 +159,19 @@ void BayesSearcher::choose_by_draws(const GaussianProcess& process, std::vector<
   }
 }
 
-void BayesSearcher::choose(GaussianProcess& process, std::vector<Entry>& pool, Batch& batch,
+void BayesSearcher::choose(GaussianProcess& process, std::vector<PoolPoint>& pool, Batch& batch,
                            int count) {
   for (int added = 0; added < count && !pool.empty();) {
-    const auto best =
-        std::ranges::max_element(pool, {}, [&](const Entry& entry) { return acquisition(entry); });
-    const Entry chosen = std::move(*best);
+    const auto best = std::ranges::max_element(
+        pool, {}, [&](const PoolPoint& entry) { return acquisition(entry); });
+    const PoolPoint chosen = std::move(*best);
     pool.erase(best);
     if (!batch.add(chosen.point)) continue;
     ++added;
     if (kBatchRules[options_.batch] == "penalty") {
-      penalise(chosen, pool);
+      penalise(chosen, best_, pool);
     } else {
-      process.add(chosen.followed.row, chosen.followed.posterior.mean);
-      best_ = std::min(best_, chosen.mean());  // nothing more is to be gained by what is believed
-      for (Entry& entry : pool) process.follow(entry.followed);
+      believe(chosen, process, best_, pool);
     }
   }
 }
@@ -225,7 +189,7 @@ void BayesSearcher::fill(Batch& batch, int count) {
   }
   scale_embedding();
   GaussianProcess process = fit();
-  std::vector<Entry> pool = make_pool(process);
+  std::vector<PoolPoint> pool = make_pool(process);
   if (kAcquisitions[options_.acquisition] == "thompson") {
     choose_by_draws(process, pool, batch, count);
   } else {

@@ -4,8 +4,8 @@
 // section 3.3, which leaves the choice of functions open).
 #pragma once
 
+#include "hone/search/acquisition.h"
 #include "hone/search/embedding_rows.h"
-#include "hone/search/gaussian_process.h"
 #include "hone/search/guided_searcher.h"
 
 namespace hone::search {
@@ -18,8 +18,7 @@ inline constexpr std::string_view kProcessInputs[] = {"decisions", "embedding"};
 struct BayesOptions {
   int acquisition = 0;  // index in kAcquisitions
   // How the points of a batch keep apart: the mean of a chosen point is believed as if it had been
-  // measured (Ginsbourger et al., 2010), or places near it are penalised (Gonzalez et al., AISTATS
-  // 2016). Draws of Thompson's rule differ by themselves.
+  // measured, or places near it are penalised. Draws of Thompson's rule differ by themselves.
   int batch = 0;
   int inputs = 0;      // what the process is over: index in kProcessInputs
   int prior = 1;       // what the process corrects: nothing, or the cost model's predictions
@@ -30,11 +29,6 @@ struct BayesOptions {
   [[nodiscard]] bool embeds() const { return kProcessInputs[inputs] == "embedding"; }
 };
 
-// A chosen point's time is expected to be `gap` above the best one, with a standard deviation, and
-// times differ by at most `reach` between it and a place. Returns the chance that the place may be
-// as fast as the best: that it is not in the ball around the point in which all are slower.
-[[nodiscard]] double chance_outside_ball(double reach, double gap, double deviation);
-
 class BayesSearcher : public GuidedSearcher {
  public:
   BayesSearcher(std::shared_ptr<Guide> guide, const BayesOptions& options = {})
@@ -43,13 +37,6 @@ class BayesSearcher : public GuidedSearcher {
   void fill(Batch& batch, int count) override;
 
  private:
-  struct Entry {  // one point of the pool
-    space::Point point;
-    double prior = 0;  // logarithm of seconds
-    GaussianProcess::Followed followed;
-    [[nodiscard]] double mean() const { return prior + followed.posterior.mean; }
-    double penalty = 1;  // factor of the acquisition
-  };
   // Return what the process sees of legal points. A task that the model cannot embed is seen by its
   // decisions.
   [[nodiscard]] std::vector<std::vector<float>> rows(std::span<const space::Point> points);
@@ -59,13 +46,12 @@ class BayesSearcher : public GuidedSearcher {
   [[nodiscard]] GaussianProcess fit();
   // Adds the points that are new and legal.
   void add_to_pool(std::vector<space::Point> points, const GaussianProcess& process,
-                   std::vector<Entry>& pool);
-  [[nodiscard]] std::vector<Entry> make_pool(const GaussianProcess& process);
-  [[nodiscard]] double acquisition(const Entry& entry) const;
-  void penalise(const Entry& chosen, std::vector<Entry>& pool) const;
-  void choose_by_draws(const GaussianProcess& process, std::vector<Entry>& pool, Batch& batch,
+                   std::vector<PoolPoint>& pool);
+  [[nodiscard]] std::vector<PoolPoint> make_pool(const GaussianProcess& process);
+  [[nodiscard]] double acquisition(const PoolPoint& entry) const;
+  void choose_by_draws(const GaussianProcess& process, std::vector<PoolPoint>& pool, Batch& batch,
                        int count);
-  void choose(GaussianProcess& process, std::vector<Entry>& pool, Batch& batch, int count);
+  void choose(GaussianProcess& process, std::vector<PoolPoint>& pool, Batch& batch, int count);
 
   BayesOptions options_;
   std::optional<EmbeddingRows> embedding_;

@@ -62,14 +62,6 @@ TEST(strategies, bayes_corrects_the_model_or_ignores_it) {
   EXPECT_NE(f.run("bayes:prior=none", 3, 32), f.run("bayes", 3, 32));
 }
 
-TEST(strategies, bayes_penalises_a_place_by_the_chance_that_it_is_too_near) {
-  Rng rng(4);
-  constexpr int kDraws = 20'000;
-  int outside = 0;
-  for (int i = 0; i < kDraws; ++i) outside += 0.3 + 0.4 * rng.normal() <= 0.5;
-  EXPECT_NEAR(chance_outside_ball(0.5, 0.3, 0.4), static_cast<double>(outside) / kDraws, 0.015);
-}
-
 // However many points are measured, the way from a default point stays open.
 TEST(strategies, ppo_starts_a_chain_from_a_default_point_and_half_from_measured_ones) {
   const Fixture f;

@@ -8,6 +8,7 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
+#include "hone/compute/class_family.h"
 #include "hone/compute/dag_text.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/search/prediction.h"
@@ -186,9 +187,14 @@ Result<ModelTasks> make_stored_task(Session& session, uint64_t key, const Compil
 
 search::SearchTask search_task(const ModelTasks& model, size_t group, const space::Space& space,
                                uint64_t seed) {
-  return {
-      &space, &model.target(), model.cost().get(), model.threads(), model.tasks.groups[group].key,
-      seed};
+  return {.space = &space,
+          .target = &model.target(),
+          .model = model.cost().get(),
+          .threads = model.threads(),
+          .key = model.tasks.groups[group].key,
+          .seed = seed,
+          .pool = &model.session->pool(),
+          .family = compute::class_family(model.summaries[group].kernel_class)};
 }
 
 search::TuneTask tune_task(const ModelTasks& model, size_t group,

@@ -62,7 +62,8 @@ struct ModelTasks {
 [[nodiscard]] Result<ModelTasks> make_stored_task(Session& session, uint64_t key,
                                                   const CompileOptions& options);
 // Returns the task of a group in the form that cost models and searches take. `space` is the
-// group's.
+// group's. Predictions are divided among the session's threads, also where the call is one of many
+// that these work on.
 [[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
                                              const space::Space& space, uint64_t seed);
 // Returns the task of a group in the form that a tuner takes. The result points into `model`.

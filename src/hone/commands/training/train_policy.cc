@@ -71,13 +71,12 @@ Result<PolicyTrainSummary> train_policy(const std::string& output,
   HONE_ASSIGN_OR_RETURN(const auto policy,
                         of_option("--search", search::make_policy(options.strategy)));
   HONE_RETURN_IF_ERROR(of_option("--search", policy->save()).status());
-  if (!options.from.empty()) {
-    if (!file_exists(options.from))
-      return error(Code::kNotFound, "--from {}: there is no such file", options.from);
-    HONE_RETURN_IF_ERROR(search::load_policy_state(options.from, *policy));
-  }
+  if (!options.from.empty() && !file_exists(options.from))
+    return error(Code::kNotFound, "--from {}: there is no such file", options.from);
   MeasuredStore store(options.db);
   HONE_ASSIGN_OR_RETURN(const MeasuredData data, chosen(store, options));
+  if (!options.from.empty())
+    HONE_RETURN_IF_ERROR(search::load_policy_state(options.from, data.target, *policy));
   std::string cost = options.cost;
   if (cost == cost::kAutoModel) cost = cost::default_model(data.target);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model,
@@ -106,7 +105,7 @@ Result<PolicyTrainSummary> train_policy(const std::string& output,
     summary.seconds = real_clock().now_seconds() - start;
     if (options.on_epoch) options.on_epoch(summary);
   }
-  HONE_RETURN_IF_ERROR(search::save_policy_state(output, *policy));
+  HONE_RETURN_IF_ERROR(search::save_policy_state(output, data.target, *policy));
   return summary;
 }
 

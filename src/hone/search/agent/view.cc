@@ -5,17 +5,12 @@
 
 #include "hone/base/hash.h"
 #include "hone/cost/bound_scores.h"
-#include "hone/cost/candidate_features.h"
 
 namespace hone::search {
 namespace {
 
 constexpr size_t kKinds = static_cast<size_t>(space::DecisionKind::kPacking) + 1;
 constexpr size_t kBuckets = 16;  // roles of decisions share them by their hash
-
-cost::FeatureSet set_of(target::Kind kind) {
-  return kind == target::Kind::kGpu ? cost::FeatureSet::kGpu : cost::FeatureSet::kCombined;
-}
 
 // Numbers of any size as numbers about 1: sizes and times keep their order.
 float squeezed(float x) {
@@ -24,8 +19,12 @@ float squeezed(float x) {
 
 }  // namespace
 
+cost::FeatureSet state_features(target::Kind kind) {
+  return kind == target::Kind::kGpu ? cost::FeatureSet::kGpu : cost::FeatureSet::kCombined;
+}
+
 int state_size(target::Kind kind) {
-  return static_cast<int>(cost::candidate_feature_names(set_of(kind)).size());
+  return static_cast<int>(cost::candidate_feature_names(state_features(kind)).size());
 }
 
 int move_size() { return static_cast<int>(2 * kKinds + kBuckets + 2); }
@@ -35,7 +34,8 @@ Sight look_at(const SearchTask& task, const space::Point& point) {
   const Result<space::Candidate> candidate = task.space->instantiate(point);
   HONE_ASSERT(candidate.ok(), "agents look at legal points only");
   const cost::Query query{&*candidate, task.target, task.threads, task.key};
-  cost::CandidateFeatures seen = cost::candidate_features(query, set_of(task.target->kind()));
+  cost::CandidateFeatures seen =
+      cost::candidate_features(query, state_features(task.target->kind()));
   sight.state = std::move(seen.row);
   std::ranges::transform(sight.state, sight.state.begin(), squeezed);
   const auto predicted = cost::predicted_bounds(*task.model, {&query, 1});

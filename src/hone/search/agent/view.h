@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "hone/cost/candidate_features.h"
 #include "hone/search/searcher.h"
 #include "hone/trial/bounds.h"
 
@@ -18,6 +19,8 @@ struct Sight {
   trial::BoundScores bounds;
 };
 
+// Returns the features that a state has on devices of the kind.
+[[nodiscard]] cost::FeatureSet state_features(target::Kind kind);
 [[nodiscard]] int state_size(target::Kind kind);
 [[nodiscard]] int move_size();
 // Returns what is seen of a legal point.
@@ -26,8 +29,8 @@ struct Sight {
 [[nodiscard]] std::vector<float> describe_move(const space::Space& space, const space::Point& from,
                                                const space::Point& to);
 
-// This version changes if a number changes its meaning. What was learned with another one is
-// refused.
+// This version changes if a number changes its meaning, other than by the features, which have a
+// version of their own. What was learned with another one is refused.
 inline constexpr int kViewVersion = 1;
 
 }  // namespace hone::search
