@@ -19,9 +19,10 @@
 
 namespace hone::ir {
 
-// A dimension of the results of which a run may have fewer elements than the program was made for.
+// A dimension of the results: it has `now` elements in a run, of `most` for which the program was
+// made.
 struct RunExtent {
-  Expr now;  // of the run, at most `most`
+  Expr now;
   int64_t most;
 };
 
