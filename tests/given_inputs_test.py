@@ -4,7 +4,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper
 
-from support import Case, make_model, value
+from support import Case, hone, make_model, value
 
 
 class Defaults(Case):
@@ -70,6 +70,23 @@ class Defaults(Case):
         for file, found in {"long": "f32 [4]", "whole": "i64 [3]"}.items():
             self.refuse(f"input 'b' is bound to a value of {found}, expected f32 [3]", "compile", self.path, "-o", self.folder / "m.so", "--no-db",
                         "--bind", f"b={self.arrays[file]}")
+
+
+class Sizes(Case):
+    """Of a library with a range, and of options that say no size."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.save(make_model([helper.make_node("Relu", ["x"], ["y"], name="relu")], [value("x", ("batch", "past", 4))],
+                                         [value("y", None)]))
+
+    def test_names_of_dimensions(self):
+        out = ["-o", self.folder / "m.so", "--no-db"]
+        self.refuse("a range is given for 'past', which no open dimension has: the symbols are 'batch', 'psat'", "compile", self.path, *out,
+                    "--shape", "x=batch,psat,4", "--shape", "past=1..4")
+        done = hone("compile", self.path, *out, "--shape", "x=batch,psat,4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the file does not have 'psat', its symbols are 'batch', 'past'", done.stderr)
 
 
 if __name__ == "__main__":
