@@ -80,6 +80,15 @@ class Sizes(Case):
         self.path = self.save(make_model([helper.make_node("Relu", ["x"], ["y"], name="relu")], [value("x", ("batch", "past", 4))],
                                          [value("y", None)]))
 
+    def test_sizes_of_a_run(self):
+        library = self.folder / "model.so"
+        self.succeed("compile", self.path, "-o", library, "--no-db", "--shape", "batch=1..8", "--shape", "past=0..16")
+        self.assertEqual(self.succeed_json("run", library, "--shape", "past=0", "--shape", "batch=2")["outputs"][0]["shape"], [2, 0, 4])
+        for path in library, self.path:
+            self.refuse("--shape past: found the range '3..9', expected one size of each dimension", "run", path, "--shape", "past=3..9")
+        # No table is printed before the size that the library does not have.
+        self.refuse("99", "bench", library, "--shape", "batch=1,99")
+
     def test_names_of_dimensions(self):
         out = ["-o", self.folder / "m.so", "--no-db"]
         self.refuse("a range is given for 'past', which no open dimension has: the symbols are 'batch', 'psat'", "compile", self.path, *out,
