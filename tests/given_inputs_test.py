@@ -91,6 +91,8 @@ class Sizes(Case):
 
     def test_names_of_dimensions(self):
         out = ["-o", self.folder / "m.so", "--no-db"]
+        self.refuse("'batch', which is no input: the inputs are 'x'; it is a dimension, whose size or range --shape batch=... gives", "compile",
+                    self.path, *out, "--bind", "batch=3")
         self.refuse("a range is given for 'past', which no open dimension has: the symbols are 'batch', 'psat'", "compile", self.path, *out,
                     "--shape", "x=batch,psat,4", "--shape", "past=1..4")
         done = hone("compile", self.path, *out, "--shape", "x=batch,psat,4")
