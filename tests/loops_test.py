@@ -178,13 +178,18 @@ class Branches(Compared):
         library = self.folder / "model.so"
         done = hone("compile", path, "-o", library, "--no-db")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("node 'If_y' (If) takes its else_branch, which was left out when the model was compiled", done.stderr)
+        self.assertIn("node 'If_y' (If): the else_branch does not fit and is left out; a run that would take it fails; input 'rate' decides it: "
+                      "where all runs have one value, bind it (--bind rate=NUMBER): ", done.stderr)
         x = self.rng.standard_normal((4, 96)).astype(np.float32)
         found = self.outputs(library, {"x": x, "rate": np.asarray(16000)})
         np.testing.assert_allclose(found["y"], np.tanh(x @ self.w), rtol=1e-4, atol=1e-5)
         np.save(self.folder / "rate.npy", np.int64(8000))
-        line = self.refuse("node 'If_y' (If) takes its else_branch", "run", library, "--input", f"rate={self.folder / 'rate.npy'}")
+        line = self.refuse("node 'If_y' (If): this run would take the else_branch, which was left out when the model was compiled, as it does not "
+                           "fit; to take it, compile for shapes that fit it, with --bind rate=NUMBER: ",
+                           "run", library, "--input", f"rate={self.folder / 'rate.npy'}")
         self.assertIn("node 'If_y/MatMul_second_a' (MatMul)", line)
+        bound = hone("compile", path, "-o", library, "--no-db", "--bind", "rate=16000")
+        self.assertEqual((bound.returncode, "left out" in bound.stderr), (0, False), bound.stderr)
 
 
 class RandomLoops:

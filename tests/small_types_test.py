@@ -222,7 +222,7 @@ class SmallTypes(Case):
         self.refuse("node 'it' (Cast): round_mode 'odd', expected up, down or nearest", "run", self.save(mode))
         string = make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", (2,), TensorProto.STRING)],
                             [value("y", (2,), TensorProto.STRING)])
-        self.refuse("input 'x' has element type string (8)", "run", self.save(string))
+        self.refuse("input 'x' has element type string (8), expected numbers or booleans: texts have to become numbers before the model", "run", self.save(string))
         cast = make_model([helper.make_node("Cast", ["x"], ["y"], to=1)], [value("x", (2,), TensorProto.INT4)], [value("y", (2,))], opset=21)
         np.save(self.folder / "x.npy", np.float32([1, 2]))
         self.refuse("input 'x': found f32 [2], expected i4 [2]", "run", self.save(cast), "--input", f"x={self.folder / 'x.npy'}")

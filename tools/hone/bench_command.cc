@@ -225,11 +225,15 @@ Status run_bench(const ModelRunTexts& texts) {
     fmt::print("{}", texts.json ? json_text(report.json) : report.text);
     return ok_status();
   }
-  Json json = {{"sizes", Json::array()}};
-  for (const int64_t value : sizes.values) {
+  const auto set = [&](int64_t value) {
     std::map<std::string, Shape> shapes = given;
     shapes[sizes.symbol] = {value};
-    HONE_RETURN_IF_ERROR(set_shapes(texts.model, file.model, shapes));
+    return set_shapes(texts.model, file.model, shapes);
+  };
+  for (const int64_t value : sizes.values) HONE_RETURN_IF_ERROR(set(value));
+  Json json = {{"sizes", Json::array()}};
+  for (const int64_t value : sizes.values) {
+    HONE_RETURN_IF_ERROR(set(value));
     HONE_ASSIGN_OR_RETURN(Report report, measured());
     const std::string size = fmt::format("{}={}", sizes.symbol, value);
     if (!texts.json) fmt::print("{}\n{}\n", size, report.text);

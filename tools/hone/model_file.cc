@@ -101,8 +101,10 @@ Result<std::vector<Tensor>> inputs_of(const std::vector<ModelTensor>& inputs,
   for (const ModelTensor& input : inputs) names.push_back(input.name);
   for (const auto& [name, tensor] : given) {
     if (std::find(names.begin(), names.end(), name) == names.end())
-      return invalid("--input: the model has no input '{}', expected one of: {}", name,
-                     fmt::join(names, ", "));
+      return invalid(
+          "--input: the model has no input '{}', expected one of: {}; a library has those inputs "
+          "with a default that were given a shape when it was compiled (--shape {}=...)",
+          name, fmt::join(names, ", "), name);
   }
   return arrange_inputs(inputs, std::move(given), seed);
 }

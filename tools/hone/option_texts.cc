@@ -332,14 +332,31 @@ Result<uint64_t> parse_seed(std::string_view text) {
   return static_cast<uint64_t>(seed);
 }
 
+// Reads the shape of a run. Extents may be 0, as of a past without tokens.
+static Result<Shape> parse_run_shape(const std::string& text) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (text.find("..") != std::string::npos)
+    return invalid("found the range '{}', expected one size of each dimension, as a run has", text);
+  const char separator = text.find('x') != std::string::npos ? 'x' : ',';
+  Shape shape;
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(separator, begin);
+    const Result<int64_t> extent = parse_int(text.substr(begin, end - begin), 0, kMost);
+    if (!extent.ok())
+      return invalid("'{}' is not a shape, expected lengths from 0 such as 1x3x224x224", text);
+    shape.push_back(*extent);
+  }
+  return shape;
+}
+
 Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>& texts) {
   std::map<std::string, Shape> shapes;
   for (const std::string& text : texts) {
     HONE_ASSIGN_OR_RETURN(const auto pair, of_option("--shape", parse_key_value(text)));
     const auto& [name, lengths] = pair;
-    HONE_ASSIGN_OR_RETURN(Shape shape, of_option("--shape " + name, parse_shape(lengths)));
+    HONE_ASSIGN_OR_RETURN(Shape shape, of_option("--shape " + name, parse_run_shape(lengths)));
     if (!shapes.emplace(name, std::move(shape)).second)
-      return invalid("--shape: input '{}' is given twice", name);
+      return invalid("--shape: '{}' is given twice", name);
   }
   return shapes;
 }

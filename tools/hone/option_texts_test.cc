@@ -12,10 +12,17 @@ TEST(option_texts, shapes_are_kept_by_input) {
             (std::map<std::string, Shape>{{"image", {1, 3, 224, 224}}, {"mask", {1, 128}}}));
 }
 
+TEST(option_texts, a_run_has_one_size_which_may_be_0) {
+  EXPECT_EQ(parse_shapes({"past=0", "x=1x0"}).value(),
+            (std::map<std::string, Shape>{{"past", {0}}, {"x", {1, 0}}}));
+  EXPECT_EQ(parse_shapes({"h=3..9"}).status().message(),
+            "--shape h: found the range '3..9', expected one size of each dimension, as a run has");
+}
+
 TEST(option_texts, an_error_begins_with_the_option) {
   const std::pair<Status, std::string> cases[] = {
       {parse_shapes({"1x3"}).status(), "--shape: found '1x3', expected NAME=VALUE"},
-      {parse_shapes({"a=1", "a=2"}).status(), "--shape: input 'a' is given twice"},
+      {parse_shapes({"a=1", "a=2"}).status(), "--shape: 'a' is given twice"},
       {parse_threads("-1").status(), "--threads: found '-1', expected an integer from 0 to 1024"},
       {parse_max_memory("0").status(), "--max-memory: '0' is no number of bytes"},
       {parse_max_memory("-1M").status(), "--max-memory: '-1M' is no number of bytes"},
@@ -29,7 +36,7 @@ TEST(option_texts, an_error_begins_with_the_option) {
     EXPECT_TRUE(status.message().starts_with(text)) << status.message();
   }
   EXPECT_TRUE(
-      parse_shapes({"a=1x0"}).status().message().starts_with("--shape a: '1x0' is not a shape"));
+      parse_shapes({"a=1x-1"}).status().message().starts_with("--shape a: '1x-1' is not a shape"));
 }
 
 TEST(option_texts, bound_integers_are_exact) {

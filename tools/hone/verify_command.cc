@@ -136,12 +136,11 @@ Status run(const Options& options) {
   for (const auto& [name, tensor] : given) compile.model.shapes.emplace(name, tensor.shape());
   compile.model.available = given;
   verify_options.make_inputs = [&](const std::vector<ModelTensor>& wanted) {
-    // What was bound is no input any more.
-    std::map<std::string, Tensor> left = given;
-    for (const std::string& name : names) {
-      const bool stays = std::any_of(wanted.begin(), wanted.end(),
-                                     [&](const auto& input) { return input.name == name; });
-      if (!stays) left.erase(name);
+    // All that is given names inputs, as their shapes are given; what was bound is none any more.
+    std::map<std::string, Tensor> left;
+    for (const ModelTensor& input : wanted) {
+      const auto tensor = given.find(input.name);
+      if (tensor != given.end()) left.insert(*tensor);
     }
     return inputs_of(wanted, std::move(left), compile.advanced.seed);
   };

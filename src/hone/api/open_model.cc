@@ -72,6 +72,9 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
   HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, library, path));
   std::vector<std::string> bound = *std::move(inputs);
+  for (const auto& [name, unused] : options.model.available) {  // optional inputs are not in it
+    if (std::find(bound.begin(), bound.end(), name) == bound.end()) bound.push_back(name);
+  }
   std::erase_if(bound, [&](const std::string& name) {
     return std::any_of(model.inputs().begin(), model.inputs().end(),
                        [&](const ModelTensor& input) { return input.name == name; });

@@ -24,15 +24,18 @@ bool is_symbol(const std::string& text) {
   constexpr std::string_view kLater =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
   return !text.empty() && kFirst.find(text[0]) != std::string_view::npos &&
-         text.find_first_not_of(kLater) == std::string::npos;
+         text.find_first_not_of(kLater) == std::string::npos &&
+         text.find("..") == std::string::npos;
 }
 
 Result<DimRange> parse_extent(const std::string& text) {
   if (is_symbol(text)) return DimRange{.symbol = text};
   const std::vector<std::string> ends = parts_of(text, "..");
   const auto problem = [&] {
-    return invalid("found the extent '{}', expected a number, a range such as 1..8 or a symbol",
-                   text);
+    return invalid(
+        "found the extent '{}', expected a number, a range such as 1..8, of which the largest size "
+        "is at least 1, or a symbol",
+        text);
   };
   if (ends.size() > 2) return problem();
   // A range may begin with 0, as of the past of a conversation.
@@ -63,8 +66,10 @@ Status parse_shape_ranges(const std::vector<std::string>& texts, ModelOptions& o
     HONE_ASSIGN_OR_RETURN(const auto pair, of_option(option, parse_key_value(text)));
     const auto& [name, extents] = pair;
     if (options.shapes.contains(name) || options.ranges.contains(name))
-      return invalid("{}: input '{}' is given twice", option, name);
-    if (extents.find_first_not_of("0123456789x,") == std::string::npos) {
+      return invalid("{}: '{}' is given twice", option, name);
+    if (extents == "0") {  // a past without tokens
+      options.shapes[name] = {0};
+    } else if (extents.find_first_not_of("0123456789x,") == std::string::npos) {
       HONE_ASSIGN_OR_RETURN(options.shapes[name],
                             of_option(option + " " + name, parse_shape(extents)));
     } else {

@@ -27,6 +27,12 @@ TEST(shape_texts, extents_are_numbers_ranges_and_symbols) {
   EXPECT_EQ(options.ranges.size(), 5u);
 }
 
+TEST(shape_texts, one_size_may_be_0) {
+  ModelOptions options;
+  ASSERT_TRUE(parse_shape_ranges({"past=0"}, options).ok());
+  EXPECT_EQ(options.shapes["past"], Shape{0});
+}
+
 TEST(shape_texts, a_range_that_is_none_is_named) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"x=8..1x3"},
@@ -34,10 +40,13 @@ TEST(shape_texts, a_range_that_is_none_is_named) {
       {{"x=1..x3"}, "--shape x: found the extent '1..', expected a number, a range such as 1..8"},
       {{"x=..8"}, "--shape x: found the extent '..8'"},
       {{"x=1..2..3"}, "--shape x: found the extent '1..2..3'"},
+      {{"x=1..0x3x8"},
+       "--shape x: found the extent '1..0', expected a number, a range such as 1..8"},
+      {{"batch=a..b"}, "--shape batch: found the extent 'a..b'"},
       {{"x=0..0"}, "--shape x: found the extent '0..0'"},
       {{"x=1.5"}, "--shape x: found the extent '1.5'"},
       {{"x=2x0"}, "--shape x: '2x0' is not a shape"},
-      {{"x=1..2", "x=3"}, "--shape: input 'x' is given twice"},
+      {{"x=1..2", "x=3"}, "--shape: 'x' is given twice"},
       {{"x"}, "--shape: found 'x', expected NAME=VALUE"},
   };
   for (const auto& [texts, message] : cases) {

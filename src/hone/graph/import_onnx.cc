@@ -26,6 +26,23 @@ namespace {
 // An input of more real numbers is data, not a parameter.
 constexpr int64_t kMostBoundNumbers = 16;
 
+// An input with an initializer of its name is optional. Takes away the initializers of those that
+// the options give a value or a shape for, which are inputs like others then.
+void drop_given_defaults(onnx::GraphProto& graph, const ImportOptions& options) {
+  std::set<std::string> given;
+  for (const auto& input : graph.input()) {
+    const std::string& name = input.name();
+    if (options.bind.contains(name) || options.shapes.contains(name) ||
+        options.ranges.contains(name))
+      given.insert(name);
+  }
+  auto& initializers = *graph.mutable_initializer();
+  initializers.erase(
+      std::remove_if(initializers.begin(), initializers.end(),
+                     [&](const onnx::TensorProto& one) { return given.contains(one.name()); }),
+      initializers.end());
+}
+
 class Importer {
  public:
   Importer(std::string file, std::string folder, const ImportOptions& options)
@@ -54,6 +71,7 @@ class Importer {
     onnx::GraphProto& proto = *model.mutable_graph();
     graph_.name = proto.name();
     HONE_RETURN_IF_ERROR(unsupported_.add(check_operators(proto, graph_.opset, graph_.file)));
+    drop_given_defaults(proto, options_);
     HONE_RETURN_IF_ERROR(decide_shapes(proto));
     HONE_RETURN_IF_ERROR(read_initializers(proto));
     HONE_RETURN_IF_ERROR(read_inputs(proto));
@@ -203,7 +221,8 @@ class Importer {
     std::vector<OpenInput> open;
     for (const auto& input : proto.input()) {
       const auto it = ids_.find(input.name());
-      // Before IR version 4 every initializer is declared as an input too.
+      // An optional input of which nothing is said is its default. Before IR version 4 every
+      // initializer is declared as an input.
       if (it != ids_.end() && graph_.value(it->second).constant) continue;
       const Result<DeclaredInput> read = declared_input(input, options_, graph_.file);
       HONE_RETURN_IF_ERROR(unsupported_.add(read.status()));

@@ -114,8 +114,12 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
   const auto& type = value_type.tensor_type();
   const auto dtype = dtype_from_onnx(type.elem_type());
   if (!dtype) {
-    return error(Code::kUnsupported, "{}: input '{}' has element type {}", file, name,
-                 onnx_type_text(type.elem_type()));
+    return error(Code::kUnsupported, "{}: input '{}' has element type {}, expected {}", file, name,
+                 onnx_type_text(type.elem_type()),
+                 type.elem_type() == onnx::TensorProto::STRING
+                     ? "numbers or booleans: texts have to become numbers before the model, so "
+                       "export it without the nodes that read them"
+                     : "real numbers or booleans");
   }
   HONE_ASSIGN_OR_RETURN(const Declaration declared, read_declaration(name, type, file));
 
@@ -176,6 +180,16 @@ Status open_inputs(const std::vector<OpenInput>& open, const std::string& file) 
                  file, open.size(), names, such_as(options));
 }
 
+// Returns whether a dimension of an input has this name.
+static bool is_dimension(const onnx::GraphProto& graph, const std::string& name) {
+  for (const auto& input : graph.input()) {
+    for (const auto& dim : input.type().tensor_type().shape().dim()) {
+      if (dim.dim_param() == name) return true;
+    }
+  }
+  return false;
+}
+
 Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,
                          const std::string& file) {
   std::set<std::string> initializers;
@@ -191,8 +205,15 @@ Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& opt
   };
   for (const auto& [name, unused] : options.shapes)
     HONE_RETURN_IF_ERROR(check(name, "a shape is given for"));
-  for (const auto& [name, unused] : options.bind)
-    HONE_RETURN_IF_ERROR(check(name, "a value is bound to"));
+  for (const auto& [name, unused] : options.bind) {
+    const Status status = check(name, "a value is bound to");
+    if (status.ok() || !is_dimension(graph, name)) {
+      HONE_RETURN_IF_ERROR(status);
+      continue;
+    }
+    return invalid("{}; it is a dimension, whose size or range --shape {}=... gives",
+                   status.message(), name);
+  }
   return ok_status();
 }
 

@@ -37,6 +37,7 @@ class Resolver {
       }
     }
     HONE_RETURN_IF_ERROR(open_inputs(open, file_));
+    HONE_RETURN_IF_ERROR(check_used());
     HONE_RETURN_IF_ERROR(check_told());
     say_taken();
     return std::move(result_);
@@ -181,6 +182,7 @@ class Resolver {
   // Returns the form of a symbol, or nullopt if it has to be given.
   std::optional<SizeForm> symbol_form(const std::string& name, DimKind by_place) {
     const DimKind kind = kind_of(name, by_place);
+    used_.insert(!name.empty() || kind == DimKind::kSide ? name : rule_name(kind));
     if (const auto at = ranges_.find(name); at != ranges_.end()) {
       // One step for all places of a symbol, of which some may not look like a side.
       const int64_t step = kind == DimKind::kSide ? side_step(at->second) : 1;
@@ -279,6 +281,22 @@ class Resolver {
     return ok_status();
   }
 
+  // Checks that a dimension has each symbol that an option gives a range or a number.
+  [[nodiscard]] Status check_used() const {
+    std::set<std::string> given;
+    for (const auto& [name, range] : options_.ranges) given.insert(name);
+    for (const auto& [name, shape] : options_.shapes) given.insert(name);
+    std::set<std::string> used = used_;
+    used.erase("");
+    for (const std::string& name : given) {
+      if (is_input(name) || used.contains(name)) continue;
+      return invalid("{}: a range is given for '{}', which no open dimension has{}{}", file_, name,
+                     used.empty() ? ", as there is none" : ": the symbols are ",
+                     some_names({used.begin(), used.end()}));
+    }
+    return ok_status();
+  }
+
   // The symbols of a form that are not known; one that occurs twice is there twice.
   static std::vector<int> unknown_of(const SizeForm& form, const std::set<int>& known) {
     std::vector<int> unknown;
@@ -325,7 +343,24 @@ class Resolver {
       const DimRange& range = ranges_[name];
       ranges += fmt::format("{}{} {}..{}", ranges.empty() ? "" : ", ", name, range.min, range.max);
     }
-    result_.taken = fmt::format("{}: open dimensions are {}{}", file_, ranges, advice());
+    result_.taken =
+        fmt::format("{}: open dimensions are {}{}{}", file_, ranges, advice(), made_up());
+  }
+
+  // Says which of the symbols that the rule decided only an option has, as a typing error would.
+  [[nodiscard]] std::string made_up() const {
+    std::set<std::string> given;
+    for (const auto& [name, range] : options_.ranges) {
+      for (const DimRange& dim : range) given.insert(dim.symbol);
+    }
+    std::vector<std::string> names;
+    for (const std::string& name : taken_) {
+      if (given.contains(name) && !file_symbols_.contains(name)) names.push_back(name);
+    }
+    if (names.empty()) return "";
+    return fmt::format("; the file does not have {}{}{}", some_names(names),
+                       file_symbols_.empty() ? "" : ", its symbols are ",
+                       some_names({file_symbols_.begin(), file_symbols_.end()}));
   }
 
   // Returns how the first symbol that the rule decided gets more. If the importer has found that
@@ -354,6 +389,7 @@ class Resolver {
   std::map<std::string, int64_t> steps_;    // in which symbols are counted
   std::map<std::string, int64_t> numbers_;  // of symbols that an input's shape decides
   std::vector<std::string> taken_;          // symbols that the rule decided
+  std::set<std::string> used_;              // symbols that a dimension has
   OpenShapes result_;
 };
 

@@ -115,6 +115,21 @@ TEST(open_shapes, symbols_of_the_user) {
   EXPECT_EQ(open.symbols, "n 1..6;");
 }
 
+TEST(open_shapes, a_symbol_that_no_dimension_has) {
+  const std::vector<std::vector<std::string>> inputs = {{"batch", "seq", "8"}};
+  const ShapeRange misspelt = {{1, 4, ""}, {0, 0, "sqe"}, {8, 8, ""}};
+  EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}, {"seq", {{1, 4, ""}}}}}).error,
+            "m.onnx: a range is given for 'seq', which no open dimension has: the symbols are "
+            "'batch', 'sqe'");
+  EXPECT_EQ(opened(inputs, {.shapes = {{"x", {4, 3, 8}}}, .ranges = {{"seq", {{1, 4, ""}}}}}).error,
+            "m.onnx: a range is given for 'seq', which no open dimension has, as there is none");
+  // One of the user's own is no error; without a range the line about it says that it is one.
+  EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}}}).taken,
+            "m.onnx: open dimensions are sqe 1..512; another range: --shape sqe=1..1024; the file "
+            "does not have 'sqe', its symbols are 'batch', 'seq'");
+  EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}, {"sqe", {{1, 4, ""}}}}}).taken, "");
+}
+
 TEST(open_shapes, the_rule_ends_where_the_model_does) {
   TestModel model;
   std::string taken;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
@@ -78,10 +80,64 @@ ValueId blank(ExpandContext& c, DType dtype, const Shape& shape) {
   return c.add("hone.Blank", {}, {{"shape", shape}, {"dtype", static_cast<int64_t>(dtype)}});
 }
 
-// The error of a run that takes a branch that could not be built.
-std::string fault_text(const ExpandContext& c, const char* branch, const Status& fault) {
-  return fmt::format("{} takes its {}, which was left out when the model was compiled: {}",
-                     name_and_type(c.node()), branch, fault.message());
+// The nodes so far, by their results.
+std::map<ValueId, const Node*> producers_of(const ExpandContext& c) {
+  std::map<ValueId, const Node*> producers;
+  const auto add = [&](const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      for (const ValueId out : node.outputs) producers[out] = &node;
+    }
+  };
+  for (const std::vector<Node>* const list : c.graph().before) add(*list);
+  add(c.nodes());
+  return producers;
+}
+
+// Returns the model's input that alone decides a value; nothing inside a loop's body, whose inputs
+// are the loop's.
+std::optional<ValueId> input_that_decides(const ExpandContext& c, ValueId value) {
+  if (c.graph().is_body) return std::nullopt;
+  const std::map<ValueId, const Node*> producers = producers_of(c);
+  std::optional<ValueId> found;
+  std::set<ValueId> seen;
+  for (std::vector<ValueId> open = {value}; !open.empty();) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (id == kNoValue || c.constant_of(id) != nullptr || !seen.insert(id).second) continue;
+    if (c.graph().is_input(id)) {
+      if (found) return std::nullopt;
+      found = id;
+    }
+    const auto producer = producers.find(id);
+    if (producer == producers.end()) continue;
+    open.insert(open.end(), producer->second->inputs.begin(), producer->second->inputs.end());
+  }
+  return found;
+}
+
+// What a command warns of, and what a run that takes the branch fails with, where a branch could
+// not be built.
+struct FaultTexts {
+  std::string warning, run;
+};
+
+FaultTexts fault_texts(const ExpandContext& c, const char* branch, const Status& fault) {
+  const std::optional<ValueId> input = input_that_decides(c, c.input(0));
+  std::string warned, advised;
+  if (input) {
+    const Value& value = c.graph().value(*input);
+    const std::string option = fmt::format("--bind {}={}", value.name,
+                                           num_elements(value.shape) == 1 ? "NUMBER" : "FILE.npy");
+    warned = fmt::format("; input '{}' decides it: where all runs have one value, bind it ({})",
+                         value.name, option);
+    advised = fmt::format("; to take it, compile for shapes that fit it, with {}", option);
+  }
+  return {fmt::format("{}: the {} does not fit and is left out; a run that would take it fails{}: "
+                      "{}",
+                      name_and_type(c.node()), branch, warned, fault.message()),
+          fmt::format("{}: this run would take the {}, which was left out when the model was "
+                      "compiled, as it does not fit{}: {}",
+                      name_and_type(c.node()), branch, advised, fault.message())};
 }
 
 Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody& else_body,
@@ -102,10 +158,11 @@ Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody
   const auto add = [&](Branch* branch, ValueId go, const char* name,
                        const Status& fault) -> Status {
     if (branch == nullptr) {
-      const std::string text = fault_text(c, name, fault);
-      c.graph().warnings.push_back(text);
+      FaultTexts texts = fault_texts(c, name, fault);
+      c.graph().warnings.push_back(std::move(texts.warning));
       HONE_ASSIGN_OR_RETURN(
-          values, LoopBuilder::add_fault(c, go, {.beyond = text, .holds_results = false}, values));
+          values, LoopBuilder::add_fault(
+                      c, go, {.beyond = std::move(texts.run), .holds_results = false}, values));
     } else {
       HONE_ASSIGN_OR_RETURN(values, branch->finish(go, results, values));
     }
