@@ -1,6 +1,3 @@
-#include <filesystem>
-
-#include "hone/base/file.h"
 #include "hone/compile.h"
 
 #include "build_report.h"
@@ -20,21 +17,11 @@ struct Options {
   bool require_tuned = false, json = false, verbose = false;
 };
 
-// Returns whether the database is a file that nothing was stored in yet: `hone tune` makes it. If
-// its folder does not exist either, the name is a mistake.
-bool is_new_database(const std::string& db) {
-  if (db.empty() || db.find("://") != std::string::npos || file_exists(db)) return false;
-  std::error_code ignored;
-  const auto path = std::filesystem::absolute(db, ignored);
-  return std::filesystem::is_directory(path.parent_path(), ignored);
-}
-
 Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
   parsed.records.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
-  const bool no_records = is_new_database(options.build.db);
-  if (no_records) parsed.records.use_db = false;
+  const bool no_records = leave_out_new_database(parsed);
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));

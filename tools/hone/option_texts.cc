@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "hone/base/file.h"
 #include "hone/base/options.h"
 #include "hone/base/shape_texts.h"
 #include "hone/cost_models.h"
@@ -262,6 +263,23 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.library.static_library = texts.static_library;
   if (texts.check || texts.no_check) options.library.check = texts.check;
   return options;
+}
+
+bool leave_out_new_database(CompileOptions& options) {
+  const std::string& db = options.records.db;
+  if (!options.records.use_db || db.empty() || db.find("://") != std::string::npos ||
+      file_exists(db))
+    return false;
+  std::error_code ignored;
+  const auto path = std::filesystem::absolute(db, ignored);
+  if (!std::filesystem::is_directory(path.parent_path(), ignored)) return false;
+  options.records.use_db = false;
+  return true;
+}
+
+void note_new_database(CompileOptions& options) {
+  if (leave_out_new_database(options))
+    fmt::print(stderr, "database {} does not exist yet\n", options.records.db);
 }
 
 void add_model(CLI::App& app, ModelRunTexts& texts) {

@@ -68,6 +68,12 @@ struct BuildOptionTexts {
 void add_task_options(CLI::App& app, BuildOptionTexts& texts);   // all but the library's
 void add_build_options(CLI::App& app, BuildOptionTexts& texts);  // all
 [[nodiscard]] Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts);
+// Reads no records from a database that is a file in which nothing was stored yet: `hone tune`
+// makes it. If its folder does not exist either, the name is a mistake, which opening it finds.
+// Returns whether that is so.
+[[nodiscard]] bool leave_out_new_database(CompileOptions& options);
+// Likewise; a line on stderr says so.
+void note_new_database(CompileOptions& options);
 
 // MODEL and the options of what runs it: `run` and `bench`.
 struct ModelRunTexts {

@@ -168,6 +168,7 @@ Status run_repeatedly(Model& model, const std::vector<Tensor>& inputs, int repea
 
 Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts.model));
+  note_new_database(options.compile);
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
   // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
   ModelOptions& model = options.compile.model;

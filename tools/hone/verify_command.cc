@@ -120,6 +120,7 @@ Status run(const Options& options) {
   VerifyOptions verify_options;
   HONE_ASSIGN_OR_RETURN(verify_options.compile, parse_build_options(options.build));
   CompileOptions& compile = verify_options.compile;
+  note_new_database(compile);
   compile.interrupted = &listen_for_interrupt();
   if (!options.tolerance.empty()) {
     HONE_ASSIGN_OR_RETURN(verify_options.tolerance,
