@@ -289,12 +289,20 @@ class Resolver {
     std::set<std::string> used = used_;
     used.erase("");
     for (const std::string& name : given) {
-      if (is_input(name) || used.contains(name)) continue;
+      if (is_input(name) || used.contains(name) || is_said_twice(name)) continue;
       return invalid("{}: a range is given for '{}', which no open dimension has{}{}", file_, name,
                      used.empty() ? ", as there is none" : ": the symbols are ",
                      some_names({used.begin(), used.end()}));
     }
     return ok_status();
+  }
+
+  // Returns whether the shape of an input gives the same number in the place of a symbol.
+  [[nodiscard]] bool is_said_twice(const std::string& symbol) const {
+    const auto number = numbers_.find(symbol);
+    const auto range = ranges_.find(symbol);
+    return number != numbers_.end() && range != ranges_.end() &&
+           range->second.min == number->second && range->second.max == number->second;
   }
 
   // The symbols of a form that are not known; one that occurs twice is there twice.

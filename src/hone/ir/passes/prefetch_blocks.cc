@@ -244,16 +244,17 @@ class Pass {
       step = step * digit.extent + digit.value;
       steps *= digit.extent;
     }
-    const Expr next = to_expr(block.base) + block.next;
-    if (block.reads_now) return spread_early(load->buffer, block, step, steps, next);
+    if (block.reads_now) return spread_early(load->buffer, block, step, steps);
     const int64_t part = (block.size + steps - 1) / steps;
-    return prefetch_lines(load->buffer, next + step * part, part, block.cache);
+    const Expr first = to_expr(block.base) + step * part + block.next;
+    return prefetch_lines(load->buffer, first, part, block.cache);
   }
 
   // In each step as many lines of the next block as the steps of the run together need, and no more
   // than its hints.
   static std::vector<Stmt> spread_early(const BufferPtr& buffer, const Block& block,
-                                        const Expr& step, int64_t steps, const Expr& next) {
+                                        const Expr& step, int64_t steps) {
+    const Expr next = to_expr(block.base) + block.next;
     const int64_t lines = lines_of(buffer, block), steps_of_read = steps / block.reuse;
     Expr part = constant(1);
     for (int64_t fewer = 1; fewer < block.hints; ++fewer) {
