@@ -10,7 +10,6 @@ not there yet. Latencies are medians over rounds in each of which every library 
 import argparse
 import functools
 import json
-import math
 import shlex
 import statistics
 import sys
@@ -24,6 +23,7 @@ import interleaved
 import model_files
 from kernel_report import markdown
 from tuning_curves import run_hone
+from tuning_table import geomean
 
 RIVAL = "ONNX Runtime"
 
@@ -52,10 +52,6 @@ def measure(options, name):
             loaders[RIVAL] = functools.partial(engines.OnnxRuntime, model, inputs, options.threads)
         rounds = interleaved.measure_anew(loaders, options.rounds, interleaved.turn_of(options), options.threads)
     return {"network": label, "rounds": rounds, "seconds": seconds, "predicted": predicted}
-
-
-def geomean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def table(lines):

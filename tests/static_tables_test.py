@@ -132,7 +132,7 @@ class StaticDevices(support.Case):
         self.assertTrue(all(0 <= float(value) <= 1 for value in found[:4]), found)
         (key, line), = static_devices.exported(options, db, self.folder).items()
         self.assertEqual(key, line["task"])
-        # What line_of() writes is what an import reads.
+        # An import reads what line_of() writes.
         lines = self.folder / "lines.jsonl"
         lines.write_text(static_devices.line_of(line, line, line["device"], 7e-6) + "\n")
         other = self.folder / "other.db"

@@ -42,7 +42,8 @@ std::string features_line() {
   return fmt::format("features {} of version {}", kNames.size(), kStaticFeatureVersion);
 }
 
-std::string_view next_line(std::string_view& text) {
+// Takes the next line off the text; the last one needs no end.
+std::string_view take_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
@@ -131,15 +132,15 @@ Result<StaticScore> parse_static(std::string_view text, std::string_view name) {
                    found, expected);
   };
   StaticScore score;
-  HONE_RETURN_IF_ERROR(expect(next_line(text), std::string(kStaticTitle)));
+  HONE_RETURN_IF_ERROR(expect(take_line(text), std::string(kStaticTitle)));
   constexpr std::string_view kSet = "instructions ";
-  std::string_view line = next_line(text);
+  std::string_view line = take_line(text);
   if (!line.starts_with(kSet))
     return invalid("{}: found '{}', expected '{}' and the instruction set", name, line, kSet);
   score.instruction_set = line.substr(kSet.size());
-  HONE_RETURN_IF_ERROR(expect(next_line(text), features_line()));
+  HONE_RETURN_IF_ERROR(expect(take_line(text), features_line()));
   constexpr std::string_view kCard = "card ";
-  for (line = next_line(text); line.starts_with(kCard); line = next_line(text)) {
+  for (line = take_line(text); line.starts_with(kCard); line = take_line(text)) {
     const std::string_view note = line.substr(kCard.size());
     const size_t end = std::min(note.find(' '), note.size());
     score.card.emplace(note.substr(0, end), note.substr(std::min(end + 1, note.size())));
@@ -151,7 +152,7 @@ Result<StaticScore> parse_static(std::string_view text, std::string_view name) {
     const Result<double> value = parse_real(std::string(line.substr(start.size())), 0, 1e12);
     if (!value.ok()) return invalid("{}: {}: {}", name, feature, value.status().message());
     score.coefficients.push_back(*value);
-    line = next_line(text);
+    line = take_line(text);
   }
   if (!line.empty()) return invalid("{}: found '{}' behind the coefficients", name, line);
   return score;

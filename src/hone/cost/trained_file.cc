@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/base/next_line.h"
 #include "hone/cost/fingerprint.h"
 #include "hone/cost/gbdt_model.h"
 
@@ -15,15 +16,6 @@ namespace {
 constexpr std::string_view kFile = "hone cost model";
 constexpr std::string_view kTitle = "hone cost model 2";
 constexpr std::string_view kCard = "card ";
-
-// Takes the next line off the text; "" if there is none.
-std::string_view next_line(std::string_view& text) {
-  const size_t end = text.find('\n');
-  if (end == std::string_view::npos) return {};
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return line;
-}
 
 std::string fingerprint_start(std::string_view part) {
   return fmt::format("fingerprint {} ", part);

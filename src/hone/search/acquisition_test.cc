@@ -19,7 +19,7 @@ TEST(acquisition, expected_improvement_is_that_of_the_formula) {
   EXPECT_NEAR(expected_improvement(-2, 0, 1), 0.0084907026165883, 1e-12);
   // It has the unit of the values.
   EXPECT_NEAR(expected_improvement(7.5, 7, 0.5), 0.5 * 1.0833154705876863, 1e-12);
-  // What is sure improves by the difference, or by nothing.
+  // A sure value improves by the difference, or by nothing.
   EXPECT_NEAR(expected_improvement(1, 0.25, 1e-9), 0.75, 1e-9);
   EXPECT_NEAR(expected_improvement(1, 1.25, 1e-9), 0, 1e-9);
 }
@@ -102,7 +102,7 @@ TEST(acquisition, a_believed_mean_becomes_an_observation) {
   EXPECT_LT(there.variance, 2e-4);  // no more than the noise
   EXPECT_GT(chosen.followed.posterior.variance, 0.5);
   EXPECT_EQ(pool.best, chosen.mean());
-  // What is believed moves no mean. It makes what is near sure, and nothing that is far.
+  // A believed point moves no mean. It makes places near it sure, and no place that is far.
   for (size_t i = 0; i < before.size(); ++i)
     EXPECT_NEAR(pool.points[i].mean(), before[i].mean(), 1e-6) << i;
   EXPECT_LT(pool.points[1].deviation(), 0.3 * before[1].deviation());

@@ -6,6 +6,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/base/next_line.h"
 #include "hone/cost/fingerprint.h"
 #include "hone/cost/static_score.h"
 #include "hone/search/agent/view.h"
@@ -20,7 +21,7 @@ constexpr std::string_view kStrategy = "strategy ", kInstructions = "instruction
                            kSpace = "space ", kFingerprint = "fingerprint ";
 constexpr std::string_view kCommand = "hone policy train";
 
-// What code for the target consists of.
+// Returns which instructions code for the target has.
 std::string instructions_of(const target::Target& target) {
   return target.kind() == target::Kind::kCpu
              ? cost::instruction_set(target.cpu())
@@ -56,29 +57,21 @@ class Reader {
   }
 
  private:
-  // Returns the next line and removes it; "" if there is none.
-  std::string_view next_line() {
-    const size_t end = text_.find('\n');
-    if (end == std::string_view::npos) return {};
-    const std::string_view line = text_.substr(0, end);
-    text_.remove_prefix(end + 1);
-    return line;
-  }
   // Returns what the next line has behind `start`; "" if it begins with something else.
   std::string_view next_after(std::string_view start) {
-    const std::string_view line = next_line();
+    const std::string_view line = next_line(text_);
     return line.starts_with(start) ? line.substr(start.size()) : std::string_view();
   }
 
   Status check_whole() {
-    const std::string_view title = next_line();
+    const std::string_view title = next_line(text_);
     if (!title.starts_with(kFile))
       return invalid("{}: it is no state of a search strategy, which begins with '{}'", path_,
                      kTitle);
     if (title != kTitle)
       return invalid("{}: found '{}', expected '{}': train it anew ({})", path_, title, kTitle,
                      kCommand);
-    const std::string_view hash = next_line();
+    const std::string_view hash = next_line(text_);
     if (hash != hash_line(text_))
       return invalid("{}: it is damaged: its hash is not that of its content", path_);
     return ok_status();
@@ -102,7 +95,7 @@ class Reader {
           path_, found, kScheduleVersion, kCommand);
     const cost::FeatureSet set = state_features(target.kind());
     const std::string features = cost::features_line(set);
-    if (const std::string_view found = next_line(); found != features)
+    if (const std::string_view found = next_line(text_); found != features)
       return invalid("{}: trained for '{}', expected '{}': train it anew ({})", path_, found,
                      features, kCommand);
     for (const std::string& part : cost::fingerprint_parts(set)) {

@@ -15,7 +15,7 @@ using ir::variable;
 
 constexpr int64_t kRows = 6, kTable = 3;
 
-// As the graph emits it: it counts from the end if it is negative, and is clamped.
+// Returns the place as the graph emits it: it counts from the end if negative, and is clamped.
 Expr place_in_table(const Expr& index) {
   const Expr positive = ir::select(ir::less(index, ir::constant(0)), index + kTable, index);
   return ir::min(ir::max(positive, ir::constant(0)), ir::constant(kTable - 1));

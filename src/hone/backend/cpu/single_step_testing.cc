@@ -21,7 +21,7 @@ namespace {
 constexpr greg_t kTrapFlag = 0x100;       // in the flags: a trap follows the next instruction
 constexpr int64_t kMostBefore = 100'000;  // instructions until the kernel begins
 
-// What the child that runs the kernel finds, in memory that the parent shares.
+// The child that runs the kernel notes here what it finds, in memory that the parent shares.
 struct Steps {
   uint64_t entry = 0, end = 0, last = 0;  // addresses; there is an end once the kernel has begun
   int64_t before = 0, executed = 0, limit = 0;

@@ -115,8 +115,8 @@ std::optional<ValueId> input_that_decides(const ExpandContext& c, ValueId value)
   return found;
 }
 
-// What a command warns of, and what a run that takes the branch fails with, where a branch could
-// not be built.
+// These texts are about a branch that could not be built: a command warns with the first, and a run
+// that takes the branch fails with the second.
 struct FaultTexts {
   std::string warning, run;
 };

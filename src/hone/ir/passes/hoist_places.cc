@@ -54,7 +54,7 @@ bool is_chosen(const ExprNode& e, size_t operand) {
   return operand > 0 && (e.op == Op::kSelect || e.op == Op::kAnd || e.op == Op::kOr);
 }
 
-// What a row reads: the places, and whether it can be moved in vectors.
+// Collects the places that a row reads, and finds whether it can be moved in vectors.
 class Row {
  public:
   Row(const StmtNode& loop, const StmtNode& store)
@@ -127,7 +127,7 @@ Stmt in_vectors(const StmtNode& loop, const Stmt& store, int64_t block) {
   return make_block(std::move(parts));
 }
 
-// The loop before which a place is computed, as a number of loops around it.
+// Returns how many loops are around the one before which a place is computed.
 size_t depth_of(const Expr& place, const Nest& nest) {
   size_t depth = nest.loops.size();
   while (depth > 0 && !uses(place, nest.loops[depth - 1]->var.get())) --depth;

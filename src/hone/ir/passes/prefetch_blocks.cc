@@ -73,7 +73,8 @@ struct Block {
   int64_t reuse = 1;
   std::vector<Digit> digits;  // digits of the step, those of reads of the whole block first
   int cache = 2;              // where the next block goes
-  // Of early hints: the reads of the block that a run has, or null, and the hints of a step.
+  // Early hints depend on the reads of the block that a run has, null if that is not known, and on
+  // the hints of a step.
   Expr reads_now;
   int64_t hints = 0;
 };
