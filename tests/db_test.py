@@ -179,13 +179,16 @@ class Db(Case):
         self.refuse("no.db does not exist", "compile", model, "-o", library, "--db", self.folder / "no" / "no.db")
         self.refuse("have no record of their own", "compile", model, "-o", library, "--db", database, "--require-tuned")
 
-    def test_so_do_commands_that_compile_to_run_or_to_show(self):
-        model, database = self.save(support.relu_model()), self.folder / "new.db"
-        for command in (["run"], ["show"], ["verify"]):
+    def test_so_do_commands_that_compile_what_they_run(self):
+        model, library, database = self.save(support.relu_model()), self.folder / "model.so", self.folder / "new.db"
+        self.succeed("compile", model, "-o", library, "--no-db")
+        for command in (["run"], ["run", "--profile"], ["bench"], ["verify"]):
             done = support.hone(command[0], model, *command[1:], "--db", database)
             self.assertEqual((done.returncode, done.stderr), (0, f"database {database} does not exist yet\n"), command)
             self.assertFalse(database.exists())
             self.refuse("no.db does not exist", command[0], model, *command[1:], "--db", self.folder / "no" / "no.db")
+        for command in (["show", model], ["bench", library], ["run", library, "--profile"]):
+            self.refuse("new.db does not exist", *command, "--db", database)  # nothing to read there
 
     def test_reading_commands_need_a_database(self):
         for command in (["stat"], ["verify"], ["export", "-"], ["gc"]):

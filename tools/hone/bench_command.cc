@@ -123,7 +123,7 @@ Result<Peak> find_peak(const Model& model, const CompileOptions& options, const 
   const int wanted = options.target.threads;
   const int threads = wanted > 0 ? std::min(wanted, host.cores) : host.cores;
   Limits limits;  // those of other machines are not measured
-  if (machine.empty()) {
+  if (machine.empty() && options.records.use_db) {
     HONE_ASSIGN_OR_RETURN(limits, Limits::load(db, host.name, threads));
   }
   return Peak{host.core_flops * threads, threads,
@@ -213,6 +213,8 @@ Status run_bench(const ModelRunTexts& texts) {
   const std::map<std::string, Shape> given = options.compile.model.shapes;
   HONE_ASSIGN_OR_RETURN(const SizeList sizes,
                         take_sizes(options.compile.model.shapes, texts.model));
+  HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(texts.model));
+  if (!is_compiled) note_new_database(options.compile);
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
   HONE_ASSIGN_OR_RETURN(const Peak peak, find_peak(file.model, options.compile, texts.db));
   const auto measured = [&]() -> Result<Report> {

@@ -168,11 +168,11 @@ Status run_repeatedly(Model& model, const std::vector<Tensor>& inputs, int repea
 
 Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts.model));
-  note_new_database(options.compile);
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
   // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
   ModelOptions& model = options.compile.model;
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(texts.model.model));
+  if (!is_compiled) note_new_database(options.compile);
   for (const auto& [name, tensor] : given) {
     if (!is_compiled) model.shapes.emplace(name, tensor.shape());
   }
@@ -197,7 +197,7 @@ Status run_model(const RunTexts& texts) {
   HONE_RETURN_IF_ERROR(check_files(texts, file, files));
 
   Limits limits;  // those of other machines are not measured
-  if (texts.profile && texts.model.machine.empty()) {
+  if (texts.profile && texts.model.machine.empty() && options.compile.records.use_db) {
     HONE_ASSIGN_OR_RETURN(limits,
                           Limits::load(texts.model.db, "host", options.compile.target.threads));
   }
