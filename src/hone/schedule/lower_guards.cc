@@ -4,6 +4,7 @@
 
 #include "hone/compute/stage_body.h"
 #include "hone/schedule/bilinear.h"
+#include "hone/schedule/reader_limit.h"
 
 namespace hone::schedule {
 namespace {
@@ -78,8 +79,12 @@ class Guards {
     const bool reduce = a >= stage_.info->num_spatial();
     const Expr value = index_.axis_value(s_, a);
     if (axis.guard_low) add(ir::less_equal(ir::constant(0), value), level, reduce);
-    if (axis.guard_high)
-      add(ir::less(value, ir::constant(stage_.info->axes[a].extent)), level, reduce);
+    if (axis.guard_high) {
+      const std::optional<ReaderLimit> limit = reader_limit(state_, all_, s_, a);
+      add(limit ? ir::less(index_.value(limit->value), ir::constant(limit->end))
+                : ir::less(value, ir::constant(stage_.info->axes[a].extent)),
+          level, reduce);
+    }
     if (axis.guard_region)
       add(ir::less(index_.own_value(s_, a), ir::constant(axis.extent)), level, reduce);
   }
