@@ -323,6 +323,36 @@ TEST(cpu_measure, vectors_of_half_the_width_start_more_often_where_whole_ones_ru
   EXPECT_EQ(bounds(8, 2).arithmetic, bounds(16, 2).arithmetic);
 }
 
+TEST(cpu_measure, a_models_own_half_types_cost_less_than_what_a_schedule_rounds) {
+  target::Cpu target = small_target();
+  const auto arithmetic = [&](const compute::Dag& dag, int vector_bytes,
+                              std::string_view more = "") {
+    target.vector_bytes = vector_bytes;
+    const Scheduled s = scheduled(
+        dag, fmt::format("cache_write(matmul)\ncache_read(weight, matmul.acc)\n"
+                         "split(matmul, n, [{}])\nreorder(matmul, [m, n.0, n.1])\n"
+                         "compute_at(matmul.acc, matmul, n.0)\nreorder(matmul.acc, [k, m, n])\n"
+                         "vectorize(matmul.acc, n)\n{}",
+                         vector_bytes / 4, more));
+    const CpuMeasure measure = measure_cpu(s.state, s.bounds, target, 1);
+    for (const RootMeasure& root : measure.roots) {
+      for (const StageMeasure& stage : root.stages)
+        if (s.state.stages[stage.stage].name() == "matmul.acc") return stage.bounds.arithmetic;
+    }
+    return 0.0;
+  };
+  const auto half = [](DType type) { return half_gemm(4, 32, 8, {.type = type}); };
+  const double plain = arithmetic(gemm(4, 32, 8), 32);
+  const double f16 =
+      (arithmetic(half(DType::kF16), 32) - plain) / 2;  // both operands are converted
+  const double bf16 = (arithmetic(half(DType::kBF16), 32) - plain) / 2;
+  const double narrowed = arithmetic(gemm(4, 32, 8), 32, "narrow(weight.cache, bf16)") - plain;
+  EXPECT_GT(f16, 0);
+  EXPECT_LT(f16, bf16);
+  EXPECT_LT(bf16, narrowed);
+  EXPECT_EQ(arithmetic(half(DType::kF16), 64), arithmetic(half(DType::kBF16), 64));  // not measured
+}
+
 TEST(cpu_measure, says_where_a_cache_is_full) {
   const StageMeasure stage = measured(gemm(64, 64, 64), "parallel(matmul, m)");
   ASSERT_EQ(stage.caches.size(), 2u);

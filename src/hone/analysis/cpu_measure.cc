@@ -5,6 +5,7 @@
 
 #include "hone/analysis/cache_rates.h"
 #include "hone/analysis/loop_body.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone::analysis {
 namespace {
@@ -15,8 +16,14 @@ using schedule::Annotation;
 // cores.
 constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
-// For a vector that is loaded in fewer bits: extend and shift.
+// Multiply-adds that a vector costs which is loaded in fewer bits: extend and shift.
 constexpr double kWidenInstructions = 2;
+// The same of a model's own float16 and bfloat16 in vectors of so many bytes: one instruction and
+// two, which run beside the multiply-adds and are only issued (Zen 3: a tile of 4 rows and 2
+// vectors takes 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03). Trees have learned
+// what weights cost that a schedule rounds.
+constexpr int kHalfVectorBytes = 32;
+constexpr double kWidenHalf = 0.5, kWidenBrainFloat = 1;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
@@ -34,14 +41,23 @@ constexpr int64_t kFirstLevelSets = 64;  // a page has this many lines, and the 
 struct Loads {
   double slots = 0;         // of the load ports
   double distinct = 0;      // different vectors
-  double widening = 0;      // instructions that make elements as wide as the result's
+  double widening = 0;      // multiply-adds' worth of making elements as wide as the result's
   double permutations = 0;  // of lanes
   double held = 0;          // vectors that wait in registers
   bool shared = false;      // several points share vectors of a window, which wait in registers
   double orders = 0;        // vectors of numbers by which lanes are permuted
 };
 
-Loads measure_loads(const Nest& nest, const Body& body) {
+// Returns the multiply-adds that making the elements of one vector as wide as the result's costs.
+double widening_cost(const Nest& nest, const NestAccess& access, const target::Cpu& target) {
+  if (access.element_bytes >= nest.accesses.back().element_bytes) return 0;
+  const DType dtype = access.buffer->dtype;
+  if (!is_half(dtype) || access.narrowed || target.vector_bytes != kHalfVectorBytes)
+    return kWidenInstructions;
+  return dtype == DType::kF16 ? kWidenHalf : kWidenBrainFloat;
+}
+
+Loads measure_loads(const Nest& nest, const Body& body, const target::Cpu& target) {
   Loads loads;
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
@@ -60,8 +76,7 @@ Loads measure_loads(const Nest& nest, const Body& body) {
         loads.orders = terms, loads.shared = true;
     }
     loads.slots += slots;
-    if (access.element_bytes < nest.accesses.back().element_bytes)
-      loads.widening += kWidenInstructions * slots;
+    loads.widening += widening_cost(nest, access, target) * slots;
     if (body.is_vector && access.moves_with(nest.loops.size() - 1))
       loads.held = std::max(loads.held, held_vectors(nest, access, body));
   }
@@ -90,7 +105,7 @@ void measure_compute(const Nest& nest, const Body& body, const target::Cpu& targ
   const bool reduces =
       std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
                   [](const NestLoop& loop) { return loop.reduce; });
-  Loads loads = measure_loads(nest, body);
+  Loads loads = measure_loads(nest, body, target);
   out.distinct_loads = loads.distinct;
   double accumulators = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {

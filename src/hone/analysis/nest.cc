@@ -7,6 +7,7 @@
 #include "hone/base/round_up.h"
 #include "hone/ir/linear.h"
 #include "hone/schedule/visible_loops.h"
+#include "hone/tensor/half_tensor.h"
 
 namespace hone::analysis {
 
@@ -293,6 +294,10 @@ class NestBuilder {
     access.buffer = buffer.get();
     access.write = write;
     access.element_bytes = static_cast<int>(dtype_bytes(buffer->dtype));
+    access.narrowed =
+        is_half(buffer->dtype) &&
+        std::none_of(state_.params->begin(), state_.params->end(),
+                     [&](const ir::Param& param) { return param.buffer->dtype == buffer->dtype; });
     const std::vector<schedule::AxisBounds>& axes = bounds_.stages[s].axes;
     Moves logical(rows.size(), nest.loops.size());
     for (size_t d = 0; d < rows.size(); ++d) {

@@ -49,7 +49,8 @@ struct NestAccess {
   bool constant = false;  // reads a constant, such as weights
   ir::Scope scope = ir::Scope::kGlobal;
   int element_bytes = 4;
-  Sizes shape;  // shape of the storage
+  bool narrowed = false;  // the schedule rounds to this type, which the task itself does not have
+  Sizes shape;            // shape of the storage
   Moves move;
   double reads = 1;  // loads of one point of the stage
   Sizes spread;      // per dimension: distance between the first and the last of them
