@@ -209,11 +209,12 @@ class Pass {
     int64_t steps = 1;
     for (auto digit = inner; digit != block.digits.end(); ++digit) steps *= digit->extent;
     const int64_t hints = std::max<int64_t>(work / options_.min_work, 1);
-    const auto reads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
-        std::max<int64_t>(ceil_div(lines_of(load->buffer, block), hints * steps), 1))));
+    const int64_t lines = lines_of(load->buffer, block);
+    const auto reads = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(ceil_div(lines, hints * steps), 1))));
     if (reads >= read.extent) return;
     block.reads_now = reads_of_run(read.extent, rows_of(flat_index(load), units));
-    block.hints = hints;
+    block.hints = std::min(hints, ceil_div(lines, steps));  // with one read, that is all
     if (block.reads_now) return;
     block.digits.erase(block.digits.begin(), inner);
     add_digit(block, {floormod(read.value, reads), reads});

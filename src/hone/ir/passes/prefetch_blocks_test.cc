@@ -150,6 +150,17 @@ TEST(prefetch_blocks, reads_beyond_those_that_need_hints_repeat_the_last_line) {
   }
 }
 
+TEST(prefetch_blocks, a_step_has_no_more_early_hints_than_one_read_needs) {
+  PrefetchOptions options = early_for(2);
+  options.min_work = 1;  // as many hints as the tile has rows
+  const Product narrow{128};
+  const Program program = prefetch_blocks(narrow.by_panel(), options);
+  const int64_t lines = kDepth * kColumns / kLine;  // of all panels, in kDepth steps each
+  ASSERT_LE(lines, kDepth * kColumns / kLanes);
+  EXPECT_EQ(count(program.phases[1].body, StmtKind::kPrefetch), 1) << print(program);
+  EXPECT_EQ(lines_ahead(narrow, 2, options), lines);
+}
+
 TEST(prefetch_blocks, a_block_that_is_read_again_goes_to_the_second_level_cache) {
   const Program hinted = prefetch_blocks(Product{16}.by_panel());
   const Stmt hint = first(hinted.phases[1].body, StmtKind::kPrefetch);
