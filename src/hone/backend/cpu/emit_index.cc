@@ -10,6 +10,12 @@ namespace hone::backend::cpu {
 using ir::Expr;
 using ir::Op;
 
+namespace {
+
+constexpr size_t kMostFixed = 4;
+
+}  // namespace
+
 void Indices::begin_function(llvm::BasicBlock* header) {
   scopes_.emplace_back();
   scopes_.back().header = header;
@@ -63,6 +69,8 @@ void Indices::end_loop(llvm::Value* end) {
 IndexForm Indices::index(const Expr& e) {
   if (failed()) return {};
   return space_.form(e, [this](const Expr& opaque) {
+    if (const int fixed = values_.is_fixed(opaque) ? fixed_atom(*opaque) : -1; fixed >= 0)
+      return fixed;
     llvm::Value* v = values_.value(opaque);
     const int atom =
         space_.add_opaque(static_cast<int>(scopes_.size()) - 1, v->getType()->isVectorTy());
@@ -70,6 +78,26 @@ IndexForm Indices::index(const Expr& e) {
     atom_values_[static_cast<size_t>(atom)] = v;
     return atom;
   });
+}
+
+// The size of a run, which is loaded where the function begins: what is computed of it alone is
+// computed there, too. Of more such numbers than registers hold, -1: they are loaded where they are
+// used.
+int Indices::fixed_atom(const ir::ExprNode& load) {
+  std::vector<int64_t> place;
+  for (const Expr& index : load.args) place.push_back(index->int_value);
+  const bool is_full = fixed_.size() >= kMostFixed;
+  const auto [found, is_new] = fixed_.try_emplace({load.buffer.get(), std::move(place)}, -1);
+  if (!is_new || is_full) return found->second;
+  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+  builder_.SetInsertPoint(scopes_[0].header->getTerminator());
+  const Lanes lanes = std::exchange(lanes_, {});
+  llvm::Value* value = values_.fixed(load);
+  lanes_ = lanes;
+  found->second = space_.add_fixed();
+  atom_values_.resize(static_cast<size_t>(space_.num_atoms()));
+  atom_values_[static_cast<size_t>(found->second)] = value;
+  return found->second;
 }
 
 llvm::Value* Indices::atom_value(int id) {

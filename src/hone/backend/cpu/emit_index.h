@@ -49,6 +49,7 @@ class Indices : EmitterPart {
     std::map<std::pair<int, int64_t>, llvm::PHINode*> counts;
     std::map<std::vector<int64_t>, llvm::Value*> known;  // values by buffer and terms
   };
+  int fixed_atom(const ir::ExprNode& load);
   llvm::Value* atom_value(int atom);
   llvm::Value* compound_value(const Atom& atom);
   llvm::Value* compare_lane(llvm::CmpInst::Predicate predicate, const IndexForm& difference);
@@ -58,6 +59,8 @@ class Indices : EmitterPart {
   Values& values_;
   std::vector<Scope> scopes_;
   std::vector<llvm::Value*> atom_values_;
+  // Only looked up, never iterated, as its order is that of addresses.
+  std::map<std::pair<const ir::Buffer*, std::vector<int64_t>>, int> fixed_;
 };
 
 }  // namespace hone::backend::cpu

@@ -45,6 +45,11 @@ llvm::Value* Memory::base_of(const ir::Buffer* buffer) const {
   return it->second.base;
 }
 
+bool Memory::is_read_only(const ir::Buffer* buffer) const {
+  const auto it = buffers_.find(buffer);
+  return it != buffers_.end() && it->second.read_only && it->second.base != nullptr;
+}
+
 // A buffer allocated inside a vectorized loop is private to the iteration: it gets one copy per
 // lane, side by side.
 int64_t Memory::allocate(const ir::Buffer& buffer, int64_t copies) {

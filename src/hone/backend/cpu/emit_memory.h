@@ -45,6 +45,8 @@ class Memory : EmitterPart {
   void add_buffer(const ir::Buffer* buffer, BufferInfo info);
   [[nodiscard]] bool has_buffer(const ir::Buffer* buffer) const;
   [[nodiscard]] llvm::Value* base_of(const ir::Buffer* buffer) const;
+  // Returns whether the phase is given the buffer and does not write it.
+  [[nodiscard]] bool is_read_only(const ir::Buffer* buffer) const;
   // Allocates a buffer with so many copies of each element until it is released. Returns the memory
   // that was in use before.
   int64_t allocate(const ir::Buffer& buffer, int64_t copies);

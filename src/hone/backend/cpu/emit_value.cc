@@ -91,6 +91,22 @@ llvm::Value* Values::value(const Expr& e) {
   }
 }
 
+bool Values::is_fixed(const ir::Expr& e) const {
+  if (e->op != Op::kLoad || e->type != DType::kI64 || !memory_.is_read_only(e->buffer.get()))
+    return false;
+  for (size_t d = 0; d < e->args.size(); ++d) {
+    const ir::Expr& index = e->args[d];
+    const bool is_inside =
+        ir::is_const_int(index) && index->int_value >= 0 && index->int_value < e->buffer->shape[d];
+    if (!is_inside) return false;
+  }
+  return true;
+}
+
+llvm::Value* Values::fixed(const ir::ExprNode& load) {
+  return memory_.load(memory_.access(load.buffer, load.args));
+}
+
 llvm::Value* Values::load(const ExprNode& e) {
   const Access from = memory_.access(e.buffer, e.args);
   if (updated_ && e.buffer == updated_->buffer && !space_.varying(from.form)) return element_;

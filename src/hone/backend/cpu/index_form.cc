@@ -46,12 +46,17 @@ IndexForm add(const IndexForm& a, const IndexForm& b, int64_t scale_b) {
 IndexForm scaled(const IndexForm& a, int64_t factor) { return add(IndexForm(), a, factor); }
 
 int IndexSpace::add_variable(int depth, Range range) {
-  atoms_.push_back({Op::kVar, {}, depth, false, false, range});
+  atoms_.push_back({Op::kVar, {}, depth, false, false, false, range});
   return num_atoms() - 1;
 }
 
 int IndexSpace::add_opaque(int depth, bool varying) {
-  atoms_.push_back({Op::kLoad, {}, depth, true, varying, Range()});
+  atoms_.push_back({Op::kLoad, {}, depth, true, true, varying, Range()});
+  return num_atoms() - 1;
+}
+
+int IndexSpace::add_fixed() {
+  atoms_.push_back({Op::kLoad, {}, 0, false, true, false, Range()});
   return num_atoms() - 1;
 }
 
@@ -113,13 +118,13 @@ IndexForm IndexSpace::with_joined_digits(IndexForm form) const {
 bool IndexSpace::holds_data(const IndexForm& form) const {
   return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
     const Atom& a = atom(term.first);
-    return a.in_place && a.op != Op::kVar && !known(a.range);
+    return (a.in_place || a.of_data) && a.op != Op::kVar && !known(a.range);
   });
 }
 
 IndexForm IndexSpace::compound(Op op, const IndexForm& a, const IndexForm& b) {
   std::vector<int64_t> key = {static_cast<int64_t>(op), lanes_};
-  Atom made{op, {a, b}, 0, false, false, Range()};
+  Atom made{op, {a, b}, 0, false, false, false, Range()};
   for (const IndexForm* form : {&a, &b}) {
     key.push_back(static_cast<int64_t>(form->terms.size()));
     for (const auto& [id, coefficient] : form->terms) {
@@ -127,6 +132,7 @@ IndexForm IndexSpace::compound(Op op, const IndexForm& a, const IndexForm& b) {
       key.push_back(coefficient);
       made.depth = std::max(made.depth, atom(id).depth);
       made.in_place |= atom(id).in_place;
+      made.of_data |= atom(id).of_data;
     }
     key.push_back(form->lane);
     key.push_back(form->constant);

@@ -39,6 +39,7 @@ struct Atom {
   std::vector<IndexForm> args;
   int depth = 0;          // innermost scope whose variable it depends on; 0 for the function
   bool in_place = false;  // must be computed where it is used, as it depends on a lane or a load
+  bool of_data = false;   // depends on a load
   bool varying = false;   // differs between lanes
   Range range;
 };
@@ -50,6 +51,7 @@ class IndexSpace {
 
   [[nodiscard]] int add_variable(int depth, Range range);
   [[nodiscard]] int add_opaque(int depth, bool varying);
+  [[nodiscard]] int add_fixed();  // a number that memory holds throughout the function
   void bind(const ir::Var* var, IndexForm form) { environment_[var] = std::move(form); }
   void set_lanes(int lanes) { lanes_ = lanes; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hone/ir/passes/renumber_tiles.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -42,17 +43,22 @@ class LoopLimiter {
     const std::vector<Need> needed = needs_of(*s);
     Stmt made = map_body(s, [&](const Stmt& child) { return statement(child); });
     for (const Need& need : needed) made = limited(made, need);
+    const std::optional<InnerDigit> digit = first_digit(*s, needed);
     ranges_.reset(mark);
-    return made;
+    return digit ? renumbered(*made, *digit, sizes_, ranges_) : made;
   }
   // Says which tiles of a phase compute something; the phase is as it was before.
   TileLimit tiles_of(const Stmt& phase) {
     TileLimit found;
     if (phase->kind != StmtKind::kFor || phase->for_kind != ForKind::kParallel) return found;
     ranges_.bind_loop(phase->var, phase->min, phase->extent);
-    for (const Need& need : needs_of(*phase)) {
+    const std::vector<Need> needed = needs_of(*phase);
+    for (const Need& need : needed) {
       if (found.form < 0) found = tile_limit(need, phase->var);
     }
+    const std::optional<InnerDigit> digit = first_digit(*phase, needed);
+    if (found.form < 0 && digit && digit->unit == 1)
+      found = {digit->form, digit->divisor, digit->rows};
     ranges_.reset({0, 0});
     return found;
   }
@@ -175,6 +181,15 @@ class LoopLimiter {
       body = body[0]->body;
     }
     return with_body(*loop, {make_if(condition, std::move(body))});
+  }
+
+  // Returns the digit by which tiles are renumbered; nothing if they keep their numbers.
+  [[nodiscard]] std::optional<InnerDigit> first_digit(const StmtNode& loop,
+                                                      const std::vector<Need>& needed) const {
+    for (const Need& need : needed) {
+      if (const std::optional<InnerDigit> digit = inner_digit(loop, need, ranges_)) return digit;
+    }
+    return std::nullopt;
   }
 
   // Nothing if the tiles that are needed are not the first ones.

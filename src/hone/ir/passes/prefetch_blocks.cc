@@ -11,6 +11,9 @@
 namespace hone::ir {
 namespace {
 
+// Early hints come at a pace of so many shares of a line a step, or of several of them.
+constexpr int64_t kShares = 4;
+
 struct Digit {  // a digit of the number of steps since the block began, outermost first
   Expr value;
   int64_t extent;
@@ -252,24 +255,22 @@ class Pass {
     return prefetch_lines(load->buffer, first, part, block.cache);
   }
 
-  // In each step as many lines of the next block as the steps of the run together need, and no more
-  // than its hints.
+  // In each step some lines of the next block, which begin so many shares of a line behind those of
+  // the step before as the run's steps together need. What a step does not need is of later steps:
+  // a hint for a line that comes already costs less than the numbers that would leave it out.
   static std::vector<Stmt> spread_early(const BufferPtr& buffer, const Block& block,
                                         const Expr& step, int64_t steps) {
     const Expr next = to_expr(block.base) + block.next;
     const int64_t lines = lines_of(buffer, block), steps_of_read = steps / block.reuse;
     Expr part = constant(1);
-    for (int64_t fewer = 1; fewer < block.hints; ++fewer) {
-      const int64_t reads = ceil_div(lines, steps_of_read * fewer);  // for which these are enough
+    for (int64_t fewer = 1; fewer < block.hints * kShares; ++fewer) {
+      const int64_t reads = ceil_div(lines * kShares, steps_of_read * fewer);
       part = part + (constant(1) - min(floordiv(block.reads_now, reads), constant(1)));
     }
-    std::vector<Stmt> all;
-    for (int64_t hint = 0; hint < block.hints; ++hint) {
-      const Expr line = step * part + min(constant(hint), part - 1);
-      const Expr first = next + min(line, constant(lines - 1)) * elements_of_line(buffer);
-      for (Stmt& s : prefetch_lines(buffer, first, 1, block.cache)) all.push_back(std::move(s));
-    }
-    return all;
+    const Expr line =
+        min(floordiv(step * part, kShares), constant(lines - std::min(lines, block.hints)));
+    const Expr first = next + line * elements_of_line(buffer);
+    return prefetch_lines(buffer, first, block.hints * elements_of_line(buffer), block.cache);
   }
 
   std::vector<BufferPtr> buffers_;  // whose loads count

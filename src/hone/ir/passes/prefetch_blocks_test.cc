@@ -132,13 +132,14 @@ TEST(prefetch_blocks, early_hints_are_spread_over_the_reads_that_a_run_has) {
   const int64_t all = kDepth * kColumns / kLine;
   for (const int64_t tiles : {1, 2, 3, 32})
     EXPECT_EQ(lines_ahead(wide, tiles, early_for(tiles)), all) << tiles;
-  EXPECT_EQ(lines_ahead(wide, 1, early_for(2)), all / 2) << "the other half comes with tile 1";
-  EXPECT_EQ(lines_ahead(wide, 1, early_for(32)), all / 2) << "one hint a step at least";
+  const int64_t panels = 2;  // with each step a line of both, and the one behind
+  EXPECT_EQ(lines_ahead(wide, 1, early_for(2)), panels * (kDepth + 1)) << "the rest with tile 1";
+  EXPECT_EQ(lines_ahead(wide, 1, early_for(32)), panels * (kDepth / 4 + 1)) << "a quarter a step";
   // An extent that does not count rows says nothing of reads.
   EXPECT_EQ(lines_ahead(wide, 1, early_for(32, 100)), all);
 }
 
-TEST(prefetch_blocks, reads_beyond_those_that_need_hints_repeat_the_last_line) {
+TEST(prefetch_blocks, reads_beyond_those_that_need_hints_repeat_the_last_lines) {
   const Product wide{128, 2 * kLine};
   const int64_t panel = kDepth * 2, all = kDepth * kColumns / kLine;
   const std::vector<float> lines =
@@ -146,7 +147,8 @@ TEST(prefetch_blocks, reads_beyond_those_that_need_hints_repeat_the_last_line) {
   for (int64_t i = panel; i < panel + all; ++i) {
     const float times = lines[static_cast<size_t>(i)];
     EXPECT_GE(times, 1) << i;
-    EXPECT_EQ(times > 2, i % panel == panel - 1) << i;
+    // Two hints a step, and four steps for each line.
+    EXPECT_EQ(times > 2 * 4, i % panel >= panel - 2) << i;
   }
 }
 
