@@ -191,6 +191,36 @@ Stmt tightened(const Stmt& s) {
 }
 Stmt tighten(const Stmt& s) { return rewrite_stmts(s, tightened); }
 
+// Whether statements test, for each point of an unrolled tile, whether `var` leaves room for it.
+// `units` are the variables of the tile's loops around them.
+bool tests_points(const StmtNode& s, const VarPtr& var, std::vector<const Var*>& units) {
+  if (s.kind == StmtKind::kIf && uses(s.condition, var.get()) &&
+      std::any_of(units.begin(), units.end(),
+                  [&](const Var* unit) { return uses(s.condition, unit); }))
+    return true;
+  const bool is_unit = s.kind == StmtKind::kFor && s.for_kind == ForKind::kUnrolled;
+  if (is_unit) units.push_back(s.var.get());
+  const bool found = std::any_of(s.body.begin(), s.body.end(), [&](const Stmt& child) {
+    return tests_points(*child, var, units);
+  });
+  if (is_unit) units.pop_back();
+  return found;
+}
+
+// Returns whether a serial loop inside of this one makes such tests in each iteration, as the sum
+// of a register tile does that does not divide its block.
+bool is_tested_in_loops(const StmtNode& loop) {
+  bool found = false;
+  for (const Stmt& child : loop.body) {
+    for_each_stmt(*child, [&](const StmtNode& s) {
+      std::vector<const Var*> units;
+      found = found || (s.kind == StmtKind::kFor && s.for_kind == ForKind::kSerial &&
+                        tests_points(s, loop.var, units));
+    });
+  }
+  return found;
+}
+
 class Partitioner {
  public:
   Partitioner(int64_t statements, const PartitionOptions& options)
@@ -198,7 +228,9 @@ class Partitioner {
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
-    if (s->kind == StmtKind::kFor && s->peel && !is_thread_loop(s->for_kind)) {
+    const bool may_split = s->kind == StmtKind::kFor && !is_thread_loop(s->for_kind) &&
+                           (s->peel || (s->for_kind == ForKind::kSerial && is_tested_in_loops(*s)));
+    if (may_split) {
       if (s->for_kind == ForKind::kParallel) return with_tests(*s);
       if (const std::vector<Stmt> parts = split(*s); !parts.empty()) return make_block(parts);
     }

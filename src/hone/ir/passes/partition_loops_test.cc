@@ -87,6 +87,31 @@ TEST(partition_loops, loops_without_the_mark_stay_whole) {
   EXPECT_EQ(partition_loops(w.program(false)).phases[0].body->kind, StmtKind::kFor);
 }
 
+// out[o * 2 + i] += x[k]: tiles of 2, of which the last one has a single point if n is odd.
+Program tiles_of_two(int64_t n, ForKind inner) {
+  const BufferPtr x = make_buffer("x", DType::kF32, {8}),
+                  out = make_buffer("out", DType::kF32, {n});
+  const VarPtr o = make_var("o"), k = make_var("k"), i = make_var("i"), z = make_var("z");
+  const Expr at = variable(o) * 2 + variable(i);
+  const Stmt add = make_store(out, {at}, load(out, {at}) + load(x, {variable(k)}));
+  const Stmt sum = loop(k, 8, {loop(i, 2, {make_if(less(at, constant(n)), {add})}, false, inner)});
+  const Stmt zero = loop(z, n, {make_store(out, {variable(z)}, constant_float(0))});
+  return {
+      "tiles", {{x, Role::kInput}, {out, Role::kOutput}}, {{zero}, {loop(o, (n + 1) / 2, {sum})}}};
+}
+
+TEST(partition_loops, a_tile_that_tests_its_points_in_each_step_of_a_sum_is_split_off) {
+  for (const int64_t n : {1, 5, 6, 7}) {
+    const Program tiles = tiles_of_two(n, ForKind::kUnrolled);
+    const Program made = partition_loops(tiles);
+    EXPECT_EQ(count(made.phases[1].body, StmtKind::kIf), 0) << print(made);
+    expect_same(tiles, made);
+  }
+  // A loop over points that is no tile has its own end.
+  const Program serial = partition_loops(tiles_of_two(5, ForKind::kSerial));
+  EXPECT_EQ(count(serial.phases[1].body, StmtKind::kIf), 1) << print(serial);
+}
+
 TEST(partition_loops, parallel_loops_stay_one_loop_from_zero) {
   const Window w(18);
   const Program split = partition_loops(w.program(true, ForKind::kParallel));
