@@ -1,7 +1,8 @@
 // schedule/bounds.h - infers the ranges of all loops of a State by integer arithmetic on the
 // stages' affine maps, from the outputs back to the inputs. Features and lowering both use them, so
-// a cost model sees what runs. The one difference are products with zeros around an input
-// (Param::zeros), which some loops leave out and features count.
+// a cost model sees what runs. What some loops leave out and
+// features count are products with zeros around an input (Param::zeros) and points that no reader
+// needs (schedule/reader_limit.h).
 #pragma once
 
 #include "hone/base/small_vector.h"

@@ -14,7 +14,7 @@ struct Read {
 // Returns the only read of the stage's only result, if there is one.
 std::optional<Read> only_read(const State& state, int s) {
   const compute::Stage& stage = state.stages[s].info->stage;
-  if (stage.is_extern() || stage.outputs.size() != 1) return std::nullopt;
+  if (stage.outputs.size() != 1) return std::nullopt;
   Read found;
   for (size_t r = static_cast<size_t>(s) + 1; r < state.stages.size(); ++r) {
     for (const compute::Access& access : state.stages[r].info->reads) {
@@ -23,8 +23,7 @@ std::optional<Read> only_read(const State& state, int s) {
       found = {static_cast<int>(r), &access};
     }
   }
-  if (!found.access || state.stages[found.reader].info->stage.is_extern()) return std::nullopt;
-  return found;
+  return found.access ? std::optional(found) : std::nullopt;
 }
 
 // Returns the axis of a row that is one axis plus a constant; -1 for any other row.
@@ -43,7 +42,8 @@ int plain_axis(const compute::AffineRow& row) {
 std::optional<ReaderLimit> reader_limit(const State& state, const Bounds& bounds, int s, int axis) {
   if (state.stages[s].compute.kind != AttachKind::kAt) return std::nullopt;
   const std::optional<Read> read = only_read(state, s);
-  if (!read) return std::nullopt;
+  // Inside of other loops it may serve several runs of its reader.
+  if (!read || state.stages[s].compute.stage != read->reader) return std::nullopt;
   const std::vector<compute::AffineRow>& writes = state.stages[s].info->writes[0];
   const auto written = std::find_if(writes.begin(), writes.end(),
                                     [&](const auto& row) { return plain_axis(row) == axis; });

@@ -17,8 +17,9 @@ struct ReaderLimit {
 };
 
 // Returns the limit of an axis of a stage that is computed inside of its reader's loops. Points
-// within it are within the axis, too. Returns nothing if the reader tests no region along this
-// axis, if there are several readers, or if the reader's region may itself pass the axis' end.
+// within it are within the axis, too. Returns nothing if the stage is computed elsewhere, if there
+// are several readers, if the reader tests no region along this axis, or if that region may itself
+// pass the axis' end.
 [[nodiscard]] std::optional<ReaderLimit> reader_limit(const State& state, const Bounds& bounds,
                                                       int s, int axis);
 

@@ -66,6 +66,25 @@ TEST(reader_limit, leaves_no_test_in_the_sum) {
   EXPECT_NE(text.find("in 0..2"), std::string::npos) << text;
 }
 
+// The sums of a block are computed in the loop around the tiles that read them.
+TEST(reader_limit, is_none_outside_of_the_readers_loops) {
+  constexpr std::string_view kSteps = R"(
+cache_write(matmul)
+cache_write(matmul.acc)
+split(matmul, m, [2, 4], mask)
+reorder(matmul, [m.0, m.1, m.2, n])
+compute_at(matmul.acc, matmul, m.1)
+split(matmul.acc, m, [3], mask)
+compute_at(matmul.acc.acc, matmul, m.0)
+split(matmul.acc.acc, m, [3], mask)
+)";
+  const compute::Dag dag = compute::testing::gemm(24, 5, 4);
+  const Lowered product = lowered(dag, kSteps);
+  EXPECT_FALSE(
+      reader_limit(product.state, product.bounds, product.state.find_stage("matmul.acc.acc"), 0));
+  expect_same(dag, kSteps);
+}
+
 TEST(reader_limit, keeps_the_meaning) {
   for (const int64_t rows : {5, 8, 16, 20, 24, 25}) {
     for (const std::string_view rest : {"peel", "mask"}) {

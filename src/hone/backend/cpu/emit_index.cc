@@ -12,6 +12,7 @@ using ir::Op;
 
 namespace {
 
+// A kernel knows few sizes; more numbers would keep registers from what the loops need.
 constexpr size_t kMostFixed = 4;
 
 }  // namespace
@@ -80,9 +81,9 @@ IndexForm Indices::index(const Expr& e) {
   });
 }
 
-// The size of a run, which is loaded where the function begins: what is computed of it alone is
-// computed there, too. Of more such numbers than registers hold, -1: they are loaded where they are
-// used.
+// Returns the atom of a number that memory holds throughout the function, such as a size of the
+// run. It is loaded where the function begins, and what is computed of it alone is computed there,
+// too. Returns -1 if there are too many of them.
 int Indices::fixed_atom(const ir::ExprNode& load) {
   std::vector<int64_t> place;
   for (const Expr& index : load.args) place.push_back(index->int_value);
@@ -92,7 +93,7 @@ int Indices::fixed_atom(const ir::ExprNode& load) {
   const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
   builder_.SetInsertPoint(scopes_[0].header->getTerminator());
   const Lanes lanes = std::exchange(lanes_, {});
-  llvm::Value* value = values_.fixed(load);
+  llvm::Value* value = values_.load_fixed(load);
   lanes_ = lanes;
   found->second = space_.add_fixed();
   atom_values_.resize(static_cast<size_t>(space_.num_atoms()));

@@ -103,7 +103,7 @@ bool Values::is_fixed(const ir::Expr& e) const {
   return true;
 }
 
-llvm::Value* Values::fixed(const ir::ExprNode& load) {
+llvm::Value* Values::load_fixed(const ir::ExprNode& load) {
   return memory_.load(memory_.access(load.buffer, load.args));
 }
 

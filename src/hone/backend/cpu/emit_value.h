@@ -22,9 +22,11 @@ class Values : EmitterPart {
         scans_(scans) {}
 
   llvm::Value* value(const ir::Expr& e);
-  // Returns whether it is an integer at a fixed place of memory that the phase does not write.
+  // Returns whether an expression is an integer at a fixed place of memory that the phase does not
+  // write.
   [[nodiscard]] bool is_fixed(const ir::Expr& e) const;
-  llvm::Value* fixed(const ir::ExprNode& load);
+  // Loads such an integer here.
+  llvm::Value* load_fixed(const ir::ExprNode& load);
   // Returns the value that a store writes if its own element is `element`.
   llvm::Value* updated(const ir::StmtNode& store, llvm::Value* element);
   // Computes expressions here, before the loop that uses their values.

@@ -57,6 +57,20 @@ TEST(fixed_loads, more_numbers_than_registers_hold_are_loaded_where_they_are_use
   EXPECT_EQ(compare_with_interpreter(rows_at(sizes, sum, ir::Role::kInput), 2), "");
 }
 
+// n[0] is 0 half of the time, and the quotient is not needed then.
+TEST(fixed_loads, a_quotient_stays_under_the_condition_that_the_divisor_is_not_0) {
+  const auto n = ir::make_buffer("n", DType::kI64, {2});
+  const auto y = ir::make_buffer("y", DType::kI64, {kRows});
+  const auto k = ir::make_var("k");
+  const Expr divisor = ir::load(n, {constant(0)}) * 0;  // always 0
+  const Expr quotient = ir::make(ir::Op::kFloorDiv, {variable(k), divisor});
+  const Expr value = ir::select(ir::less(constant(0), divisor), quotient, constant(7));
+  const ir::Program program =
+      program_of({{n, ir::Role::kInput}, {y, ir::Role::kOutput}},
+                 loop(k, kRows, kSerial, {ir::make_store(y, {variable(k)}, value)}));
+  EXPECT_EQ(compare_with_interpreter(program, 4), "");
+}
+
 // The place of a step is what the step before left there.
 TEST(fixed_loads, numbers_that_the_loop_changes_are_read_again) {
   const auto sizes = ir::make_buffer("sizes", DType::kI64, {4});

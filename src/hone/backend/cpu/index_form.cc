@@ -139,10 +139,13 @@ IndexForm IndexSpace::compound(Op op, const IndexForm& a, const IndexForm& b) {
     made.varying |= varying(*form);
   }
   made.in_place |= made.varying;
+  // A division by data that may be 0 stays under the condition that keeps it from running.
+  const Range rb = range(b);
+  if ((op == Op::kFloorDiv || op == Op::kFloorMod) && rb.lo <= 0 && rb.hi >= 0)
+    made.in_place |= made.of_data;
   const auto [it, inserted] = known_.try_emplace(std::move(key), num_atoms());
   if (!inserted) return of_atom(it->second);
   const Range ra = range(a);
-  const Range rb = range(b);
   if (op == Op::kFloorMod && b.is_constant() && b.constant > 0) made.range = {0, b.constant - 1};
   if (op == Op::kFloorDiv && b.is_constant() && b.constant > 0 && known(ra)) {
     made.range = {floor_div(ra.lo, b.constant), floor_div(ra.hi, b.constant)};

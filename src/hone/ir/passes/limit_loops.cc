@@ -53,11 +53,8 @@ class LoopLimiter {
     if (phase->kind != StmtKind::kFor || phase->for_kind != ForKind::kParallel) return found;
     ranges_.bind_loop(phase->var, phase->min, phase->extent);
     const std::vector<Need> needed = needs_of(*phase);
-    for (const Need& need : needed) {
-      if (found.form < 0) found = tile_limit(need, phase->var);
-    }
-    const std::optional<InnerDigit> digit = first_digit(*phase, needed);
-    if (found.form < 0 && digit && digit->unit == 1)
+    found = first_limit(*phase, needed);
+    if (const std::optional<InnerDigit> digit = first_digit(*phase, needed))
       found = {digit->form, digit->divisor, digit->rows};
     ranges_.reset({0, 0});
     return found;
@@ -183,9 +180,19 @@ class LoopLimiter {
     return with_body(*loop, {make_if(condition, std::move(body))});
   }
 
-  // Returns the digit by which tiles are renumbered; nothing if they keep their numbers.
+  [[nodiscard]] TileLimit first_limit(const StmtNode& loop, const std::vector<Need>& needed) const {
+    for (const Need& need : needed) {
+      if (const TileLimit found = tile_limit(need, loop.var); found.form >= 0) return found;
+    }
+    return {};
+  }
+
+  // Returns the digit by which tiles are renumbered; nothing if they keep their numbers, as those
+  // that a run needs are the first ones already.
   [[nodiscard]] std::optional<InnerDigit> first_digit(const StmtNode& loop,
                                                       const std::vector<Need>& needed) const {
+    if (loop.for_kind != ForKind::kParallel || first_limit(loop, needed).form >= 0)
+      return std::nullopt;
     for (const Need& need : needed) {
       if (const std::optional<InnerDigit> digit = inner_digit(loop, need, ranges_)) return digit;
     }

@@ -9,8 +9,8 @@
 //   for i in 0..E { if (i + 2 < T) S }  ->  for i in 0..min(E, T - 2) { S }   (constants only)
 // A serial loop without the mark is split, too, if a loop inside of it tests the points of an
 // unrolled tile in each iteration, as the sum of a register tile does that does not divide its
-// block. A parallel loop is never split, and it is tightened only from above, as tiles start at 0. With
-// peel = true it tests once per tile whether all conditions inside hold:
+// block. A parallel loop is never split, and it is tightened only from above, as tiles start at 0.
+// With peel = true it tests once per tile whether all conditions inside hold:
 //   parallel t in 0..N peel { for i { if (t*4 + i < M) S } }
 //     ->  parallel t in 0..N { if (t*4 + 3 < M) { for i { S } }  if (!(t*4 + 3 < M)) { .. } }
 // If exactly one tile fails the conditions, the second part is for that tile, whose number is

@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-// Early hints come at a pace of so many shares of a line a step, or of several of them.
+// The lines of early hints move on by a multiple of 1 / kShares of a line with each step.
 constexpr int64_t kShares = 4;
 
 struct Digit {  // a digit of the number of steps since the block began, outermost first

@@ -37,8 +37,8 @@ struct PrefetchOptions {
   // The hints come with a block's first reads, one for so many multiplications of vectors at most,
   // instead of in equal parts with all of them: a run of a smaller size ends after some reads.
   // Where these extents tell how many reads a run has, the hints are spread over those, as memory
-  // is slower than hints can ask for it; later reads have hints for the last line, which cost
-  // little.
+  // is slower than hints can ask for it; later reads have hints for the last lines, which
+  // cost little.
   bool is_early = false;
   int64_t min_work = 16;
   std::vector<RunExtent> run_extents;

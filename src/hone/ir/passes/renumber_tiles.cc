@@ -1,7 +1,6 @@
 #include "hone/ir/passes/renumber_tiles.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
@@ -23,16 +22,13 @@ int64_t period_of(const Expr& e, const Var* var) {
 
 std::optional<InnerDigit> inner_digit(const StmtNode& loop, const Need& need,
                                       const Ranges& ranges) {
-  if (loop.for_kind != ForKind::kParallel || !is_const_int(loop.min, 0) ||
-      !is_const_int(loop.extent))
-    return std::nullopt;
+  if (!is_const_int(loop.min, 0) || !is_const_int(loop.extent)) return std::nullopt;
   for (const auto& [e, c] : need.at.terms) {
     const int64_t tiles = period_of(e, loop.var.get());
     const int64_t all = loop.extent->int_value;
     if (tiles < kLeastTiles || all % tiles != 0 || all == tiles || c <= 0) continue;
     if (ranges.of(without(need.at, e)).lo < 0) continue;
-    const int64_t g = std::gcd(c, need.unit);
-    return InnerDigit{need.form, all / tiles, tiles, c / g, need.unit / g};
+    if (c % need.unit == 0) return InnerDigit{need.form, all / tiles, tiles, c / need.unit};
   }
   return std::nullopt;
 }
@@ -40,7 +36,7 @@ std::optional<InnerDigit> inner_digit(const StmtNode& loop, const Need& need,
 Stmt renumbered(const StmtNode& loop, const InnerDigit& digit, const BufferPtr& sizes,
                 Ranges& ranges) {
   const Expr number = variable(loop.var), size = load(sizes, {constant(digit.form)});
-  const Expr needed = floordiv(size * digit.unit + (digit.divisor - 1), digit.divisor);
+  const Expr needed = floordiv(size + (digit.divisor - 1), digit.divisor);
   const Expr tiles = max(constant(1), min(needed, constant(digit.tiles)));
   const Expr quotient = make(Op::kFloorDiv, {number, tiles});
   const Expr remainder = make(Op::kFloorMod, {number, tiles});

@@ -5,8 +5,8 @@
 //   ->
 //   parallel t in 0..32 * 128 { if (t // m < 32) { f(t // m, t % m) } }      m = (size + 3) // 4
 //
-// The tiles from 32 * m on compute nothing, so a run leaves them out. Without this it would ask
-// each of them: at a few tokens of 512, that took as long as a thirtieth of a transformer.
+// The tiles from 32 * m on compute nothing, so a run leaves them out, and does not ask each of them
+// as it would without this.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@ namespace hone::ir {
 struct InnerDigit {
   int form = 0;
   int64_t rows = 0, tiles = 0;  // rows of tiles, and tiles of each row in the largest run
-  int64_t divisor = 1;          // a run needs the first ceil(unit * size / divisor) of each row
-  int64_t unit = 1;
+  int64_t divisor = 1;          // a run needs the first ceil(size / divisor) of each row
 };
 
-// Returns the digit on which a need depends; nothing if there is none, or one row alone.
+// Returns the digit on which a need depends; nothing if there is none, if there is one row alone,
+// or if the tiles of a row are no quotient of the size.
 [[nodiscard]] std::optional<InnerDigit> inner_digit(const StmtNode& loop, const Need& need,
                                                     const Ranges& ranges);
 // Numbers the tiles of the loop so that those that a run needs are the first ones. `ranges` knows

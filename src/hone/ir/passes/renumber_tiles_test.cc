@@ -70,6 +70,8 @@ TEST(renumber_tiles, a_multiple_of_a_size_that_is_no_multiple_of_a_tile_asks_all
   const std::vector<ParamLimit> limits = {{1, {.form = 0, .unit = 3}}};
   const LimitedProgram made = limit_loops(panels(16), limits, make_sizes(1));
   EXPECT_EQ(made.tiles, std::vector<TileLimit>(1)) << "3 * size / 4 is no quotient of the size";
+  EXPECT_NE(print(made.program).find("if t % 16 * 4 < sizes[0] * 3"), std::string::npos)
+      << print(made.program);
   for (const int64_t size : {1, 3, 8, 21})
     EXPECT_EQ(testing::run_limited(panels(16), {limits, {size}}, 1).difference, "");
 }
