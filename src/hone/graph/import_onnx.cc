@@ -60,8 +60,8 @@ class Importer {
     return Status(status.code(), printable(status.message()));
   }
   [[nodiscard]] RangeFailure failure() const {
-    return {at_sizes_,          is_valid_at_largest_,   open_.takes_batch, open_.sequences,
-            open_.side_divisor, open_.may_batch_states, open_.symbols,     open_.inputs};
+    return {at_sizes_,          is_valid_at_largest_,   open_.batches, open_.sequences,
+            open_.side_divisor, open_.may_batch_states, open_.symbols, open_.inputs};
   }
 
  private:

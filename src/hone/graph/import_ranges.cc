@@ -65,8 +65,8 @@ class RangeImporter {
 
   // Returns the graph of the first other ranges at which the model is valid.
   std::optional<Graph> elsewhere() {
-    for (const auto other :
-         {&RangeImporter::in_steps, &RangeImporter::shorter, &RangeImporter::longer}) {
+    for (const auto other : {&RangeImporter::in_steps, &RangeImporter::shorter,
+                             &RangeImporter::longer, &RangeImporter::larger_batch}) {
       std::optional<Graph> graph = (this->*other)();
       if (graph) return graph;
     }
@@ -110,7 +110,7 @@ class RangeImporter {
   std::optional<Graph> shorter() {
     constexpr int64_t kLeastSequence = 16;
     std::vector<int64_t> batches = {options_.most_batch}, lengths = {options_.most_sequence};
-    if (failure_.takes_batch && options_.most_batch > 1) batches.push_back(1);
+    if (!failure_.batches.empty() && options_.most_batch > 1) batches.push_back(1);
     if (!failure_.sequences.empty()) {
       for (int64_t most = options_.most_sequence / 2; most >= kLeastSequence; most /= 2)
         lengths.push_back(most);
@@ -129,40 +129,77 @@ class RangeImporter {
     return std::nullopt;
   }
 
-  // A sound has to be as long as the window of a model, which is often hundreds of samples.
+  // A sound has to be as long as the window of a model, which is often hundreds of samples; others
+  // need the elements that they take by constant places, or the largest of.
   std::optional<Graph> longer() {
     const int64_t most = options_.most_sequence;
     std::vector<DimRange> ranges;
-    if (failure_.is_valid_at_largest) ranges = {{most / 64, most, {}}, {most / 8, most, {}}};
+    const bool is_valid = failure_.is_valid_at_largest;
+    if (is_valid) ranges = {{most / 64, most, {}}, {most / 8, most, {}}, {most / 4, most, {}}};
     // Models of sound may take one block, with some samples of the block before it.
     ranges.push_back({most / 2, most + most / 4, {}});
-    if (failure_.is_valid_at_largest) ranges.push_back({most / 2, most, {}});
+    if (is_valid) ranges.push_back({most / 2, most, {}});
     ranges.push_back({most, 8 * most, {}});
     ranges.push_back({most, most + most / 4, {}});
+    ranges.push_back({2 * most, 8 * most, {}});
+    return raised(failure_.sequences, ranges);
+  }
+
+  std::optional<Graph> larger_batch() {
+    const int64_t most = options_.most_batch;
+    std::vector<DimRange> ranges;
+    if (failure_.is_valid_at_largest) ranges.push_back({most / 2, most, {}});
+    for (const int64_t factor : {1, 2, 8, 32})
+      ranges.push_back({factor * most, 2 * factor * most, {}});
+    return raised(failure_.batches, ranges);
+  }
+
+  // Returns the graph of the first of these ranges of all the symbols at which the model is valid.
+  // Each symbol then gets the least size at which it is, or the range of the rule.
+  std::optional<Graph> raised(const std::vector<std::string>& names,
+                              const std::vector<DimRange>& ranges) {
     for (const DimRange& range : ranges) {
-      if (failure_.sequences.empty() || range.min < 2) continue;
-      std::string names;
-      for (const std::string& name : failure_.sequences) {
-        tried_.ranges[name] = {range};
-        names += (names.empty() ? "" : ", ") + name;
-      }
+      if (names.empty() || range.min < 2) continue;
+      for (const std::string& name : names) tried_.ranges[name] = {range};
       RangeFailure found;
-      std::optional<Graph> graph = attempt(found);
-      if (!graph) continue;
-      graph.reset();  // one graph with its weights takes memory at a time
-      const std::string advice = advice_beside(range, found);
-      graph = attempt();
-      say(fmt::format("{}: {} {} {}..{}, as the model is not valid at fewer{}", file_, names,
-                      failure_.sequences.size() == 1 ? "is" : "are", range.min, range.max, advice));
+      // One graph with its weights takes memory at a time.
+      if (!attempt(found)) continue;
+      std::string said, first;
+      for (const std::string& name : names) {
+        if (!lower(name)) continue;
+        const DimRange& least = tried_.ranges[name][0];
+        said += fmt::format("{}{} is {}..{}", said.empty() ? "" : ", ", name, least.min, least.max);
+        if (first.empty()) first = name;
+      }
+      const std::string advice = advice_beside(first, found);
+      std::optional<Graph> graph = attempt();
+      say(fmt::format("{}: {}, as the model is not valid at fewer{}", file_, said, advice));
       return graph;
     }
+    for (const std::string& name : names) tried_.ranges.erase(name);
     return std::nullopt;
   }
 
-  // Returns how the first of the sequences gets more than the range that was found for it or, if
-  // the model is not valid at twice as much, one size of it.
-  std::string advice_beside(const DimRange& range, const RangeFailure& found) {
-    const std::string& name = failure_.sequences[0];
+  // Gives a symbol the range of the rule, or else the least size at which the model is valid.
+  // Returns whether it needs that.
+  bool lower(const std::string& name) {
+    const DimRange range = tried_.ranges[name][0];
+    tried_.ranges.erase(name);
+    if (attempt()) return false;
+    int64_t invalid = 0, valid = range.min;
+    while (invalid + 1 < valid) {
+      const int64_t middle = invalid + (valid - invalid) / 2;
+      tried_.ranges[name] = {{middle, range.max, {}}};
+      (attempt() ? valid : invalid) = middle;
+    }
+    tried_.ranges[name] = {{valid, range.max, {}}};
+    return true;
+  }
+
+  // Returns how a symbol gets more than the range that was found for it or, if the model is not
+  // valid at twice as much, one size of it.
+  std::string advice_beside(const std::string& name, const RangeFailure& found) {
+    const DimRange range = tried_.ranges[name][0];
     const int64_t twice = 2 * range.max;
     const auto option = [&](int64_t min, int64_t max) {
       return range_option({name, min, max}, found.symbols, found.inputs);

@@ -49,6 +49,8 @@ class InferContext {
   InferContext(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
   [[nodiscard]] int opset() const { return node_.opset != 0 ? node_.opset : graph_.opset; }
   [[nodiscard]] const std::optional<Rebatch>& rebatch() const { return graph_.rebatch; }
+  // Returns whether the graph follows sizes (follow_sizes.h), so that Hone has added the node.
+  [[nodiscard]] bool follows_sizes() const { return graph_.varying.any(); }
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const Attributes& attributes() const { return node_.attributes; }
   [[nodiscard]] size_t num_inputs() const { return node_.inputs.size(); }

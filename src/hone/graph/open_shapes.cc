@@ -198,10 +198,7 @@ class Resolver {
     const DimRange range = {1, batch ? options_.most_batch : options_.most_sequence, {}};
     ranges_[symbol] = range;
     taken_.push_back(symbol);
-    if (batch)
-      result_.takes_batch = true;
-    else
-      result_.sequences.push_back(symbol);
+    (batch ? result_.batches : result_.sequences).push_back(symbol);
     return form_of(symbol, range);
   }
 

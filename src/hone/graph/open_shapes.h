@@ -23,10 +23,10 @@ struct OpenShapes {
   InputForms inputs;
   // The largest shapes of all inputs that the options or the rule decide.
   std::map<std::string, Shape> shapes;
-  std::string taken;         // one line about what the rule decided; empty: nothing
-  bool takes_batch = false;  // the rule gave the range of a batch (ImportOptions::most_batch)
-  std::vector<std::string> sequences;  // the symbols of sequences that the rule gave a range
-  bool may_batch_states = false;       // ImportOptions::batched_states would make a difference
+  std::string taken;  // one line about what the rule decided; empty: nothing
+  // The symbols of batches (ImportOptions::most_batch) and of sequences that the rule gave a range.
+  std::vector<std::string> batches, sequences;
+  bool may_batch_states = false;  // ImportOptions::batched_states would make a difference
   // The greatest common divisor of the ends of all ranges of sides; 0 if there are none.
   int64_t side_divisor = 0;
 };

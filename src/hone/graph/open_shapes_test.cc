@@ -300,23 +300,77 @@ TEST(open_shapes, ranges_begin_where_the_model_is_valid) {
   std::string taken;
   ASSERT_TRUE(imported(60, taken).ok());
   EXPECT_EQ(taken,
-            "m.onnx: samples is 64..512, as the model is not valid at fewer; another range: "
-            "--shape samples=64..1024");
+            "m.onnx: samples is 60..512, as the model is not valid at fewer; another range: "
+            "--shape samples=60..1024");
   const Result<Graph> graph = imported(400, taken);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(taken,
-            "m.onnx: samples is 512..4096, as the model is not valid at fewer; another range: "
-            "--shape samples=512..8192");
+            "m.onnx: samples is 400..4096, as the model is not valid at fewer; another range: "
+            "--shape samples=400..8192");
   EXPECT_EQ(to_string(graph->value(graph->inputs[0]).shape), "[2, 1, 4096]");
-  // 64..512 begins with less than the window.
+  // 128..512 begins with less than the window.
   ASSERT_TRUE(imported(230, taken).ok());
   EXPECT_EQ(taken,
-            "m.onnx: samples is 256..640, as the model is not valid at fewer; another range: "
-            "--shape samples=256..1280");
-  EXPECT_FALSE(imported(600, taken).ok());
+            "m.onnx: samples is 230..640, as the model is not valid at fewer; another range: "
+            "--shape samples=230..1280");
+  EXPECT_FALSE(imported(9000, taken).ok());
   EXPECT_EQ(taken,
             "m.onnx: open dimensions are samples 1..512; another range: --shape "
             "samples=1..1024");
+}
+
+// Operators that take elements by constants need as many as these say.
+TEST(open_shapes, ranges_begin_with_what_constants_need) {
+  const auto taken_of = [](const std::vector<std::string>& extents, const std::string& type,
+                           const Tensor& constant, int64_t axis) {
+    TestModel model;
+    model.open_input("x", extents).open_input("z", {extents[0], "other"}).constant("c", constant);
+    model.node(type, {"x", "c"}, {"y"}, {{"axis", axis}}).node("Relu", {"z"}, {"w"});
+    const std::string bytes = model.output("y").output("w").bytes();
+    std::string taken;
+    const Result<Graph> graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                                                  {.open_ranges = true, .taken = &taken});
+    return graph.ok() ? taken : graph.status().message();
+  };
+  const auto ruled = [](const std::string& range, const std::string& another) {
+    return fmt::format(
+        "m.onnx: open dimensions are batch 1..8, other 1..512; another range: --shape "
+        "batch=1..16; m.onnx: {}, as the model is not valid at fewer; another range: --shape {}",
+        range, another);
+  };
+  const std::vector<std::string> rows = {"batch", "seq"};
+  EXPECT_EQ(taken_of(rows, "TopK", ints({3}), 1), ruled("seq is 3..512", "seq=3..1024"));
+  EXPECT_EQ(taken_of(rows, "TopK", ints({100}), 1), ruled("seq is 100..512", "seq=100..1024"));
+  EXPECT_EQ(taken_of(rows, "TopK", ints({600}), 1), ruled("seq is 600..4096", "seq=600..8192"));
+  EXPECT_EQ(taken_of(rows, "Gather", ints({5, 2}), 1), ruled("seq is 6..512", "seq=6..1024"));
+  EXPECT_EQ(taken_of({"seq", "batch"}, "TopK", ints({20}), 0),
+            ruled("seq is 20..512", "seq=20..1024"));
+  const auto batches = [](const std::string& range, const std::string& another) {
+    return fmt::format(
+        "m.onnx: open dimensions are other 1..512; another range: --shape other=1..1024; m.onnx: "
+        "{}, as the model is not valid at fewer; another range: --shape {}",
+        range, another);
+  };
+  const std::vector<std::string> table = {"batch", "4"};
+  EXPECT_EQ(taken_of(table, "TopK", ints({3}), 0), batches("batch is 3..8", "batch=3..16"));
+  EXPECT_EQ(taken_of(table, "TopK", ints({10}), 0), batches("batch is 10..32", "batch=10..64"));
+  EXPECT_EQ(taken_of(table, "Gather", ints({2, -4}), 0), batches("batch is 4..8", "batch=4..16"));
+}
+
+// A range of the user's stays.
+TEST(open_shapes, ranges_of_options_do_not_begin_later) {
+  TestModel model;
+  model.open_input("x", {"batch", "seq"}).constant("k", ints({3}));
+  const std::string bytes =
+      model.node("TopK", {"x", "k"}, {"y"}, {{"axis", int64_t{1}}}).output("y").bytes();
+  const Result<Graph> graph =
+      import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                        {.ranges = {{"seq", {{2, 9, ""}}}}, .open_ranges = true});
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("(TopK): k is 3 of 2 elements; this is so at batch=8, "
+                                          "seq=2, but not at the largest sizes"),
+            std::string::npos)
+      << graph.status().message();
 }
 
 // One block of 256 samples with at most 384 of the one before it.
