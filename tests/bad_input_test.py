@@ -82,15 +82,15 @@ class Models(Case):
     def test_shape_of_no_input(self):
         self.refuse_model("'z'", relu_model(("batch", 4)), "--shape", "x=2x4", "--shape", "z=2x4")
         # The name is what is wrong, not that the input's shape is missing.
-        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x'", relu_model(("batch", 4)), "--shape", "X=2x4")
-        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x'", relu_model(), "--shape", "X=1x4")
+        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x', the symbols 'batch'; did you mean 'x'?", relu_model(("batch", 4)), "--shape", "X=2x4")
+        self.refuse_model("a shape is given for 'X', which is no input: the inputs are 'x'; did you mean 'x'?", relu_model(), "--shape", "X=1x4")
 
     def test_shape_of_a_library(self):
         library = self.folder / "out.so"
         self.succeed("compile", self.save(relu_model()), "-o", library, "--no-db")
         self.succeed("run", library, "--shape", "x=1x4")
         for command in ("run", "bench"):
-            self.refuse(f"--shape: {library} has no input 'X'", command, library, "--shape", "X=1x4")
+            self.refuse(f"--shape: {library} has no input 'X'; did you mean 'x'?", command, library, "--shape", "X=1x4")
             self.refuse(f"--shape: input 'x' of {library} is [1, 4], found [2, 4]; give shapes when compiling", command, library, "--shape", "x=2x4")
 
     def test_many_open_inputs_are_named_at_once(self):

@@ -1,4 +1,5 @@
 """What users may say of a model's inputs, by --shape, --bind and --input, and what commands answer where it does not fit."""
+import json
 import unittest
 
 import numpy as np
@@ -55,6 +56,17 @@ class Defaults(Case):
         self.succeed("verify", self.path, "--no-db", "--input", f"b={self.arrays['b']}")
         self.succeed("verify", self.path, "--no-db", "--bind", f"b={self.arrays['b']}")
         self.succeed("verify", self.path, "--no-db", "--shape", "b=3")
+
+    def test_verify_takes_them_from_a_reference(self):
+        reference = self.folder / "all.npz"
+        for version, options in (3, ()), (8, ()), (8, ("--shape", "b=3")):
+            arguments = ("verify", self.model(version), "--no-db", "--reference", reference, *options)
+            for bias in self.default, self.other:
+                np.savez(reference, x=self.x, b=bias, y=self.x + bias)
+                self.assertEqual(self.succeed_json(*arguments)["divergences"], [])
+            np.savez(reference, x=self.x, b=self.default, y=self.x + self.other)
+            done = hone(*arguments, "--json")
+            self.assertEqual([found["value"] for found in json.loads(done.stdout)["divergences"]], ["y"])
 
     def test_a_default_that_decides_a_shape_is_bound(self):
         model = make_model([helper.make_node("Reshape", ["x", "shape"], ["y"], name="reshape")],

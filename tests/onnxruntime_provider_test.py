@@ -116,7 +116,7 @@ class Sessions(Provider):
             session.run(None, {"x": random((7, 32))})
         self.compare(session, path, {"x": random((4, 32))})
         self.compare(self.session(path, shape="batch=4"), path, {"x": random((4, 32))})
-        self.refused("option shape: the model has no input 'bathc'", path, shape="bathc=1..4")
+        self.refused("option shape: the model has no input 'bathc', and no dimension of that name; did you mean 'batch'?", path, shape="bathc=1..4")
         self.refused("batch", path, shape="x=batchx32 batch=batch", on_failure="error")
 
     def test_sizes_between_parts(self):

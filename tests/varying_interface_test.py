@@ -87,7 +87,7 @@ class VaryingInterface(Case):
         self.assertLess(np.abs(found - self.expected(x, mask)).max(), 1e-4)
         self.assertEqual(self.succeed_json("run", self.library, "--shape", "batch=2")["outputs"][0]["shape"], [2, 9, WIDTH])
         np.save(self.folder / "large.npy", self.arrays(6, 5)[0])
-        self.refuse("--input: input 'x': dimension 0 (batch) is 6, expected 1 to 4", "run", self.library,
+        self.refuse(f"--input: {self.library}: input 'x': dimension 0 (batch) is 6, expected 1 to 4", "run", self.library,
                     "--input", f"x={self.folder / 'large.npy'}")
         few = ("--repeat", 2)
         self.assertGreater(self.succeed_json("bench", self.library, *few, "--shape", "batch=1", "--shape", "seq=4")["seconds"], 0)
@@ -97,8 +97,9 @@ class VaryingInterface(Case):
         self.assertNotIn(None, [kernel["flops"] for kernel in self.succeed_json("bench", self.library, *few)["kernels"]])
         sizes = self.succeed_json("bench", self.library, *few, "--shape", "batch=1,2,4")["sizes"]
         self.assertEqual([size["size"] for size in sizes], ["batch=1", "batch=2", "batch=4"])
-        self.refuse("--shape: input 'x': dimension 0 (batch) is 5, expected 1 to 4", "bench", self.library, "--shape", "batch=5")
+        self.refuse(f"--shape: {self.library}: input 'x': dimension 0 (batch) is 5, expected 1 to 4", "bench", self.library, "--shape", "batch=5")
         self.refuse("has no input 'rows', and no input that varies with it", "bench", self.library, "--shape", "rows=5")
+        self.refuse("no input that varies with it; did you mean 'batch'?", "bench", self.library, "--shape", "bacth=1")
 
     def test_verify(self):
         report = self.succeed_json("verify", self.path, "--no-db", "--shape", "batch=1..4", "--shape", "seq=1..9")

@@ -68,7 +68,7 @@ class VaryingShapes(RangeCase):
         for batch, height, width in ((1, 160, 64), (2, 256, 160), (2, 192, 96), (1, 224, 160), (1, 256, 64)):
             self.check(path, {"x": np.random.default_rng(height).standard_normal((batch, 3, height, width)).astype(np.float32)})
         np.save(self.folder / "x.npy", np.zeros((1, 3, 170, 64), np.float32))
-        self.refuse("--input: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
+        self.refuse(f"--input: {self.folder / 'model.so'}: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
                     "--input", f"x={self.folder / 'x.npy'}")
 
     def test_nothing_is_left_of_a_larger_run(self):
@@ -149,13 +149,13 @@ class VaryingShapes(RangeCase):
             for name, extent in zip("xpm", extents, strict=True):
                 np.save(self.folder / f"{name}.npy", np.zeros((extent, 4), np.float32))
                 arguments += ["--input", f"{name}={self.folder / name}.npy"]
-            self.refuse(message, "run", self.folder / "model.so", *arguments)
+            self.refuse(f"{self.folder / 'model.so'}: {message}", "run", self.folder / "model.so", *arguments)
 
     def test_bad_ranges(self):
         path = self.save(varying_models.encoder())
         for shapes, message in {
                 ("seq=9..1",): "--shape seq: the range 9..1 has no number: its ends are reversed, expected 1..9",
-                ("sqe=1..9",): "a shape is given for 'sqe', which is no input: the inputs are 'ids', 'mask', the symbols 'batch', 'seq'",
+                ("sqe=1..9",): "a shape is given for 'sqe', which is no input: the inputs are 'ids', 'mask', the symbols 'batch', 'seq'; did you mean 'seq'?",
                 ("ids=1..2",): "1 extents are given for input 'ids', which has 2 dimensions",
                 ("ids=1..2x1..9", "mask=1..2x1..8"): "'seq' is 1..8 in input 'mask' and 1..9 elsewhere",
                 ("seq=1..100",): "this is at the largest sizes, batch=8, seq=100: give smaller ranges if the model is not valid there"}.items():

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "hone/base/closest_name.h"
 #include "hone/compile.h"
 #include "hone/tune.h"
 
@@ -39,8 +40,8 @@ Status check_shape_names(const Graph& graph, const ModelOptions& given) {
   }
   const auto check = [&](const std::string& name) {
     if (names.contains(name)) return ok_status();
-    return invalid("{}: option shape: the model has no input '{}', and no dimension of that name",
-                   kProviderName, name);
+    return invalid("{}: option shape: the model has no input '{}', and no dimension of that name{}",
+                   kProviderName, name, did_you_mean(name, {names.begin(), names.end()}));
   };
   for (const auto& [name, unused] : given.shapes) HONE_RETURN_IF_ERROR(check(name));
   for (const auto& [name, unused] : given.ranges) HONE_RETURN_IF_ERROR(check(name));

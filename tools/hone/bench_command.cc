@@ -46,12 +46,13 @@ Result<std::vector<RunTime>> times_of(Model& model, const std::vector<const void
   return times;
 }
 
-Result<Bench> measure(Model& model, const Limits& limits, int repeat, uint64_t seed) {
+Result<Bench> measure(const std::string& path, Model& model, const Limits& limits, int repeat,
+                      uint64_t seed) {
   std::vector<Tensor> outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
-  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted, tensors_of_run(model));
-  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(wanted, {}, seed));
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted, tensors_of_run(path, model));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(path, wanted, {}, seed));
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     const ModelTensor& output = model.outputs()[i];
     Shape shape = output.shape;
@@ -218,9 +219,10 @@ Status run_bench(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
   HONE_ASSIGN_OR_RETURN(const Peak peak, find_peak(file.model, options.compile, texts.db));
   const auto measured = [&]() -> Result<Report> {
-    HONE_ASSIGN_OR_RETURN(const Bench bench,
-                          measure(file.model, peak.limits, options.repeat, options.seed));
-    return report_of(bench, peak);
+    const Result<Bench> bench =
+        measure(texts.model, file.model, peak.limits, options.repeat, options.seed);
+    if (!bench.ok()) return in_file(texts.model, bench.status());
+    return report_of(*bench, peak);
   };
   if (sizes.symbol.empty()) {
     HONE_ASSIGN_OR_RETURN(const Report report, measured());

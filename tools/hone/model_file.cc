@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hone/base/closest_name.h"
 #include "hone/base/status.h"
 
 namespace hone::tool {
@@ -16,6 +17,18 @@ bool varies_only_with_symbols(const ModelTensor& input, const std::set<std::stri
            return dim.empty() || symbols.contains(dim) ||
                   dim.find_first_of(" *(/") == std::string::npos;
          });
+}
+
+// Returns the names of inputs and of what decides their sizes.
+std::vector<std::string> names_of(const std::vector<ModelTensor>& inputs) {
+  std::vector<std::string> names;
+  for (const ModelTensor& input : inputs) {
+    names.push_back(input.name);
+    for (const std::string& symbol : input.dims) {
+      if (std::find(names.begin(), names.end(), symbol) == names.end()) names.push_back(symbol);
+    }
+  }
+  return names;
 }
 
 // Adds the shapes of the inputs that have a symbol, such as `batch`, of these values. Inputs with
@@ -35,7 +48,8 @@ Status add_sizes(const std::string& path, const std::vector<ModelTensor>& inputs
   }
   for (const std::string& name : symbols) {
     if (!found.contains(name))
-      return invalid("--shape: {} has no input '{}', and no input that varies with it", path, name);
+      return invalid("--shape: {} has no input '{}', and no input that varies with it{}", path,
+                     name, did_you_mean(name, names_of(inputs)));
   }
   return ok_status();
 }
@@ -44,6 +58,11 @@ Status add_sizes(const std::string& path, const std::vector<ModelTensor>& inputs
 
 Status by_option(std::string_view option, const Status& status) {
   return status.ok() ? status : error(status.code(), "{}: {}", option, status.message());
+}
+
+Status in_file(const std::string& path, const Status& status) {
+  const bool is_named = status.code() == Code::kCancelled || status.message().starts_with(path);
+  return status.ok() || is_named ? status : by_option(path, status);
 }
 
 Status set_shapes(const std::string& path, Model& model,
@@ -58,7 +77,9 @@ Status set_shapes(const std::string& path, Model& model,
       sizes[name] = shape[0];
       continue;
     }
-    if (input == inputs.end()) return invalid("--shape: {} has no input '{}'", path, name);
+    if (input == inputs.end())
+      return invalid("--shape: {} has no input '{}'{}", path, name,
+                     did_you_mean(name, names_of(inputs)));
     if (input->dims.empty() && input->shape != shape) {
       return invalid("--shape: input '{}' of {} is {}, found {}; give shapes when compiling", name,
                      path, to_string(input->shape), to_string(shape));
@@ -66,17 +87,19 @@ Status set_shapes(const std::string& path, Model& model,
     shapes[static_cast<size_t>(input - inputs.begin())] = shape;
   }
   HONE_RETURN_IF_ERROR(add_sizes(path, inputs, sizes, shapes));
+  const std::string option = "--shape: " + path;
   for (const auto& [i, shape] : shapes)
-    HONE_RETURN_IF_ERROR(by_option("--shape", model.set_input_shape(static_cast<int>(i), shape)));
-  return inputs.empty() ? ok_status() : by_option("--shape", model.input_shape(0).status());
+    HONE_RETURN_IF_ERROR(by_option(option, model.set_input_shape(static_cast<int>(i), shape)));
+  return inputs.empty() ? ok_status() : by_option(option, model.input_shape(0).status());
 }
 
-Result<std::vector<ModelTensor>> tensors_of_run(const Model& model) {
+Result<std::vector<ModelTensor>> tensors_of_run(const std::string& path, const Model& model) {
   std::vector<ModelTensor> tensors;
   for (size_t i = 0; i < model.inputs().size(); ++i) {
     const ModelTensor& input = model.inputs()[i];
-    HONE_ASSIGN_OR_RETURN(Shape shape, model.input_shape(static_cast<int>(i)));
-    tensors.push_back({input.name, input.dtype, std::move(shape)});
+    Result<Shape> shape = model.input_shape(static_cast<int>(i));
+    if (!shape.ok()) return in_file(path, shape.status());
+    tensors.push_back({input.name, input.dtype, std::move(shape).value()});
   }
   return tensors;
 }
@@ -95,18 +118,21 @@ Result<OpenedModel> open_file(const std::string& path, const CompileOptions& opt
   return opened;
 }
 
-Result<std::vector<Tensor>> inputs_of(const std::vector<ModelTensor>& inputs,
+Result<std::vector<Tensor>> inputs_of(const std::string& path,
+                                      const std::vector<ModelTensor>& inputs,
                                       std::map<std::string, Tensor> given, uint64_t seed) {
   std::vector<std::string> names;
   for (const ModelTensor& input : inputs) names.push_back(input.name);
   for (const auto& [name, tensor] : given) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return invalid(
-          "--input: the model has no input '{}', expected one of: {}; a library has those inputs "
-          "with a default that were given a shape when it was compiled (--shape {}=...)",
-          name, fmt::join(names, ", "), name);
+          "--input: {}: the model has no input '{}', expected one of: {}; a library has those "
+          "inputs with a default that were given a shape when it was compiled (--shape {}=...){}",
+          path, name, fmt::join(names, ", "), name, did_you_mean(name, names));
   }
-  return arrange_inputs(inputs, std::move(given), seed);
+  Result<std::vector<Tensor>> arranged = arrange_inputs(inputs, std::move(given), seed);
+  if (!arranged.ok()) return by_option("--input: " + path, arranged.status());
+  return arranged;
 }
 
 }  // namespace hone::tool

@@ -155,7 +155,9 @@ Status run_repeatedly(Model& model, const std::vector<Tensor>& inputs, int repea
     const double start = real_clock().now_seconds();
     const int rest = repeat - static_cast<int>(done.times.size());
     std::vector<RunTime> runs;
-    HONE_ASSIGN_OR_RETURN(done.outputs, model.run(inputs, rest, runs));
+    Result<std::vector<Tensor>> outputs = model.run(inputs, rest, runs);
+    if (!outputs.ok()) return in_file(texts.model.model, outputs.status());
+    done.outputs = std::move(outputs).value();
     for (const RunTime& run : runs) {
       done.times.push_back(run.seconds);
       if (texts.profile) done.profile.add_run(run.steps);
@@ -185,12 +187,14 @@ Status run_model(const RunTexts& texts) {
     const ModelTensor& input = file.model.inputs()[i];
     const auto tensor = given.find(input.name);
     if (tensor == given.end() || input.dims.empty()) continue;
-    HONE_RETURN_IF_ERROR(by_option(
-        "--input", file.model.set_input_shape(static_cast<int>(i), tensor->second.shape())));
+    HONE_RETURN_IF_ERROR(
+        by_option("--input: " + texts.model.model,
+                  file.model.set_input_shape(static_cast<int>(i), tensor->second.shape())));
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted, tensors_of_run(file.model));
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelTensor> wanted,
+                        tensors_of_run(texts.model.model, file.model));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        inputs_of(wanted, std::move(given), options.seed));
+                        inputs_of(texts.model.model, wanted, std::move(given), options.seed));
 
   std::vector<std::string> files;  // below the folder, one for each output
   if (!texts.output_dir.empty()) files = files_of(file.model.outputs());

@@ -99,19 +99,29 @@ void print_json(const VerifyReport& report) {
   fmt::print("{}", json_text(json));
 }
 
-// A reference holds for certain inputs only: the file has them, unless they are given.
-Status add_reference_inputs(const Options& options, const std::vector<std::string>& names,
-                            const std::vector<NamedTensor>& reference,
-                            std::map<std::string, Tensor>& given) {
-  HONE_ASSIGN_OR_RETURN(const auto bound, parse_bound(options.build.bind));
+// A reference holds for certain inputs only: the file has them, unless they are given. What it has
+// in place of a default is bound, unless options make that an input.
+Status add_reference_inputs(const Options& options, const std::vector<NamedTensor>& reference,
+                            std::map<std::string, Tensor>& given, ModelOptions& model) {
+  const auto find = [&](const std::string& name) {
+    return std::find_if(reference.begin(), reference.end(),
+                        [&](const NamedTensor& tensor) { return tensor.name == name; });
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, input_names(options.model));
   for (const std::string& name : names) {
-    const auto found = std::find_if(reference.begin(), reference.end(),
-                                    [&](const NamedTensor& tensor) { return tensor.name == name; });
+    const auto found = find(name);
     if (found != reference.end()) given.emplace(name, found->tensor);
-    if (given.count(name) == 0 && bound.count(name) == 0) {
+    if (given.count(name) == 0 && model.bind.count(name) == 0) {
       return invalid("{} has no tensor '{}', which is an input: give --input {}=FILE.npy",
                      options.reference, name, name);
     }
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> defaults, default_names(options.model));
+  for (const std::string& name : defaults) {
+    const auto found = find(name);
+    if (found == reference.end() || given.contains(name)) continue;
+    const bool is_input = model.shapes.contains(name) || model.ranges.contains(name);
+    (is_input ? given : model.bind).emplace(name, found->tensor);
   }
   return ok_status();
 }
@@ -127,11 +137,10 @@ Status run(const Options& options) {
                           of_option("--tolerance", parse_real(options.tolerance, 0, 1e6)));
   }
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, input_names(options.model));
   std::vector<NamedTensor> reference;
   if (!options.reference.empty()) {
     HONE_ASSIGN_OR_RETURN(reference, read_npz(options.reference));
-    HONE_RETURN_IF_ERROR(add_reference_inputs(options, names, reference, given));
+    HONE_RETURN_IF_ERROR(add_reference_inputs(options, reference, given, compile.model));
     verify_options.reference = &reference;
   }
   for (const auto& [name, tensor] : given) compile.model.shapes.emplace(name, tensor.shape());
@@ -143,7 +152,7 @@ Status run(const Options& options) {
       const auto tensor = given.find(input.name);
       if (tensor != given.end()) left.insert(*tensor);
     }
-    return inputs_of(wanted, std::move(left), compile.advanced.seed);
+    return inputs_of(options.model, wanted, std::move(left), compile.advanced.seed);
   };
   HONE_ASSIGN_OR_RETURN(const VerifyReport report, verify(options.model, verify_options));
   if (options.json) {
@@ -165,9 +174,10 @@ Command verify_command(CLI::App& root) {
       "verify",
       "Compare every tensor of the compiled model with a naive run and name the first wrong one");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
-  app->add_option("--reference", options->reference,
-                  "Compare with these tensors, by name, instead of a naive run's; inputs may be "
-                  "among them")
+  app->add_option(
+         "--reference", options->reference,
+         "Compare with these tensors, by name, instead of a naive run's; inputs, also those "
+         "with a default, may be among them")
       ->type_name("FILE.npz");
   add_inputs(*app, options->inputs);
   app->add_option(

@@ -86,4 +86,8 @@ Result<std::vector<std::string>> input_names(const std::string& model) {
   return graph::input_names(model);
 }
 
+Result<std::vector<std::string>> default_names(const std::string& model) {
+  return graph::default_names(model);
+}
+
 }  // namespace hone

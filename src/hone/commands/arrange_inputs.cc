@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include "hone/base/allocation.h"
+#include "hone/base/closest_name.h"
 #include "hone/base/status.h"
 #include "hone/commands/check/random_inputs.h"
 #include "hone/open_model.h"
@@ -32,8 +33,8 @@ Result<std::vector<Tensor>> arrange_inputs(const std::vector<ModelTensor>& input
   if (given.empty()) return tensors;
   std::vector<std::string> names;
   for (const ModelTensor& input : inputs) names.push_back(input.name);
-  return invalid("the model has no input '{}', expected one of: {}", given.begin()->first,
-                 fmt::join(names, ", "));
+  return invalid("the model has no input '{}', expected one of: {}{}", given.begin()->first,
+                 fmt::join(names, ", "), did_you_mean(given.begin()->first, names));
 }
 
 }  // namespace hone

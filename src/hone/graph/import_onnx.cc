@@ -329,6 +329,18 @@ Result<Graph> import_file(const std::string& path, const ImportOptions& options)
   return import_ranges(options, path, read);
 }
 
+Result<std::vector<std::string>> names_of_inputs(const std::string& path, bool with_default) {
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
+  std::set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
+  std::vector<std::string> names;
+  for (const auto& input : model.graph().input()) {
+    if (initializers.contains(input.name()) == with_default) names.push_back(input.name());
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
@@ -345,15 +357,11 @@ Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string
 }
 
 Result<std::vector<std::string>> input_names(const std::string& path) {
-  onnx::ModelProto model;
-  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
-  std::set<std::string> initializers;
-  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
-  std::vector<std::string> names;
-  for (const auto& input : model.graph().input()) {
-    if (initializers.count(input.name()) == 0) names.push_back(input.name());
-  }
-  return names;
+  return names_of_inputs(path, false);
+}
+
+Result<std::vector<std::string>> default_names(const std::string& path) {
+  return names_of_inputs(path, true);
 }
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {

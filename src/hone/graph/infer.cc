@@ -245,8 +245,10 @@ Status check_node(Graph& graph, const Node& node) {
   const InferContext context(graph, node);
   const auto inputs = static_cast<int>(node.inputs.size());
   if (inputs < node.op->min_inputs || inputs > node.op->max_inputs) {
-    return context.fail("{} operands, expected {} to {}", inputs, node.op->min_inputs,
-                        node.op->max_inputs);
+    const int least = node.op->min_inputs, most = node.op->max_inputs;
+    return context.fail(
+        "{} operands, expected {}", inputs,
+        least == most ? std::to_string(least) : fmt::format("{} to {}", least, most));
   }
   for (int i = 0; i < node.op->min_inputs; ++i) {
     if (!node.has_input(static_cast<size_t>(i))) return context.fail("operand {} is missing", i);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "hone/base/closest_name.h"
 #include "hone/graph/some_names.h"
 #include "hone/tensor/max_rank.h"
 #include "hone/tensor/small_types.h"
@@ -200,8 +201,9 @@ Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& opt
   }
   const auto check = [&](const std::string& name, const char* what) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return ok_status();
-    return invalid("{}: {} '{}', which is no input{}{}", file, what, name,
-                   names.empty() ? "" : ": the inputs are ", some_names(names));
+    return invalid("{}: {} '{}', which is no input{}{}{}", file, what, name,
+                   names.empty() ? "" : ": the inputs are ", some_names(names),
+                   did_you_mean(name, names));
   };
   for (const auto& [name, unused] : options.shapes)
     HONE_RETURN_IF_ERROR(check(name, "a shape is given for"));

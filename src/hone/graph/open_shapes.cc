@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hone/base/closest_name.h"
 #include "hone/graph/open_dims.h"
 #include "hone/graph/some_names.h"
 
@@ -102,10 +103,13 @@ class Resolver {
       if (!symbols.contains(name)) {
         std::vector<std::string> names;
         for (const FileInput& input : inputs_) names.push_back(input.name);
-        return invalid("{}: a shape is given for '{}', which is no input{}{}{}{}", file_, name,
-                       names.empty() ? "" : ": the inputs are ", some_names(names),
-                       symbols.empty() ? "" : ", the symbols ",
-                       some_names({symbols.begin(), symbols.end()}));
+        std::vector<std::string> known(symbols.begin(), symbols.end());
+        const std::string said =
+            fmt::format("{}: a shape is given for '{}', which is no input{}{}{}{}", file_, name,
+                        names.empty() ? "" : ": the inputs are ", some_names(names),
+                        symbols.empty() ? "" : ", the symbols ", some_names(known));
+        known.insert(known.end(), names.begin(), names.end());
+        return invalid("{}{}", said, did_you_mean(name, known));
       }
       if (range.size() != 1 || !range[0].symbol.empty())
         return invalid("{}: '{}' is a symbol, found {} extents, expected one range such as 1..8",
@@ -287,9 +291,10 @@ class Resolver {
     used.erase("");
     for (const std::string& name : given) {
       if (is_input(name) || used.contains(name) || is_said_twice(name)) continue;
-      return invalid("{}: a range is given for '{}', which no open dimension has{}{}", file_, name,
-                     used.empty() ? ", as there is none" : ": the symbols are ",
-                     some_names({used.begin(), used.end()}));
+      const std::vector<std::string> known(used.begin(), used.end());
+      return invalid("{}: a range is given for '{}', which no open dimension has{}{}{}", file_,
+                     name, used.empty() ? ", as there is none" : ": the symbols are ",
+                     some_names(known), did_you_mean(name, known));
     }
     return ok_status();
   }
@@ -363,9 +368,10 @@ class Resolver {
       if (given.contains(name) && !file_symbols_.contains(name)) names.push_back(name);
     }
     if (names.empty()) return "";
-    return fmt::format("; the file does not have {}{}{}", some_names(names),
-                       file_symbols_.empty() ? "" : ", its symbols are ",
-                       some_names({file_symbols_.begin(), file_symbols_.end()}));
+    const std::vector<std::string> known(file_symbols_.begin(), file_symbols_.end());
+    return fmt::format("; the file does not have {}{}{}{}", some_names(names),
+                       known.empty() ? "" : ", its symbols are ", some_names(known),
+                       did_you_mean(names[0], known));
   }
 
   // Returns how the first symbol that the rule decided gets more. If the importer has found that

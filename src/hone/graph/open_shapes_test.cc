@@ -120,13 +120,13 @@ TEST(open_shapes, a_symbol_that_no_dimension_has) {
   const ShapeRange misspelt = {{1, 4, ""}, {0, 0, "sqe"}, {8, 8, ""}};
   EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}, {"seq", {{1, 4, ""}}}}}).error,
             "m.onnx: a range is given for 'seq', which no open dimension has: the symbols are "
-            "'batch', 'sqe'");
+            "'batch', 'sqe'; did you mean 'sqe'?");
   EXPECT_EQ(opened(inputs, {.shapes = {{"x", {4, 3, 8}}}, .ranges = {{"seq", {{1, 4, ""}}}}}).error,
             "m.onnx: a range is given for 'seq', which no open dimension has, as there is none");
   // One of the user's own is no error; without a range the line about it says that it is one.
   EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}}}).taken,
             "m.onnx: open dimensions are sqe 1..512; another range: --shape sqe=1..1024; the file "
-            "does not have 'sqe', its symbols are 'batch', 'seq'");
+            "does not have 'sqe', its symbols are 'batch', 'seq'; did you mean 'seq'?");
   EXPECT_EQ(opened(inputs, {.ranges = {{"x", misspelt}, {"sqe", {{1, 4, ""}}}}}).taken, "");
 }
 
@@ -245,7 +245,7 @@ TEST(open_shapes, tells_what_is_wrong) {
   const std::pair<ImportOptions, std::string> cases[] = {
       {{.ranges = {{"sqe", {{1, 9, ""}}}}},
        "m.onnx: a shape is given for 'sqe', which is no input: the inputs are 'x', 'y', the symbols "
-       "'batch', 'seq'"},
+       "'batch', 'seq'; did you mean 'seq'?"},
       {{.ranges = {{"seq", {{1, 9, ""}, {1, 2, ""}}}}},
        "m.onnx: 'seq' is a symbol, found 2 extents, expected one range such as 1..8"},
       {{.ranges = {{"seq", {{9, 1, ""}}}}},

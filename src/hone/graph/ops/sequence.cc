@@ -39,8 +39,8 @@ Status set_result(ExpandContext& c, Aggregate aggregate, size_t i = 0) {
 Status check_part(const ExpandContext& c, const Aggregate& sequence, ValueId part) {
   if (aggregate_of(part) != nullptr) return c.fail("a sequence inside of a sequence");
   if (c.dtype_of(part) == sequence.dtype) return ok_status();
-  return c.fail("a tensor of type {} in a sequence of type {}", dtype_name(c.dtype_of(part)),
-                dtype_name(sequence.dtype));
+  return c.fail("a tensor of type {} in a sequence of type {}, expected tensors of one type",
+                dtype_name(c.dtype_of(part)), dtype_name(sequence.dtype));
 }
 
 // The place that operand i names among `count` of them; `otherwise` if it is not given.
@@ -273,7 +273,9 @@ Status expand_optional(ExpandContext& c) {
 Status expand_get_element(ExpandContext& c) {
   const Aggregate* found = aggregate_of(c.input(0));
   if (found != nullptr && found->optional && found->parts.empty())
-    return c.fail("an optional value that holds nothing");
+    return c.fail(
+        "an optional value that holds nothing, expected one with an element, as an If on "
+        "OptionalHasElement makes sure");
   c.result(0, found != nullptr && found->optional ? found->parts[0] : c.input(0));
   return ok_status();
 }

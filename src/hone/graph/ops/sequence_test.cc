@@ -167,7 +167,8 @@ TEST(optional, holds_a_value_or_none) {
                              .node("OptionalGetElement", {"o"}, {"e"})
                              .node("Add", {"x", "e"}, {"y"})
                              .output("y")),
-               "node 'node_e' (OptionalGetElement): an optional value that holds nothing");
+               "node 'node_e' (OptionalGetElement): an optional value that holds nothing, "
+               "expected one with an element");
 }
 
 TEST(optional, input_is_a_tensor_that_every_run_gives) {
@@ -190,7 +191,8 @@ TEST(sequence, is_refused_where_a_tensor_is_expected) {
   expect_error(std::move(mixed.node("SequenceConstruct", {"a", "b"}, {"s"})
                              .node("ConcatFromSequence", {"s"}, {"y"}, {{"axis", int64_t{0}}})
                              .output("y")),
-               "node 'node_s' (SequenceConstruct): a tensor of type i64 in a sequence of type f32");
+               "node 'node_s' (SequenceConstruct): a tensor of type i64 in a sequence of type f32, "
+               "expected tensors of one type");
   TestModel empty(17);
   empty.input("a", {1}).node("SequenceEmpty", {}, {"s"});
   expect_error(

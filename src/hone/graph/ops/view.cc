@@ -30,7 +30,13 @@ Result<bool> drops(const ExpandContext& c) {
 // Outside training every element is kept.
 Status expand_dropout(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const bool some_drop, drops(c));
-  if (some_drop) return c.unsupported("training mode, which drops elements at random");
+  if (some_drop) {
+    const Tensor* ratio = c.has(1) ? c.constant_of(c.input(1)) : nullptr;
+    return c.unsupported(
+        "training mode, which drops elements at random with a ratio of {}: expected training_mode "
+        "false or a ratio of 0, as an export for inference has it",
+        ratio != nullptr ? ratio->at(0) : 0.5);
+  }
   c.result(0, c.input(0));
   if (c.wants(1)) {
     HONE_ASSIGN_OR_RETURN(Tensor mask, c.new_constant(DType::kBool, c.shape(0)));
