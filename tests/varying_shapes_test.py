@@ -136,8 +136,21 @@ class VaryingShapes(RangeCase):
         """Symbols of the file that an operator wants to be equal."""
         path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))
         for shapes, message in ((("a=2..4", "b=5..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: give smaller ranges"),
-                                (("a=1..4", "b=1..4"), "operands of shapes [3, 4] and [4, 4]; this is so at a=3, b=4, but not at the largest sizes")):
+                                (("a=1..4", "b=1..4"), "operands of shapes [3, 4] and [4, 4]; this is so at a=3, b=4, but not at the largest sizes: give "
+                                 "ranges within which the model is valid, and extents that are always equal one symbol (--shape b=a)")):
             self.refuse(f"node 'sum' (Add): {message}", "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
+        library = self.folder / "model.so"
+        for options, said in ((), "'b' is equal to 'a', as the model is not valid otherwise"), (("--shape=b=a", "--shape=a=1..8"), ""):
+            done = support.hone("compile", path, "-o", library, "--no-db", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stderr)
+            for rows in 1, 3, 8:
+                x, y = np.random.default_rng(rows).standard_normal((2, rows, 4)).astype(np.float32)
+                self.expect_near(self.outputs(library, {"x": x, "y": y}), path, {"x": x, "y": y})
+            np.save(self.folder / "x.npy", np.zeros((3, 4), np.float32))
+            np.save(self.folder / "y.npy", np.zeros((1, 4), np.float32))
+            self.refuse(f"{library}: input 'y': dimension 0 (a) is 1, expected 3: a is 3 by input 'x'", "run", library, "--input",
+                        f"x={self.folder / 'x.npy'}", "--input", f"y={self.folder / 'y.npy'}")
 
     def test_relations_that_do_not_hold_in_a_run(self):
         nodes = [helper.make_node("Concat", ["x", "p"], ["k"], axis=0), helper.make_node("Add", ["k", "m"], ["z"])]

@@ -4,11 +4,15 @@
 #include <bit>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "hone/base/log.h"
+#include "hone/graph/some_names.h"
 
 namespace hone::graph {
 namespace {
+
+constexpr size_t kMostTied = 5;  // symbols of one kind: each two of them are tried
 
 class RangeImporter {
  public:
@@ -65,8 +69,9 @@ class RangeImporter {
 
   // Returns the graph of the first other ranges at which the model is valid.
   std::optional<Graph> elsewhere() {
-    for (const auto other : {&RangeImporter::in_steps, &RangeImporter::shorter,
-                             &RangeImporter::longer, &RangeImporter::larger_batch}) {
+    for (const auto other :
+         {&RangeImporter::in_steps, &RangeImporter::tied, &RangeImporter::shorter,
+          &RangeImporter::longer, &RangeImporter::larger_batch}) {
       std::optional<Graph> graph = (this->*other)();
       if (graph) return graph;
     }
@@ -105,6 +110,34 @@ class RangeImporter {
                       int64_t{1} << found));
     }
     return best;
+  }
+
+  // Symbols of the file that have the same range, and are one in all that the model takes: where
+  // operators combine elements of two inputs, they have to be equal. First two of them are, then
+  // all batches or all sequences.
+  std::optional<Graph> tied() {
+    if (!failure_.is_valid_at_largest) return std::nullopt;
+    for (const std::vector<std::string>& names : {failure_.batches, failure_.sequences}) {
+      if (names.size() < 2 || names.size() > kMostTied) continue;
+      std::vector<std::vector<std::string>> groups;
+      for (size_t i = 0; i < names.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) groups.push_back({names[j], names[i]});
+      }
+      if (names.size() > 2) groups.push_back(names);
+      for (const std::vector<std::string>& group : groups) {
+        const auto others = std::span(group).subspan(1);
+        for (const std::string& name : others) tried_.ranges[name] = {{0, 0, group[0]}};
+        std::optional<Graph> graph = attempt();
+        if (graph) {
+          say(fmt::format("{}: {} {} equal to '{}', as the model is not valid otherwise", file_,
+                          some_names({others.begin(), others.end()}),
+                          others.size() == 1 ? "is" : "are", group[0]));
+          return graph;
+        }
+        for (const std::string& name : others) tried_.ranges.erase(name);
+      }
+    }
+    return std::nullopt;
   }
 
   std::optional<Graph> shorter() {

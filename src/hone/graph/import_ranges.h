@@ -27,11 +27,11 @@ struct RangeFailure {
 using ReadModel = std::function<Result<Graph>(const ImportOptions& options, RangeFailure& failure)>;
 
 // If the rule gave a dimension a range in which the model is not valid, other ranges are tried as
-// far as the rule gave such: half as long sequences, then a batch of 1, then sequences, or a batch,
-// that begin with more elements: each with the fewest at which the model is valid. If sides of
-// images have ranges, and the model is valid at the largest, multiples of a power of two are tried
-// before. Where it makes a difference,
-// ImportOptions::batched_states is tried first, with all of them. Logs the warnings of the graph.
+// far as the rule gave such: equal ones, half as long sequences, then a batch of 1, then sequences,
+// or a batch, that begin with more elements: each with the fewest at which the model is valid. If
+// sides of images have ranges, and the model is valid at the largest, multiples of a power of two
+// are tried before. Where it makes a difference, ImportOptions::batched_states is tried first, with
+// all of them. Logs the warnings of the graph.
 [[nodiscard]] Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
                                           const ReadModel& read);
 

@@ -24,6 +24,7 @@ class Resolver {
   }
 
   Result<OpenShapes> run() {
+    HONE_RETURN_IF_ERROR(read_equal_symbols());
     HONE_RETURN_IF_ERROR(read_symbols());
     HONE_RETURN_IF_ERROR(read_given());
     const GivenSizes given = {ranges_, numbers_};  // without ranges by the rule
@@ -87,19 +88,69 @@ class Resolver {
                        [&](const FileInput& input) { return input.name == name; });
   }
 
+  // Reads which symbols of the file are equal to another one, and names their dimensions so.
+  Status read_equal_symbols() {
+    for (const auto& [name, range] : options_.ranges) {
+      if (is_input(name) || !file_symbols_.contains(name)) continue;
+      if (const std::string other = named_by(range); !other.empty()) equal_[name] = other;
+    }
+    for (const auto& [name, other] : equal_) {
+      if (equal_.contains(equal_name(name)))
+        return invalid("{}: '{}' is equal to '{}', expected a symbol that is equal to no other",
+                       file_, name, other);
+    }
+    for (FileInput& input : inputs_) {
+      for (FileDim& dim : input.dims) {
+        if (dim.extent < 0 && !equal_.empty()) dim.name = equal_name_of(dim);
+      }
+    }
+    return ok_status();
+  }
+
+  // Returns the name that --shape NAME=OTHER gives, or "". Such a text is divided at each x.
+  static std::string named_by(const ShapeRange& range) {
+    std::string name;
+    for (const DimRange& dim : range) {
+      if (dim.symbol.empty() || dim.max != 0) return "";
+      name += (name.empty() ? "" : "x") + dim.symbol;
+    }
+    return name;
+  }
+
+  [[nodiscard]] std::string equal_name(std::string name) const {
+    for (size_t i = 0; i < equal_.size(); ++i) {
+      const auto at = equal_.find(name);
+      if (at == equal_.end()) break;
+      name = at->second;
+    }
+    return name;
+  }
+
+  [[nodiscard]] std::string equal_name_of(const FileDim& dim) const {
+    if (dim.name.empty()) {
+      const std::string rule = dim.by_place == DimKind::kSide ? "" : rule_name(dim.by_place);
+      return equal_.contains(rule) ? equal_name(rule) : dim.name;
+    }
+    std::string sum;
+    for (const std::string& term : terms_of(dim.name))
+      sum += (sum.empty() ? "" : " + ") + equal_name(term);
+    return sum;
+  }
+
   // Reads the ranges of symbols, which are entries of one dimension that name no input.
   Status read_symbols() {
     std::set<std::string> symbols = file_symbols_;
     for (const auto& [name, range] : options_.ranges) {
       for (const DimRange& dim : range) symbols.insert(dim.symbol);
     }
+    for (const auto& [name, other] : equal_) symbols.insert(other);
     symbols.erase("");
     std::map<std::string, ShapeRange> entries = options_.ranges;
     for (const auto& [name, shape] : options_.shapes) {
       for (const int64_t extent : shape) entries[name].push_back({extent, extent, {}});
     }
     for (const auto& [name, range] : entries) {
-      if (is_input(name)) continue;
+      if (is_input(name) || equal_.contains(name)) continue;
       if (!symbols.contains(name)) {
         std::vector<std::string> names;
         for (const FileInput& input : inputs_) names.push_back(input.name);
@@ -166,8 +217,8 @@ class Resolver {
                    file_, symbol, range.min, range.max, input, at->second.min, at->second.max);
   }
 
-  static std::string symbol_of(const FileInput& input, size_t d, const DimRange& dim) {
-    if (!dim.symbol.empty()) return dim.symbol;
+  std::string symbol_of(const FileInput& input, size_t d, const DimRange& dim) const {
+    if (!dim.symbol.empty()) return equal_name(dim.symbol);
     const std::string name = d < input.dims.size() ? input.dims[d].name : "";
     return name.empty() || terms_of(name).size() > 1 ? fmt::format("{}.{}", input.name, d) : name;
   }
@@ -290,7 +341,7 @@ class Resolver {
     std::set<std::string> used = used_;
     used.erase("");
     for (const std::string& name : given) {
-      if (is_input(name) || used.contains(name) || is_said_twice(name)) continue;
+      if (is_input(name) || used.contains(equal_name(name)) || is_said_twice(name)) continue;
       const std::vector<std::string> known(used.begin(), used.end());
       return invalid("{}: a range is given for '{}', which no open dimension has{}{}{}", file_,
                      name, used.empty() ? ", as there is none" : ": the symbols are ",
@@ -396,11 +447,12 @@ class Resolver {
   const std::string& file_;
   std::vector<FileInput> inputs_;
   std::set<std::string> file_symbols_;
-  std::map<std::string, DimRange> ranges_;  // of symbols
-  std::map<std::string, int64_t> steps_;    // in which symbols are counted
-  std::map<std::string, int64_t> numbers_;  // of symbols that an input's shape decides
-  std::vector<std::string> taken_;          // symbols that the rule decided
-  std::set<std::string> used_;              // symbols that a dimension has
+  std::map<std::string, std::string> equal_;  // symbols of the file that are another one
+  std::map<std::string, DimRange> ranges_;    // of symbols
+  std::map<std::string, int64_t> steps_;      // in which symbols are counted
+  std::map<std::string, int64_t> numbers_;    // of symbols that an input's shape decides
+  std::vector<std::string> taken_;            // symbols that the rule decided
+  std::set<std::string> used_;                // symbols that a dimension has
   OpenShapes result_;
 };
 

@@ -357,6 +357,43 @@ TEST(open_shapes, ranges_begin_with_what_constants_need) {
   EXPECT_EQ(taken_of(table, "Gather", ints({2, -4}), 0), batches("batch is 4..8", "batch=4..16"));
 }
 
+// Operators that combine elements of two inputs need as many of both.
+TEST(open_shapes, symbols_are_equal_where_the_model_needs_that) {
+  const auto taken_of = [](const std::vector<std::vector<std::string>>& extents,
+                           const std::map<std::string, ShapeRange>& ranges) {
+    TestModel model;
+    model.open_input("x", extents[0]).open_input("z", extents[1]).node("Add", {"x", "z"}, {"y"});
+    const std::string bytes = model.output("y").bytes();
+    std::string taken;
+    const Result<Graph> graph =
+        import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                          {.ranges = ranges, .open_ranges = true, .taken = &taken});
+    if (!graph.ok()) return graph.status().message();
+    EXPECT_EQ(graph->varying.symbols.size(), extents[0][1] == "8" ? 1U : 2U);
+    return taken;
+  };
+  EXPECT_EQ(taken_of({{"m", "8"}, {"n", "8"}}, {}),
+            "m.onnx: open dimensions are m 1..8; another range: --shape m=1..16; m.onnx: 'n' is "
+            "equal to 'm', as the model is not valid otherwise");
+  EXPECT_EQ(taken_of({{"batch", "text"}, {"batch", "next"}}, {}),
+            "m.onnx: open dimensions are batch 1..8, text 1..512; another range: --shape "
+            "batch=1..16; m.onnx: 'next' is equal to 'text', as the model is not valid otherwise");
+  // An option says the same.
+  const ShapeRange equal = {{0, 0, "m"}}, by_letters = {{0, 0, "te"}, {0, 0, "t"}};
+  EXPECT_EQ(taken_of({{"m", "8"}, {"n", "8"}}, {{"n", equal}, {"m", {{1, 4, ""}}}}), "");
+  EXPECT_EQ(taken_of({{"batch", "text"}, {"batch", "next"}}, {{"next", by_letters}}),
+            "m.onnx: open dimensions are batch 1..8, text 1..512; another range: --shape "
+            "batch=1..16");
+  const ShapeRange range = {{1, 4, ""}};
+  const std::string refused = taken_of({{"m", "8"}, {"n", "8"}}, {{"n", range}, {"m", range}});
+  EXPECT_NE(refused.find("give ranges within which the model is valid, and extents that are always "
+                         "equal one symbol (--shape n=m)"),
+            std::string::npos)
+      << refused;
+  EXPECT_EQ(taken_of({{"m", "8"}, {"n", "8"}}, {{"n", equal}, {"m", {{0, 0, "n"}}}}),
+            "m.onnx: 'm' is equal to 'n', expected a symbol that is equal to no other");
+}
+
 // A range of the user's stays.
 TEST(open_shapes, ranges_of_options_do_not_begin_later) {
   TestModel model;

@@ -75,6 +75,20 @@ std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
   return points;
 }
 
+// Returns an example of what makes two symbols one.
+std::string tie(const std::vector<SizeSymbol>& symbols) {
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const SizeSymbol &other = symbols[i], &first = symbols[j];
+      // A point is in the names of extents that have none.
+      if (other.min == first.min && other.max == first.max &&
+          other.name.find('.') == std::string::npos && first.name.find('.') == std::string::npos)
+        return fmt::format("{}={}", other.name, first.name);
+    }
+  }
+  return "NAME=batchx3 --shape batch=1..8";
+}
+
 void set_sizes(Graph& graph, const Symbols& symbols,
                const std::map<std::string, std::vector<SizeForm>>& inputs) {
   for (const ValueId id : graph.inputs) {
@@ -152,8 +166,8 @@ Result<std::vector<SizeProbe>> make_probes(
       return Status(status.code(),
                     fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges "
                                 "within which the model is valid, and extents that are always "
-                                "equal one symbol (--shape NAME=batchx3 --shape batch=1..8)",
-                                status.message(), to_text(symbols, point)));
+                                "equal one symbol (--shape {})",
+                                status.message(), to_text(symbols, point), tie(symbols)));
     }
     find_twins(probe, raw, ends, own_ends);
     probes.push_back(std::move(probe));
