@@ -132,6 +132,20 @@ class VaryingShapes(RangeCase):
             found = self.outputs(self.folder / "model.so", feeds, "--threads", 2)
             np.testing.assert_array_equal(found["int8.rows"], constants["int8.2"][[0, 4, 4, 0]])
 
+    def test_transforms_of_an_axis_that_varies(self):
+        for inverse, onesided, numbers in (0, 0, 1), (0, 0, 2), (0, 1, 1), (1, 0, 2):
+            node = helper.make_node("DFT", ["x", "", "axis"], ["y"], inverse=inverse, onesided=onesided)
+            path = self.compile(make_model([node], [value("x", ("batch", "n", numbers))], [value("y", None)], {"axis": np.int64(1)}, opset=20),
+                                "batch=1..2", "n=1..100")
+            for batch, n in ((2, 100), (1, 1), (2, 2), (1, 31), (2, 64), (2, 97)):
+                self.check(path, {"x": np.random.default_rng(n).standard_normal((batch, n, numbers)).astype(np.float32)})
+
+    def test_parts_of_which_the_last_is_shorter(self):
+        nodes = [helper.make_node("Split", ["x"], ["a", "b", "c"], axis=1, num_outputs=3), helper.make_node("Neg", ["c"], ["d"])]
+        path = self.compile(make_model(nodes, [value("x", (2, "n"))], [value(name, None) for name in "abd"], opset=18), "n=5..24")
+        for n in (24, 5, 6, 7, 10, 11, 23):
+            self.check(path, {"x": np.random.default_rng(n).standard_normal((2, n)).astype(np.float32)})
+
     def test_extents_that_are_not_equal(self):
         """Symbols of the file that an operator wants to be equal."""
         path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "hone/graph/extent_nodes.h"
 #include "hone/graph/inline_branch.h"
 #include "hone/graph/loop_body.h"
 #include "hone/graph/ops/recurrent.h"
@@ -113,6 +114,45 @@ class Widener {
     const ValueId result = add_value(node);
     before_.push_back(made(node, type, std::move(inputs), result, attributes));
     return result;
+  }
+  // Adds nodes and constants before this one.
+  NodeMaker maker(const Node& node) {
+    return {
+        [this, &node](const char* type, std::vector<ValueId> inputs, NamedAttributes attributes) {
+          return before(node, type, std::move(inputs), attributes);
+        },
+        [this, &node](Tensor tensor) { return constant(node, std::move(tensor)); }};
+  }
+  // Makes a node hand on the last of the results that others compute in its place.
+  void replace(Node& node, const std::vector<ValueId>& results) {
+    const Node holder = std::move(node);
+    for (size_t i = 0; i < results.size(); ++i)
+      before_.push_back(made(holder, "Identity", {results[i]}, holder.outputs[i], {}));
+    node = std::move(before_.back());
+    before_.pop_back();
+  }
+  // Returns whether this holds for an extent at some size.
+  [[nodiscard]] bool any_extent(ValueId id, size_t dim,
+                                const std::function<bool(int64_t)>& holds) const {
+    return holds(extent_of(id, dim)) ||
+           std::any_of(probes_.begin(), probes_.end(), [&](const SizeProbe& probe) {
+             return holds(probe.graph.value(id).shape[dim]);
+           });
+  }
+  // Returns the axis that an operand, if there is such a one, or else an attribute names.
+  [[nodiscard]] std::optional<size_t> axis_of(const Node& node, size_t operand,
+                                              int64_t otherwise) const {
+    int64_t given = node.attributes.integer("axis", otherwise);
+    if (node.has_input(operand)) {
+      const auto& known = graph_.value(node.inputs[operand]).constant;
+      if (!known || known->size() != 1) return std::nullopt;
+      given = static_cast<int64_t>(known->at(0));
+    }
+    const auto axis = normalize_axis(given, static_cast<int64_t>(rank_of(node.inputs[0])));
+    return axis ? std::optional(static_cast<size_t>(*axis)) : std::nullopt;
+  }
+  [[nodiscard]] int opset_of(const Node& node) const {
+    return node.opset != 0 ? node.opset : raw_.opset;
   }
   // Takes the node of an If apart into the nodes of its branches.
   void inline_branches(Node& node);
@@ -285,6 +325,38 @@ bool widen_conv_transpose(Widener& w, Node& node) {
   return true;
 }
 
+// A transform over all elements of an axis that varies.
+bool keep_spectrum(Widener& w, Node& node) {
+  const ValueId x = node.inputs[0];
+  const auto axis = w.axis_of(node, 2, w.opset_of(node) < 20 ? 1 : -2);
+  if (node.has_input(1) || !axis || *axis + 1 == w.rank_of(x) || !w.varies(x, *axis)) return false;
+  const size_t last = w.rank_of(x) - 1;
+  if (w.varies(x, last)) return false;
+  w.replace(node, {spectrum_of(w.maker(node),
+                               {.x = x,
+                                .rank = static_cast<int64_t>(w.rank_of(x)),
+                                .axis = static_cast<int64_t>(*axis),
+                                .dtype = w.dtype_of(x),
+                                .is_complex = w.extent_of(x, last) == 2,
+                                .inverse = node.attributes.integer("inverse", 0) != 0,
+                                .onesided = node.attributes.integer("onesided", 0) != 0})});
+  return true;
+}
+
+// Parts of one length, of which the last are shorter at some sizes.
+bool keep_split(Widener& w, Node& node) {
+  const ValueId x = node.inputs[0];
+  const auto count = static_cast<int64_t>(node.outputs.size());
+  const auto axis = w.axis_of(node, 2, 0);
+  if (count < 3 || node.has_input(1) || node.attributes.has("split") || !axis) return false;
+  if (!w.any_extent(x, *axis, [&](int64_t extent) { return extent % count != 0; })) return false;
+  if (!w.varies(x, *axis)) return false;
+  std::vector<ValueId> parts =
+      parts_of_extent(w.maker(node), x, static_cast<int64_t>(*axis), count);
+  w.replace(node, parts);
+  return true;
+}
+
 // Where each element is repeated as often at all sizes, it stays what the import makes of it.
 bool keep_resize(Widener& w, Node& node) {
   bool varies = false;
@@ -369,6 +441,8 @@ constexpr Rule kRules[] = {
     {"Upsample", keep_resize},
     {"ai.onnx.ml.TreeEnsemble", keep_trees},
     {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
+    {"DFT", keep_spectrum},
+    {"Split", keep_split},
     {"Tile", keep_tile},
     {"Pad", keep_pad},
     {"If", keep_if},
