@@ -2,11 +2,13 @@
 
     HONE=build/tools/hone/hone differential_test.py [--seed N] [--models N] [--subgraphs N] [--keep FOLDER] [--attributes]
     HONE=build/tools/hone/hone differential_test.py --passes [--families NAME ...] [--fired] ...
+    HONE=build/tools/hone/hone differential_test.py --kinds [NAME ...] [--models N] ...
 
 A model is many independent subgraphs, so that one compilation tests them all; each seed makes the same model everywhere. On a difference it
 prints the seed and the smallest part that still differs, and exits with 1. --attributes: each attribute of each operator that the program
 supports must have been set. --passes: graphs that match what a pass over the graph looks
-for, or almost do (pass_edges/); --fired: each rule of those passes must have changed some graph.
+for, or almost do (pass_edges/); --fired: each rule of those passes must have changed some graph. --kinds: models with functions, sequences,
+loops, small types, operators of other domains, ranges of sizes (kinds/), --models of each; a file has --subgraphs of them.
 """
 import argparse
 import collections
@@ -21,6 +23,8 @@ import numpy as np
 try:
     import attribute_coverage
     import pass_edges
+    from kinds import KINDS, oracles
+    from kinds.runner import KindRunner
     from maker import random_subgraph
     from runner import Runner, hone
 except ImportError as missing:
@@ -105,6 +109,24 @@ def count_rules(fired, runner, subgraphs, family):
                 fired[f"{name}.{rule}"] += times
 
 
+def check_kinds(options, folder, total):
+    """Prints, by kind, how many models both oracles or one of them could judge. The name of a kind and the seed of a file make it again."""
+    for kind in [kind for kind in KINDS if not options.kinds or kind.name in options.kinds]:
+        start, before, support = time.monotonic(), (total.compared, total.failed, total.refused), collections.Counter()
+        for first in range(0, options.models, options.subgraphs):
+            seed = options.seed + first // options.subgraphs
+            opset, subgraphs = kind.models(seed, min(options.subgraphs, options.models - first))
+            taken = total.check(KindRunner(opset, folder, kind.arguments), f"{seed} of {kind.name}", subgraphs)
+            support.update(" and ".join(sorted(subgraph.supported_by())) or "either, node by node" for subgraph in taken)
+        compared, failed, refused = (now - then for now, then in zip((total.compared, total.failed, total.refused), before, strict=True))
+        oracle_counts = ", ".join(f"{count} by {names}" for names, count in sorted(support.items()))
+        print(f"{kind.name}: {compared} models compared ({oracle_counts}), {failed} differ, {refused} refused, {time.monotonic() - start:.0f} s", flush=True)
+    if oracles.disagreements:
+        listed = ", ".join(f"{name} {count}" for name, count in oracles.disagreements.most_common())
+        print(f"left out, as the oracles disagree about them: nodes of {listed}")
+    return []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="of the first model")
@@ -112,6 +134,7 @@ def main():
     parser.add_argument("--subgraphs", type=int, default=25)
     parser.add_argument("--attributes", action="store_true", help="fail if an attribute of an operator is never set")
     parser.add_argument("--passes", action="store_true", help="graphs at the edges of what passes look for")
+    parser.add_argument("--kinds", nargs="*", choices=[kind.name for kind in KINDS], help="models of these kinds, of all if none is named")
     parser.add_argument("--families", nargs="+", choices=[family.name for family in pass_edges.FAMILIES], help="of passes")
     parser.add_argument("--fired", action="store_true", help="fail if a rule never changed a graph of its own generator")
     parser.add_argument("--keep", type=Path, help="folder for the models that differ and the values expected of them")
@@ -119,7 +142,7 @@ def main():
     options = parser.parse_args()
     start, total = time.monotonic(), Total(options)
     with tempfile.TemporaryDirectory(prefix="hone-differential") as folder:
-        gaps = (check_passes if options.passes else check_operators)(options, Path(folder), total)
+        gaps = (check_kinds if options.kinds is not None else check_passes if options.passes else check_operators)(options, Path(folder), total)
     for gap in gaps:
         print(gap)
     print(f"{total.compared} subgraphs of {options.models} models from seed {options.seed} compared, {total.failed} differ, {total.refused} refused, "

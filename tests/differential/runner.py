@@ -35,13 +35,18 @@ def hone(*arguments):
 class Runner:
     """`arguments`: what else `hone compile` and `hone show` are given."""
 
+    ir_version = 8
+
     def __init__(self, opset, folder, arguments=()):
         self.opset, self.folder, self.arguments = opset, folder, arguments
 
     def _save(self, subgraphs):
         model = self.folder / "model.onnx"
-        onnx.save_model(merged_model(subgraphs, self.opset), model)
+        onnx.save_model(merged_model(subgraphs, self.opset, self.ir_version), model)
         return model
+
+    def differences(self, subgraph, found):
+        return differences(subgraph, found)
 
     def outputs(self, subgraphs):
         """{name: array} of a model with these subgraphs."""
@@ -66,7 +71,7 @@ class Runner:
     def still_wrong(self, subgraph, message):
         """Whether it differs or, where hone or the model failed, fails with the like message."""
         try:
-            wrong = differences(subgraph, self.outputs([subgraph]))
+            wrong = self.differences(subgraph, self.outputs([subgraph]))
         except Refused as refused:
             return message is not None and kind_of(str(refused)) == kind_of(message)
         return message is None and bool(wrong)
@@ -82,7 +87,7 @@ class Runner:
             for node in list(small.nodes):
                 smaller = small.restricted([other for other in small.nodes if other is not node], small.outputs)
                 if node.output[0] in small.outputs:
-                    read = sorted(name for name in names_read(node) if small.values[name].kind == "result") if len(small.nodes) > 1 else []
+                    read = sorted(name for name in names_read(node) if name in small.values and small.values[name].kind == "result") if len(small.nodes) > 1 else []
                     smaller = small.restricted(small.nodes, read[:1]) if read else None
                 if smaller and smaller.nodes and self.still_wrong(smaller, message):
                     small, shrinks = smaller, True
@@ -109,17 +114,16 @@ class Runner:
                 found = self.outputs(subgraphs)
             except Refused as refused:
                 message = str(refused)
-                culprit = named_subgraph(message, subgraphs)
-                clean = culprit is not None and refused.clean
-                culprit = culprit or self.first_failing(subgraphs)
-                if clean:
-                    refusals.append(message)
+                culprits = named_subgraphs(message, subgraphs)
+                if culprits and refused.clean:
+                    refusals += [message] + [f"{subgraph.prefix[:-1]}, with the one before" for subgraph in culprits[1:]]
                 else:
-                    findings.append((self.minimised(culprit, culprit.outputs, message), message))
-                subgraphs = [subgraph for subgraph in subgraphs if subgraph is not culprit]
+                    culprits = culprits[:1] or [self.first_failing(subgraphs)]
+                    findings.append((self.minimised(culprits[0], culprits[0].outputs, message), message))
+                subgraphs = [subgraph for subgraph in subgraphs if not any(subgraph is culprit for culprit in culprits)]
                 continue
             for subgraph in subgraphs:
-                wrong = differences(subgraph, found)
+                wrong = self.differences(subgraph, found)
                 if wrong:
                     name, what = wrong[0]
                     small = self.minimised(subgraph, [name])
@@ -145,10 +149,10 @@ class Runner:
 
     def report(self, seed, findings, keep):
         for i, (small, what) in enumerate(findings):
-            print(f"seed {seed}: {what}\n{text_of(small, self.opset)}", flush=True)
+            print(f"seed {seed}: {what}\n{text_of(small, self.opset, self.ir_version)}", flush=True)
             if keep:
                 keep.mkdir(parents=True, exist_ok=True)
-                onnx.save_model(merged_model([small], self.opset), keep / f"seed{seed}_{i}.onnx")
+                onnx.save_model(merged_model([small], self.opset, self.ir_version), keep / f"seed{seed}_{i}.onnx")
                 np.savez(keep / f"seed{seed}_{i}.npz", **{v.name: v.array for v in small.values.values()})
 
 
@@ -167,9 +171,6 @@ def kind_of(message):
     return re.sub(r"'[^']*'|\d+", "", message)[:80]
 
 
-def named_subgraph(message, subgraphs):
-    """Which one an error message is about."""
-    for subgraph in subgraphs:
-        if f"'{subgraph.prefix}" in message or f" {subgraph.prefix}n" in message:
-            return subgraph
-    return None
+def named_subgraphs(message, subgraphs):
+    """Those that an error message is about."""
+    return [subgraph for subgraph in subgraphs if f"'{subgraph.prefix}" in message or f" {subgraph.prefix}n" in message]

@@ -51,7 +51,7 @@ def names_read(node):
     names = set(node.input)
     for attribute in node.attribute:
         if attribute.HasField("g"):
-            made = {value.name for value in attribute.g.input}
+            made = {value.name for value in [*attribute.g.input, *attribute.g.initializer]}
             for inner in attribute.g.node:
                 names |= names_read(inner) - made
                 made |= set(inner.output)
@@ -66,6 +66,7 @@ class Subgraph:
 
     def __init__(self, prefix, opset, rng, special=False, signs=False):
         self.prefix, self.opset, self.rng, self.special, self.signs = prefix, opset, rng, special, signs
+        self.imports = {"": opset}
         self.values = {}
         self.nodes = []
         self.outputs = []
@@ -115,6 +116,15 @@ class Subgraph:
             return self.special or bool((np.abs(array.astype(np.float64)) < limit).all())
         return array.dtype != object
 
+    def used_functions(self):
+        return []
+
+    def input_info(self, value):
+        return value_info(value.name, value.array)
+
+    def output_info(self, value):
+        return value_info(value.name, value.array)
+
     # ---- after it is made ----
 
     def choose_outputs(self, rng):
@@ -131,6 +141,9 @@ class Subgraph:
         read = {name for node in self.nodes for name in names_read(node)}
         return [value for value in self.values.values() if value.kind == "constant" and value.name in read]
 
+    def without_nodes(self):
+        return Subgraph(self.prefix, self.opset, self.rng, self.special, self.signs)
+
     def restricted(self, nodes, outputs):
         """The same with these nodes only: what others computed becomes an input. Without nodes that no output needs."""
         wanted, kept = set(outputs), []
@@ -139,7 +152,7 @@ class Subgraph:
                 kept.insert(0, node)
                 wanted |= names_read(node)
         made = {name for node in kept for name in node.output}
-        copy = Subgraph(self.prefix, self.opset, self.rng, self.special, self.signs)
+        copy = self.without_nodes()
         copy.nodes, copy.outputs = kept, list(outputs)
         for name, value in self.values.items():
             kind = "input" if value.kind == "result" and name not in made else value.kind
@@ -147,16 +160,18 @@ class Subgraph:
         return copy
 
 
-def merged_model(subgraphs, opset):
+def merged_model(subgraphs, opset, ir_version=8):
     nodes = [node for subgraph in subgraphs for node in subgraph.nodes]
-    inputs = [value_info(v.name, v.array) for subgraph in subgraphs for v in subgraph.inputs()]
+    inputs = [subgraph.input_info(v) for subgraph in subgraphs for v in subgraph.inputs()]
     constants = [numpy_helper.from_array(v.array, v.name) for subgraph in subgraphs for v in subgraph.constants()]
-    outputs = [value_info(name, subgraph.values[name].array) for subgraph in subgraphs for name in subgraph.outputs]
+    outputs = [subgraph.output_info(subgraph.values[name]) for subgraph in subgraphs for name in subgraph.outputs]
+    functions = [function for subgraph in subgraphs for function in subgraph.used_functions()]
     graph = helper.make_graph(nodes, "differential", inputs, outputs, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
+    imports = {domain: version for subgraph in subgraphs for domain, version in subgraph.imports.items()} | {"": opset}
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*pair) for pair in imports.items()], functions=functions)
+    model.ir_version = ir_version
     return model
 
 
-def text_of(subgraph, opset):
-    return onnx.printer.to_text(merged_model([subgraph], opset))
+def text_of(subgraph, opset, ir_version=8):
+    return onnx.printer.to_text(merged_model([subgraph], opset, ir_version))
