@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
@@ -114,9 +115,35 @@ ValueId ExpandContext::integers(const std::vector<int64_t>& list) {
   return constant(std::move(tensor));
 }
 
+namespace {
+
+// Returns where a shape has dimensions of one element that another one has not, if that is all in
+// which they differ.
+std::optional<std::vector<int64_t>> added_dims(const Shape& from, const Shape& shape) {
+  std::vector<int64_t> ones;
+  size_t next = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (next < from.size() && from[next] == shape[d])
+      ++next;
+    else if (shape[d] == 1)
+      ones.push_back(static_cast<int64_t>(d));
+    else
+      return std::nullopt;
+  }
+  if (next != from.size()) return std::nullopt;
+  return ones;
+}
+
+}  // namespace
+
 ValueId ExpandContext::reshape(ValueId x, const Shape& shape) {
-  return shape_of(x) == shape ? x
-                              : add("Reshape", {x, integers(shape)}, {{"allowzero", int64_t{1}}});
+  if (shape_of(x) == shape) return x;
+  if (extents_of(x) == kNoValue)
+    return add("Reshape", {x, integers(shape)}, {{"allowzero", int64_t{1}}});
+  if (const auto axes = added_dims(shape_of(x), shape))
+    return add("Unsqueeze", {x, integers(*axes)});
+  fail_expansion(unsupported("data whose shape depends on other data"));
+  return placeholder();
 }
 
 ValueId ExpandContext::transpose(ValueId x, const std::vector<int64_t>& perm) {

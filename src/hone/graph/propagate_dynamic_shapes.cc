@@ -212,6 +212,19 @@ Status propagate_non_max_suppression(ExpandContext& c) {
   return ok_status();
 }
 
+// Sums and products of what comes before, or behind.
+Status propagate_running(ExpandContext& c) {
+  const double neutral = c.node().type == "CumProd" ? 1 : 0;
+  const ValueId y = c.add_like(c.node(), {filled(c, c.input(0), neutral), c.input(1)});
+  c.result(0, with_extents(c, y, actual_extents(c, c.input(0))));
+  return ok_status();
+}
+
+Status propagate_size(ExpandContext& c) {
+  c.result(0, c.reduce("ReduceProd", actual_extents(c, c.input(0)), {0}, false));
+  return ok_status();
+}
+
 struct Follower {
   std::string_view type;
   Status (*follow)(ExpandContext&);
@@ -220,7 +233,14 @@ struct Follower {
 };
 
 constexpr Follower kFollowers[] = {
+    {"ArgMax", propagate_arg_max},       {"ArgMin", propagate_arg_min},
     {"Concat", propagate_concat},        {"ConstantOfShape", propagate_constant_of_shape, 0},
+    {"CumProd", propagate_running},      {"CumSum", propagate_running},
+    {"Flatten", propagate_flatten},      {"ReduceL1", propagate_reduce_of_zeros},
+    {"ReduceL2", propagate_reduce_of_zeros},
+    {"ReduceProd", propagate_reduce_prod},
+    {"ReduceSumSquare", propagate_reduce_of_zeros},
+    {"ScatterND", propagate_scatter_nd}, {"Size", propagate_size},
     {"Expand", propagate_expand, 1},     {"Gather", propagate_gather},
     {"GatherND", propagate_gather_nd},   {"NonMaxSuppression", propagate_non_max_suppression},
     {"LogSoftmax", propagate_softmax},   {"MatMul", propagate_matmul},

@@ -1,5 +1,5 @@
 // graph/propagate_dynamic_shapes.h - helpers of the operators that follow values whose shape
-// depends on data (extents.h). Internal to propagate_*.cc.
+// depends on data (extents.h), for propagate_*.cc and for expansions.
 #pragma once
 
 #include <vector>
@@ -14,6 +14,8 @@ namespace hone::graph {
 [[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
 // Returns the places 0, 1, ... along one dimension of a shape, which broadcast to it.
 [[nodiscard]] ValueId places_along(ExpandContext& c, const Shape& shape, size_t d);
+// Returns the elements of x, in their order, as a vector.
+[[nodiscard]] ValueId as_list(ExpandContext& c, ValueId x);
 // Returns x with `fill` behind its extents, and then without extents.
 [[nodiscard]] ValueId filled(ExpandContext& c, ValueId x, double fill);
 // Returns indices that point to the first element where they stand behind their own extents.
@@ -29,13 +31,19 @@ namespace hone::graph {
 [[nodiscard]] Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank);
 
 // Operators that move elements to other places.
+[[nodiscard]] Status propagate_flatten(ExpandContext& c);
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);
 [[nodiscard]] Status propagate_scatter_elements(ExpandContext& c);
+[[nodiscard]] Status propagate_scatter_nd(ExpandContext& c);
 [[nodiscard]] Status propagate_slice(ExpandContext& c);
 // Reductions.
+[[nodiscard]] Status propagate_arg_max(ExpandContext& c);
+[[nodiscard]] Status propagate_arg_min(ExpandContext& c);
 [[nodiscard]] Status propagate_mean(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_max(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_min(ExpandContext& c);
+[[nodiscard]] Status propagate_reduce_of_zeros(ExpandContext& c);  // to which zeros add nothing
+[[nodiscard]] Status propagate_reduce_prod(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_sum(ExpandContext& c);
 
 }  // namespace hone::graph

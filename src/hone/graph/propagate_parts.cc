@@ -18,6 +18,11 @@ ValueId places_along(ExpandContext& c, const Shape& shape, size_t d) {
   return numbers_from_0(c, DType::kI64, along);
 }
 
+ValueId as_list(ExpandContext& c, ValueId x) {
+  if (c.extents_of(x) == kNoValue) return c.reshape(x, {num_elements(c.shape_of(x))});
+  return c.add("Reshape", {x, c.integers({-1})});
+}
+
 ValueId filled(ExpandContext& c, ValueId x, double fill) {
   const ValueId extents = c.extents_of(x);
   if (extents == kNoValue) return x;

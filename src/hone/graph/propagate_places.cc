@@ -1,4 +1,4 @@
-// Reshape and ScatterElements of values whose shape depends on data. These move elements to
+// Reshape, Flatten, ScatterElements and ScatterND of values whose shape depends on data. These move elements to
 // places that follow from the shape that a run has.
 #include <algorithm>
 #include <optional>
@@ -102,11 +102,17 @@ ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
   return place;
 }
 
-}  // namespace
+// Returns the update that changes nothing; of the reduction "none" there is none.
+std::optional<double> neutral_update(std::string_view reduction, DType dtype) {
+  if (reduction == "mul") return 1;
+  if (reduction == "add") return is_float(dtype) ? -0.0 : 0;
+  if (reduction == "max" || reduction == "min")
+    return neutral_of(dtype, reduction == "max" ? -1 : 1);
+  return std::nullopt;
+}
 
-Status propagate_reshape(ExpandContext& c) {
-  if (!varies(c, 0)) return c.unsupported("a shape whose length depends on data");
-  HONE_ASSIGN_OR_RETURN(const Target target, target_of(c));
+// Gives the node the elements of its operand in another shape.
+Status give_in_shape(ExpandContext& c, const Target& target) {
   const ValueId x = c.input(0), plain = without_extents(c, x);
   ValueId y = kNoValue;
   if (is_list(c.shape(0)) && is_list(target.most)) {
@@ -120,6 +126,29 @@ Status propagate_reshape(ExpandContext& c) {
   return ok_status();
 }
 
+}  // namespace
+
+Status propagate_reshape(ExpandContext& c) {
+  if (!varies(c, 0)) return c.unsupported("a shape whose length depends on data");
+  HONE_ASSIGN_OR_RETURN(const Target target, target_of(c));
+  return give_in_shape(c, target);
+}
+
+Status propagate_flatten(ExpandContext& c) {
+  const auto rank = static_cast<int64_t>(c.shape(0).size());
+  const int64_t given = c.attributes().integer("axis", 1);
+  if (given < -rank || given > rank) return c.fail("axis {} of a value of rank {}", given, rank);
+  const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
+  const Shape from = c.shape(0);
+  const auto middle = from.begin() + static_cast<long>(axis);
+  const auto count = [](auto begin, auto end) { return num_elements(Shape(begin, end)); };
+  Target target;
+  target.most = {count(from.begin(), middle), count(middle, from.end())};
+  for (const auto& [begin, end] : {std::pair{size_t{0}, axis}, std::pair{axis, from.size()}})
+    target.parts.push_back({product_of(c, parts(c, c.input(0), begin, end)), 0});
+  return give_in_shape(c, target);
+}
+
 // Updates that are not there change nothing: they add 0 and the like to some element.
 Status propagate_scatter_elements(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
@@ -128,11 +157,7 @@ Status propagate_scatter_elements(ExpandContext& c) {
   const ValueId extents = varies(c, 1) ? c.extents_of(indices) : c.extents_of(c.input(2));
   ValueId places = indices, updates = c.input(2);
   if (extents != kNoValue) {
-    std::optional<double> fill;
-    if (reduction == "mul") fill = 1;
-    if (reduction == "add") fill = is_float(c.dtype(2)) ? -0.0 : 0;
-    if (reduction == "max" || reduction == "min")
-      fill = neutral_of(c.dtype(2), reduction == "max" ? -1 : 1);
+    const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
     if (!fill)
       return c.unsupported("updates whose number depends on data, with the reduction '{}'",
                            reduction);
@@ -148,6 +173,59 @@ Status propagate_scatter_elements(ExpandContext& c) {
   const ValueId y = c.add("ScatterElements", {without_extents(c, data), places, updates},
                           {{"axis", static_cast<int64_t>(axis)}, {"reduction", reduction}});
   c.result(0, c.extents_of(data) != kNoValue ? with_extents(c, y, c.extents_of(data)) : y);
+  return ok_status();
+}
+
+namespace {
+
+// Indices [n, depth] and updates [n, ...] of which there are `count` (i64 [1]).
+struct Updates {
+  ValueId indices, updates, count;
+};
+
+// Returns them with copies of the first one in place of those that are not there; if there is none,
+// of an element of the data, which changes nothing.
+Updates repeated_first(ExpandContext& c, ValueId data, const Updates& given) {
+  const Shape shape = c.shape_of(given.updates);
+  const auto there = [&](size_t rank) {
+    Shape rows(rank, 1);
+    rows[0] = shape[0];
+    return c.binary("Less", places_along(c, rows, 0), c.reshape(given.count, {}));
+  };
+  const ValueId index = c.slice(given.indices, 0, 0, 1);
+  const ValueId any = c.reshape(c.binary("Greater", given.count, 0.0), {});
+  const ValueId update = c.add("Where", {any, c.slice(given.updates, 0, 0, 1),
+                                         c.add("GatherND", {data, index})});
+  return {c.add("Where", {there(2), given.indices, index}),
+          c.add("Where", {there(shape.size()), given.updates, update}), given.count};
+}
+
+}  // namespace
+
+// Updates that are not there write what the first one does, or add nothing.
+Status propagate_scatter_nd(ExpandContext& c) {
+  if (varies(c, 0)) return c.unsupported("data whose shape depends on other data");
+  const ValueId data = c.input(0);
+  if (c.shape(1).empty() || c.shape(2).empty()) return c.fail("indices or updates of rank 0");
+  if (num_elements(c.shape(1)) == 0 || num_elements(c.shape(2)) == 0) {
+    c.result(0, data);
+    return ok_status();
+  }
+  const std::string reduction = c.attributes().text("reduction", "none");
+  const ValueId extents = varies(c, 1) ? c.extents_of(c.input(1)) : c.extents_of(c.input(2));
+  const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
+  if (c.shape(1).size() != 2 || c.shape(1)[0] != c.shape(2)[0])
+    return c.unsupported("data whose shape depends on other data");
+  const ValueId count = dimension(c, extents, 0);
+  const auto cut = [&](ValueId x, double number) {
+    Shape rest = c.shape_of(x);
+    rest.erase(rest.begin());
+    const ValueId own = c.add("Concat", {count, c.integers(rest)}, {{"axis", int64_t{0}}});
+    return filled(c, with_extents(c, without_extents(c, x), own), number);
+  };
+  Updates made{cut(c.input(1), 0), cut(c.input(2), fill.value_or(0)), count};
+  if (!fill) made = repeated_first(c, data, made);
+  c.result(0, c.add("ScatterND", {data, made.indices, made.updates}, {{"reduction", reduction}}));
   return ok_status();
 }
 

@@ -23,6 +23,8 @@ constexpr int64_t kExpectedBlocks = 4;
 Result<std::vector<bool>> reduced_dims(const ExpandContext& c) {
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
+  if ((!axes || axes->empty()) && c.attributes().integer("noop_with_empty_axes", 0) != 0)
+    return c.unsupported("no axes, of a value whose shape depends on data");
   std::vector<bool> reduced(rank, !axes || axes->empty());
   for (size_t i = 0; axes && i < axes->size(); ++i) {
     const auto axis = normalize_axis((*axes)[i], static_cast<int64_t>(rank));
@@ -140,8 +142,42 @@ Status propagate_reduce(ExpandContext& c, const char* type, int sign) {
   return reduction.give(c, y);
 }
 
+// A reduction to which elements of this number add nothing.
+Status propagate_filled(ExpandContext& c, double neutral) {
+  HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
+  const ValueId x = filled(c, c.input(0), neutral);
+  const std::string type(c.node().type);
+  return reduction.give(c, c.reduce(type.c_str(), x, reduction.dims, reduction.keep));
+}
+
+// What is not there comes behind all elements, and before none. `sign` is as in propagate_reduce().
+Status propagate_arg(ExpandContext& c, const char* type, int sign) {
+  const ValueId x = c.input(0);
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
+  const int64_t keep = c.attributes().integer("keepdims", 1);
+  const int64_t last = c.attributes().integer("select_last_index", 0);
+  ValueId y = c.add(type, {filled(c, x, neutral_of(c.dtype(0), sign))},
+                    {{"axis", static_cast<int64_t>(axis)},
+                     {"keepdims", keep},
+                     {"select_last_index", last}});
+  if (last != 0) {
+    const ValueId extent = dimension(c, c.extents_of(x), static_cast<int64_t>(axis));
+    y = c.binary("Min", y, c.reshape(c.binary("Sub", extent, 1.0), {}));
+  }
+  std::vector<ExtentPart> shape = parts(c, x, 0, axis);
+  if (keep != 0) shape.push_back({kNoValue, 1});
+  shape = joined(std::move(shape), parts(c, x, axis + 1, rank));
+  c.result(0, shape.empty() ? y : with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
 }  // namespace
 
+Status propagate_arg_max(ExpandContext& c) { return propagate_arg(c, "ArgMax", -1); }
+Status propagate_arg_min(ExpandContext& c) { return propagate_arg(c, "ArgMin", 1); }
+Status propagate_reduce_of_zeros(ExpandContext& c) { return propagate_filled(c, 0); }
+Status propagate_reduce_prod(ExpandContext& c) { return propagate_filled(c, 1); }
 Status propagate_reduce_max(ExpandContext& c) { return propagate_reduce(c, "ReduceMax", -1); }
 Status propagate_reduce_min(ExpandContext& c) { return propagate_reduce(c, "ReduceMin", 1); }
 Status propagate_reduce_sum(ExpandContext& c) { return propagate_reduce(c, "ReduceSum", 0); }

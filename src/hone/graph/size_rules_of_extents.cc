@@ -63,7 +63,7 @@ Status follow_unique(SizeRule& rule) {
   HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 0));
   const ShapeParts parts = rule.sizes.parts_of(x);
   x = rule.sizes.filled(rule.c, x, {1}, 0);
-  if (rule.sizes.varies(x, 0)) {
+  if (rule.sizes.varies(x, 0) && !rule.node.has_input(1)) {
     const ValueId rows = rule.c.reshape(rule.sizes.extent_of(rule.c, parts[0]), {1});
     rule.node.inputs.resize(2, kNoValue);
     rule.node.inputs[1] = rows;

@@ -1,6 +1,5 @@
 """If, Loop and Scan whose conditions and numbers of turns a run decides, in each other, among other nodes."""
 import numpy as np
-from onnx import helper
 
 from kinds.kind import Kind
 from kinds.maker import PLAIN, KindMaker
@@ -55,16 +54,12 @@ def if_(m):
     for value in wanted if second else []:
         others = [v for v in second if len(v.shape) == len(value.shape)]
         differs = m.depth == 0 and m.chance(0.3) and others
-        given.append(cast_to(other, m.pick(others), value) if differs else other.like(m.pick(second), value))
+        given.append(other.converted(m.pick(others), value.array.dtype) if differs else other.like(m.pick(second), value))
     if None in given or not second:
         return None
     branch = lambda inner, values, name: inner.to_graph(inner.graph.prefix + name, [], unique(inner, values))
     branches = {"then_branch": branch(then, wanted, "then"), "else_branch": branch(other, given, "else")}
     return m.graph.add("If", [condition], len(wanted), reads=reads(then) + reads(other), **branches)
-
-
-def cast_to(inner, value, like):
-    return inner.node("Cast", value, to=helper.np_dtype_to_tensor_dtype(like.array.dtype))
 
 
 def unique(inner, values):
@@ -73,7 +68,7 @@ def unique(inner, values):
     for value in values:
         again = value.name in [name for name, _, _ in found] or value.kind != "result"
         named = inner.node("Identity", value, exact=True) if again else value
-        found.append((named.name, named.array, value.shape if inner.depth > 1 or inner.chance(0.5) else None))
+        found.append((named.name, named.array, value.shape if not inner.shapes_vary and (inner.depth > 1 or inner.chance(0.5)) else None))
     return found
 
 
@@ -110,10 +105,11 @@ def goes_on(m, inner, go):
 
 
 def loop(m):
-    bound, first = turns(m), m.chance(0.5)
-    if bound is None or 0 in bound.shape:
+    """Where shapes vary, with a turn at least: of rows that are not there, ONNX Runtime does not know the shape."""
+    bound, open_ = turns(m), m.shapes_vary
+    if bound is None or 0 in bound.shape or open_ and any(array < 1 for array in bound.arrays):
         return None
-    start = decision(m) if first else None
+    start = decision(m) if m.chance(0.5) and not open_ else None
     carried = [v for v in m.graph.values.values() if not v.last and v.kind != "constant" and v.array.dtype != np.int64]
     carried = [m.pick(carried) for _ in range(m.below(4))] if carried else []
     inner = m.inside([(np.asarray(1, np.int64), True), (np.asarray(True), True), *[(v.array, False) for v in carried]], captured(m))
@@ -129,8 +125,8 @@ def loop(m):
         return None
     outputs = unique(inner, [on, *handed, *rows])
     shapes = [(), *[None if m.chance(0.3) else v.shape for v in handed], *[v.shape for v in rows]]
-    outputs = [(name, array, shape) for (name, array, _), shape in zip(outputs, shapes, strict=True)]
-    inputs = [(v.name, v.array, v.shape) for v in inner.parameters]
+    outputs = [(name, array, None if open_ else shape) for (name, array, _), shape in zip(outputs, shapes, strict=True)]
+    inputs = [(v.name, v.array, None if open_ else v.shape) for v in inner.parameters]
     body = inner.to_graph(inner.graph.prefix + "body", inputs, outputs)
     return m.graph.add("Loop", [bound, start, *carried], len(handed) + len(rows), reads=reads(inner), body=body)
 
@@ -153,8 +149,9 @@ def scan(m):
     made = [m.pick(inner.results()) for _ in range(m.between(0 if states else 1, 2))]
     if None in handed:
         return None
-    outputs = [(name, array, array.shape) for name, array, _ in unique(inner, handed + made)]
-    body = inner.to_graph(inner.graph.prefix + "body", [(v.name, v.array, v.shape) for v in inner.parameters], outputs)
+    known = lambda array: None if m.shapes_vary else array.shape
+    outputs = [(name, array, known(array)) for name, array, _ in unique(inner, handed + made)]
+    body = inner.to_graph(inner.graph.prefix + "body", [(v.name, v.array, known(v.array)) for v in inner.parameters], outputs)
     attributes = {"scan_input_axes": [d - (len(v.shape) if m.chance(0.3) else 0) for v, d in scanned]}
     for key, values, count in (("scan_input_directions", [0, 1], len(scanned)), ("scan_output_directions", [0, 1], len(made))):
         if m.chance(0.5):

@@ -3,6 +3,7 @@ import numpy as np
 
 from kinds.kind import Kind
 from kinds.maker import KindMaker
+from maker import TEMPLATES as ALL_TEMPLATES
 
 FEEDS = 3
 
@@ -158,8 +159,27 @@ def gathers(m):
     return updates and m.node("ScatterND", x, at, updates, exact=True)
 
 
+def any_operator(m):
+    """One of those that the differential test of operators makes, on a value that varies where its rank and type allow it."""
+    given = type(m).value
+
+    def value(dtype, rank=None, least_rank=0, exact=False, positive=False):
+        found = [v for v in m.graph.values.values() if varies(v) and v.array.dtype == dtype and len(v.shape) >= least_rank
+                 and (rank is None or len(v.shape) == rank) and m._serves(v, exact, positive)]
+        return m.pick(found[-4:]) if found else given(m, dtype, rank, least_rank, exact, positive)
+
+    m.value = value
+    m.any_value = lambda least_rank=0: varying(m, least_rank) or value(np.float32, least_rank=least_rank)
+    m.image = lambda dtype, spatial, exact=False: value(dtype, spatial + 2, exact=exact)
+    try:
+        template, _ = m.pick(ALL_TEMPLATES)
+        return template(m)
+    finally:
+        del m.value, m.any_value, m.image
+
+
 DECIDE = [(places, 2), (compress, 4), (unique, 2), (boxes, 1), (gathers, 2)]
-READ = [(pointwise, 4), (moves, 6), (reduces, 3), (shape_of, 1), (products, 1), (compress, 0.5), (unique, 0.3)]
+READ = [(pointwise, 4), (moves, 6), (reduces, 3), (shape_of, 1), (products, 1), (compress, 0.5), (unique, 0.3), (any_operator, 6)]
 
 
 def make(prefix, opset, imports, rng):

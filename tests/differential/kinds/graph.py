@@ -41,6 +41,7 @@ class KindGraph(Subgraph):
         super().__init__(prefix, opset, rng)
         self.feeds, self.imports = feeds, {"": opset, **dict(imports)}
         self.held, self.functions = {}, []
+        self.is_inside = False  # of a node
         self.oracles = []  # of each node, the names of those that say what it gives
 
     def fresh(self):
@@ -73,17 +74,26 @@ class KindGraph(Subgraph):
             empty = isinstance(value, list) and not value
             node.attribute.append(helper.make_attribute(key, value, attr_type=onnx.AttributeProto.INTS if empty else None))
         distinct = {operand.name: operand for operand in [*operands, *reads] if operand}
+        if op_type in ("Div", "Mod") and not self._may_divide(operands[1]):
+            return None
         found = self._results(node, distinct) if known is None else [known] * self.feeds
         if found is None:
             return None
         if known is not None:
             self.oracles.append(("definition",))
         exact = exact and all(getattr(operand, "exact", True) for operand in distinct.values())
-        made = [self._made(name, [run[i] for run in found], exact, rounds) for i, name in enumerate(filter(None, names))]
+        held = op_type == "Optional" or any(value.kind == "held" for value in distinct.values()) and op_type == "Identity"
+        made = [self._made(name, [run[i] for run in found], exact, rounds, held) for i, name in enumerate(filter(None, names))]
         self.nodes.append(node)
         for value in made:
             (self.held if isinstance(value, Held) else self.values)[value.name] = value
         return made
+
+    def _may_divide(self, divisor):
+        """Whether no element is an integer that is 0, also where a graph inside of a node runs with other numbers."""
+        if divisor.array.dtype.kind == "f":
+            return True
+        return (divisor.kind == "constant" or not self.is_inside) and all(array.all() for array in divisor.arrays)
 
     def _results(self, node, distinct):
         """What it gives at each feed, if that can be part of a model."""
@@ -95,7 +105,8 @@ class KindGraph(Subgraph):
         found, names = answer
         if not all(self._can_be(x) for run in found for x in run):
             return None
-        self.oracles.append(names)
+        if all(oracles.is_plain(x) for run in found for x in run if isinstance(x, np.ndarray)):
+            self.oracles.append(names)  # else later nodes, of which this one is a part, say so
         return found
 
     def _can_be(self, x):
@@ -120,8 +131,8 @@ class KindGraph(Subgraph):
     def find(self, name):
         return self.held.get(name) or self.values[name]
 
-    def _made(self, name, arrays, exact, rounds):
-        if not isinstance(arrays[0], np.ndarray):
+    def _made(self, name, arrays, exact, rounds, held):
+        if held or not isinstance(arrays[0], np.ndarray):
             return Held(name, tuple(arrays))
         return KindValue(name, arrays[0], exact, "result", rounds, arrays=tuple(arrays))
 

@@ -18,13 +18,17 @@ class KindMaker(Maker):
 
     def __init__(self, prefix, opset, rng, feeds=1, imports=(), depth=0):
         super().__init__(prefix, opset, rng)
-        self.graph, self.depth = KindGraph(prefix, opset, rng, feeds, imports), depth
+        self.graph, self.depth, self.shapes_vary = KindGraph(prefix, opset, rng, feeds, imports), depth, False
 
     def extent(self):
         return 0 if self.chance(0.01) else self.pick([1, 2, 3, 3, 4, 5, 7, 8])
 
     def shape(self, most=3):
         return super().shape(most)
+
+    def float_type(self):
+        """No half type: between operators Hone does not round to it, as oracles do (half_types_test.py)."""
+        return np.float32 if self.chance(0.8) else np.float64
 
     def grow(self, templates, wanted):
         """Adds at least that many nodes, if that can be."""
@@ -58,7 +62,7 @@ class KindMaker(Maker):
         for value in captured:
             inner.graph.values[value.name] = KindValue(value.name, value.array, value.exact, "outer", value.rounds, arrays=(value.array,))
         inner.parameters = [inner.parameter(array, exact) for array, exact in parameters]
-        inner.captured = list(captured)
+        inner.captured, inner.shapes_vary = list(captured), self.shapes_vary
         return inner
 
 
@@ -67,7 +71,7 @@ class Inside(KindMaker):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        given = self.graph.given
+        given, self.graph.is_inside = self.graph.given, True
         self.graph.given = lambda array, exact, constant: given(array, exact, True)
 
     def parameter(self, array, exact):
@@ -81,16 +85,28 @@ class Inside(KindMaker):
         made = [v for v in self.graph.values.values() if v.kind == "result" and (v.shape, v.array.dtype) == (target.shape, target.array.dtype)]
         if made and self.chance(0.7):
             return made[-1]
-        code = helper.np_dtype_to_tensor_dtype(target.array.dtype)
         if value.shape == target.shape:
-            return self.node("Cast", value, to=code)
+            return self.converted(value, target.array.dtype)
+        if target.array.dtype.kind != "f":
+            value = self.safe_integers(value)
+            value = value and self.node("Cast", value, to=1)
+            if value is None:
+                return None
         as_float = value if value.array.dtype == np.float32 else self.node("Cast", value, to=1)
         if as_float is None or value.array.size == 0:
             return None
         axes = list(range(len(value.shape)))
         total = self.node("ReduceMax", as_float, self.integers(axes), keepdims=0) if self.opset >= 18 else self.node("ReduceMax", as_float, keepdims=0)
         whole = total and self.node("Expand", total, self.integers(target.shape))
-        return whole and self.node("Cast", whole, to=code)
+        return whole and self.node("Cast", whole, to=helper.np_dtype_to_tensor_dtype(target.array.dtype))
+
+    def converted(self, value, dtype):
+        value = value if np.dtype(dtype).kind == "f" else self.safe_integers(value)
+        return value and self.node("Cast", value, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def safe_integers(self, value):
+        """What may become any integer: no number that jumps where `value` is rounded, and none beyond a type."""
+        return self.node("IsNaN", value) if value.is_float and not value.exact else self.node("Cast", value, to=9)
 
     def constants_as_nodes(self):
         return [helper.make_node("Constant", [], [v.name], value=numpy_helper.from_array(v.array, v.name)) for v in self.graph.constants()]

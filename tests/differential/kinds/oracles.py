@@ -64,6 +64,10 @@ REASONS = [
     Reason("Of functions with one name, all calls take the same overload.", "reference", lambda node: node.overload != ""),
     Reason("Rows of a Loop are joined along their first axis, not stacked.", "reference", _is_loop_of_rows),
     Reason("Scan counts output axes from the end as from the front.", "reference", _scans_to_the_last_axis),
+    Reason("Unique sorts its one result also if that is to be as it was found, and takes slices along the first axis then.", "reference",
+           lambda node: node.op_type == "Unique" and any(a.name == "sorted" and a.i == 0 for a in node.attribute)),
+    Reason("A Cast of floats to int4 or uint4 rounds to the nearest.", "onnxruntime",
+           lambda node: node.op_type == "Cast" and any(a.name == "to" and a.i in (21, 22) for a in node.attribute)),
     Reason("A Loop without a condition has no turns.", "reference", _is_loop_without_condition),
 ]
 

@@ -15,7 +15,7 @@ class RangeMaker(KindMaker):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.sizes = []
+        self.sizes, self.shapes_vary = [], True
         for most in self.pick([[4], [9], [3, 12], [2, 7], [17]]):
             rest = [self.between(1, most) for _ in range(FEEDS - 2)]
             self.sizes.append([most, 1 if self.chance(0.6) else self.between(1, most), *rest])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from differences import difference
-from kinds.oracles import ir_version
+from kinds.oracles import ir_version, is_plain
 from runner import Refused, Runner, hone
 
 RUNS = Path(__file__).resolve().parent / "runs.py"
@@ -25,7 +25,7 @@ class KindRunner(Runner):
         hone("compile", self._save(subgraphs), "-o", library, "--no-db", "--no-check", "--threads", 2, *shapes, *self.arguments)
         count = subgraphs[0].feeds
         arrays = {f"{i}:{v.name}": v.arrays[i] for subgraph in subgraphs for v in subgraph.inputs() for i in range(count)}
-        np.savez(feeds, count=count, **arrays)
+        np.savez(feeds, count=count, **{name: array if is_plain(array) else array.view(np.uint8) for name, array in arrays.items()})
         done = subprocess.run([sys.executable, RUNS, str(library), str(feeds), str(outputs)], capture_output=True, text=True)
         if done.returncode != 0:
             raise Refused(f"running it ended with exit code {done.returncode}: {done.stderr.strip()[-300:]}")

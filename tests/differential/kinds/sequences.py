@@ -184,9 +184,12 @@ def finish(m):
     """What no node has taken out of a sequence."""
     read = {name for node in m.graph.nodes for name in node.input}
     for held in lists(m):
-        if held.name not in read:
-            m.graph.add("ConcatFromSequence", [held], axis=0, new_axis=int(held.array[0].shape == ()), exact=True) or m.graph.add(
-                "SequenceAt", [held, place(m, len(held.array))], exact=True)
+        if held.name in read:
+            continue
+        if len({x.shape for x in held.array}) == 1:
+            m.graph.add("ConcatFromSequence", [held], axis=0, new_axis=m.below(2) if held.array[0].shape else 1, exact=True)
+        else:
+            m.graph.add("SequenceAt", [held, place(m, len(held.array))], exact=True)
 
 
 KIND = Kind("sequences", make, opsets=(11, 13, 14, 15, 17, 17, 18, 18, 19, 21, 22, 23))

@@ -430,6 +430,7 @@ Status expand_scan(ExpandContext& c) {
   const SubgraphBody& body = body_of(c, "body");
   HONE_ASSIGN_OR_RETURN(ScanOperands operands, scan_operands(c, body));
   const auto nodes = static_cast<int64_t>(std::max<size_t>(body.nodes.size(), 1));
+  if (operands.count != kNoValue) return repeat_scan(c);
   if (c.graph().keeps_loops || operands.turns > kUnrolled.turns ||
       operands.turns > static_cast<int64_t>(kUnrolled.nodes) / nodes) {
     const Status repeated = repeat_scan(c);

@@ -5,9 +5,11 @@
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/carried_values.h"
 #include "hone/graph/ops/plain_loop.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
@@ -189,6 +191,19 @@ class RepeatedLoop {
   bool is_fixed_ = false;        // the number of turns is a constant
 };
 
+// Returns stacked rows of which a run has `count`, the first ones of the result.
+ValueId rows_of_run(ExpandContext& c, ValueId stacked, ValueId count, bool reversed) {
+  Shape rest = c.shape_of(stacked);
+  if (reversed) {
+    const ValueId last = c.reshape(c.binary("Sub", count, 1.0), {});
+    const ValueId places = c.binary("Sub", last, places_along(c, {rest[0]}, 0));
+    stacked = c.add("Gather", {stacked, c.binary("Max", places, 0.0)});
+  }
+  rest.erase(rest.begin());
+  const ValueId extents = c.add("Concat", {count, c.integers(rest)}, {{"axis", int64_t{0}}});
+  return with_extents(c, stacked, extents);
+}
+
 Status run_scan(ExpandContext& c) {
   const SubgraphBody& body = *c.attributes().find<Subgraph>("body")->body;
   HONE_ASSIGN_OR_RETURN(const ScanOperands operands, scan_operands(c, body));
@@ -201,8 +216,11 @@ Status run_scan(ExpandContext& c) {
     HONE_ASSIGN_OR_RETURN(const ValueId value, values.add(state, name));
     arguments.push_back(value);
   }
+  const bool decided = operands.count != kNoValue;
   for (const ScanOperand& operand : operands.scanned) {
-    const ValueId last = inner.scalar(DType::kI64, static_cast<double>(operands.turns - 1));
+    const ValueId last =
+        decided ? inner.binary("Sub", inner.reshape(loop.capture(operands.count), {}), 1.0)
+                : inner.scalar(DType::kI64, static_cast<double>(operands.turns - 1));
     const ValueId at =
         operand.direction != 0 ? inner.binary("Sub", last, loop.turn()) : loop.turn();
     arguments.push_back(
@@ -216,9 +234,10 @@ Status run_scan(ExpandContext& c) {
   for (auto row = first_row; row != results.end(); ++row) {
     HONE_ASSIGN_OR_RETURN(const int64_t direction,
                           scan_entry(c, "scan_output_directions", rows.size()));
-    rows.push_back({*row, direction != 0});
+    rows.push_back({*row, direction != 0 && operands.count == kNoValue});
   }
-  const LoopEnd end{.expected_turns = static_cast<double>(operands.turns)};
+  const LoopEnd end{.turns = operands.count,
+                    .expected_turns = static_cast<double>(operands.turns)};
   HONE_ASSIGN_OR_RETURN(const LoopResults made,
                         loop.finish(end, kNoValue, kNoValue, std::move(next), rows));
   values.declare(made);
@@ -229,7 +248,12 @@ Status run_scan(ExpandContext& c) {
     if (!axis) return c.fail("scan_output_axes has {}", given);
     std::vector<int64_t> perm;
     for (int64_t d = 0; d < rank; ++d) perm.push_back(d < *axis ? d + 1 : d == *axis ? 0 : d);
-    c.result(states + i, c.transpose(made.stacked[i], perm));
+    ValueId stacked = made.stacked[i];
+    if (decided) {
+      HONE_ASSIGN_OR_RETURN(const int64_t direction, scan_entry(c, "scan_output_directions", i));
+      stacked = rows_of_run(c, stacked, operands.count, direction != 0);
+    }
+    c.result(states + i, c.transpose(stacked, perm));
   }
   return c.status();
 }
@@ -307,7 +331,7 @@ Result<int64_t> scan_entry(const ExpandContext& c, const char* name, size_t i) {
   return list.empty() ? 0 : list[i];
 }
 
-Result<ScanOperands> scan_operands(const ExpandContext& c, const SubgraphBody& body) {
+Result<ScanOperands> scan_operands(ExpandContext& c, const SubgraphBody& body) {
   const int64_t scanned = c.attributes().integer("num_scan_inputs", 0);
   const auto inputs = static_cast<int64_t>(body.inputs.size());
   const int64_t states = inputs - scanned;
@@ -331,9 +355,13 @@ Result<ScanOperands> scan_operands(const ExpandContext& c, const SubgraphBody& b
     const auto axis = normalize_axis(given, c.rank_of(value));
     if (!axis) return c.fail("scan_input_axes has {}", given);
     const int64_t length = c.shape_of(value)[static_cast<size_t>(*axis)];
-    if (operands.turns >= 0 && length != operands.turns)
+    const ValueId extents = c.extents_of(value);
+    const bool decided = extents != kNoValue;
+    if (operands.turns >= 0 && length != operands.turns && !decided && operands.count == kNoValue)
       return c.fail("scanned operands of {} and {} steps", operands.turns, length);
-    operands.turns = length;
+    operands.turns = operands.turns < 0 ? length : std::min(operands.turns, length);
+    if (decided && known_element(c.graph(), c.nodes(), {extents, *axis}) != length)
+      operands.count = dimension(c, extents, *axis);
     operands.scanned.push_back({value, *axis, direction});
   }
   return operands;

@@ -21,9 +21,10 @@ struct ScanOperand {
 struct ScanOperands {
   std::vector<ValueId> states;
   std::vector<ScanOperand> scanned;
-  int64_t turns = -1;
+  int64_t turns = -1;        // at most
+  ValueId count = kNoValue;  // how many a run has, an i64 [1], if data decides it
 };
-[[nodiscard]] Result<ScanOperands> scan_operands(const ExpandContext& c, const SubgraphBody& body);
+[[nodiscard]] Result<ScanOperands> scan_operands(ExpandContext& c, const SubgraphBody& body);
 // Per scanned operand or result, an attribute's entry.
 [[nodiscard]] Result<int64_t> scan_entry(const ExpandContext& c, const char* name, size_t i);
 

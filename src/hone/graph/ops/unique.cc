@@ -4,8 +4,10 @@
 
 #include "hone/graph/evaluate.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
@@ -141,6 +143,23 @@ class UniqueRows {
 
 void emit_unique_rows(EmitContext& c) { UniqueRows(c).emit(); }
 
+// What is compared, [n, m], and how many rows of it there are, an i64 [1] or missing.
+struct Rows {
+  ValueId data, count = kNoValue;
+};
+
+// Returns the rows of x, which are its elements or its slices along dimension 0.
+Result<Rows> rows_of(ExpandContext& c, ValueId x, bool elements, const Shape& shape) {
+  if (c.extents_of(x) == kNoValue) return Rows{c.reshape(x, shape)};
+  if (elements) x = as_list(c, x);
+  const ValueId extents = c.extents_of(x);
+  for (int64_t d = 1; d < c.rank_of(x); ++d) {
+    if (known_element(c.graph(), c.nodes(), {extents, d}) != c.shape_of(x)[static_cast<size_t>(d)])
+      return c.unsupported("slices whose shape depends on other data");
+  }
+  return Rows{c.reshape(without_extents(c, x), shape), dimension(c, extents, 0)};
+}
+
 Status expand_unique(ExpandContext& c) {
   Shape perm, fixed;
   ValueId x = c.input(0);
@@ -156,7 +175,10 @@ Status expand_unique(ExpandContext& c) {
   const int64_t width = num_elements(fixed);
   const int64_t count = width == 0 ? 0 : num_elements(c.shape(0)) / width;
   if (count == 0) return c.unsupported("data of shape {}", to_string(c.shape(0)));
-  const std::vector<ValueId> found = c.add_all("hone.Unique", {c.reshape(x, {count, width})}, 5,
+  HONE_ASSIGN_OR_RETURN(const Rows rows_of_x, rows_of(c, x, perm.empty(), {count, width}));
+  std::vector<ValueId> operands = {rows_of_x.data};
+  if (rows_of_x.count != kNoValue) operands.push_back(rows_of_x.count);
+  const std::vector<ValueId> found = c.add_all("hone.Unique", operands, 5,
                                                {{"sorted", c.attributes().integer("sorted", 1)}});
   Shape all = fixed;
   all.insert(all.begin(), count);
@@ -169,7 +191,8 @@ Status expand_unique(ExpandContext& c) {
     back[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
   c.result(0, c.transpose(rows, back));
   if (c.wants(1)) c.result(1, with_extents(c, found[1], found[4]));
-  c.result(2, found[2]);
+  const bool all_there = rows_of_x.count == kNoValue;
+  if (c.wants(2)) c.result(2, all_there ? found[2] : with_extents(c, found[2], rows_of_x.count));
   if (c.wants(3)) c.result(3, with_extents(c, found[3], found[4]));
   return ok_status();
 }

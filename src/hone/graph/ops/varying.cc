@@ -6,6 +6,7 @@
 #include "hone/graph/extents.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
@@ -85,6 +86,15 @@ void emit_taken(EmitContext& c) {
   });
 }
 
+// Returns the condition of a Compress of rows, false for those that are not there.
+ValueId condition_of(ExpandContext& c, ValueId rows) {
+  const ValueId condition = filled(c, c.input(1), 0);
+  if (c.extents_of(rows) == kNoValue) return condition;
+  const ValueId count = c.reshape(dimension(c, c.extents_of(rows), 0), {});
+  const ValueId there = c.binary("Less", places_along(c, c.shape(1), 0), count);
+  return c.binary("And", condition, there);
+}
+
 Status expand_compress(ExpandContext& c) {
   if (c.rank(1) != 1 || c.dtype(1) != DType::kBool)
     return c.fail("a condition {} {}", dtype_name(c.dtype(1)), to_string(c.shape(1)));
@@ -98,12 +108,19 @@ Status expand_compress(ExpandContext& c) {
     }
     x = c.transpose(x, perm);
   } else {
-    x = c.reshape(x, {num_elements(c.shape(0))});
+    x = as_list(c, x);
   }
-  Shape fixed = c.shape_of(x);
-  fixed.erase(fixed.begin());
-  const std::vector<ValueId> taken = c.add_all("hone.Compress", {x, c.input(1)}, 2);
-  const ValueId extents = c.add("Concat", {taken[1], c.integers(fixed)}, {{"axis", int64_t{0}}});
+  const std::vector<ExtentPart> rest = parts(c, x, 1, c.shape_of(x).size());
+  const std::vector<ValueId> taken =
+      c.add_all("hone.Compress", {without_extents(c, x), condition_of(c, x)}, 2);
+  ValueId extents = kNoValue;
+  if (c.extents_of(x) != kNoValue) {
+    extents = join_extents(c, joined({{taken[1], 0}}, rest));
+  } else {
+    Shape fixed = c.shape_of(x);
+    fixed.erase(fixed.begin());
+    extents = c.add("Concat", {taken[1], c.integers(fixed)}, {{"axis", int64_t{0}}});
+  }
   const ValueId rows = with_extents(c, taken[0], extents);
   Shape back(perm.size());
   for (size_t d = 0; d < perm.size(); ++d)

@@ -64,8 +64,8 @@ TEST(varying, operators_that_do_not_know_of_it_refuse) {
   TestModel m(17);
   m.input("x", {4})
       .node("NonZero", {"x"}, {"n"})
-      .node("CumSum", {"n", "zero"}, {"y"})
-      .constant("zero", ints({0}))
+      .node("Pad", {"n", "pads"}, {"y"})
+      .constant("pads", ints({0, 1, 0, 1}))
       .output("y");
   EXPECT_EQ(m.import().status().code(), Code::kUnsupported);
 }

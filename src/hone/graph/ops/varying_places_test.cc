@@ -1,0 +1,144 @@
+// Operators that reduce, order, choose and write elements of values whose shape depends on data.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+// A model in which `chosen` are the rows of x [6] or of another shape that a mask [6] names, and
+// `places` [n, 1] where these stand.
+TestModel chosen_rows(const Shape& shape) {
+  TestModel m(18);
+  m.input("mask", {6}).input("x", shape).constant("flat", ints({-1}));
+  m.node("NonZero", {"mask"}, {"found"}).node("Transpose", {"found"}, {"places"});
+  m.node("Reshape", {"found", "flat"}, {"rows"}).node("Gather", {"x", "rows"}, {"chosen"});
+  return m;
+}
+
+const Tensor kSome = floats({6}, {0, 1, 0, 1, 1, 0});
+const Tensor kNone = floats({6}, {0, 0, 0, 0, 0, 0});
+
+void expect_integers(const Tensor& actual, const std::vector<int64_t>& values) {
+  ASSERT_EQ(actual.dtype(), DType::kI64);
+  ASSERT_EQ(actual.size(), std::ssize(values));
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(actual.as<int64_t>()[i], values[i]) << "at " << i;
+}
+
+TEST(varying_places, reductions_do_not_see_what_is_not_there) {
+  TestModel m = chosen_rows({6});
+  for (const char* type : {"ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"})
+    m.node(type, {"chosen"}, {type}, {{"keepdims", int64_t{0}}}).output(type);
+  for (const char* type : {"ArgMax", "ArgMin"}) {
+    m.node(type, {"chosen"}, {type}, {{"keepdims", int64_t{0}}}).output(type);
+    const std::string last = std::string("last_") + type;
+    m.node(type, {"chosen"}, {last},
+           {{"keepdims", int64_t{0}}, {"select_last_index", int64_t{1}}})
+        .output(last);
+  }
+  const Graph graph = m.graph();
+  const auto found = run_optimized(graph, {kSome, floats({6}, {9, -2, 9, -2, -4, -9})});
+  const std::vector<float> expected = {-16, 8, std::sqrt(24.0F), 24};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_FLOAT_EQ(found[i].at(0), expected[i]);
+  for (const auto& [i, place] : {std::pair{4, 0}, {5, 1}, {6, 2}, {7, 2}})
+    EXPECT_EQ(found[static_cast<size_t>(i)].at(0), place) << i;
+  const float least = -std::numeric_limits<float>::infinity();
+  const auto low = run_optimized(graph, {kSome, floats({6}, {0, least, 0, least, least, 0})});
+  EXPECT_EQ(low[4].at(0), 0);
+  EXPECT_EQ(low[5].at(0), 2) << "what fills the rest is as small, and comes later";
+}
+
+TEST(varying_places, sums_of_what_comes_before_and_the_size) {
+  TestModel m = chosen_rows({6, 2});
+  m.constant("axis", ints({0})).node("CumSum", {"chosen", "axis"}, {"up"}).output("up");
+  m.node("CumSum", {"chosen", "axis"}, {"down"}, {{"reverse", int64_t{1}}}).output("down");
+  m.node("Size", {"chosen"}, {"size"}).output("size");
+  m.node("Transpose", {"chosen"}, {"columns"}).node("Flatten", {"columns"}, {"flat_columns"});
+  m.node("Flatten", {"columns"}, {"all"}, {{"axis", int64_t{0}}}).output("all");
+  m.output("flat_columns");
+  const Graph graph = m.graph();
+  const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9});
+  const auto found = run_optimized(graph, {kSome, x});
+  EXPECT_EQ(relative_error(found[0], floats({3, 2}, {1, 2, 4, 6, 9, 12})), 0);
+  EXPECT_EQ(relative_error(found[1], floats({3, 2}, {9, 12, 8, 10, 5, 6})), 0);
+  EXPECT_EQ(found[2].at(0), 6);
+  EXPECT_EQ(relative_error(found[3], floats({1, 6}, {1, 3, 5, 2, 4, 6})), 0);
+  EXPECT_EQ(relative_error(found[4], floats({2, 3}, {1, 3, 5, 2, 4, 6})), 0);
+  EXPECT_EQ(run_optimized(graph, {kNone, x})[2].at(0), 0);
+}
+
+// data[mask] = values, as exporters write it.
+TEST(varying_places, updates_that_are_not_there_write_nothing) {
+  TestModel m = chosen_rows({6, 2});
+  m.node("Neg", {"chosen"}, {"updates"});
+  for (const char* reduction : {"none", "add", "max"}) {
+    m.node("ScatterND", {"x", "places", "updates"}, {reduction},
+           {{"reduction", std::string(reduction)}})
+        .output(reduction);
+  }
+  const Graph graph = m.graph();
+  const Tensor x = floats({6, 2}, {-1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto found = run_optimized(graph, {kSome, x});
+  EXPECT_EQ(relative_error(found[0], floats({6, 2}, {-1, 2, -3, -4, 5, 6, -7, -8, -9, -10, 11, 12})),
+            0);
+  EXPECT_EQ(relative_error(found[1], floats({6, 2}, {-1, 2, 0, 0, 5, 6, 0, 0, 0, 0, 11, 12})), 0);
+  EXPECT_EQ(relative_error(found[2], x), 0);
+  for (const Tensor& y : run_optimized(graph, {kNone, x})) EXPECT_EQ(relative_error(y, x), 0);
+}
+
+TEST(varying_places, what_is_chosen_may_be_chosen_from) {
+  TestModel m = chosen_rows({6});
+  m.constant("two", floats({}, {2})).node("Greater", {"chosen", "two"}, {"large"});
+  m.node("Compress", {"chosen", "large"}, {"y"}).output("y");
+  m.node("Unique", {"chosen"}, {"unique", "first", "inverse", "counts"});
+  for (const char* name : {"unique", "first", "inverse", "counts"}) m.output(name);
+  const auto found = run_optimized(m.graph(), {kSome, floats({6}, {9, 4, 9, 1, 4, 9})});
+  EXPECT_EQ(relative_error(found[0], floats({2}, {4, 4})), 0);
+  EXPECT_EQ(relative_error(found[1], floats({2}, {1, 4})), 0);
+  expect_integers(found[2], {1, 0});
+  expect_integers(found[3], {1, 0, 1});
+  expect_integers(found[4], {1, 2});
+}
+
+// An expansion that would read it as a value of its largest shape.
+TEST(varying_places, operators_made_for_one_shape_refuse) {
+  TestModel m = chosen_rows({6, 2});
+  m.constant("repeats", ints({2, 3})).node("Tile", {"chosen", "repeats"}, {"y"}).output("y");
+  const Result<Graph> graph = m.import();
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("data whose shape depends on other data"),
+            std::string::npos)
+      << graph.status().message();
+}
+
+// The sum of the rows so far, and each row, the last one first.
+TEST(varying_places, a_scan_has_as_many_steps_as_there_are_rows) {
+  TestModel m = chosen_rows({6, 2});
+  m.input("start", {2});
+  m.text(R"(graph { node { op_type: 'Scan' name: 'scan'
+      input: 'start' input: 'chosen' output: 'sum' output: 'reversed'
+      attribute { name: 'num_scan_inputs' type: INT i: 1 }
+      attribute { name: 'scan_input_directions' type: INTS ints: 1 }
+      attribute { name: 'scan_output_directions' type: INTS ints: 1 }
+      attribute { name: 'body' type: GRAPH g { name: 'b'
+        node { op_type: 'Add' input: 's' input: 'r' output: 't' }
+        node { op_type: 'Neg' input: 't' output: 'row' }
+        input { name: 's' } input { name: 'r' }
+        output { name: 't' } output { name: 'row' } } } } })");
+  m.output("sum").output("reversed");
+  const Graph graph = m.graph();
+  const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9}), start = floats({2}, {1, 1});
+  const auto found = run_optimized(graph, {kSome, x, start});
+  EXPECT_EQ(relative_error(found[0], floats({2}, {10, 13})), 0);
+  EXPECT_EQ(relative_error(found[1], floats({3, 2}, {-10, -13, -9, -11, -6, -7})), 0);
+  const auto none = run_optimized(graph, {kNone, x, start});
+  EXPECT_EQ(relative_error(none[0], start), 0);
+  EXPECT_EQ(none[1].shape(), (Shape{0, 2}));
+}
+
+}  // namespace
+}  // namespace hone::graph
