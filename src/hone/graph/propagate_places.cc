@@ -1,5 +1,5 @@
-// Reshape, Flatten, ScatterElements and ScatterND of values whose shape depends on data. These move elements to
-// places that follow from the shape that a run has.
+// Reshape, Flatten, ScatterElements and ScatterND of values whose shape depends on data. These move
+// elements to places that follow from the shape that a run has.
 #include <algorithm>
 #include <optional>
 
@@ -194,8 +194,8 @@ Updates repeated_first(ExpandContext& c, ValueId data, const Updates& given) {
   };
   const ValueId index = c.slice(given.indices, 0, 0, 1);
   const ValueId any = c.reshape(c.binary("Greater", given.count, 0.0), {});
-  const ValueId update = c.add("Where", {any, c.slice(given.updates, 0, 0, 1),
-                                         c.add("GatherND", {data, index})});
+  const ValueId update =
+      c.add("Where", {any, c.slice(given.updates, 0, 0, 1), c.add("GatherND", {data, index})});
   return {c.add("Where", {there(2), given.indices, index}),
           c.add("Where", {there(shape.size()), given.updates, update}), given.count};
 }

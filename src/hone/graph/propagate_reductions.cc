@@ -157,10 +157,9 @@ Status propagate_arg(ExpandContext& c, const char* type, int sign) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
   const int64_t keep = c.attributes().integer("keepdims", 1);
   const int64_t last = c.attributes().integer("select_last_index", 0);
-  ValueId y = c.add(type, {filled(c, x, neutral_of(c.dtype(0), sign))},
-                    {{"axis", static_cast<int64_t>(axis)},
-                     {"keepdims", keep},
-                     {"select_last_index", last}});
+  ValueId y = c.add(
+      type, {filled(c, x, neutral_of(c.dtype(0), sign))},
+      {{"axis", static_cast<int64_t>(axis)}, {"keepdims", keep}, {"select_last_index", last}});
   if (last != 0) {
     const ValueId extent = dimension(c, c.extents_of(x), static_cast<int64_t>(axis));
     y = c.binary("Min", y, c.reshape(c.binary("Sub", extent, 1.0), {}));

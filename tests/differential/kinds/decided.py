@@ -1,6 +1,7 @@
 """Values whose extents data decides, differently in each run, and what reads them."""
 import numpy as np
 
+from kinds.graph import KindGraph
 from kinds.kind import Kind
 from kinds.maker import KindMaker
 from maker import TEMPLATES as ALL_TEMPLATES
@@ -62,6 +63,27 @@ def fixed(m):
 def varying(m, least_rank=0, floats=False):
     found = [v for v in m.graph.values.values() if varies(v) and len(v.shape) >= least_rank and (v.is_float or not floats)]
     return m.pick(found[-4:]) if found else None
+
+
+def is_broadcast(operands):
+    """Whether an extent that varies meets a larger one where it is 1: Hone takes extents that may be equal to be so."""
+    for x in operands:
+        for y in operands:
+            for i, array in enumerate(x.arrays):
+                pairs = zip(reversed(list(zip(*[a.shape for a in x.arrays], strict=True))), reversed(y.arrays[i].shape), strict=False)
+                if x is not y and array.ndim and any(len(set(extents)) > 1 and extents[i] == 1 < other for extents, other in pairs):
+                    return True
+    return False
+
+
+class DecidedGraph(KindGraph):
+    def add(self, op_type, operands, results=1, **options):
+        tensors = [operand for operand in operands if operand]
+        is_pointwise = op_type not in NOT_POINTWISE and len(tensors) > 1
+        return None if is_pointwise and is_broadcast(tensors) else super().add(op_type, operands, results, **options)
+
+
+NOT_POINTWISE = {"Gather", "GatherND", "GatherElements", "Slice", "Reshape", "Concat", "Compress", "CumSum", "ScatterND", "MatMul", "Unsqueeze"}
 
 
 def pointwise(m):
@@ -184,6 +206,7 @@ READ = [(pointwise, 4), (moves, 6), (reduces, 3), (shape_of, 1), (products, 1), 
 
 def make(prefix, opset, imports, rng):
     m = KindMaker(prefix, opset, rng, FEEDS)
+    m.graph = DecidedGraph(prefix, opset, rng, FEEDS, imports)
     source(m)
     for _ in range(m.between(1, 2)):
         m.grow(DECIDE, len(m.graph.nodes) + 1)

@@ -50,6 +50,13 @@ def _has(node, name):
     return any(a.name == name for a in node.attribute)
 
 
+def _scores_one_of_two_classes(node):
+    lists = {a.name: list(a.ints) or list(a.floats) for a in node.attribute}
+    if node.op_type == "TreeEnsembleClassifier":
+        return len(lists["classlabels_int64s"]) == 2 and len(set(lists["class_ids"])) == 1
+    return node.op_type == "LinearClassifier" and len(lists["classlabels_ints"]) == 2 and len(lists["intercepts"]) == 1
+
+
 REASONS = [
     Reason("Scaler of integers gives integers.", "reference", lambda node: node.op_type == "Scaler", lambda arrays: arrays[0].dtype.kind == "i"),
     Reason("Quotients of integers are rounded down, not towards 0.", "reference", lambda node: node.op_type == "Div",
@@ -68,6 +75,8 @@ REASONS = [
            lambda node: node.op_type == "Unique" and any(a.name == "sorted" and a.i == 0 for a in node.attribute)),
     Reason("A Cast of floats to int4 or uint4 rounds to the nearest.", "onnxruntime",
            lambda node: node.op_type == "Cast" and any(a.name == "to" and a.i in (21, 22) for a in node.attribute)),
+    Reason("Of two classes of which one has a score, the other one's is not what ONNX Runtime gives, which converters of learners follow.",
+           "reference", _scores_one_of_two_classes),
     Reason("A Loop without a condition has no turns.", "reference", _is_loop_without_condition),
 ]
 

@@ -236,8 +236,7 @@ Status run_scan(ExpandContext& c) {
                           scan_entry(c, "scan_output_directions", rows.size()));
     rows.push_back({*row, direction != 0 && operands.count == kNoValue});
   }
-  const LoopEnd end{.turns = operands.count,
-                    .expected_turns = static_cast<double>(operands.turns)};
+  const LoopEnd end{.turns = operands.count, .expected_turns = static_cast<double>(operands.turns)};
   HONE_ASSIGN_OR_RETURN(const LoopResults made,
                         loop.finish(end, kNoValue, kNoValue, std::move(next), rows));
   values.declare(made);

@@ -178,8 +178,8 @@ Status expand_unique(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Rows rows_of_x, rows_of(c, x, perm.empty(), {count, width}));
   std::vector<ValueId> operands = {rows_of_x.data};
   if (rows_of_x.count != kNoValue) operands.push_back(rows_of_x.count);
-  const std::vector<ValueId> found = c.add_all("hone.Unique", operands, 5,
-                                               {{"sorted", c.attributes().integer("sorted", 1)}});
+  const std::vector<ValueId> found =
+      c.add_all("hone.Unique", operands, 5, {{"sorted", c.attributes().integer("sorted", 1)}});
   Shape all = fixed;
   all.insert(all.begin(), count);
   const ValueId extents =

@@ -36,8 +36,7 @@ TEST(varying_places, reductions_do_not_see_what_is_not_there) {
   for (const char* type : {"ArgMax", "ArgMin"}) {
     m.node(type, {"chosen"}, {type}, {{"keepdims", int64_t{0}}}).output(type);
     const std::string last = std::string("last_") + type;
-    m.node(type, {"chosen"}, {last},
-           {{"keepdims", int64_t{0}}, {"select_last_index", int64_t{1}}})
+    m.node(type, {"chosen"}, {last}, {{"keepdims", int64_t{0}}, {"select_last_index", int64_t{1}}})
         .output(last);
   }
   const Graph graph = m.graph();
@@ -57,9 +56,10 @@ TEST(varying_places, sums_of_what_comes_before_and_the_size) {
   m.constant("axis", ints({0})).node("CumSum", {"chosen", "axis"}, {"up"}).output("up");
   m.node("CumSum", {"chosen", "axis"}, {"down"}, {{"reverse", int64_t{1}}}).output("down");
   m.node("Size", {"chosen"}, {"size"}).output("size");
+  m.node("Dropout", {"chosen"}, {"same", "kept"});
   m.node("Transpose", {"chosen"}, {"columns"}).node("Flatten", {"columns"}, {"flat_columns"});
   m.node("Flatten", {"columns"}, {"all"}, {{"axis", int64_t{0}}}).output("all");
-  m.output("flat_columns");
+  m.output("flat_columns").output("kept");
   const Graph graph = m.graph();
   const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9});
   const auto found = run_optimized(graph, {kSome, x});
@@ -68,6 +68,7 @@ TEST(varying_places, sums_of_what_comes_before_and_the_size) {
   EXPECT_EQ(found[2].at(0), 6);
   EXPECT_EQ(relative_error(found[3], floats({1, 6}, {1, 3, 5, 2, 4, 6})), 0);
   EXPECT_EQ(relative_error(found[4], floats({2, 3}, {1, 3, 5, 2, 4, 6})), 0);
+  EXPECT_EQ(found[5].shape(), (Shape{3, 2}));
   EXPECT_EQ(run_optimized(graph, {kNone, x})[2].at(0), 0);
 }
 
@@ -83,8 +84,8 @@ TEST(varying_places, updates_that_are_not_there_write_nothing) {
   const Graph graph = m.graph();
   const Tensor x = floats({6, 2}, {-1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const auto found = run_optimized(graph, {kSome, x});
-  EXPECT_EQ(relative_error(found[0], floats({6, 2}, {-1, 2, -3, -4, 5, 6, -7, -8, -9, -10, 11, 12})),
-            0);
+  EXPECT_EQ(
+      relative_error(found[0], floats({6, 2}, {-1, 2, -3, -4, 5, 6, -7, -8, -9, -10, 11, 12})), 0);
   EXPECT_EQ(relative_error(found[1], floats({6, 2}, {-1, 2, 0, 0, 5, 6, 0, 0, 0, 0, 11, 12})), 0);
   EXPECT_EQ(relative_error(found[2], x), 0);
   for (const Tensor& y : run_optimized(graph, {kNone, x})) EXPECT_EQ(relative_error(y, x), 0);
@@ -131,7 +132,8 @@ TEST(varying_places, a_scan_has_as_many_steps_as_there_are_rows) {
         output { name: 't' } output { name: 'row' } } } } })");
   m.output("sum").output("reversed");
   const Graph graph = m.graph();
-  const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9}), start = floats({2}, {1, 1});
+  const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9}),
+               start = floats({2}, {1, 1});
   const auto found = run_optimized(graph, {kSome, x, start});
   EXPECT_EQ(relative_error(found[0], floats({2}, {10, 13})), 0);
   EXPECT_EQ(relative_error(found[1], floats({3, 2}, {-10, -13, -9, -11, -6, -7})), 0);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hone/graph/expand.h"
+#include "hone/graph/extents.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -42,7 +42,10 @@ Status expand_dropout(ExpandContext& c) {
     HONE_ASSIGN_OR_RETURN(Tensor mask, c.new_constant(DType::kBool, c.shape(0)));
     std::memset(mask.data(), 1, static_cast<size_t>(mask.bytes()));
     // Before opset 10 the mask has the type of the data.
-    c.result(1, c.cast(c.constant(std::move(mask)), c.opset() < 10 ? c.dtype(0) : DType::kBool));
+    const DType type = c.opset() < 10 ? c.dtype(0) : DType::kBool;
+    const ValueId kept = c.cast(c.constant(std::move(mask)), type);
+    const ValueId extents = c.extents_of(c.input(0));
+    c.result(1, extents == kNoValue ? kept : with_extents(c, kept, extents));
   }
   return ok_status();
 }
