@@ -23,7 +23,9 @@ class NodesOfGraph(Nodes):
     def _operand(self, array, known, constant):
         if array is None:
             return None
-        found = [v for v in self.m.graph.values.values() if v.kind == "result" and v.array.dtype == np.float32 and v.array.size and not v.last]
+        # A normalisation of equal elements shows nothing but rounding.
+        found = [v for v in self.m.graph.values.values() if v.kind == "result" and v.array.dtype == np.float32 and not v.last
+                 and v.array.size > 3 and v.array.std() > 0.05]
         if known or constant or array.dtype != np.float32 or array.size == 0 or not found or not self.chance(self.linked):
             constant = self.m.chance(0.4) if constant is None else constant
             return self.m.graph.given(array, array.dtype.kind != "f", constant)
