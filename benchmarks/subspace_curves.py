@@ -4,7 +4,9 @@ cost model, by what limits the kernel, and random ones; trials and seconds until
 
     build/venv/bin/python benchmarks/subspace_curves.py --hone build/release/tools/hone/hone --output subspace.html [--budget 30] [--runs 3]
 
-How much roles matter is measured first (`hone sensitivity`), on models that are none of the tasks. What is run and counted: tuning_curves.py.
+How much roles matter is measured first (`hone sensitivity`), on models that are none of the tasks. What is run and counted: tuning_curves.py; with --table
+FILE.jsonl all contenders at equal trials and at equal seconds, with the spread over the seeds: tuning_table.py. What was measured of the roles is kept beside
+that file.
 """
 import argparse
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import model_files
 import tuning_curves
+import tuning_table
 
 MOVABLE = ["all", "5", "6", "7", "8", "learned:7", "predicted:7", "scores:7", "random:7"]
 
@@ -26,9 +29,18 @@ def measure(options, db):
                                  "--tasks", options.sensitivity_tasks, "--budget", f"{options.sensitivity_budget:g}s"), file=sys.stderr)
 
 
+def contenders(options, db):
+    shared = ["--search", options.search, "--cost", options.cost]
+    found = [tuning_curves.Contender(choice.replace(":", "_"), [*shared, "--movable", choice], told=options.search != "random", store=db) for choice in options.movable]
+    if options.powers_of_two:
+        found.append(tuning_curves.Contender("powers of two", [*found[0].arguments, "--tiles", "powers-of-two"], told=found[0].told, store=db))
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tuning_curves.add_options(parser)
+    tuning_table.add_options(parser)
     parser.add_argument("--movable", nargs="+", default=MOVABLE, help="choices of tune --movable; the first is what the others are compared with")
     parser.add_argument("--powers-of-two", action="store_true", help="also the first one with tiles of such lengths only")
     parser.add_argument("--search", default="mixed", help="the strategy")
@@ -37,16 +49,16 @@ def main():
     parser.add_argument("--sensitivity-tasks", type=int, default=10, help="kernels of these that are measured")
     parser.add_argument("--sensitivity-budget", type=float, default=300, help="seconds for that")
     options = parser.parse_args()
+    if options.table:
+        db = options.table.with_suffix(".sensitivity.db")
+        if not db.exists():
+            measure(options, db)
+        tuning_table.compare(contenders(options, db), options)
+        return
     with tempfile.TemporaryDirectory(prefix="hone-subspace") as folder:
         db = Path(folder) / "sensitivity.db"
         measure(options, db)
-        shared = ["--search", options.search, "--cost", options.cost]
-        contenders = [tuning_curves.Contender(choice.replace(":", "_"), [*shared, "--movable", choice], told=options.search != "random", store=db)
-                      for choice in options.movable]
-        if options.powers_of_two:
-            contenders.append(tuning_curves.Contender("powers of two", [*contenders[0].arguments, "--tiles", "powers-of-two"],
-                                                      told=contenders[0].told, store=db))
-        tuning_curves.compare("movable", contenders, options)
+        tuning_curves.compare("movable", contenders(options, db), options)
 
 
 if __name__ == "__main__":

@@ -244,16 +244,16 @@ def spread(values):
     return f"{statistics.fmean(values):.3f}" + (f" ({min(values):.3f} to {max(values):.3f})" if len(values) > 1 else "")
 
 
-def seconds_to(runs, task, contender, first, seed, options):
-    """Seconds that a contender needs for what the first one has in the end, over those of the first; both by what was stored. What is never reached
-    counts with the whole time."""
-    own, goal = (runs.found[task, name, seed]["curve"] for name in (contender, first))
-    wanted = at(goal, "seconds", options.seconds)
+def needed(runs, task, contender, first, seed, options):
+    """(trials, seconds) that a contender needs for what the first one has in the end, over those of the first; both by what was stored. What is never reached
+    counts with the whole time and all trials."""
+    own, goal = (runs.found[task, name, seed] for name in (contender, first))
+    wanted = at(goal["curve"], "seconds", options.seconds)
     if wanted is None:
-        return None
-    least = 0.1
-    needed = [max(least, next((point[1] for point in curve if point[2] <= wanted), options.seconds)) for curve in (own, goal)]
-    return needed[0] / needed[1]
+        return None, None
+    least = (1, 0.1)
+    ends = [next((point[:2] for point in run["curve"] if point[2] <= wanted), (run["trials"], options.seconds)) for run in (own, goal)]
+    return tuple(max(bound, mine) / max(bound, its) for bound, mine, its in zip(least, *ends, strict=True))
 
 
 def summary(runs, tasks, names, options):
@@ -272,7 +272,9 @@ def summary(runs, tasks, names, options):
                 found[name][f"of the best at equal {limit[0]}"].append(geomean([b / own for b, (_, own) in zip(best, pairs, strict=True) if b and own]))
             starts = [runs.timed[task, seed][START][""] / latency(runs, task, name, seed, ("seconds", options.seconds)) for task in here if (task, seed) in runs.timed]
             found[name]["over the default schedule"].append(geomean(starts))
-            found[name][f"seconds to {names[0]}'s end"].append(geomean([seconds_to(runs, task, name, names[0], seed, options) for task in here]))
+            ends = [needed(runs, task, name, names[0], seed, options) for task in here]
+            for i, what in ((1, "seconds"), (0, "trials")):
+                found[name][f"{what} to {names[0]}'s end"].append(geomean([end[i] for end in ends]))
             found[name]["trials"].append(geomean([runs.found[task, name, seed]["trials"] for task in here]))
     return found
 

@@ -61,6 +61,20 @@ class TuningTable(support.Case):
         self.assertNotEqual(again[2]["start"], default["start"])
         self.assertIn("use another file", self.table(*command, "--threads", 2, code=1))
 
+    def test_few_decisions(self):
+        model = self.save(support.small_network())
+        command = ("subspace_curves.py", "--tasks", self.product(), "--movable", "all", "1", "--powers-of-two", "--seconds", 0.6, "--trials", 0, "--rounds", 1,
+                   "--sensitivity-models", model, "--sensitivity-tasks", 2, "--sensitivity-budget", 5)
+        printed = self.table(*command)
+        for name in ("all", "1", "powers of two"):
+            self.assertIn(f"| {name} ", printed)
+        runs = {line["contender"]: line["arguments"] for line in self.lines() if "contender" in line}
+        self.assertEqual(runs["powers of two"][-4:], ["--movable", "all", "--tiles", "powers-of-two"])
+        measured = self.folder / "runs.sensitivity.db"
+        before = measured.stat().st_mtime_ns
+        self.assertEqual(self.table(*command), printed)  # neither run nor measured again
+        self.assertEqual(measured.stat().st_mtime_ns, before)
+
     def test_families_as_guides(self):
         nets = self.folder / "nets"
         nets.mkdir()
@@ -87,7 +101,8 @@ class Counting(unittest.TestCase):
         found = tuning_table.summary(self.runs, ["t"], ["a", "b"], options())
         for got, expected in ((found["b"]["speed at equal trials"], [2, 2]), (found["b"]["speed at equal seconds"], [2, 1]),
                               (found["a"]["of the best at equal seconds"], [0.5, 1]), (found["b"]["of the best at equal seconds"], [1, 1]),
-                              (found["b"]["seconds to a's end"], [0.5, 0.5]), (found["a"]["seconds to a's end"], [1, 1])):
+                              (found["b"]["seconds to a's end"], [0.5, 0.5]), (found["a"]["seconds to a's end"], [1, 1]),
+                              (found["b"]["trials to a's end"], [0.5, 0.5]), (found["a"]["trials to a's end"], [1, 1])):
             for one, other in zip(got, expected, strict=True):
                 self.assertAlmostEqual(one, other)
         self.assertIn("| b | 2.000 (2.000 to 2.000) | ", " ".join(tuning_table.table(found).split()))
@@ -97,6 +112,9 @@ class Counting(unittest.TestCase):
         found = tuning_table.summary(self.runs, ["t"], ["a", "b"], options(seeds=1))
         self.assertAlmostEqual(found["b"]["speed at equal seconds"][0], 3)
         self.assertAlmostEqual(found["b"]["over the default schedule"][0], 6)
+
+    def test_what_is_never_reached_counts_with_all_of_it(self):
+        self.assertEqual(tuning_table.needed(self.runs, "t", "a", "b", 1, options()), (9 / 5, 10 / 9))
 
     def test_before_the_first_trial_there_is_nothing(self):
         self.assertIsNone(tuning_table.at([[2, 0.5, 6.0]], "trials", 1))
