@@ -110,7 +110,11 @@ def count_rules(fired, runner, subgraphs, family):
 
 
 def check_kinds(options, folder, total):
-    """Prints, by kind, how many models both oracles or one of them could judge. The name of a kind and the seed of a file make it again."""
+    """Prints, by kind, how many models both oracles or one of them could judge. The name of a kind and the seed of a file make it again.
+
+    Returns the kinds of which not even half of the models were compared.
+    """
+    gaps = []
     for kind in [kind for kind in KINDS if not options.kinds or kind.name in options.kinds]:
         start, before, support = time.monotonic(), (total.compared, total.failed, total.refused), collections.Counter()
         for first in range(0, options.models, options.subgraphs):
@@ -121,10 +125,12 @@ def check_kinds(options, folder, total):
         compared, failed, refused = (now - then for now, then in zip((total.compared, total.failed, total.refused), before, strict=True))
         oracle_counts = ", ".join(f"{count} by {names}" for names, count in sorted(support.items()))
         print(f"{kind.name}: {compared} models compared ({oracle_counts}), {failed} differ, {refused} refused, {time.monotonic() - start:.0f} s", flush=True)
+        if 2 * compared < options.models:
+            gaps.append(f"{kind.name}: {compared} of {options.models} models compared, expected half of them at least")
     if oracles.disagreements:
         listed = ", ".join(f"{name} {count}" for name, count in oracles.disagreements.most_common())
         print(f"left out, as the oracles disagree about them: nodes of {listed}")
-    return []
+    return gaps
 
 
 def main():

@@ -12,9 +12,9 @@ bool is_same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-// Returns how many letters have to be added, taken away, replaced or exchanged with their neighbour
-// to make one name of the other: the optimal string alignment distance.
-size_t distance(std::string_view from, std::string_view to) {
+}  // namespace
+
+size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<size_t> before_last, last(to.size() + 1), row(to.size() + 1);
   for (size_t j = 0; j <= to.size(); ++j) last[j] = j;
   for (size_t i = 1; i <= from.size(); ++i) {
@@ -32,8 +32,6 @@ size_t distance(std::string_view from, std::string_view to) {
   return last[to.size()];
 }
 
-}  // namespace
-
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& names) {
   constexpr size_t kLongest = 256;  // letters: the time is the product of the lengths
   if (given.size() > kLongest) return "";
@@ -41,7 +39,7 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
   size_t least = std::max<size_t>(given.size() / 3, 1) + 1;
   for (const std::string& name : names) {
     if (name.empty() || name.size() > kLongest || name == given) continue;
-    const size_t letters = distance(given, name);
+    const size_t letters = edit_distance(given, name);
     // A name of which no letter is left is another one.
     if (letters >= least || letters >= std::max(name.size(), given.size())) continue;
     least = letters;

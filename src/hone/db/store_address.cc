@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <utility>
-#include <vector>
 
+#include "hone/base/closest_name.h"
 #include "hone/db/registry.h"
 
 namespace hone::db {
@@ -30,20 +29,6 @@ std::string_view trimmed(std::string_view text) {
 bool is_plain_path(std::string_view where) {
   return (where.starts_with('/') && !where.starts_with("//")) || where.starts_with("./") ||
          where.starts_with("../");
-}
-
-// Returns how many letters must be inserted, removed or replaced.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row.back();
 }
 
 // "postgres:...", misspelt or not: what comes before the first colon.

@@ -129,9 +129,12 @@ class RangeImporter {
         for (const std::string& name : others) tried_.ranges[name] = {{0, 0, group[0]}};
         std::optional<Graph> graph = attempt();
         if (graph) {
-          say(fmt::format("{}: {} {} equal to '{}', as the model is not valid otherwise", file_,
-                          some_names({others.begin(), others.end()}),
-                          others.size() == 1 ? "is" : "are", group[0]));
+          const bool is_pair = others.size() == 1;
+          say(fmt::format("{}: {} {} equal to '{}', as {}", file_,
+                          some_names({others.begin(), others.end()}), is_pair ? "is" : "are",
+                          group[0],
+                          is_pair ? "the model is not valid otherwise"
+                                  : "some of them have to be (--shape NAME=OTHER says which)"));
           return graph;
         }
         for (const std::string& name : others) tried_.ranges.erase(name);
@@ -222,10 +225,11 @@ class RangeImporter {
     int64_t invalid = 0, valid = range.min;
     while (invalid + 1 < valid) {
       const int64_t middle = invalid + (valid - invalid) / 2;
-      tried_.ranges[name] = {{middle, range.max, {}}};
+      tried_.ranges[name] = {{middle, middle, {}}};  // one size takes the least time to import
       (attempt() ? valid : invalid) = middle;
     }
     tried_.ranges[name] = {{valid, range.max, {}}};
+    if (!attempt()) tried_.ranges[name] = {range};
     return true;
   }
 

@@ -107,14 +107,17 @@ class Resolver {
     return ok_status();
   }
 
-  // Returns the name that --shape NAME=OTHER gives, or "". Such a text is divided at each x.
-  static std::string named_by(const ShapeRange& range) {
+  // Returns the name that --shape NAME=OTHER gives, or "". Such a text is divided at each x, so
+  // that parts of a name of the file, as "max2" is one, may be numbers.
+  [[nodiscard]] std::string named_by(const ShapeRange& range) const {
     std::string name;
+    bool has_numbers = false;
     for (const DimRange& dim : range) {
-      if (dim.symbol.empty() || dim.max != 0) return "";
-      name += (name.empty() ? "" : "x") + dim.symbol;
+      if (!dim.is_number() && (dim.symbol.empty() || dim.max != 0)) return "";
+      has_numbers = has_numbers || dim.is_number();
+      name += (name.empty() ? "" : "x") + (dim.is_number() ? std::to_string(dim.min) : dim.symbol);
     }
-    return name;
+    return has_numbers && !file_symbols_.contains(name) ? "" : name;
   }
 
   [[nodiscard]] std::string equal_name(std::string name) const {

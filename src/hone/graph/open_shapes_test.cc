@@ -384,6 +384,9 @@ TEST(open_shapes, symbols_are_equal_where_the_model_needs_that) {
   EXPECT_EQ(taken_of({{"batch", "text"}, {"batch", "next"}}, {{"next", by_letters}}),
             "m.onnx: open dimensions are batch 1..8, text 1..512; another range: --shape "
             "batch=1..16");
+  const ShapeRange with_number = {{0, 0, "ma"}, {2, 2, ""}};  // of --shape n=max2
+  EXPECT_EQ(taken_of({{"max2", "8"}, {"n", "8"}}, {{"n", with_number}, {"max2", {{1, 4, ""}}}}),
+            "");
   const ShapeRange range = {{1, 4, ""}};
   const std::string refused = taken_of({{"m", "8"}, {"n", "8"}}, {{"n", range}, {"m", range}});
   EXPECT_NE(refused.find("give ranges within which the model is valid, and extents that are always "

@@ -183,26 +183,31 @@ struct Updates {
   ValueId indices, updates, count;
 };
 
-// Returns them with copies of the first one in place of those that are not there; if there is none,
-// of an element of the data, which changes nothing.
-Updates repeated_first(ExpandContext& c, ValueId data, const Updates& given) {
+// Returns them with copies of the last one in place of those that are not there, as the last one of
+// several with one index counts; if there is none, of an element of the data, which changes
+// nothing.
+Updates repeated_last(ExpandContext& c, ValueId data, const Updates& given) {
   const Shape shape = c.shape_of(given.updates);
   const auto there = [&](size_t rank) {
     Shape rows(rank, 1);
     rows[0] = shape[0];
     return c.binary("Less", places_along(c, rows, 0), c.reshape(given.count, {}));
   };
-  const ValueId index = c.slice(given.indices, 0, 0, 1);
+  const ValueId last = c.binary("Max", c.binary("Sub", given.count, 1.0), 0.0);
+  const auto last_of = [&](ValueId rows) {
+    return c.add("Gather", {rows, last}, {{"axis", int64_t{0}}});
+  };
+  const ValueId index = last_of(given.indices);
   const ValueId any = c.reshape(c.binary("Greater", given.count, 0.0), {});
   const ValueId update =
-      c.add("Where", {any, c.slice(given.updates, 0, 0, 1), c.add("GatherND", {data, index})});
+      c.add("Where", {any, last_of(given.updates), c.add("GatherND", {data, index})});
   return {c.add("Where", {there(2), given.indices, index}),
           c.add("Where", {there(shape.size()), given.updates, update}), given.count};
 }
 
 }  // namespace
 
-// Updates that are not there write what the first one does, or add nothing.
+// Updates that are not there write what the last one does, or add nothing.
 Status propagate_scatter_nd(ExpandContext& c) {
   if (varies(c, 0)) return c.unsupported("data whose shape depends on other data");
   const ValueId data = c.input(0);
@@ -215,7 +220,9 @@ Status propagate_scatter_nd(ExpandContext& c) {
   const ValueId extents = varies(c, 1) ? c.extents_of(c.input(1)) : c.extents_of(c.input(2));
   const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
   if (c.shape(1).size() != 2 || c.shape(1)[0] != c.shape(2)[0])
-    return c.unsupported("data whose shape depends on other data");
+    return c.unsupported(
+        "indices of rank {} whose number depends on data, expected [n, depth] for [n, ...] updates",
+        c.shape(1).size());
   const ValueId count = dimension(c, extents, 0);
   const auto cut = [&](ValueId x, double number) {
     Shape rest = c.shape_of(x);
@@ -224,7 +231,7 @@ Status propagate_scatter_nd(ExpandContext& c) {
     return filled(c, with_extents(c, without_extents(c, x), own), number);
   };
   Updates made{cut(c.input(1), 0), cut(c.input(2), fill.value_or(0)), count};
-  if (!fill) made = repeated_first(c, data, made);
+  if (!fill) made = repeated_last(c, data, made);
   c.result(0, c.add("ScatterND", {data, made.indices, made.updates}, {{"reduction", reduction}}));
   return ok_status();
 }

@@ -359,10 +359,15 @@ Result<ScanOperands> scan_operands(ExpandContext& c, const SubgraphBody& body) {
     if (operands.turns >= 0 && length != operands.turns && !decided && operands.count == kNoValue)
       return c.fail("scanned operands of {} and {} steps", operands.turns, length);
     operands.turns = operands.turns < 0 ? length : std::min(operands.turns, length);
-    if (decided && known_element(c.graph(), c.nodes(), {extents, *axis}) != length)
-      operands.count = dimension(c, extents, *axis);
+    if (decided && known_element(c.graph(), c.nodes(), {extents, *axis}) != length) {
+      const ValueId count = dimension(c, extents, *axis);
+      operands.count = operands.count == kNoValue ? count : c.binary("Min", operands.count, count);
+    }
     operands.scanned.push_back({value, *axis, direction});
   }
+  // All operands have as many rows in a model that is right; no step reads behind the shortest.
+  if (operands.count != kNoValue)
+    operands.count = c.binary("Min", operands.count, static_cast<double>(operands.turns));
   return operands;
 }
 

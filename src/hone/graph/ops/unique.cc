@@ -143,7 +143,7 @@ class UniqueRows {
 
 void emit_unique_rows(EmitContext& c) { UniqueRows(c).emit(); }
 
-// What is compared, [n, m], and how many rows of it there are, an i64 [1] or missing.
+// Rows that are compared, [n, m], and how many of them there are, an i64 [1] or missing.
 struct Rows {
   ValueId data, count = kNoValue;
 };

@@ -91,6 +91,34 @@ TEST(varying_places, updates_that_are_not_there_write_nothing) {
   for (const Tensor& y : run_optimized(graph, {kNone, x})) EXPECT_EQ(relative_error(y, x), 0);
 }
 
+TEST(varying_places, the_last_of_several_updates_of_a_place_stays) {
+  TestModel m = chosen_rows({6, 2});
+  m.constant("none", ints({0})).node("Mul", {"places", "none"}, {"first"});
+  m.node("ScatterND", {"x", "first", "chosen"}, {"y"}).output("y");
+  const Tensor x = floats({6, 2}, {-1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Tensor y = run_optimized(m.graph(), {kSome, x})[0];
+  EXPECT_EQ(relative_error(y, floats({6, 2}, {9, 10, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})), 0);
+}
+
+// Rows that data decide, and others of which there are fewer: the model is wrong where more are
+// decided, and no step reads behind the others.
+TEST(varying_places, a_scan_ends_with_the_shortest_of_its_operands) {
+  TestModel m(18);
+  m.input("mask", {6}).input("x", {6, 1}).input("z", {2, 1}).constant("zero", floats({1}, {0}));
+  m.node("NonZero", {"mask"}, {"found"}).constant("flat", ints({-1}));
+  m.node("Reshape", {"found", "flat"}, {"rows"}).node("Gather", {"x", "rows"}, {"chosen"});
+  m.text(R"(graph { node { op_type: "Scan" input: "zero" input: "chosen" input: "z" output: "total"
+    attribute { name: "num_scan_inputs" type: INT i: 2 }
+    attribute { name: "body" type: GRAPH g { name: "body"
+      input { name: "sum" } input { name: "a" } input { name: "b" } output { name: "next" }
+      node { op_type: "Mul" input: "a" input: "b" output: "product" }
+      node { op_type: "Add" input: "sum" input: "product" output: "next" } } } } })")
+      .output("total");
+  const auto found = run_optimized(
+      m.graph(), {kSome, floats({6, 1}, {1, 2, 3, 4, 5, 6}), floats({2, 1}, {10, 100})});
+  EXPECT_EQ(found[0].at(0), 2 * 10 + 4 * 100) << "three rows are decided, and there are two others";
+}
+
 TEST(varying_places, what_is_chosen_may_be_chosen_from) {
   TestModel m = chosen_rows({6});
   m.constant("two", floats({}, {2})).node("Greater", {"chosen", "two"}, {"large"});
