@@ -18,10 +18,10 @@ constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
 // Multiply-adds that a vector costs which is loaded in fewer bits: extend and shift.
 constexpr double kWidenInstructions = 2;
-// The same of a model's own float16 and bfloat16 in vectors of so many bytes: one instruction and
-// two, which run beside the multiply-adds and are only issued (Zen 3: a tile of 4 rows and 2
-// vectors takes 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03). Trees have learned
-// what weights cost that a schedule rounds.
+// A model's own float16 and bfloat16 cost fewer multiply-adds in vectors of so many bytes: their
+// one instruction, or two, run beside the multiply-adds and are only issued (Zen 3: a tile of 4
+// rows and 2 vectors takes 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03). Trees
+// have learned what weights cost that a schedule rounds.
 constexpr int kHalfVectorBytes = 32;
 constexpr double kWidenHalf = 0.5, kWidenBrainFloat = 1;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled

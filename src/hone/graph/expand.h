@@ -61,7 +61,7 @@ class ExpandContext : public InferContext {
   ValueId integers(const std::vector<int64_t>& list);  // i64 constant of rank 1
 
   // These are shorthands for what every expansion needs.
-  // Of a value whose shape depends on data, the new shape may only have more dimensions of one
+  // The new shape of a value whose shape depends on data may only have more dimensions of one
   // element.
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, const std::vector<int64_t>& perm);

@@ -332,11 +332,14 @@ TEST(open_shapes, ranges_begin_with_what_constants_need) {
                                                   {.open_ranges = true, .taken = &taken});
     return graph.ok() ? taken : graph.status().message();
   };
-  const auto ruled = [](const std::string& range, const std::string& another) {
+  const auto said = [](std::string_view rule, std::string_view range, std::string_view another) {
     return fmt::format(
-        "m.onnx: open dimensions are batch 1..8, other 1..512; another range: --shape "
-        "batch=1..16; m.onnx: {}, as the model is not valid at fewer; another range: --shape {}",
-        range, another);
+        "m.onnx: open dimensions are {}; m.onnx: {}, as the model is not valid at fewer; another "
+        "range: --shape {}",
+        rule, range, another);
+  };
+  const auto ruled = [&](std::string_view range, std::string_view another) {
+    return said("batch 1..8, other 1..512; another range: --shape batch=1..16", range, another);
   };
   const std::vector<std::string> rows = {"batch", "seq"};
   EXPECT_EQ(taken_of(rows, "TopK", ints({3}), 1), ruled("seq is 3..512", "seq=3..1024"));
@@ -345,11 +348,8 @@ TEST(open_shapes, ranges_begin_with_what_constants_need) {
   EXPECT_EQ(taken_of(rows, "Gather", ints({5, 2}), 1), ruled("seq is 6..512", "seq=6..1024"));
   EXPECT_EQ(taken_of({"seq", "batch"}, "TopK", ints({20}), 0),
             ruled("seq is 20..512", "seq=20..1024"));
-  const auto batches = [](const std::string& range, const std::string& another) {
-    return fmt::format(
-        "m.onnx: open dimensions are other 1..512; another range: --shape other=1..1024; m.onnx: "
-        "{}, as the model is not valid at fewer; another range: --shape {}",
-        range, another);
+  const auto batches = [&](std::string_view range, std::string_view another) {
+    return said("other 1..512; another range: --shape other=1..1024", range, another);
   };
   const std::vector<std::string> table = {"batch", "4"};
   EXPECT_EQ(taken_of(table, "TopK", ints({3}), 0), batches("batch is 3..8", "batch=3..16"));

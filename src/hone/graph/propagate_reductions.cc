@@ -150,7 +150,8 @@ Status propagate_filled(ExpandContext& c, double neutral) {
   return reduction.give(c, c.reduce(type.c_str(), x, reduction.dims, reduction.keep));
 }
 
-// What is not there comes behind all elements, and before none. `sign` is as in propagate_reduce().
+// Elements that are not there come behind all others, and before none. `sign` is as in
+// propagate_reduce().
 Status propagate_arg(ExpandContext& c, const char* type, int sign) {
   const ValueId x = c.input(0);
   const size_t rank = c.shape(0).size();

@@ -7,7 +7,7 @@ import operators
 from kinds.graph import KindGraph, KindValue
 from maker import Maker
 
-# Of any operators, mostly pointwise: what stands between the nodes that a kind is about.
+# Makers of nodes of any operators, mostly pointwise, which stand between the nodes that a kind is about.
 PLAIN = [(operators.unary, 4), (operators.binary, 5), (operators.variadic, 1), (operators.where, 1), (operators.clip, 1), (operators.cast, 1),
          (operators.reduction, 2), (operators.softmax, 1), (operators.matmul, 1), (operators.gemm, 1), (movement.reshape, 1),
          (movement.transpose, 2), (movement.concat, 1), (movement.slice_, 1), (movement.gather, 1), (movement.squeeze, 1), (movement.expand, 1)]

@@ -59,7 +59,7 @@ def narrow(m):
     dtype = m.pick(types(m))
     x = m.value(m.pick([np.float32, np.float32, np.float16, np.float64]), exact=True)
     if is_integer(dtype):
-        # What lies beyond has no one number.
+        # Numbers beyond the type have no result that all agree on.
         low, high = (m.graph.constant(np.asarray(limit, x.array.dtype)) for limit in (ml_dtypes.iinfo(dtype).min, ml_dtypes.iinfo(dtype).max))
         x = m.node("Clip", x, low, high, exact=True)
     attributes = {"saturate": m.below(2)} if not is_integer(dtype) and m.chance(0.5) else {}

@@ -191,7 +191,7 @@ Stmt tightened(const Stmt& s) {
 }
 Stmt tighten(const Stmt& s) { return rewrite_stmts(s, tightened); }
 
-// Whether statements test, for each point of an unrolled tile, whether `var` leaves room for it.
+// Returns whether statements test, for each point of an unrolled tile, if `var` leaves room for it.
 // `units` are the variables of the tile's loops around them.
 bool tests_points(const StmtNode& s, const VarPtr& var, std::vector<const Var*>& units) {
   if (s.kind == StmtKind::kIf && uses(s.condition, var.get()) &&
