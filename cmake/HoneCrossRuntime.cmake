@@ -1,5 +1,18 @@
-# The runtime of another machine than this one, made by Debian's cross compiler: what hone_artifact carries to
-# link libraries for it. Sets RESULT to the archive and the stubs of libc and libm, or to nothing without a compiler.
+# The runtime of another machine than this one, made by Debian's cross compiler: what hone_artifact carries to link
+# libraries for it.
+
+# Sets RESULT to stubs of the libc and libm that COMPILER links with, which are made in FOLDER.
+function(hone_cross_stubs RESULT COMPILER FOLDER)
+  file(MAKE_DIRECTORY "${FOLDER}")
+  string(REGEX REPLACE "g\\+\\+$" "" prefix "${COMPILER}")
+  set(stubs "${FOLDER}/libc.so.6" "${FOLDER}/libm.so.6")
+  add_custom_command(OUTPUT ${stubs}
+    COMMAND "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" "${prefix}" "${FOLDER}"
+    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" VERBATIM)
+  set(${RESULT} ${stubs} PARENT_SCOPE)
+endfunction()
+
+# Sets RESULT to the archive and the stubs of libc and libm of MACHINE, or to nothing without a compiler.
 function(hone_cross_runtime RESULT MACHINE)
   string(TOUPPER "HONE_${MACHINE}_CXX" compiler)
   find_program(${compiler} ${MACHINE}-linux-gnu-g++)
@@ -9,11 +22,8 @@ function(hone_cross_runtime RESULT MACHINE)
     return()
   endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${MACHINE}")
-  file(MAKE_DIRECTORY "${folder}")
-  set(flags -std=c++20 ${HONE_RUNTIME_ARCHIVE_FLAGS} -DNDEBUG -I "${PROJECT_SOURCE_DIR}/src")
-  if(MACHINE STREQUAL "aarch64")
-    list(APPEND flags -mno-outline-atomics)
-  endif()
+  hone_cross_stubs(stubs "${${compiler}}" "${folder}")
+  set(flags -std=c++20 ${HONE_RUNTIME_ARCHIVE_FLAGS} ${HONE_RUNTIME_FLAGS_${MACHINE}} -DNDEBUG -I "${PROJECT_SOURCE_DIR}/src")
   set(objects "")
   foreach(source ${HONE_RUNTIME_SOURCES})
     string(REPLACE "/" "_" object "${source}")
@@ -27,9 +37,5 @@ function(hone_cross_runtime RESULT MACHINE)
   string(REGEX REPLACE "g\\+\\+$" "" prefix "${${compiler}}")
   add_custom_command(OUTPUT "${archive}" COMMAND ${CMAKE_COMMAND} -E rm -f "${archive}"
     COMMAND ${prefix}ar rcs "${archive}" ${objects} DEPENDS ${objects} VERBATIM)
-  set(stubs "${folder}/libc.so.6" "${folder}/libm.so.6")
-  add_custom_command(OUTPUT ${stubs}
-    COMMAND "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" "${prefix}" "${folder}"
-    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/make_stubs.sh" VERBATIM)
   set(${RESULT} "${archive}" ${stubs} PARENT_SCOPE)
 endfunction()

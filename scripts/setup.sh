@@ -14,7 +14,7 @@ packages=(
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   ocl-icd-libopencl1 pocl-opencl-icd
   # to link and to run libraries for other machines
-  g++-aarch64-linux-gnu qemu-user-static
+  "g++-$([[ $(uname -m) == aarch64 ]] && echo x86-64 || echo aarch64)-linux-gnu" qemu-user-static
   postgresql-15
   # to make the portable archive and the wheel of the Python package
   patchelf zstd lld-22

@@ -56,7 +56,7 @@ Result<Machine> check_objects(const ArtifactSpec& spec, Runtimes runtimes) {
       return invalid("kernels for {} and {} cannot be in one library", machine_name(*found),
                      machine_name(machine));
     found = machine;
-    if (runtimes(machine).archive.empty()) return no_runtime(machine, host_machine());
+    if (runtimes(machine).archive.empty()) return no_runtime(machine);
   }
   const std::set<std::string> distinct(spec.kernel_symbols.begin(), spec.kernel_symbols.end());
   if (distinct.size() != spec.kernel_symbols.size())

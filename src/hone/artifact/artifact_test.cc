@@ -54,6 +54,31 @@ TEST(artifact, runs_on_any_number_of_threads) {
   EXPECT_EQ(folder.num_files(), 1);
 }
 
+#ifdef HONE_TEST_LIBC
+// Another machine links a library for this one so: against stubs of this one's libc and libm.
+TEST(artifact, is_linked_against_stubs_of_system_libraries) {
+  const Runtimes as_elsewhere = [](Machine machine) {
+    static const std::string libc = testing::read_file(HONE_TEST_LIBC);
+    static const std::string libm = testing::read_file(HONE_TEST_LIBM);
+    return MachineRuntime{runtime_of(machine).archive, libc, libm};
+  };
+  ASSERT_GT(as_elsewhere(host_machine()).libc.size(), 0u);
+  const Folder folder;
+  for (const char* name : {"ld", "ld.lld-22"}) {
+    SCOPED_TRACE(name);
+    const Result<std::string> linker = find_linker(name, host_machine());
+    if (!linker.ok()) continue;
+    const std::string path = folder.file(std::string(name) + ".so");
+    const Status written = write_shared_library(
+        filter_spec(kernels()), path, {.linker = *linker, .runtimes = as_elsewhere});
+    ASSERT_TRUE(written.ok()) << written.message();
+    Result<Model> model = Model::load(path, 2);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    for (int i = 0; i < 20; ++i) expect_filters(*model, static_cast<float>(i));
+  }
+}
+#endif
+
 TEST(artifact, describes_its_inputs_and_outputs) {
   const Folder folder;
   const std::string path = folder.file("filter.so");

@@ -1,7 +1,7 @@
 #include "hone/artifact/embedded_runtime.h"
 
-// The names of the files are set by the build. Those of AArch64 are not, if this is its machine or
-// there was no cross compiler for it.
+// The names of the files are set by the build. Those of the other machine, which is x86-64 on AArch64
+// and the reverse, are not if there was no cross compiler for it.
 #define HONE_EMBED(name, file)                                         \
   "hone_embedded_" name ":\n.incbin \"" file "\"\nhone_embedded_" name \
   "_end:\n"                                                            \
@@ -11,10 +11,10 @@
 
 __asm__(".pushsection .rodata\n.balign 16\n" HONE_EMBED("archive", HONE_RUNTIME_ARCHIVE)
             HONE_EMBED("header", HONE_RUNTIME_HEADER)
-#ifdef HONE_AARCH64_ARCHIVE
-                HONE_EMBED("aarch64_archive", HONE_AARCH64_ARCHIVE)
-                    HONE_EMBED("aarch64_libc", HONE_AARCH64_LIBC)
-                        HONE_EMBED("aarch64_libm", HONE_AARCH64_LIBM)
+#ifdef HONE_CROSS_ARCHIVE
+                HONE_EMBED("cross_archive", HONE_CROSS_ARCHIVE)
+                    HONE_EMBED("cross_libc", HONE_CROSS_LIBC)
+                        HONE_EMBED("cross_libm", HONE_CROSS_LIBM)
 #endif
                             ".popsection\n");
 
@@ -33,34 +33,28 @@ namespace {
 
 HONE_EMBEDDED(archive)
 HONE_EMBEDDED(header)
-#ifdef HONE_AARCH64_ARCHIVE
-HONE_EMBEDDED(aarch64_archive)
-HONE_EMBEDDED(aarch64_libc)
-HONE_EMBEDDED(aarch64_libm)
+#ifdef HONE_CROSS_ARCHIVE
+HONE_EMBEDDED(cross_archive)
+HONE_EMBEDDED(cross_libc)
+HONE_EMBEDDED(cross_libm)
 #endif
 
 }  // namespace
 
 MachineRuntime runtime_of(Machine machine) {
   if (machine == host_machine()) return {archive(), {}, {}};
-#ifdef HONE_AARCH64_ARCHIVE
-  if (machine == Machine::kAArch64) return {aarch64_archive(), aarch64_libc(), aarch64_libm()};
-#endif
+#ifdef HONE_CROSS_ARCHIVE
+  return {cross_archive(), cross_libc(), cross_libm()};
+#else
   return {};
+#endif
 }
 
-Status no_runtime(Machine machine, Machine host) {
-  const std::string_view name = machine_name(machine);
-  // cmake/HoneCrossRuntime.cmake is asked for that of AArch64 alone.
-  if (host == Machine::kX86_64)
-    return error(Code::kUnsupported,
-                 "kernels for {} cannot be linked: this Hone was built without its runtime, which "
-                 "needs a cross compiler: run scripts/setup.sh and build Hone again",
-                 name);
+Status no_runtime(Machine machine) {
   return error(Code::kUnsupported,
-               "kernels for {} cannot be linked: a Hone for {} has no runtime of other machines, "
-               "expected a device of this one, or a Hone on x86-64 that compiles the model",
-               name, machine_name(host));
+               "kernels for {} cannot be linked: this Hone was built without its runtime, which "
+               "needs a cross compiler: run scripts/setup.sh and build Hone again",
+               machine_name(machine));
 }
 
 std::string_view runtime_header_text() { return header(); }

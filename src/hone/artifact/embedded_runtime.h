@@ -17,9 +17,8 @@ struct MachineRuntime {
 };
 [[nodiscard]] MachineRuntime runtime_of(Machine machine);
 using Runtimes = MachineRuntime (*)(Machine);
-// Returns the error that this program, which runs on `host`, has no runtime for `machine`. It says
-// what to do there.
-[[nodiscard]] Status no_runtime(Machine machine, Machine host);
+// Returns the error that this program has no runtime for a machine. It says what to do.
+[[nodiscard]] Status no_runtime(Machine machine);
 
 [[nodiscard]] std::string_view runtime_header_text();  // runtime/hone_model.h
 
