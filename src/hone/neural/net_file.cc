@@ -269,8 +269,10 @@ std::string options_of(const NetFile& file, const cost::net::Family& family) {
   const auto given = cost::net::parse_options(family, text);
   if (!given.ok()) return text;  // whoever reads it says so
   for (const cost::net::FamilyOption& option : family.options) {
+    // A switch with the name of an input; TabNet's "steps" is a number that has such a name.
+    const bool is_switch = option.whole && option.lowest == 0 && option.highest == 1;
     const std::optional<cost::Input> input = cost::find_input(option.name);
-    if (!input || given->contains(std::string(option.name))) continue;
+    if (!is_switch || !input || given->contains(std::string(option.name))) continue;
     const bool reads =
         std::find(file.inputs.begin(), file.inputs.end(), *input) != file.inputs.end();
     if (reads == (option.value != 0)) continue;

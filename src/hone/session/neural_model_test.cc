@@ -109,6 +109,24 @@ TEST(net_file, has_the_options_that_it_was_made_with) {
   EXPECT_EQ(options_of(read_net(path).value(), *family), "hidden=8,heads=2");
 }
 
+// `hone train` writes down the options that were given, such as none.
+TEST(net_file, of_each_family_without_options_is_restored) {
+  const TempDir folder = TempDir::create().value();
+  for (const net::Family* family : net::families()) {
+    SCOPED_TRACE(family->name);
+    const std::string path = folder.file("net.onnx");
+    net::Net written = net::make_net(*family, net::all_inputs(), {}).value();
+    net::initialise(written, 3);
+    NetCard card = small_card();
+    card.notes["options"] = "";
+    ASSERT_TRUE(write_net(path, written, card).ok());
+    const NetFile file = read_net(path).value();
+    EXPECT_EQ(options_of(file, *family), "");
+    const Result<net::Net> restored = restore_net(file, path);
+    EXPECT_TRUE(restored.ok()) << restored.status().message();
+  }
+}
+
 // Only a net that reads decisions looks at their version.
 TEST(net_file, of_other_decisions_is_refused) {
   const TempDir folder = TempDir::create().value();
