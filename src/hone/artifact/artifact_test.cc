@@ -69,8 +69,8 @@ TEST(artifact, is_linked_against_stubs_of_system_libraries) {
     const Result<std::string> linker = find_linker(name, host_machine());
     if (!linker.ok()) continue;
     const std::string path = folder.file(std::string(name) + ".so");
-    const Status written = write_shared_library(
-        filter_spec(kernels()), path, {.linker = *linker, .runtimes = as_elsewhere});
+    const Status written = write_shared_library(filter_spec(kernels()), path,
+                                                {.linker = *linker, .runtimes = as_elsewhere});
     ASSERT_TRUE(written.ok()) << written.message();
     Result<Model> model = Model::load(path, 2);
     ASSERT_TRUE(model.ok()) << model.status().message();

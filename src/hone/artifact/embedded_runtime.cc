@@ -1,7 +1,7 @@
 #include "hone/artifact/embedded_runtime.h"
 
-// The names of the files are set by the build. Those of the other machine, which is x86-64 on AArch64
-// and the reverse, are not if there was no cross compiler for it.
+// The names of the files are set by the build. Those of the other machine, which is x86-64 on
+// AArch64 and the reverse, are not if there was no cross compiler for it.
 #define HONE_EMBED(name, file)                                         \
   "hone_embedded_" name ":\n.incbin \"" file "\"\nhone_embedded_" name \
   "_end:\n"                                                            \

@@ -92,6 +92,23 @@ Program placed_rows(Rng& rng) {
               store)});
 }
 
+// Rows of a table at places that are known before them: prefetch_rows.
+Program table_rows(Rng& rng) {
+  const int64_t rows = rng.between(2, 5), columns = rng.between(1, 140);
+  const Texts types = {"f32", "i64", "f64"};
+  const Texts values = {"table[place[], c]", "x[r, c] + table[place[], c]",
+                        "table[place[], c] * table[min(place[] + 1, 3), c]",
+                        "x[r, c] + table[place[], 0]"};  // a near miss
+  const std::string row =
+      fmt::format("vectorized c in 0..{} {{ y[r, c] = {} }}", columns, rng.choice(values));
+  return parsed(fmt::format("input ids: i64[{0}] input table: {1}[4, {2}] input x: {1}[{0}, {2}] "
+                            "output y: {1}[{0}, {2}]",
+                            rows, rng.choice(types), columns),
+                {nested({fmt::format("{} r in 0..{}", rng.chance(0.5) ? "parallel" : "for", rows),
+                         "alloc stack place: i64[]"},
+                        "place[] = min(max(ids[r], 0), 3)\n" + row)});
+}
+
 // A product in tiles of registers: prefetch_blocks.
 Program product(Rng& rng) {
   const int64_t tiles = rng.between(2, 5), rows = rng.between(2, 5), panels = rng.between(2, 4),
@@ -231,6 +248,7 @@ constexpr RandomPattern kPatterns[] = {
     {"rows", rows},
     {"shared_functions", shared_functions},
     {"placed_rows", placed_rows},
+    {"table_rows", table_rows},
     {"product", product},
     {"blocks", blocks},
     {"transform", transform},
