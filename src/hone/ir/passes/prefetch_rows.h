@@ -26,7 +26,7 @@ struct PrefetchRowsOptions {
   // one row's hints are back from memory.
   int64_t ahead = 2048;
   int64_t most_rows = 8;
-  int64_t most_lines = 8;  // of a block; longer loops over vectors get no hints
+  int64_t most_lines = 8;  // a loop over vectors that reads more gets no hints
 };
 
 // Adds the hints to every phase except those that prepare constants.
