@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hone/graph/integer_at.h"
+#include "hone/graph/passes/rewrite.h"
 
 namespace hone::graph {
 namespace {
@@ -164,6 +165,50 @@ std::optional<int64_t> difference_outside(const Graph& graph, const Sum& sum) {
   return difference_of_elements(*graph.around->graph, *graph.around->nodes, *plus, *minus);
 }
 
+// Compares what nodes compute, without computing it.
+class SameValues {
+ public:
+  SameValues(const Graph& graph, const Elements& elements) : graph_(graph), elements_(elements) {}
+
+  [[nodiscard]] bool are_same(ValueId a, ValueId b) {
+    if (a == b) return true;
+    if (a == kNoValue || b == kNoValue || ++compared_ > kMostCompared) return false;
+    const Value &x = graph_.value(a), &y = graph_.value(b);
+    if (x.dtype != y.dtype || x.shape != y.shape) return false;
+    if (x.constant || y.constant)
+      return x.constant && y.constant && same_bytes(*x.constant, *y.constant);
+    const Node *first = elements_.producer(a), *second = elements_.producer(b);
+    return first != nullptr && second != nullptr && place_of(*first, a) == place_of(*second, b) &&
+           compute_same(*first, *second, place_of(*first, a));
+  }
+
+ private:
+  static constexpr int kMostCompared = 64;
+
+  static size_t place_of(const Node& node, ValueId result) {
+    const auto at = std::find(node.outputs.begin(), node.outputs.end(), result);
+    return static_cast<size_t>(at - node.outputs.begin());
+  }
+  [[nodiscard]] bool compute_same(const Node& a, const Node& b, size_t result) {
+    if (a.type != b.type || a.loop != b.loop || a.inputs.size() != b.inputs.size() ||
+        !same_attributes(a.attributes, b.attributes))
+      return false;
+    size_t first = 0;
+    if (a.type == "hone.Compress" && result == 1) {
+      // How many rows a condition takes does not depend on what the rows are.
+      if (graph_.value(a.outputs[0]).shape[0] != graph_.value(b.outputs[0]).shape[0]) return false;
+      first = 1;
+    }
+    for (size_t i = first; i < a.inputs.size(); ++i)
+      if (!are_same(a.inputs[i], b.inputs[i])) return false;
+    return true;
+  }
+
+  const Graph& graph_;
+  const Elements& elements_;
+  int compared_ = 0;
+};
+
 }  // namespace
 
 std::optional<int64_t> known_element(const Graph& graph, const std::vector<Node>& nodes,
@@ -182,6 +227,22 @@ std::optional<int64_t> difference_of_elements(const Graph& graph, const std::vec
   if (sum.terms.empty()) return sum.number;
   const auto outside = difference_outside(graph, sum);
   return outside ? std::optional(*outside + sum.number) : std::nullopt;
+}
+
+bool are_same_element(const Graph& graph, const std::vector<Node>& nodes, ElementOf a,
+                      ElementOf b) {
+  if (difference_of_elements(graph, nodes, a, b) == 0) return true;
+  Elements elements(graph, nodes);
+  a = elements.origin(a);
+  b = elements.origin(b);
+  if (a.element != b.element) return false;
+  if (SameValues(graph, elements).are_same(a.value, b.value)) return true;
+  if (!graph.around) return false;
+  const auto& captured = graph.around->captured;
+  const auto x = captured.find(a.value), y = captured.find(b.value);
+  return x != captured.end() && y != captured.end() &&
+         are_same_element(*graph.around->graph, *graph.around->nodes, {x->second, a.element},
+                          {y->second, b.element});
 }
 
 void choose_known_elements(Graph& graph, const Node& node, const std::vector<Node>& nodes) {

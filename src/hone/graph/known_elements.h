@@ -27,5 +27,9 @@ struct ElementOf {
 [[nodiscard]] std::optional<int64_t> difference_of_elements(const Graph& graph,
                                                             const std::vector<Node>& nodes,
                                                             ElementOf a, ElementOf b);
+// Returns whether two elements are one in all runs: moved from one, a number, or made alike of what
+// is one, as the numbers of elements that one condition chooses of two values.
+[[nodiscard]] bool are_same_element(const Graph& graph, const std::vector<Node>& nodes, ElementOf a,
+                                    ElementOf b);
 
 }  // namespace hone::graph

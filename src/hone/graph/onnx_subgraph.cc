@@ -29,6 +29,8 @@ class BodyReader {
       const auto local = find(output.name());
       if (!local) return fail("the output '{}' is computed by no node", output.name());
       body_.outputs.push_back(*local);
+      if (output.type().tensor_type().has_shape())
+        body_.declared[*local] = declared_shape(output.type().tensor_type().shape());
     }
     return Subgraph{std::make_shared<const SubgraphBody>(std::move(body_))};
   }
@@ -37,6 +39,13 @@ class BodyReader {
   template <typename... Args>
   [[nodiscard]] Status fail(fmt::format_string<Args...> format, Args&&... args) const {
     return invalid("{}{}", where_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  static Shape declared_shape(const onnx::TensorShapeProto& proto) {
+    Shape shape;
+    for (const auto& dim : proto.dim())
+      shape.push_back(dim.has_dim_value() ? dim.dim_value() : int64_t{-1});
+    return shape;
   }
 
   Result<int> define(const std::string& name) {

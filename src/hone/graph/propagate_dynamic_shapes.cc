@@ -82,15 +82,6 @@ Status propagate_top_k(ExpandContext& c) {
   return ok_status();
 }
 
-Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
-  const Tensor* upper = c.upper_of(c.input(operand));
-  if (upper == nullptr) return c.required(operand, "the shape").status();
-  if (varies(c, operand)) return c.unsupported("a shape whose length depends on data");
-  Shape shape;
-  for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(integer_at(*upper, i));
-  return shape;
-}
-
 Status propagate_constant_of_shape(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Shape shape, largest_shape(c, 0));
   const Tensor* value = c.attributes().find<Tensor>("value");
@@ -99,26 +90,6 @@ Status propagate_constant_of_shape(ExpandContext& c) {
                         c.new_constant(value != nullptr ? value->dtype() : DType::kF32, shape));
   for (int64_t i = 0; value != nullptr && i < tensor.size(); ++i) tensor.set(i, value->at(0));
   c.result(0, with_extents(c, c.constant(std::move(tensor)), c.input(0)));
-  return ok_status();
-}
-
-Status propagate_expand(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Shape most, largest_shape(c, 1));
-  const ValueId x = c.input(0);
-  const auto shape = broadcast(c.shape(0), most);
-  if (!shape) return c.fail("cannot expand {} to {}", to_string(c.shape(0)), to_string(most));
-  const ValueId y = c.add("Expand", {without_extents(c, x), c.integers(*shape)});
-  std::vector<ExtentPart> list;
-  const size_t before = shape->size() - c.shape(0).size(), given = shape->size() - most.size();
-  for (size_t d = 0; d < shape->size(); ++d) {
-    const bool own = d >= before && (c.shape(0)[d - before] != 1 || d < given);
-    if (own) {
-      list = joined(std::move(list), parts(c, x, d - before, d - before + 1));
-    } else {
-      list.push_back({c.input(1), static_cast<int64_t>(d - given)});
-    }
-  }
-  c.result(0, with_extents(c, y, join_extents(c, list)));
   return ok_status();
 }
 
@@ -150,32 +121,6 @@ Status propagate_concat(ExpandContext& c) {
   const ValueId sum = c.reduce("ReduceSum", operands.back(), {0});
   const std::vector<ExtentPart> shape =
       joined(joined(parts(c, shaped, 0, axis), {{sum, 0}}), parts(c, shaped, axis + 1, rank));
-  c.result(0, with_extents(c, y, join_extents(c, shape)));
-  return ok_status();
-}
-
-// Terms that are not there are 0 in both factors.
-Status propagate_matmul(ExpandContext& c) {
-  const ValueId a = c.input(0), b = c.input(1);
-  const Shape first = c.shape(0), second = c.shape(1);
-  if (first.size() < 2 || second.size() < 2)
-    return c.unsupported("a product with a vector whose shape depends on data");
-  const ValueId y = c.add("MatMul", {filled(c, a, 0), filled(c, b, 0)});
-  const size_t rank = c.shape_of(y).size();
-  std::vector<ExtentPart> shape;
-  for (size_t d = 0; d + 2 < rank; ++d) {
-    const size_t in_a = d + first.size() - rank, in_b = d + second.size() - rank;
-    const bool has_a = d + first.size() >= rank && first[in_a] != 1;
-    const bool has_b = d + second.size() >= rank && second[in_b] != 1;
-    const bool from_a = has_a && (varies(c, 0) || !has_b);
-    if (from_a || has_b)
-      shape = joined(std::move(shape),
-                     from_a ? parts(c, a, in_a, in_a + 1) : parts(c, b, in_b, in_b + 1));
-    else
-      shape.push_back({kNoValue, c.shape_of(y)[d]});
-  }
-  shape = joined(std::move(shape), parts(c, a, first.size() - 2, first.size() - 1));
-  shape = joined(std::move(shape), parts(c, b, second.size() - 1, second.size()));
   c.result(0, with_extents(c, y, join_extents(c, shape)));
   return ok_status();
 }
@@ -264,12 +209,26 @@ constexpr Follower kFollowers[] = {
     {"TopK", propagate_top_k, 1},
 };
 
+// Pointwise operators, whose operands are aligned from their last dimensions.
+Result<bool> follow_pointwise(Graph& graph, const Node& node, std::vector<Node>& nodes) {
+  if (node.op == nullptr || node.op->kind != Kind::kElementwise) return false;
+  if (node.type == "BatchNormalization") return false;
+  if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+        return in != kNoValue && graph.value(in).extents != kNoValue;
+      }))
+    return false;
+  ExpandContext context(graph, node, nodes);
+  HONE_ASSIGN_OR_RETURN(const bool followed, propagate_pointwise(context));
+  HONE_RETURN_IF_ERROR(context.status());
+  return followed;
+}
+
 }  // namespace
 
 Result<bool> propagate_dynamic_shapes(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
                                [&](const Follower& f) { return f.type == node.type; });
-  if (at == std::end(kFollowers)) return false;
+  if (at == std::end(kFollowers)) return follow_pointwise(graph, node, nodes);
   // A missing operand is an error, which infer_node() reports.
   for (int i = 0; node.op != nullptr && i < node.op->min_inputs; ++i) {
     if (!node.has_input(static_cast<size_t>(i))) return false;

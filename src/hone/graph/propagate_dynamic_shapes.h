@@ -2,6 +2,7 @@
 // depends on data (extents.h), for propagate_*.cc and for expansions.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "hone/graph/extents.h"
@@ -10,6 +11,8 @@ namespace hone::graph {
 
 // Returns whether the shape of operand i depends on data.
 [[nodiscard]] bool varies(const ExpandContext& c, size_t i);
+// Returns the extent of a dimension of operand i if it does not depend on data.
+[[nodiscard]] std::optional<int64_t> known_extent(const ExpandContext& c, size_t i, size_t d);
 // Returns one of the extents, as a vector of one element.
 [[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
 // Returns the places 0, 1, ... along one dimension of a shape, which broadcast to it.
@@ -28,8 +31,15 @@ namespace hone::graph {
 [[nodiscard]] std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end);
 [[nodiscard]] std::vector<ExtentPart> joined(std::vector<ExtentPart> a,
                                              const std::vector<ExtentPart>& b);
+// Returns the largest shape that an operand, which is a shape, gives.
+[[nodiscard]] Result<Shape> largest_shape(ExpandContext& c, size_t operand);
 [[nodiscard]] Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank);
 
+// Operators that repeat elements. A pointwise one returns false, with nothing built, if extents
+// that may be 1 in a run decide nothing.
+[[nodiscard]] Result<bool> propagate_pointwise(ExpandContext& c);
+[[nodiscard]] Status propagate_expand(ExpandContext& c);
+[[nodiscard]] Status propagate_matmul(ExpandContext& c);
 // Operators that move elements to other places.
 [[nodiscard]] Status propagate_flatten(ExpandContext& c);
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);

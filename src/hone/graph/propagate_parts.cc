@@ -1,11 +1,21 @@
 #include <algorithm>
 
+#include "hone/graph/integer_at.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 
 bool varies(const ExpandContext& c, size_t i) {
   return c.has(i) && c.extents_of(c.input(i)) != kNoValue;
+}
+
+std::optional<int64_t> known_extent(const ExpandContext& c, size_t i, size_t d) {
+  const int64_t most = c.shape(i)[d];
+  if (!varies(c, i)) return most;
+  const auto known =
+      known_element(c.graph(), c.nodes(), {c.extents_of(c.input(i)), static_cast<int64_t>(d)});
+  return known == most ? known : std::nullopt;
 }
 
 ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
@@ -58,6 +68,15 @@ std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t 
 std::vector<ExtentPart> joined(std::vector<ExtentPart> a, const std::vector<ExtentPart>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
+  const Tensor* upper = c.upper_of(c.input(operand));
+  if (upper == nullptr) return c.required(operand, "the shape").status();
+  if (varies(c, operand)) return c.unsupported("a shape whose length depends on data");
+  Shape shape;
+  for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(integer_at(*upper, i));
+  return shape;
 }
 
 Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {

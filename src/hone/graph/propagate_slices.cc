@@ -83,15 +83,6 @@ ValueId value_of(ExpandContext& c, const Number& number) {
   return number.run != kNoValue ? number.run : c.integers({number.known});
 }
 
-// Returns the extent of an axis if it does not depend on data.
-std::optional<int64_t> static_extent(const ExpandContext& c, ValueId x, size_t axis) {
-  const int64_t most = c.shape_of(x)[axis];
-  if (c.extents_of(x) == kNoValue) return most;
-  const auto known =
-      known_element(c.graph(), c.nodes(), {c.extents_of(x), static_cast<int64_t>(axis)});
-  return known == most ? known : std::nullopt;
-}
-
 // Returns (length + step - 1) / step, and 0 for less than nothing.
 ValueId count_of(ExpandContext& c, ValueId length, int64_t step) {
   if (step != 1)
@@ -102,7 +93,7 @@ ValueId count_of(ExpandContext& c, ValueId length, int64_t step) {
 // Returns whether a run computes which element is taken first.
 bool begins_where_a_run_says(const ExpandContext& c, const Cut& cut) {
   if (cut.start.run != kNoValue) return true;
-  return (cut.step < 1 || cut.start.known < 0) && !static_extent(c, c.input(0), cut.axis);
+  return (cut.step < 1 || cut.start.known < 0) && !known_extent(c, 0, cut.axis);
 }
 
 // The begin of a cut, and the number of elements up to its end, in steps of 1; it is below 0 if the
@@ -128,7 +119,7 @@ ExtentPart cut_at_known(ExpandContext& c, ValueId& y, const Cut& cut, ValueId ex
   const auto axis = static_cast<int64_t>(cut.axis);
   const int64_t most = c.shape_of(y)[cut.axis];
   const bool has_end = cut.end.run == kNoValue;
-  if (has_end && static_extent(c, c.input(0), cut.axis)) {
+  if (has_end && known_extent(c, 0, cut.axis)) {
     y = c.slice(y, axis, cut.start.known, cut.end.known, cut.step);
     return ExtentPart{kNoValue, c.shape_of(y)[cut.axis]};
   }

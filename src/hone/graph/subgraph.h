@@ -3,6 +3,8 @@
 // enclosing graph that it reads are operands of the node that has the body, after the node's own.
 #pragma once
 
+#include <map>
+
 #include "hone/graph/graph.h"
 
 namespace hone::graph {
@@ -15,6 +17,8 @@ struct SubgraphBody {
   std::vector<std::pair<int, Tensor>> constants;
   // Local number and operand of the node that has the body.
   std::vector<std::pair<int, size_t>> captures;
+  // The shapes that the file declares of outputs, by local number; -1 for an open extent.
+  std::map<int, Shape> declared;
 };
 
 }  // namespace hone::graph

@@ -7,6 +7,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/repeated_loops.h"
@@ -49,11 +50,26 @@ Status check_condition(const ExpandContext& c, ValueId condition) {
   return ok_status();
 }
 
-// Returns what a loop without iterations stacks along a dimension, for rows like this one.
-ValueId no_rows(ExpandContext& c, ValueId row, int64_t axis) {
+// Returns the shape that rows of a loop without iterations would have: extents that depend on data
+// are those that the body declares of this output, or 0, as ONNX Runtime has it.
+Shape shape_of_no_row(const ExpandContext& c, const SubgraphBody& body, size_t output,
+                      ValueId row) {
   Shape shape = c.shape_of(row);
+  if (c.extents_of(row) == kNoValue) return shape;
+  const auto declared = body.declared.find(body.outputs[output]);
+  const bool is_known = declared != body.declared.end() && declared->second.size() == shape.size();
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto number =
+        known_element(c.graph(), c.nodes(), {c.extents_of(row), static_cast<int64_t>(d)});
+    shape[d] = number ? *number : is_known ? std::max<int64_t>(declared->second[d], 0) : 0;
+  }
+  return shape;
+}
+
+// Returns what a loop without iterations stacks along a dimension, for rows of this shape.
+ValueId no_rows(ExpandContext& c, DType dtype, Shape shape, int64_t axis) {
   shape.insert(shape.begin() + axis, 0);
-  return c.constant(Tensor(c.dtype_of(row), shape));
+  return c.constant(Tensor(dtype, shape));
 }
 
 Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b);
@@ -282,6 +298,7 @@ class UnrolledLoop {
     }
     for (size_t i = 0; i < scans_.size(); ++i) {
       const ValueId row = results[1 + values_.size() + i];
+      if (turn == 0) first_rows_.push_back(row);
       scans_[i].push_back(c_.add("Unsqueeze", {row, c_.integers({0})}));
     }
     if (!certain) count_turn(turn);
@@ -303,22 +320,32 @@ class UnrolledLoop {
     if (scans_[i].empty()) {
       // What the first iteration would have stacked.
       HONE_ASSIGN_OR_RETURN(const auto outputs, c_.outputs_of(body_, arguments(0)));
-      c_.result(at, no_rows(c_, outputs[1 + values_.size() + i], 0));
+      const size_t output = 1 + values_.size() + i;
+      const ValueId row = outputs[output];
+      c_.result(at, no_rows(c_, c_.dtype_of(row), shape_of_no_row(c_, body_, output, row), 0));
       return ok_status();
     }
     ValueId stacked = c_.add("Concat", scans_[i], {{"axis", int64_t{0}}});
-    if (turns_done_ != kNoValue) {
-      Shape rest = c_.shape_of(stacked);
-      rest.erase(rest.begin());
+    if (turns_done_ != kNoValue)
       stacked = with_extents(
-          c_, stacked, c_.add("Concat", {turns_done_, c_.integers(rest)}, {{"axis", int64_t{0}}}));
-    }
+          c_, stacked, c_.add("Concat", {turns_done_, extents_of_rows(i)}, {{"axis", int64_t{0}}}));
     c_.result(at, stacked);
     return ok_status();
   }
 
+  // Returns the shape of the rows of a run, which is that of the first one if there is a turn.
+  ValueId extents_of_rows(size_t i) {
+    const ValueId row = first_rows_[i];
+    if (c_.extents_of(row) == kNoValue) return c_.integers(c_.shape_of(row));
+    if (!may_have_no_turn_) return c_.extents_of(row);
+    const Shape none = shape_of_no_row(c_, body_, 1 + values_.size() + i, row);
+    const ValueId is_none = c_.binary("Equal", turns_done_, 0.0);
+    return c_.add("Where", {is_none, c_.integers(none), c_.extents_of(row)});
+  }
+
   // From the first turn that may not take place on.
   void count_turn(int64_t turn) {
+    may_have_no_turn_ = may_have_no_turn_ || turn == 0;
     if (turns_done_ == kNoValue) turns_done_ = c_.integers({turn});
     turns_done_ = c_.binary("Add", turns_done_, c_.cast(c_.reshape(active_, {1}), DType::kI64));
   }
@@ -328,8 +355,10 @@ class UnrolledLoop {
   const SubgraphBody& body_;
   std::vector<ValueId> values_;              // carried from turn to turn
   std::vector<std::vector<ValueId>> scans_;  // per result that is stacked, its rows
+  std::vector<ValueId> first_rows_;          // those of the first turn
   ValueId active_ = kNoValue;                // whether the next turn takes place
   ValueId turns_done_ = kNoValue;            // [1], if that is known at run time only
+  bool may_have_no_turn_ = false;
 };
 
 // Returns whether the number of turns is known, or there is none.
@@ -408,7 +437,7 @@ class UnrolledScan {
     if (!axis) return c_.fail("scan_output_axes has {}", given);
     const size_t at = values_.size() + i;
     if (turns_ == 0) {
-      c_.result(at, no_rows(c_, one, *axis));
+      c_.result(at, no_rows(c_, c_.dtype_of(one), shape_of_no_row(c_, body_, at, one), *axis));
       return ok_status();
     }
     if (direction != 0) std::reverse(rows_[i].begin(), rows_[i].end());

@@ -1,8 +1,8 @@
 // Operators that are functions of slices, reshapes, transpositions and broadcasts: Expand, Tile,
-// Split, DepthToSpace, SpaceToDepth.
+// DepthToSpace, SpaceToDepth.
+#include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
-#include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -51,45 +51,6 @@ Status expand_tile(ExpandContext& c) { return tile(c, false); }
 
 Status expand_tile_apart(ExpandContext& c) { return tile(c, true); }
 
-Result<std::vector<int64_t>> split_lengths(const InferContext& c, int64_t extent) {
-  const auto parts = static_cast<int64_t>(c.num_outputs());
-  HONE_ASSIGN_OR_RETURN(const auto given, c.integers_or_attribute(1, "split"));
-  const int64_t declared = c.attributes().integer("num_outputs", parts);
-  if (given && c.attributes().has("num_outputs"))
-    return c.fail("both split and num_outputs are given");
-  std::vector<int64_t> lengths;
-  if (given) {
-    lengths = *given;
-  } else {
-    const int64_t length = (extent + parts - 1) / parts;  // the last one may be shorter
-    for (int64_t at = 0; at < parts; ++at)
-      lengths.push_back(std::max<int64_t>(0, std::min(length, extent - at * length)));
-  }
-  int64_t sum = 0;
-  bool valid = declared == parts && static_cast<int64_t>(lengths.size()) == parts;
-  for (const int64_t length : lengths) {
-    valid = valid && length >= 0 && length <= extent;
-    sum += valid ? length : 0;
-  }
-  if (!valid || sum != extent) {
-    return c.fail("{} elements in {} results of lengths {}", extent, parts, to_string(lengths));
-  }
-  return lengths;
-}
-
-Status expand_split(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
-  HONE_ASSIGN_OR_RETURN(const auto lengths, split_lengths(c, c.shape(0)[axis]));
-  int64_t begin = 0;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    if (c.wants(i)) {
-      c.result(i, c.slice(c.input(0), static_cast<int64_t>(axis), begin, begin + lengths[i]));
-    }
-    begin += lengths[i];
-  }
-  return ok_status();
-}
-
 Result<int64_t> block_of(const InferContext& c) {
   const int64_t block = c.attributes().integer("blocksize", 0);
   if (c.rank(0) != 4 || block < 1 || block > 1 << 12)
@@ -126,16 +87,6 @@ Status expand_space_to_depth(ExpandContext& c) {
   return ok_status();
 }
 
-Op split(int since, int until, int max_inputs, std::string_view attributes) {
-  return {.name = "Split",
-          .since = since,
-          .until = until,
-          .max_inputs = max_inputs,
-          .max_outputs = 1 << 16,
-          .attributes = attributes,
-          .expand = expand_split};
-}
-
 }  // namespace
 
 std::span<const Op> rearrange_ops() {
@@ -151,9 +102,6 @@ std::span<const Op> rearrange_ops() {
       {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .expand = expand_tile},
       // This one becomes the same operators at all sizes (widen_nodes.cc).
       {.name = "hone.Tile", .min_inputs = 2, .max_inputs = 2, .expand = expand_tile_apart},
-      split(2, 12, 1, "axis:i split:is"),
-      split(13, 17, 2, "axis:i"),
-      split(18, kMaxOpset, 2, "axis:i num_outputs:i"),
       {.name = "DepthToSpace", .attributes = "blocksize:i mode:s", .expand = expand_depth_to_space},
       {.name = "SpaceToDepth", .attributes = "blocksize:i mode:s", .expand = expand_space_to_depth},
   };

@@ -10,7 +10,8 @@ namespace {
 
 // Operators that stand alone, each a function of others.
 void add_standalone(std::vector<const Op*>& list) {
-  for (const std::span<const Op> family : {deform_conv_ops(), random_ops(), tf_idf_ops()}) {
+  for (const std::span<const Op> family :
+       {deform_conv_ops(), random_ops(), split_ops(), tf_idf_ops()}) {
     for (const Op& op : family) list.push_back(&op);
   }
 }

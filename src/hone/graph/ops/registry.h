@@ -57,6 +57,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> pooling_ops();
 [[nodiscard]] std::span<const Op> random_ops();
 [[nodiscard]] std::span<const Op> rearrange_ops();
+[[nodiscard]] std::span<const Op> split_ops();
 [[nodiscard]] std::span<const Op> reduction_ops();
 [[nodiscard]] std::span<const Op> resample_ops();
 [[nodiscard]] std::span<const Op> resample_plane_ops();

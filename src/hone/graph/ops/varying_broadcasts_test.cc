@@ -1,0 +1,130 @@
+// Operands whose extents depend on data where a run has one element of some: these are repeated.
+#include <gtest/gtest.h>
+
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+// A model in which `a` and `b` are what the masks [4] and [3] choose of the rows of x and z.
+TestModel two_choices(const Shape& x, const Shape& z) {
+  TestModel m(18);
+  m.input("first", {4}, DType::kBool).input("second", {3}, DType::kBool).input("x", x);
+  m.input("z", z);
+  m.node("Compress", {"x", "first"}, {"a"}, {{"axis", int64_t{0}}});
+  m.node("Compress", {"z", "second"}, {"b"}, {{"axis", int64_t{0}}});
+  return m;
+}
+
+// The first `count` elements are true.
+Tensor first_of(int64_t all, int64_t count) {
+  Tensor mask(DType::kBool, {all});
+  for (int64_t i = 0; i < count; ++i) mask.set(i, 1);
+  return mask;
+}
+
+const Tensor kX = floats({4}, {1, 2, 3, 4}), kZ = floats({3}, {10, 20, 30});
+
+TEST(varying_broadcasts, pointwise_operands_of_one_element_are_repeated) {
+  TestModel m = two_choices({4}, {3});
+  const Graph graph = m.node("Add", {"a", "b"}, {"y"}).output("y").graph();
+  const auto sum = [&](int64_t of_a, int64_t of_b) {
+    return run_optimized(graph, {first_of(4, of_a), first_of(3, of_b), kX, kZ})[0];
+  };
+  EXPECT_EQ(relative_error(sum(1, 3), floats({3}, {11, 21, 31})), 0);
+  EXPECT_EQ(relative_error(sum(4, 1), floats({4}, {11, 12, 13, 14})), 0);
+  EXPECT_EQ(relative_error(sum(2, 2), floats({2}, {11, 22})), 0);
+  EXPECT_EQ(relative_error(sum(1, 1), floats({1}, {11})), 0);
+  EXPECT_EQ(sum(1, 0).shape(), Shape{0});
+  EXPECT_EQ(sum(0, 1).shape(), Shape{0});
+}
+
+TEST(varying_broadcasts, beside_a_number_too) {
+  TestModel m = two_choices({4}, {3});
+  m.constant("c", floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})).constant("two", floats({1}, {2}));
+  m.node("Mul", {"a", "c"}, {"y"}).output("y").node("Mul", {"a", "two"}, {"twice"}).output("twice");
+  const Graph graph = m.graph();
+  const auto one =
+      run_optimized(graph, {first_of(4, 1), first_of(3, 1), floats({4}, {3, 0, 0, 0}), kZ});
+  EXPECT_EQ(relative_error(one[0], floats({2, 4}, {3, 6, 9, 12, 15, 18, 21, 24})), 0);
+  EXPECT_EQ(relative_error(one[1], floats({1}, {6})), 0);
+  const auto all = run_optimized(graph, {first_of(4, 4), first_of(3, 1), kX, kZ});
+  EXPECT_EQ(relative_error(all[0], floats({2, 4}, {1, 4, 9, 16, 5, 12, 21, 32})), 0);
+}
+
+TEST(varying_broadcasts, an_expand_repeats_one_element) {
+  TestModel m = two_choices({4}, {3});
+  m.constant("five", ints({5})).node("Shape", {"b"}, {"like"});
+  m.node("Expand", {"a", "five"}, {"y"})
+      .output("y")
+      .node("Expand", {"a", "like"}, {"w"})
+      .output("w");
+  const Graph graph = m.graph();
+  const auto found = run_optimized(graph, {first_of(4, 1), first_of(3, 3), kX, kZ});
+  EXPECT_EQ(relative_error(found[0], floats({5}, {1, 1, 1, 1, 1})), 0);
+  EXPECT_EQ(relative_error(found[1], floats({3}, {1, 1, 1})), 0);
+}
+
+TEST(varying_broadcasts, an_expand_to_one_element_keeps_what_there_is) {
+  TestModel m = two_choices({4}, {3});
+  m.node("Shape", {"b"}, {"like"}).node("Expand", {"a", "like"}, {"y"}).output("y");
+  const auto found = run_optimized(m.graph(), {first_of(4, 4), first_of(3, 1), kX, kZ});
+  EXPECT_EQ(relative_error(found[0], kX), 0);
+}
+
+TEST(varying_broadcasts, products_of_as_many_matrices) {
+  TestModel m = two_choices({4, 1, 2}, {3, 2, 1});
+  const Graph graph = m.node("MatMul", {"a", "b"}, {"y"}).output("y").graph();
+  const Tensor x = floats({4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor z = floats({3, 2, 1}, {1, 10, 2, 20, 3, 30});
+  const auto product = [&](int64_t of_a, int64_t of_b) {
+    return run_optimized(graph, {first_of(4, of_a), first_of(3, of_b), x, z})[0];
+  };
+  EXPECT_EQ(relative_error(product(1, 3), floats({3, 1, 1}, {21, 42, 63})), 0);
+  EXPECT_EQ(relative_error(product(4, 1), floats({4, 1, 1}, {21, 43, 65, 87})), 0);
+  EXPECT_EQ(relative_error(product(2, 2), floats({2, 1, 1}, {21, 86})), 0);
+}
+
+// One condition chooses as many of two values: nothing has to be repeated.
+TEST(varying_broadcasts, what_one_condition_chooses_has_one_extent) {
+  TestModel m(18);
+  m.input("mask", {4}, DType::kBool).input("x", {4, 2}).input("z", {4, 2});
+  for (const char* of : {"x", "z"})
+    m.node("Compress", {of, "mask"}, {std::string(of) + "1"}, {{"axis", int64_t{0}}});
+  const Graph graph = m.node("Sub", {"x1", "z1"}, {"y"}).output("y").graph();
+  for (const Node& node : graph.nodes) EXPECT_NE(node.type, "Gather") << node.name;
+}
+
+// A loop that may end before its first turn.
+std::string loop_of_rows(const std::string& declared) {
+  return R"(graph { node { op_type: 'Loop' input: 'turns' input: 'go' output: 'rows'
+    attribute { name: 'body' type: GRAPH g { name: 'b'
+      node { op_type: 'Identity' input: 'c' output: 'on' }
+      node { op_type: 'Neg' input: 'a' output: 'row' }
+      input { name: 'i' } input { name: 'c' } output { name: 'on' }
+      output { name: 'row' )" +
+         declared + " } } } } }";
+}
+
+TEST(varying_broadcasts, rows_of_a_loop_have_the_extents_of_the_run) {
+  const std::string declared =
+      "type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim "
+      "{ dim_param: 'n' } } } }";
+  for (const auto& [text, none] :
+       {std::pair{std::string(), Shape{0, 0, 2}}, {declared, {0, 4, 2}}}) {
+    TestModel m = two_choices({4, 2}, {3});
+    m.constant("turns", ints({2})).input("go", {}, DType::kBool);
+    const Graph graph = m.text(loop_of_rows(text)).output("rows").graph();
+    const Tensor x = floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    const auto run = [&](double goes) {
+      Tensor go(DType::kBool, {});
+      go.set(0, goes);
+      return run_optimized(graph, {first_of(4, 1), first_of(3, 1), x, kZ, go})[0];
+    };
+    EXPECT_EQ(relative_error(run(1), floats({2, 1, 2}, {-1, -2, -1, -2})), 0);
+    EXPECT_EQ(run(0).shape(), none);
+  }
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,233 @@
+// Pointwise operators, Expand and MatMul on values whose shape depends on data, where an extent may
+// happen to be 1 and another one not. Elements of such a dimension are repeated where a run has one
+// of them: the place that is read is 0 there. A run in which they do not go together fails.
+#include <algorithm>
+#include <optional>
+
+#include "hone/graph/known_elements.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/loop_builder.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+namespace {
+
+// What one operand of a broadcast has along a dimension of the result.
+struct Along {
+  ExtentPart part;   // a number if it is known
+  int64_t most = 1;  // the largest
+  [[nodiscard]] bool is_decided() const { return part.extents != kNoValue; }
+};
+
+// A dimension of the result.
+struct Joined {
+  int64_t most = 1;
+  ExtentPart part;
+  // Nothing but the largest shapes decides whether operands are repeated, and the result has the
+  // extents of the first operand that has the largest one.
+  bool is_plain = true;
+  bool repeats = false;  // operands of one element in a run are repeated
+};
+
+Along along(ExpandContext& c, const ExtentPart& part, int64_t most) {
+  if (part.extents == kNoValue || most == 0) return {{kNoValue, most}, most};
+  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
+  return known ? Along{{kNoValue, *known}, most} : Along{part, most};
+}
+
+bool are_same(const ExpandContext& c, const Along& a, const Along& b) {
+  return are_same_element(c.graph(), c.nodes(), {a.part.extents, a.part.dim},
+                          {b.part.extents, b.part.dim});
+}
+
+// Returns one of two extents that are equal where neither is 1.
+ExtentPart chosen(ExpandContext& c, const ExtentPart& a, const ExtentPart& b) {
+  const ValueId first = dimension(c, a.extents, a.dim), second = dimension(c, b.extents, b.dim);
+  return {c.add("Where", {c.binary("Equal", first, 1.0), second, first}), 0};
+}
+
+// Numbers decide over extents that depend on data: these are equal to them or 1.
+Joined join(ExpandContext& c, const std::vector<Along>& all) {
+  std::vector<Along> decided;  // different ones
+  std::optional<int64_t> number;
+  Joined joined;
+  bool differ = false;
+  for (const Along& one : all) {
+    differ = differ || (!one.is_decided() && one.part.dim < one.most);
+    if (!one.is_decided() && one.part.dim != 1) number = one.part.dim;
+    if (!one.is_decided()) continue;
+    const auto known = std::find_if(decided.begin(), decided.end(),
+                                    [&](const Along& other) { return are_same(c, one, other); });
+    if (known == decided.end()) {
+      decided.push_back(one);
+    } else if (known->most != one.most) {
+      known->most = std::min(known->most, one.most);
+      differ = true;
+    }
+  }
+  for (const Along& one : decided) joined.most = std::max(joined.most, one.most);
+  // What an operator is made of has constants of the largest shape, which stand for the run's.
+  if (c.node().made_for != nullptr && !decided.empty() && number == joined.most) number.reset();
+  joined.repeats = std::max(joined.most, number.value_or(1)) > 1 && !decided.empty() &&
+                   (number || decided.size() > 1);
+  joined.is_plain = !differ && !joined.repeats && decided.size() < 2;
+  if (number) joined.most = *number;
+  joined.part =
+      number || decided.empty() ? ExtentPart{kNoValue, number.value_or(1)} : decided.front().part;
+  for (size_t i = 1; !number && i < decided.size(); ++i)
+    joined.part = chosen(c, joined.part, decided[i].part);
+  return joined;
+}
+
+ValueId value_of(ExpandContext& c, const ExtentPart& part) {
+  return part.extents == kNoValue ? c.integers({part.dim}) : dimension(c, part.extents, part.dim);
+}
+
+// Returns whether a run has one of these elements. The run fails where it has others than it has of
+// the joined ones.
+Result<ValueId> checked_is_one(ExpandContext& c, const Along& one, const Joined& joined) {
+  const ValueId extent = value_of(c, one.part);
+  const ValueId is_one = c.binary("Equal", extent, 1.0);
+  const ValueId fits = c.binary("Or", is_one, c.binary("Equal", extent, value_of(c, joined.part)));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(fits, {})}),
+                             {.beyond = fmt::format("{}: its operands have different numbers of "
+                                                    "elements in one dimension in this run, and "
+                                                    "none has one element",
+                                                    name_and_type(c.node()))},
+                             {is_one}));
+  return made[0];
+}
+
+// Returns a value whose dimension `d`, which is `one` of those that were joined, is as long as the
+// joined one: elements that a run has once are repeated.
+Result<ValueId> fitted(ExpandContext& c, ValueId x, int64_t d, const Along& one,
+                       const Joined& joined) {
+  if (!one.is_decided()) return one.part.dim < one.most ? c.slice(x, d, 0, one.part.dim) : x;
+  if (!joined.repeats) return one.most > joined.most ? c.slice(x, d, 0, joined.most) : x;
+  const ValueId places =
+      c.binary("Min", numbers_from_0(c, joined.most), static_cast<double>(one.most - 1));
+  HONE_ASSIGN_OR_RETURN(const ValueId is_one, checked_is_one(c, one, joined));
+  const ValueId from = c.add("Where", {is_one, c.integers({0}), places});
+  return c.add("Gather", {x, from}, {{"axis", d}});
+}
+
+// The extents of operands, aligned with those of a result of their broadcast.
+class Broadcast {
+ public:
+  Broadcast(ExpandContext& c, size_t rank) : c_(c), all_(rank) {}
+
+  // Adds a shape, and returns its number.
+  size_t add(const std::vector<ExtentPart>& parts, const Shape& most) {
+    const size_t missing = all_.size() - most.size();
+    for (size_t d = 0; d < all_.size(); ++d)
+      all_[d].push_back(d < missing ? Along{{kNoValue, 1}, 1}
+                                    : along(c_, parts[d - missing], most[d - missing]));
+    return count_++;
+  }
+  void join_all() {
+    for (const std::vector<Along>& one : all_) joined_.push_back(join(c_, one));
+  }
+  [[nodiscard]] bool is_plain() const {
+    return std::all_of(joined_.begin(), joined_.end(), [](const Joined& j) { return j.is_plain; });
+  }
+  // Returns a value of shape `i`, followed by `others` dimensions, so that its largest shape says
+  // what is repeated.
+  [[nodiscard]] Result<ValueId> fit(ValueId x, size_t i, size_t others = 0) {
+    const size_t missing = all_.size() + others - c_.shape_of(x).size();
+    x = without_extents(c_, x);
+    for (size_t d = missing; d < all_.size(); ++d) {
+      HONE_ASSIGN_OR_RETURN(
+          x, fitted(c_, x, static_cast<int64_t>(d - missing), all_[d][i], joined_[d]));
+    }
+    return x;
+  }
+  [[nodiscard]] Shape most() const {
+    Shape shape;
+    for (const Joined& one : joined_) shape.push_back(one.most);
+    return shape;
+  }
+  [[nodiscard]] std::vector<ExtentPart> parts() const {
+    std::vector<ExtentPart> parts;
+    for (const Joined& one : joined_) parts.push_back(one.part);
+    return parts;
+  }
+
+ private:
+  ExpandContext& c_;
+  std::vector<std::vector<Along>> all_;  // by the dimension of the result
+  std::vector<Joined> joined_;
+  size_t count_ = 0;
+};
+
+std::vector<ExtentPart> all_parts(ExpandContext& c, size_t operand) {
+  return parts(c, c.input(operand), 0, c.shape(operand).size());
+}
+
+}  // namespace
+
+Result<bool> propagate_pointwise(ExpandContext& c) {
+  if (c.num_inputs() < 2 || c.num_outputs() != 1) return false;
+  size_t rank = 0;
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    if (!c.has(i) || num_elements(c.shape(i)) == 0) return false;
+    rank = std::max(rank, c.shape(i).size());
+  }
+  Broadcast broadcast(c, rank);
+  for (size_t i = 0; i < c.num_inputs(); ++i) broadcast.add(all_parts(c, i), c.shape(i));
+  broadcast.join_all();
+  HONE_RETURN_IF_ERROR(c.status());
+  if (broadcast.is_plain()) return false;
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ValueId operand, broadcast.fit(c.input(i), i));
+    operands.push_back(operand);
+  }
+  const ValueId y = c.add_like(c.node(), operands);
+  c.result(0, with_extents(c, y, join_extents(c, broadcast.parts())));
+  return true;
+}
+
+Status propagate_expand(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Shape most, largest_shape(c, 1));
+  const ValueId x = c.input(0);
+  const bool is_known = c.constant_of(c.input(1)) != nullptr;
+  std::vector<ExtentPart> wanted;
+  for (size_t d = 0; d < most.size(); ++d)
+    wanted.push_back(is_known ? ExtentPart{kNoValue, most[d]}
+                              : ExtentPart{c.input(1), static_cast<int64_t>(d)});
+  Broadcast broadcast(c, std::max(c.shape(0).size(), most.size()));
+  const size_t data = broadcast.add(all_parts(c, 0), c.shape(0));
+  broadcast.add(wanted, most);
+  broadcast.join_all();
+  HONE_ASSIGN_OR_RETURN(const ValueId repeated, broadcast.fit(x, data));
+  const ValueId y = c.add("Expand", {repeated, c.integers(broadcast.most())});
+  c.result(0, with_extents(c, y, join_extents(c, broadcast.parts())));
+  return ok_status();
+}
+
+// Terms that are not there are 0 in both factors.
+Status propagate_matmul(ExpandContext& c) {
+  constexpr size_t kMatrix = 2;  // the dimensions that are not broadcast
+  const Shape first = c.shape(0), second = c.shape(1);
+  if (first.size() < kMatrix || second.size() < kMatrix)
+    return c.unsupported("a product with a vector whose shape depends on data");
+  Broadcast broadcast(c, std::max(first.size(), second.size()) - kMatrix);
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t rank = c.shape(i).size();
+    broadcast.add(parts(c, c.input(i), 0, rank - kMatrix),
+                  Shape(c.shape(i).begin(), c.shape(i).end() - kMatrix));
+  }
+  broadcast.join_all();
+  HONE_ASSIGN_OR_RETURN(const ValueId a, broadcast.fit(filled(c, c.input(0), 0), 0, kMatrix));
+  HONE_ASSIGN_OR_RETURN(const ValueId b, broadcast.fit(filled(c, c.input(1), 0), 1, kMatrix));
+  const ValueId y = c.add("MatMul", {a, b});
+  const std::vector<ExtentPart> matrix =
+      joined(parts(c, c.input(0), first.size() - 2, first.size() - 1),
+             parts(c, c.input(1), second.size() - 1, second.size()));
+  c.result(0, with_extents(c, y, join_extents(c, joined(broadcast.parts(), matrix))));
+  return ok_status();
+}
+
+}  // namespace hone::graph
