@@ -398,35 +398,32 @@ namespace {
 // Widens recurrent nets before any size is looked at closely: it takes shapes only, and steps that
 // are unrolled at each size are most of the work. Returns whether this changed the file's graph.
 bool widen_recurrences_first(Graph& file, const Graph& graph, const std::vector<size_t>& ends,
-                             const std::vector<SizeSymbol>& symbols,
-                             const std::map<std::string, std::vector<SizeForm>>& inputs) {
+                             const InputSizes& sizes) {
   const std::optional<Graph> shapes = shapes_of_recurrences(file);
   if (!shapes) return false;
   // A model that is not valid so is looked at as a whole.
-  const Result<std::vector<SizeProbe>> probes =
-      make_probes(*shapes, ends, symbols, inputs, ProbeSizes::kFew);
+  const Result<std::vector<SizeProbe>> probes = make_probes(*shapes, ends, sizes, ProbeSizes::kFew);
   return probes.ok() && widen_recurrences(file, graph, *probes);
 }
 
 }  // namespace
 
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
-                    const std::vector<SizeSymbol>& symbols,
-                    const std::map<std::string, std::vector<SizeForm>>& inputs) {
+                    const InputSizes& sizes) {
   Graph file = raw;
   std::vector<size_t> file_ends = ends;
   std::vector<SizeProbe> probes;
   // A few sizes mostly tell which nodes have to be widened; all sizes tell whether that is so. No
   // node is widened twice, so this ends.
-  bool few = has_sides(inputs), done = false;
-  if (widen_recurrences_first(file, graph, ends, symbols, inputs)) {
+  bool few = has_sides(sizes.inputs), done = false;
+  if (widen_recurrences_first(file, graph, ends, sizes)) {
     graph = file;
     file_ends.clear();
     HONE_RETURN_IF_ERROR(infer_shapes(graph, file_ends));
   }
   while (!done) {
-    const ProbeSizes sizes = few ? ProbeSizes::kFew : ProbeSizes::kAll;
-    HONE_ASSIGN_OR_RETURN(probes, make_probes(file, file_ends, symbols, inputs, sizes));
+    const ProbeSizes which = few ? ProbeSizes::kFew : ProbeSizes::kAll;
+    HONE_ASSIGN_OR_RETURN(probes, make_probes(file, file_ends, sizes, which));
     const bool changed = widen_nodes(file, graph, probes);
     if (changed) {
       graph = file;
@@ -442,7 +439,7 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
   for (const Value& value : graph.values) constants.push_back(value.constant);
   remove_dead_nodes(graph);
   for (size_t id = 0; id < constants.size(); ++id) graph.values[id].constant = constants[id];
-  HONE_RETURN_IF_ERROR(SizeFollower(graph, file, probes, symbols).run(inputs));
+  HONE_RETURN_IF_ERROR(SizeFollower(graph, file, probes, sizes.symbols).run(sizes.inputs));
   for (const Node& node : graph.nodes) {
     if (!is_widening(node)) continue;
     return error(Code::kUnsupported,

@@ -18,7 +18,6 @@ namespace hone::graph {
 // the numbers of its values after each node of the file (infer.h). It gets Varying and the hidden
 // input, which is its last.
 [[nodiscard]] Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
-                                  const std::vector<SizeSymbol>& symbols,
-                                  const std::map<std::string, std::vector<SizeForm>>& inputs);
+                                  const InputSizes& sizes);
 
 }  // namespace hone::graph

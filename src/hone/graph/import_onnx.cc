@@ -17,6 +17,7 @@
 #include "hone/graph/open_dims.h"
 #include "hone/graph/open_shapes.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/size_ties.h"
 #include "hone/graph/some_names.h"
 #include "hone/graph/unsupported_list.h"
 
@@ -60,8 +61,9 @@ class Importer {
     return Status(status.code(), printable(status.message()));
   }
   [[nodiscard]] RangeFailure failure() const {
-    return {at_sizes_,          is_valid_at_largest_,   open_.batches, open_.sequences,
-            open_.side_divisor, open_.may_batch_states, open_.symbols, open_.inputs};
+    return {at_sizes_,       is_valid_at_largest_, open_.batches,
+            open_.sequences, open_.side_divisor,   open_.may_batch_states,
+            open_.symbols,   open_.inputs,         ties_};
   }
 
  private:
@@ -87,8 +89,13 @@ class Importer {
     if (const Status status = infer_shapes(graph_, ends); !status.ok())
       return at_largest(explained(status, sources));
     is_valid_at_largest_ = true;
-    if (!open_.symbols.empty())
-      HONE_RETURN_IF_ERROR(follow_sizes(graph_, raw, ends, open_.symbols, open_.inputs));
+    if (!open_.symbols.empty()) {
+      const InputSizes sizes = {open_.symbols, open_.inputs, batch_};
+      if (const Status status = follow_sizes(graph_, raw, ends, sizes); !status.ok()) {
+        if (!open_.batches.empty() || !open_.sequences.empty()) ties_ = symbols_to_tie(raw, sizes);
+        return status;
+      }
+    }
     at_sizes_ = false;
     remove_dead_nodes(graph_);
     HONE_RETURN_IF_ERROR(verify(graph_));
@@ -234,9 +241,13 @@ class Importer {
         continue;
       }
       // With a range, the batch may be the model's here and another one at other sizes.
-      if (declared.batch >= 0 &&
-          (declared.shape[0] != declared.batch || open_.inputs.contains(input.name())))
+      const auto forms = open_.inputs.find(input.name());
+      const bool varies =
+          forms != open_.inputs.end() && !forms->second.empty() && !forms->second[0].terms.empty();
+      if (declared.batch >= 0 && (declared.shape[0] != declared.batch || varies)) {
         graph_.rebatch = {declared.batch, declared.shape[0]};
+        batch_ = varies ? std::optional(forms->second[0]) : std::nullopt;
+      }
       const ValueId id = graph_.add_value(input.name(), declared.dtype, declared.shape);
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
       Value& value = graph_.value(id);
@@ -310,6 +321,8 @@ class Importer {
   OpenShapes open_;
   bool at_sizes_ = false;  // what comes next may be valid at other sizes only
   bool is_valid_at_largest_ = false;
+  std::optional<SizeForm> batch_;  // of Graph::rebatch, if it varies
+  std::vector<TiedSymbols> ties_;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
   ExternalData external_;

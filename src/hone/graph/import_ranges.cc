@@ -12,8 +12,6 @@
 namespace hone::graph {
 namespace {
 
-constexpr size_t kMostTied = 5;  // symbols of one kind: each two of them are tried
-
 class RangeImporter {
  public:
   RangeImporter(const ImportOptions& options, std::string file, const ReadModel& read)
@@ -112,33 +110,36 @@ class RangeImporter {
     return best;
   }
 
-  // Symbols of the file that have the same range, and are one in all that the model takes: where
-  // operators combine elements of two inputs, they have to be equal. First two of them are, then
-  // all batches or all sequences.
+  [[nodiscard]] bool is_by_rule(const std::string& name) const {
+    return std::ranges::count(failure_.batches, name) +
+               std::ranges::count(failure_.sequences, name) >
+           0;
+  }
+
+  // Symbols that are one in all that the model takes: where operators combine elements of two
+  // inputs, they have to be equal. Those that the rule gave a range get that of one of them, or of
+  // the one that an option gave a range.
   std::optional<Graph> tied() {
-    if (!failure_.is_valid_at_largest) return std::nullopt;
-    for (const std::vector<std::string>& names : {failure_.batches, failure_.sequences}) {
-      if (names.size() < 2 || names.size() > kMostTied) continue;
-      std::vector<std::vector<std::string>> groups;
-      for (size_t i = 0; i < names.size(); ++i) {
-        for (size_t j = 0; j < i; ++j) groups.push_back({names[j], names[i]});
-      }
-      if (names.size() > 2) groups.push_back(names);
-      for (const std::vector<std::string>& group : groups) {
-        const auto others = std::span(group).subspan(1);
-        for (const std::string& name : others) tried_.ranges[name] = {{0, 0, group[0]}};
-        std::optional<Graph> graph = attempt();
-        if (graph) {
-          const bool is_pair = others.size() == 1;
-          say(fmt::format("{}: {} {} equal to '{}', as {}", file_,
-                          some_names({others.begin(), others.end()}), is_pair ? "is" : "are",
-                          group[0],
-                          is_pair ? "the model is not valid otherwise"
-                                  : "some of them have to be (--shape NAME=OTHER says which)"));
-          return graph;
-        }
-        for (const std::string& name : others) tried_.ranges.erase(name);
-      }
+    std::vector<std::string> lines;
+    for (std::vector<std::string> names : failure_.ties) {
+      std::ranges::stable_partition(names, [&](const auto& name) { return !is_by_rule(name); });
+      std::vector<std::string> others(names.begin() + 1, names.end());
+      if (!std::ranges::all_of(others, [&](const auto& name) { return is_by_rule(name); }))
+        return untied();
+      for (const std::string& name : others) tried_.ranges[name] = {{0, 0, names[0]}};
+      lines.push_back(fmt::format("{}: {} {} equal to '{}', as the model is not valid otherwise",
+                                  file_, some_names(others), others.size() == 1 ? "is" : "are",
+                                  names[0]));
+    }
+    std::optional<Graph> graph = lines.empty() ? std::nullopt : attempt();
+    if (!graph) return untied();
+    for (const std::string& line : lines) say(line);
+    return graph;
+  }
+  std::optional<Graph> untied() {
+    for (const auto& names : failure_.ties) {
+      for (const std::string& name : names)
+        if (is_by_rule(name)) tried_.ranges.erase(name);
     }
     return std::nullopt;
   }

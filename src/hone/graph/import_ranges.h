@@ -8,6 +8,7 @@
 
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/size_options.h"
+#include "hone/graph/size_ties.h"
 
 namespace hone::graph {
 
@@ -21,6 +22,7 @@ struct RangeFailure {
   bool may_batch_states = false;       // OpenShapes
   std::vector<SizeSymbol> symbols;     // OpenShapes
   InputForms inputs;                   // OpenShapes
+  std::vector<TiedSymbols> ties;       // that make it valid, as far as that was found
 };
 
 // Reads the model anew for every import: the importer frees the weights that it has copied.

@@ -88,10 +88,20 @@ class Resolver {
                        [&](const FileInput& input) { return input.name == name; });
   }
 
-  // Reads which symbols of the file are equal to another one, and names their dimensions so.
+  // Returns whether the file has a symbol, or an option uses it for an extent of an input.
+  [[nodiscard]] bool is_symbol(const std::string& name) const {
+    return file_symbols_.contains(name) ||
+           std::any_of(options_.ranges.begin(), options_.ranges.end(), [&](const auto& entry) {
+             return is_input(entry.first) &&
+                    std::any_of(entry.second.begin(), entry.second.end(),
+                                [&](const DimRange& dim) { return dim.symbol == name; });
+           });
+  }
+
+  // Reads which symbols are equal to another one, and names their dimensions so.
   Status read_equal_symbols() {
     for (const auto& [name, range] : options_.ranges) {
-      if (is_input(name) || !file_symbols_.contains(name)) continue;
+      if (is_input(name) || !is_symbol(name)) continue;
       if (const std::string other = named_by(range); !other.empty()) equal_[name] = other;
     }
     for (const auto& [name, other] : equal_) {
@@ -117,7 +127,7 @@ class Resolver {
       has_numbers = has_numbers || dim.is_number();
       name += (name.empty() ? "" : "x") + (dim.is_number() ? std::to_string(dim.min) : dim.symbol);
     }
-    return has_numbers && !file_symbols_.contains(name) ? "" : name;
+    return has_numbers && !is_symbol(name) ? "" : name;
   }
 
   [[nodiscard]] std::string equal_name(std::string name) const {
@@ -450,7 +460,7 @@ class Resolver {
   const std::string& file_;
   std::vector<FileInput> inputs_;
   std::set<std::string> file_symbols_;
-  std::map<std::string, std::string> equal_;  // symbols of the file that are another one
+  std::map<std::string, std::string> equal_;  // symbols that are another one
   std::map<std::string, DimRange> ranges_;    // of symbols
   std::map<std::string, int64_t> steps_;      // in which symbols are counted
   std::map<std::string, int64_t> numbers_;    // of symbols that an input's shape decides

@@ -397,6 +397,66 @@ TEST(open_shapes, symbols_are_equal_where_the_model_needs_that) {
             "m.onnx: 'm' is equal to 'n', expected a symbol that is equal to no other");
 }
 
+// Of several symbols with one range those are equal that have to be.
+TEST(open_shapes, only_symbols_that_have_to_be_equal_are) {
+  TestModel model;
+  model.open_input("a", {"k", "8"}).open_input("b", {"m", "8"}).open_input("c", {"p", "8"});
+  model.open_input("d", {"n", "8"}).open_input("e", {"q", "8"});
+  model.node("Add", {"b", "d"}, {"y"}).node("Sub", {"c", "e"}, {"z"}).node("Neg", {"a"}, {"w"});
+  const std::string bytes = model.output("y").output("z").output("w").bytes();
+  std::string taken;
+  const auto imported = [&](const std::map<std::string, ShapeRange>& ranges) {
+    return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                             {.ranges = ranges, .open_ranges = true, .taken = &taken});
+  };
+  const Result<Graph> graph = imported({});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->varying.symbols.size(), 3U);
+  EXPECT_EQ(taken,
+            "m.onnx: open dimensions are k 1..8, m 1..8, p 1..8; another range: --shape k=1..16; "
+            "m.onnx: 'n' is equal to 'm', as the model is not valid otherwise; m.onnx: 'q' is "
+            "equal to 'p', as the model is not valid otherwise");
+  // Symbols of options stay, and the message names those that have to be equal.
+  const ShapeRange range = {{1, 4, ""}};
+  const Result<Graph> refused =
+      imported({{"k", range}, {"m", range}, {"n", range}, {"p", range}, {"q", range}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("equal one symbol (--shape n=m --shape q=p)"),
+            std::string::npos)
+      << refused.status().message();
+  // Where an option gives one of two a range, the other one gets it.
+  EXPECT_TRUE(imported({{"n", {{1, 8, ""}}}}).ok());
+  EXPECT_NE(taken.find("'m' is equal to 'n', as"), std::string::npos) << taken;
+}
+
+TEST(open_shapes, symbols_of_options_may_be_equal) {
+  TestModel model;
+  model.open_input("x", {"?", "8"}).open_input("z", {"?", "8"}).node("Add", {"x", "z"}, {"y"});
+  const std::string bytes = model.output("y").bytes();
+  const ShapeRange j = {{0, 0, "j"}, {8, 8, ""}}, k = {{0, 0, "k"}, {8, 8, ""}};
+  const Result<Graph> graph = import_onnx_bytes(
+      bytes.data(), bytes.size(), "m.onnx", "",
+      {.ranges = {{"x", j}, {"z", k}, {"j", {{1, 4, ""}}}, {"k", {{0, 0, "j"}}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->varying.symbols.size(), 1U);
+}
+
+// The file's number of an input's first extent is no batch where that stays, and another input of
+// as many rows has nothing to do with it.
+TEST(open_shapes, a_number_that_stays_is_no_batch) {
+  TestModel model;
+  model.open_input("x", {"2", "n"}).open_input("z", {"m", "4"}).input("v", {1, 2, 2});
+  model.constant("square", ints({2, 2})).node("Reshape", {"v", "square"}, {"y"}).output("y");
+  model.node("Neg", {"x"}, {"a"}).node("Neg", {"z"}, {"b"}).output("a").output("b");
+  const std::string bytes = model.bytes();
+  const ShapeRange wide = {{2, 2, ""}, {1, 3, ""}};
+  const Result<Graph> graph =
+      import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "",
+                        {.ranges = {{"x", wide}, {"m", {{1, 2, ""}}}}, .open_ranges = true});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(to_string(graph->value(graph->outputs[0]).shape), "[2, 2]");
+}
+
 // A range of the user's stays.
 TEST(open_shapes, ranges_of_options_do_not_begin_later) {
   TestModel model;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "hone/graph/infer.h"
+#include "hone/graph/size_ties.h"
 
 namespace hone::graph {
 namespace {
@@ -75,35 +76,6 @@ std::vector<Symbols> probe_points(const std::vector<SizeSymbol>& symbols,
   return points;
 }
 
-// Returns an example of what makes two symbols one.
-std::string tie(const std::vector<SizeSymbol>& symbols) {
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const SizeSymbol &other = symbols[i], &first = symbols[j];
-      // A point is in the names of extents that have none.
-      if (other.min == first.min && other.max == first.max &&
-          other.name.find('.') == std::string::npos && first.name.find('.') == std::string::npos)
-        return fmt::format("{}={}", other.name, first.name);
-    }
-  }
-  return "NAME=batchx3 --shape batch=1..8";
-}
-
-void set_sizes(Graph& graph, const Symbols& symbols,
-               const std::map<std::string, std::vector<SizeForm>>& inputs) {
-  for (const ValueId id : graph.inputs) {
-    Value& value = graph.value(id);
-    const auto at = inputs.find(value.name);
-    if (at == inputs.end()) continue;
-    const Shape before = value.shape;
-    for (size_t d = 0; d < value.shape.size(); ++d)
-      value.shape[d] = value_of(at->second[d], symbols);
-    if (graph.rebatch && !before.empty() && graph.rebatch->to == before[0])
-      graph.rebatch->to = value.shape[0];
-    if (num_elements(value.shape) == 0) value.constant = Tensor(value.dtype, value.shape);
-  }
-}
-
 void find_twins(SizeProbe& probe, const Graph& raw, const std::vector<size_t>& ends,
                 const std::vector<size_t>& own_ends) {
   probe.twins.assign(ends.empty() ? raw.values.size() : ends.back(), kNoValue);
@@ -126,6 +98,18 @@ void find_twins(SizeProbe& probe, const Graph& raw, const std::vector<size_t>& e
 }
 
 }  // namespace
+
+void set_sizes(Graph& raw, const InputSizes& sizes, const std::vector<int64_t>& symbols) {
+  if (raw.rebatch && sizes.batch) raw.rebatch->to = value_of(*sizes.batch, symbols);
+  for (const ValueId id : raw.inputs) {
+    Value& value = raw.value(id);
+    const auto at = sizes.inputs.find(value.name);
+    if (at == sizes.inputs.end()) continue;
+    for (size_t d = 0; d < value.shape.size(); ++d)
+      value.shape[d] = value_of(at->second[d], symbols);
+    if (num_elements(value.shape) == 0) value.constant = Tensor(value.dtype, value.shape);
+  }
+}
 
 bool has_sides(const std::map<std::string, std::vector<SizeForm>>& inputs) {
   return !side_symbols(inputs).empty();
@@ -150,24 +134,24 @@ std::string to_text(const std::vector<SizeSymbol>& symbols, const std::vector<in
   return text;
 }
 
-Result<std::vector<SizeProbe>> make_probes(
-    const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
-    const std::map<std::string, std::vector<SizeForm>>& inputs, ProbeSizes sizes) {
+Result<std::vector<SizeProbe>> make_probes(const Graph& raw, const std::vector<size_t>& ends,
+                                           const InputSizes& sizes, ProbeSizes which) {
   std::vector<SizeProbe> probes;
   const std::map<int, int64_t> sides =
-      sizes == ProbeSizes::kAll ? side_symbols(inputs) : std::map<int, int64_t>();
-  const std::vector<Symbols> points = probe_points(symbols, sides);
+      which == ProbeSizes::kAll ? side_symbols(sizes.inputs) : std::map<int, int64_t>();
+  const std::vector<Symbols> points = probe_points(sizes.symbols, sides);
   probes.reserve(points.size());  // moving graphs apart would copy them
   for (const Symbols& point : points) {
     SizeProbe probe{.symbols = point, .graph = raw, .twins = {}, .producers = {}, .alike = {}};
-    set_sizes(probe.graph, point, inputs);
+    set_sizes(probe.graph, sizes, point);
     std::vector<size_t> own_ends;
     if (const Status status = infer_shapes(probe.graph, own_ends); !status.ok()) {
-      return Status(status.code(),
-                    fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges "
-                                "within which the model is valid, and extents that are always "
-                                "equal one symbol (--shape {})",
-                                status.message(), to_text(symbols, point), tie(symbols)));
+      return Status(
+          status.code(),
+          fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges within "
+                      "which the model is valid, and extents that are always equal one symbol ({})",
+                      status.message(), to_text(sizes.symbols, point),
+                      tie_options(symbols_to_tie(raw, sizes))));
     }
     find_twins(probe, raw, ends, own_ends);
     probes.push_back(std::move(probe));

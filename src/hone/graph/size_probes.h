@@ -10,6 +10,13 @@
 
 namespace hone::graph {
 
+// The sizes of the inputs of a model whose shapes vary.
+struct InputSizes {
+  std::vector<SizeSymbol> symbols;
+  std::map<std::string, std::vector<SizeForm>> inputs;  // the extents of those that vary, by name
+  std::optional<SizeForm> batch;                        // that of Graph::rebatch, if it varies
+};
+
 struct SizeProbe {
   std::vector<int64_t> symbols;
   Graph graph;
@@ -33,10 +40,12 @@ struct SizeProbe {
 enum class ProbeSizes { kFew, kAll };
 
 // `raw` is the graph before shapes were inferred, with the largest shapes of its inputs; `ends` are
-// those of the graph that was inferred from it (infer.h). `inputs` are the extents of the inputs
-// that vary, by name.
-[[nodiscard]] Result<std::vector<SizeProbe>> make_probes(
-    const Graph& raw, const std::vector<size_t>& ends, const std::vector<SizeSymbol>& symbols,
-    const std::map<std::string, std::vector<SizeForm>>& inputs, ProbeSizes sizes);
+// those of the graph that was inferred from it (infer.h).
+[[nodiscard]] Result<std::vector<SizeProbe>> make_probes(const Graph& raw,
+                                                         const std::vector<size_t>& ends,
+                                                         const InputSizes& sizes, ProbeSizes which);
+
+// Gives the inputs of such a graph the shapes that they have where the symbols have these values.
+void set_sizes(Graph& raw, const InputSizes& sizes, const std::vector<int64_t>& symbols);
 
 }  // namespace hone::graph

@@ -64,8 +64,10 @@ Status infer_flatten(InferContext& c) {
 Status infer_reshape(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(Shape shape, c.integers(1, "the shape"));
   const Shape& x = c.shape(0);
-  if (const auto& batch = c.rebatch();
-      batch && !x.empty() && !shape.empty() && x[0] == batch->to && shape[0] == batch->from)
+  const bool fits = std::ranges::all_of(shape, [](int64_t extent) { return extent > 0; }) &&
+                    is_valid(shape) && num_elements(shape) == num_elements(x);
+  if (const auto& batch = c.rebatch(); batch && !fits && !x.empty() && !shape.empty() &&
+                                       x[0] == batch->to && shape[0] == batch->from)
     shape[0] = batch->to;
   const bool keep_zero = c.attributes().integer("allowzero", 0) != 0;
   int64_t known = 1;
