@@ -1,0 +1,49 @@
+"""Operands whose extents data decide, compared with ONNX Runtime: one element is repeated, and others that differ are an error."""
+import numpy as np
+from onnx import TensorProto, helper
+
+import support
+from loops_test import node
+from support import hone
+from varying_loops_test import Ranged, axes_of
+
+
+class DecidedExtents(Ranged):
+    rng = np.random.default_rng(7)
+
+    def two_choices(self, options=(), rows=5):
+        """What two masks choose of rows, added, multiplied and expanded to each other."""
+        nodes = [*(node("Cast", [f"{name}_code"], [f"{name}_mask"], to=TensorProto.BOOL) for name in "ab"),
+                 *(helper.make_node("Compress", [of, f"{name}_mask"], [name], axis=0) for name, of in (("a", "x"), ("b", "z"))),
+                 node("Add", ["a", "b"], ["sum"]), node("Unsqueeze", ["a", "last"], ["columns"]), node("Unsqueeze", ["b", "middle"], ["rows"]),
+                 node("MatMul", ["columns", "rows"], ["products"]), node("Shape", ["b"], ["like"]), node("Expand", ["a", "like"], ["many"])]
+        return self.ranged(nodes, {"a_code": (rows,), "b_code": (4,), "x": (rows, 3), "z": (4, 3)}, ["sum", "products", "many"],
+                           {"last": axes_of(2), "middle": axes_of(1)}, options)
+
+    def feeds(self, of_a, of_b, rows=5):
+        feeds = {name: np.zeros(all_rows, np.float32) for name, all_rows in (("a_code", rows), ("b_code", 4))}
+        for code, count in zip(feeds.values(), (of_a, of_b), strict=True):
+            code[self.rng.permutation(len(code))[:count]] = 1
+        return feeds | {name: self.rng.standard_normal((n, 3)).astype(np.float32) for name, n in (("x", rows), ("z", 4))}
+
+    def test_one_element_is_repeated(self):
+        self.compare_all(self.two_choices(), [self.feeds(*counts) for counts in ((1, 4), (5, 1), (3, 3), (1, 1), (2, 1), (1, 0), (0, 1))])
+
+    def test_one_element_is_repeated_in_ranges(self):
+        made = self.two_choices(["--shape", "n=2..6"], "n")
+        self.compare_all(made, [self.feeds(*counts) for counts in ((1, 4, 6), (6, 1, 6), (1, 3, 2), (2, 1, 2), (3, 3, 4))])
+
+    def test_others_are_one_error(self):
+        _, library = self.two_choices()
+        for counts in (2, 3), (5, 4), (0, 2):
+            arguments = []
+            for name, array in self.feeds(*counts).items():
+                np.save(self.folder / f"{name}.npy", array)
+                arguments += ["--input", f"{name}={self.folder / name}.npy"]
+            done = hone("run", library, *arguments)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn("its operands have different numbers of elements in one dimension in this run", done.stderr)
+
+
+if __name__ == "__main__":
+    support.main()
