@@ -190,6 +190,37 @@ class Db(Case):
         for command in (["show", model], ["bench", library], ["run", library, "--profile"]):
             self.refuse("new.db does not exist", *command, "--db", database)  # nothing to read there
 
+    def test_what_fails_leaves_nothing_behind(self):
+        bad, model = self.folder / "bad.txt", self.save(support.relu_model())
+        bad.write_text("neither trials nor a model\n")
+        half, other = self.lines(trial(1, 1e-3), "{}", name="half.jsonl"), self.folder / "other.db"
+        self.fill(trial(1, 1e-3), db=other)
+        database = sqlite3.connect(other)
+        database.execute("UPDATE trial SET outcome = 'none such', verified = 0")  # what a merge finds when it reads the trial
+        database.commit()
+        database.close()
+        new, out, quick = self.folder / "new.db", self.folder / "out", ["--budget", "1s"]
+        failing = [["db", "import", self.folder / "none.jsonl"], ["db", "import", bad], ["db", "import", half], ["db", "import", self.folder],
+                   ["db", "merge", self.folder / "none.db"], ["db", "merge", bad], ["db", "merge", other],
+                   ["dataset", "import", self.folder / "none.jsonl"], ["dataset", "import", bad], ["dataset", "import", half],
+                   ["dataset", "import", self.folder / "none.npz"], ["dataset", "make", bad], ["adapt", bad, "-o", out],
+                   ["tune", bad, "-o", out, *quick], ["tune", model, "-o", self.folder / "none" / "m.so", *quick],
+                   *(["tune", model, "-o", out, *quick, *options] for options in
+                     (["--skip-pass", "none"], ["--cost", bad], ["--guide", bad], ["--device", "none"], ["--device", "cuda-sm_90a"],
+                      ["--search", "none"], ["--shape", "none=1"], ["--report", self.folder / "none" / "run.json"], ["--movable", "none"])),
+                   ["sensitivity", bad], ["compile", bad, "-o", out, "--header"], ["run", bad, "--output-dir", out],
+                   ["run", model, "--output-dir", out, "--input", f"x={bad}"], ["show", bad, "--dot", out]]
+        reading = [["db", "export", out], ["dataset", "export", out], ["dataset", "split", "-o", out], ["train", "-o", out], ["policy", "train", "-o", out]]
+        commands = [*([*command, "--db", new] for command in failing), *([*command, "--db", bad] for command in reading), ["report", bad, "-o", out]]
+        before = set(self.folder.iterdir())
+        for command in commands:
+            with self.subTest(command=" ".join(str(word).removeprefix(str(self.folder)) for word in command)):
+                self.assertEqual(hone(*command).returncode, 2)
+                left = sorted(path for path in set(self.folder.iterdir()) - before if not path.name.startswith("other.db-"))  # SQLite's own
+                for path in left:
+                    path.unlink()
+                self.assertEqual(left, [])
+
     def test_reading_commands_need_a_database(self):
         for command in (["stat"], ["verify"], ["export", "-"], ["gc"]):
             self.refuse("does not exist", "db", *command, "--db", self.folder / "none.db")

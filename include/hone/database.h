@@ -90,6 +90,7 @@ class HONE_API Database {
     kRead,    // it must exist, and nothing is written
     kUpdate,  // it must exist
     kCreate,  // it is made if it does not exist
+    kAdd,     // the same, but a file is not made before something is stored
   };
   [[nodiscard]] static Result<Database> open(const std::string& db = "",
                                              Access access = Access::kRead);

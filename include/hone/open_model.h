@@ -34,10 +34,12 @@ struct OpenedModel {
 [[nodiscard]] HONE_API Result<OpenedModel> open_model(const std::string& path,
                                                       const CompileOptions& options = {});
 
-// Returns the names of the inputs of an ONNX model, in its order: of those without a default, which
-// is an initializer of the same name, and of those with one.
-[[nodiscard]] HONE_API Result<std::vector<std::string>> input_names(const std::string& model);
-[[nodiscard]] HONE_API Result<std::vector<std::string>> default_names(const std::string& model);
+// The names of the inputs of an ONNX model, in its order: those without a default, which is an
+// initializer of the same name, and those with one.
+struct InputNames {
+  std::vector<std::string> required, with_default;
+};
+[[nodiscard]] HONE_API Result<InputNames> input_names(const std::string& model);
 // Returns values for all inputs in their order: those given by name, whose types and shapes are
 // checked, and random ones for the others. A name that is no input is an error.
 [[nodiscard]] HONE_API Result<std::vector<Tensor>> arrange_inputs(

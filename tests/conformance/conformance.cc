@@ -31,6 +31,7 @@
 #include "hone/commands/tune.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/onnx_tensor.h"
+#include "hone/open_model.h"
 #include "hone/session/session.h"
 
 namespace hone {
@@ -80,7 +81,8 @@ struct DataSet {
 };
 
 Result<DataSet> read_data_set(const fs::path& model, const fs::path& folder) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, graph::input_names(model.string()));
+  HONE_ASSIGN_OR_RETURN(const InputNames inputs, graph::input_names(model.string()));
+  const std::vector<std::string>& names = inputs.required;
   DataSet data;
   const std::vector<std::string> files = files_named(folder, "input");
   for (size_t i = 0; i < files.size(); ++i) {

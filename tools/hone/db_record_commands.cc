@@ -84,7 +84,7 @@ Status stat(const Options& options) {
 }
 
 Status import_lines(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kCreate));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kAdd));
   HONE_ASSIGN_OR_RETURN(const CopiedTrials copied, database.read_lines(options.file));
   fmt::print("{} trials added, {} were there before\n", copied.added, copied.known);
   return ok_status();
@@ -104,7 +104,7 @@ Status merge(const Options& options) {
     HONE_ASSIGN_OR_RETURN(Database opened, Database::open(other));
     others.push_back(std::move(opened));
   }
-  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kCreate));
+  HONE_ASSIGN_OR_RETURN(Database database, Database::open(options.db, Access::kAdd));
   for (size_t i = 0; i < others.size(); ++i) {
     HONE_ASSIGN_OR_RETURN(const CopiedTrials copied, database.merge(others[i]));
     fmt::print("{}: {} trials added, {} were there before\n", database_name(options.others[i]),

@@ -107,8 +107,8 @@ Status add_reference_inputs(const Options& options, const std::vector<NamedTenso
     return std::find_if(reference.begin(), reference.end(),
                         [&](const NamedTensor& tensor) { return tensor.name == name; });
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, input_names(options.model));
-  for (const std::string& name : names) {
+  HONE_ASSIGN_OR_RETURN(const InputNames names, input_names(options.model));
+  for (const std::string& name : names.required) {
     const auto found = find(name);
     if (found != reference.end()) given.emplace(name, found->tensor);
     if (given.count(name) == 0 && model.bind.count(name) == 0) {
@@ -116,8 +116,7 @@ Status add_reference_inputs(const Options& options, const std::vector<NamedTenso
                      options.reference, name, name);
     }
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> defaults, default_names(options.model));
-  for (const std::string& name : defaults) {
+  for (const std::string& name : names.with_default) {
     const auto found = find(name);
     if (found == reference.end() || given.contains(name)) continue;
     const bool is_input = model.shapes.contains(name) || model.ranges.contains(name);

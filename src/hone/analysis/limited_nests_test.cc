@@ -29,6 +29,13 @@ int64_t stores_at(const ir::Program& program, const compute::Dag& dag, int64_t s
   return touch == nullptr ? 0 : touch->count;
 }
 
+void limit_nests(const space::Candidate& candidate, const std::vector<AxisPart>& parts,
+                 std::vector<Nest>& nests) {
+  std::vector<int64_t> points;
+  for (const AxisPart& part : parts) points.push_back(part.points);
+  NestLimits(candidate.state, candidate.bounds, parts, nests).shorten(points, nests);
+}
+
 // The nests that store the result, at a size of the run.
 double iterations_at(const space::Candidate& candidate, const compute::Dag& dag, int64_t size) {
   std::vector<Nest> nests = build_nests(candidate.state, candidate.bounds);
@@ -39,7 +46,7 @@ double iterations_at(const space::Candidate& candidate, const compute::Dag& dag,
         dag.params.back().buffer)
       parts.push_back({nest.stage, 0, size});
   }
-  limit_nests(candidate.state, candidate.bounds, parts, nests);
+  limit_nests(candidate, parts, nests);
   for (const Nest& nest : nests)
     if (nest.stage == parts.front().stage) all += nest.iterations() * nest.useful;
   return all;
@@ -101,7 +108,7 @@ TEST(limited_nests, parts_of_periods_end) {
   ASSERT_TRUE(candidate.ok()) << candidate.status().message();
   std::vector<Nest> nests = build_nests(candidate->state, candidate->bounds);
   const std::vector<AxisPart> parts = {{nests[0].stage, 0, 3, 20}};
-  limit_nests(candidate->state, candidate->bounds, parts, nests);
+  limit_nests(*candidate, parts, nests);
   EXPECT_EQ(nests[0].iterations(), 2 * 1 * 3 * 16 * 12);
 }
 

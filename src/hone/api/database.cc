@@ -7,6 +7,7 @@
 #include "hone/db/line_check.h"
 #include "hone/db/registry.h"
 #include "hone/db/store_address.h"
+#include "hone/db/store_to_add.h"
 #include "hone/db/trial_info.h"
 #include "hone/session/shipped_records.h"
 
@@ -51,8 +52,12 @@ Database::~Database() = default;
 
 Result<Database> Database::open(const std::string& db, Access access) {
   auto state = std::make_unique<State>();
-  HONE_ASSIGN_OR_RETURN(state->store, db::open_store(db, {.read_only = access == Access::kRead,
-                                                          .create = access == Access::kCreate}));
+  if (access == Access::kAdd) {
+    HONE_ASSIGN_OR_RETURN(state->store, db::open_store_to_add(db));
+  } else {
+    HONE_ASSIGN_OR_RETURN(state->store, db::open_store(db, {.read_only = access == Access::kRead,
+                                                            .create = access == Access::kCreate}));
+  }
   return Database(std::move(state));
 }
 

@@ -4,8 +4,8 @@
 
 #include "hone/analysis/gpu_measure.h"
 #include "hone/base/status.h"
-#include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
+#include "hone/db/store_to_add.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/measure_roofline.h"
 #include "hone/remote/remote_machine.h"
@@ -96,7 +96,7 @@ Result<Device> find_device_of_driver(const std::string& product) {
 
 Result<Roofline> measure_roofline(const std::string& db, const std::atomic<bool>* interrupted) {
   // Seconds of measuring are not to end at a database that cannot be written.
-  HONE_RETURN_IF_ERROR(db::open_store(db).status());
+  HONE_RETURN_IF_ERROR(db::open_store_to_add(db).status());
   const target::Target& host = target::host();
   HONE_ASSIGN_OR_RETURN(Roofline roofline,
                         measure::measure_roofline(host, {.interrupted = interrupted}));

@@ -57,7 +57,7 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
       return invalid("{} is a library already: its accuracy is chosen when it is compiled", path);
     return OpenedModel{nullptr, std::move(model), {path}, {}};
   }
-  Result<std::vector<std::string>> inputs = graph::input_names(path);
+  Result<InputNames> inputs = graph::input_names(path);
   if (!inputs.ok() && inputs.status().code() != Code::kInvalid) return inputs.status();
   if (!inputs.ok())
     return error(inputs.status().code(), "{}; expected a library that Hone compiled, or a model",
@@ -71,7 +71,7 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   quick.library.static_library = quick.library.header = quick.library.sync = false;
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, quick));
   HONE_ASSIGN_OR_RETURN(Model model, load_for(options.target, library, path));
-  std::vector<std::string> bound = *std::move(inputs);
+  std::vector<std::string> bound = std::move(inputs->required);
   for (const auto& [name, unused] : options.model.available) {  // optional inputs are not in it
     if (std::find(bound.begin(), bound.end(), name) == bound.end()) bound.push_back(name);
   }
@@ -82,12 +82,6 @@ Result<OpenedModel> open_model(const std::string& path, const CompileOptions& op
   return OpenedModel{folder, std::move(model), summary.files, std::move(bound)};
 }
 
-Result<std::vector<std::string>> input_names(const std::string& model) {
-  return graph::input_names(model);
-}
-
-Result<std::vector<std::string>> default_names(const std::string& model) {
-  return graph::default_names(model);
-}
+Result<InputNames> input_names(const std::string& model) { return graph::input_names(model); }
 
 }  // namespace hone

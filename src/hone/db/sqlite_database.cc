@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "hone/db/sql_database.h"
 #include "hone/db/sqlite.h"
 #include "hone/db/sqlite_open.h"
+#include "hone/db/store_address.h"
 
 namespace hone::db {
 namespace {
@@ -33,13 +35,20 @@ class SqliteRow final : public Row {
 
 class SqliteDatabase final : public Database {
  public:
-  SqliteDatabase(std::unique_ptr<Connection> db, int64_t version, int busy_timeout_ms)
-      : Database(db->path(), {.version = version, .by_time = " INDEXED BY trial_best"}),
+  // With `not_made`, the file is not made before something is stored: until then `db` is an empty
+  // database in its place.
+  SqliteDatabase(const std::string& path, std::unique_ptr<Connection> db, int64_t version,
+                 const StoreOptions& options, bool not_made)
+      : Database(path, {.version = version, .by_time = " INDEXED BY trial_best"}),
         db_(std::move(db)),
-        busy_timeout_ms_(busy_timeout_ms) {}
+        options_(options),
+        not_made_(not_made) {}
 
   Result<int64_t> run(const std::string& sql, std::span<const Parameter> parameters,
                       const EachRow& each_row) override {
+    // Another process may have made the file.
+    std::error_code ignored;
+    if (not_made_ && std::filesystem::exists(name(), ignored)) HONE_RETURN_IF_ERROR(make());
     if (parameters.empty()) {
       HONE_ASSIGN_OR_RETURN(Statement s, Statement::prepare(*db_, sql));
       return run(s, each_row);
@@ -57,6 +66,7 @@ class SqliteDatabase final : public Database {
   }
 
   Status transact(const std::function<Status()>& body) override {
+    HONE_RETURN_IF_ERROR(make());
     HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));
     HONE_RETURN_IF_ERROR(body());
     return transaction.commit();
@@ -83,7 +93,7 @@ class SqliteDatabase final : public Database {
     sqlite3_busy_timeout(db_->handle(), 0);
     const Status compacted = db_->run("VACUUM");
     const int code = sqlite3_extended_errcode(db_->handle()) & 0xff;
-    sqlite3_busy_timeout(db_->handle(), busy_timeout_ms_);
+    sqlite3_busy_timeout(db_->handle(), options_.busy_timeout_ms);
     return code == SQLITE_BUSY || code == SQLITE_FULL ? ok_status() : compacted;
   }
 
@@ -101,19 +111,38 @@ class SqliteDatabase final : public Database {
     return sqlite3_changes(db_->handle());
   }
 
+  Status make() {
+    if (!not_made_) return ok_status();
+    HONE_ASSIGN_OR_RETURN(auto made, open_sqlite(name(), options_));
+    statements_.clear();
+    db_ = std::move(made);
+    not_made_ = false;
+    return ok_status();
+  }
+
   std::unique_ptr<Connection> db_;
   std::map<std::string, Statement> statements_;  // after db_: statements go first
-  int busy_timeout_ms_;
+  StoreOptions options_;
+  bool not_made_;
 };
+
+Result<std::unique_ptr<Database>> made_database(const std::string& path, bool not_made,
+                                                const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(not_made ? kMemory : path, options));
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
+  return std::unique_ptr<Database>(
+      std::make_unique<SqliteDatabase>(path, std::move(db), version, options, not_made));
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Database>> open_sqlite_database(const std::string& path,
                                                        const StoreOptions& options) {
-  HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
-  HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
-  return std::unique_ptr<Database>(
-      std::make_unique<SqliteDatabase>(std::move(db), version, options.busy_timeout_ms));
+  return made_database(path, false, options);
+}
+
+Result<std::unique_ptr<Database>> open_sqlite_database_later(const std::string& path) {
+  return made_database(path, true, {});
 }
 
 }  // namespace hone::db

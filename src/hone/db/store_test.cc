@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "hone/db/postgres_schema.h"
 #include "hone/db/schema.h"
 #include "hone/db/store_test_support.h"
+#include "hone/db/store_to_add.h"
 
 namespace hone::db {
 namespace {
@@ -70,6 +72,30 @@ TEST(store, gives_back_every_field) {
   r.bounds.reset();
   ASSERT_TRUE(store->add(std::vector{r}).ok());
   EXPECT_FALSE(store->query({.after_id = back.id})->back().bounds.has_value());
+}
+
+// What opens a database and then fails leaves nothing behind.
+TEST(store, a_file_is_made_when_something_is_stored) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  const auto store = open_store_to_add(path).value(), other = open_store_to_add(path).value();
+  EXPECT_EQ(store->query({})->size(), 0U);
+  EXPECT_TRUE(store->verify()->empty());
+  EXPECT_TRUE(store->add({}).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ASSERT_TRUE(store->add(std::vector{sample_record(1, 1e-3)}).ok());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  // Others that opened it before see what was stored, and add to it.
+  EXPECT_EQ(other->query({})->size(), 1U);
+  ASSERT_TRUE(other->add(std::vector{sample_record(1, 2e-3)}).ok());
+  EXPECT_EQ(store->query({})->size(), 2U);
+}
+
+TEST(store, a_file_that_cannot_be_made_is_an_error_at_once) {
+  const TestFolder folder;
+  const auto store = open_store_to_add(folder.file("nowhere/a.db"));
+  EXPECT_NE(store.status().message().find("does not exist"), std::string::npos)
+      << store.status().message();
 }
 
 TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {

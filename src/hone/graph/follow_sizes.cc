@@ -393,20 +393,16 @@ void SizeFollower::finish_nodes() {
   graph_.nodes = std::move(nodes_);
 }
 
-namespace {
-
-// Widens recurrent nets before any size is looked at closely: it takes shapes only, and steps that
-// are unrolled at each size are most of the work. Returns whether this changed the file's graph.
-bool widen_recurrences_first(Graph& file, const Graph& graph, const std::vector<size_t>& ends,
-                             const InputSizes& sizes) {
-  const std::optional<Graph> shapes = shapes_of_recurrences(file);
-  if (!shapes) return false;
-  // A model that is not valid so is looked at as a whole.
+std::optional<Graph> widened_by_shapes(const Graph& raw, const InputSizes& sizes) {
+  const std::optional<Graph> shapes = with_shapes_only(raw);
+  if (!shapes) return std::nullopt;
+  Graph largest = *shapes, file = raw;
+  std::vector<size_t> ends;
+  if (!infer_shapes(largest, ends).ok()) return std::nullopt;
   const Result<std::vector<SizeProbe>> probes = make_probes(*shapes, ends, sizes, ProbeSizes::kFew);
-  return probes.ok() && widen_recurrences(file, graph, *probes);
+  if (!probes.ok() || !widen_by_shapes(file, largest, *probes)) return std::nullopt;
+  return file;
 }
-
-}  // namespace
 
 Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& ends,
                     const InputSizes& sizes) {
@@ -416,11 +412,6 @@ Status follow_sizes(Graph& graph, const Graph& raw, const std::vector<size_t>& e
   // A few sizes mostly tell which nodes have to be widened; all sizes tell whether that is so. No
   // node is widened twice, so this ends.
   bool few = has_sides(sizes.inputs), done = false;
-  if (widen_recurrences_first(file, graph, ends, sizes)) {
-    graph = file;
-    file_ends.clear();
-    HONE_RETURN_IF_ERROR(infer_shapes(graph, file_ends));
-  }
   while (!done) {
     const ProbeSizes which = few ? ProbeSizes::kFew : ProbeSizes::kAll;
     HONE_ASSIGN_OR_RETURN(probes, make_probes(file, file_ends, sizes, which));

@@ -14,6 +14,11 @@
 
 namespace hone::graph {
 
+// Returns the graph with nodes widened of which shapes tell that they have to be (widen_nodes.h),
+// before any size is looked at closely: at each size, steps that are unrolled and waves that are
+// computed are most of the work. Returns nullopt if there are none, or the model is not valid so.
+[[nodiscard]] std::optional<Graph> widened_by_shapes(const Graph& raw, const InputSizes& sizes);
+
 // The parameter `graph` was inferred from `raw`, with the largest shapes of its inputs; `ends` are
 // the numbers of its values after each node of the file (infer.h). It gets Varying and the hidden
 // input, which is its last.

@@ -1,7 +1,6 @@
 #include "hone/graph/import_onnx.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "hone/graph/follow_sizes.h"
@@ -9,8 +8,8 @@
 #include "hone/graph/infer.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/onnx_file.h"
-#include "hone/graph/onnx_functions.h"
 #include "hone/graph/onnx_input.h"
+#include "hone/graph/onnx_model.h"
 #include "hone/graph/onnx_node.h"
 #include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
@@ -20,6 +19,8 @@
 #include "hone/graph/size_ties.h"
 #include "hone/graph/some_names.h"
 #include "hone/graph/unsupported_list.h"
+#include "hone/graph/widen_nodes.h"
+#include "hone/open_model.h"
 
 namespace hone::graph {
 namespace {
@@ -27,33 +28,16 @@ namespace {
 // An input of more real numbers is data, not a parameter.
 constexpr int64_t kMostBoundNumbers = 16;
 
-// An input with an initializer of its name is optional. Takes away the initializers of those that
-// the options give a value or a shape for, which are inputs like others then.
-void drop_given_defaults(onnx::GraphProto& graph, const ImportOptions& options) {
-  std::set<std::string> given;
-  for (const auto& input : graph.input()) {
-    const std::string& name = input.name();
-    if (options.bind.contains(name) || options.shapes.contains(name) ||
-        options.ranges.contains(name))
-      given.insert(name);
-  }
-  auto& initializers = *graph.mutable_initializer();
-  initializers.erase(
-      std::remove_if(initializers.begin(), initializers.end(),
-                     [&](const onnx::TensorProto& one) { return given.contains(one.name()); }),
-      initializers.end());
-}
-
 class Importer {
  public:
-  Importer(std::string file, std::string folder, const ImportOptions& options)
-      : folder_(std::move(folder)), options_(options) {
-    graph_.file = std::move(file);
+  Importer(OnnxModel& model, const ImportOptions& options) : model_(model), options_(options) {
+    graph_.file = model.file();
+    graph_.opset = model.opset();
     graph_.max_turns = options_.max_turns;
   }
 
-  Result<Graph> run(onnx::ModelProto& model) {
-    Result<Graph> graph = read(model);
+  Result<Graph> run(ImportPart part) {
+    Result<Graph> graph = read(part);
     if (graph.ok()) return graph;
     // Unsupported operators are reported first, also if something else is wrong.
     const Status unsupported = unsupported_.all(graph_.file);
@@ -67,13 +51,11 @@ class Importer {
   }
 
  private:
-  Result<Graph> read(onnx::ModelProto& model) {
-    HONE_RETURN_IF_ERROR(check_model(model));
-    HONE_RETURN_IF_ERROR(inline_functions(model, graph_.file));
-    onnx::GraphProto& proto = *model.mutable_graph();
+  Result<Graph> read(ImportPart part) {
+    const onnx::GraphProto& proto = model_.graph();
     graph_.name = proto.name();
     HONE_RETURN_IF_ERROR(unsupported_.add(check_operators(proto, graph_.opset, graph_.file)));
-    drop_given_defaults(proto, options_);
+    constants_ = constant_initializers(proto, options_);
     HONE_RETURN_IF_ERROR(decide_shapes(proto));
     HONE_RETURN_IF_ERROR(read_initializers(proto));
     HONE_RETURN_IF_ERROR(read_inputs(proto));
@@ -82,25 +64,53 @@ class Importer {
     HONE_RETURN_IF_ERROR(connect_nodes(proto));
     HONE_RETURN_IF_ERROR(read_outputs(proto));
     HONE_RETURN_IF_ERROR(sort_nodes(graph_));
-    const Sources sources = sources_of_values(graph_);
-    const Graph raw = open_.symbols.empty() ? Graph() : graph_;
-    std::vector<size_t> ends;
+    HONE_RETURN_IF_ERROR(infer_sizes(part));
+    if (part == ImportPart::kLargest) return std::move(graph_);
+    remove_dead_nodes(graph_);
+    HONE_RETURN_IF_ERROR(verify(graph_));
+    return std::move(graph_);
+  }
+
+  // Infers all shapes, and what of them varies.
+  Status infer_sizes(ImportPart part) {
     at_sizes_ = !open_.symbols.empty();
-    if (const Status status = infer_shapes(graph_, ends); !status.ok())
-      return at_largest(explained(status, sources));
+    const InputSizes sizes = {open_.symbols, open_.inputs, batch_};
+    if (part == ImportPart::kLargest) {
+      if (std::optional<Graph> shapes = with_shapes_only(graph_)) graph_ = *std::move(shapes);
+      return infer_shapes(graph_);
+    }
+    if (at_sizes_ && part == ImportPart::kAllIfSmallest)
+      HONE_RETURN_IF_ERROR(infer_smallest(graph_, sizes));
+    Graph raw = at_sizes_ ? graph_ : Graph();
+    std::vector<size_t> ends;
+    if (!at_sizes_ || !infer_widened(sizes, raw, ends)) {
+      const Sources sources = sources_of_values(graph_);
+      const Status status = infer_shapes(graph_, ends);
+      if (!status.ok()) return at_largest(explained(status, sources));
+    }
     is_valid_at_largest_ = true;
-    if (!open_.symbols.empty()) {
-      const InputSizes sizes = {open_.symbols, open_.inputs, batch_};
+    if (at_sizes_) {
       if (const Status status = follow_sizes(graph_, raw, ends, sizes); !status.ok()) {
         if (!open_.batches.empty() || !open_.sequences.empty()) ties_ = symbols_to_tie(raw, sizes);
         return status;
       }
     }
     at_sizes_ = false;
-    remove_dead_nodes(graph_);
-    HONE_RETURN_IF_ERROR(verify(graph_));
-    if (options_.files != nullptr) options_.files->merge(external_.files);
-    return std::move(graph_);
+    return ok_status();
+  }
+
+  // Returns whether the shapes of the graph were inferred with widened nodes, which `raw` has then.
+  bool infer_widened(const InputSizes& sizes, Graph& raw, std::vector<size_t>& ends) {
+    std::optional<Graph> widened = widened_by_shapes(raw, sizes);
+    if (!widened) return false;
+    Graph graph = *widened;
+    if (!infer_shapes(graph, ends).ok()) {
+      ends.clear();
+      return false;
+    }
+    graph_ = std::move(graph);
+    raw = *std::move(widened);
+    return true;
   }
 
   // Makes definite which inputs vary; options_ then has the largest shapes.
@@ -113,20 +123,12 @@ class Importer {
     return ok_status();
   }
 
-  [[nodiscard]] TensorSource source() {
-    return {graph_.file, folder_, options_.linked_data, &external_};
-  }
+  [[nodiscard]] TensorSource source() { return model_.source(options_.linked_data); }
 
   template <typename... Args>
   [[nodiscard]] Status fail(fmt::format_string<Args...> format, Args&&... args) const {
     return invalid("{}: {}", graph_.file, fmt::format(format, std::forward<Args>(args)...));
   }
-  template <typename... Args>
-  [[nodiscard]] Status unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    return error(Code::kUnsupported, "{}: {}", graph_.file,
-                 fmt::format(format, std::forward<Args>(args)...));
-  }
-
   // Returns whether an input has one element, so that a number may be bound to it.
   [[nodiscard]] bool is_number(const std::string& input) const {
     return std::any_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId id) {
@@ -178,27 +180,6 @@ class Importer {
                         text, names.size() == 1 ? "it" : "them", options)};
   }
 
-  Status check_model(const onnx::ModelProto& model) {
-    if (model.ir_version() < 3 || !model.has_graph()) {
-      return fail("not an ONNX file, or truncated: it has no {}",
-                  model.has_graph() ? "IR version" : "graph");
-    }
-    bool found = false;
-    for (const auto& entry : model.opset_import()) {
-      if (!is_default_domain(entry.domain())) continue;
-      if (entry.version() < kMinOpset || entry.version() > kMaxOpset) {
-        return unsupported("opset {}, expected {} to {}", entry.version(), kMinOpset, kMaxOpset);
-      }
-      graph_.opset = static_cast<int>(entry.version());
-      found = true;
-    }
-    if (!found && model.opset_import_size() > 0) graph_.opset = kMaxOpset;  // other domains only
-    if (!found && model.opset_import_size() == 0)
-      return fail("it declares no opset of the domain ai.onnx: truncated?");
-    if (model.graph().sparse_initializer_size() > 0) return unsupported("sparse initializers");
-    return ok_status();
-  }
-
   Status define(const std::string& name, ValueId id, const char* what) {
     if (name.empty()) return fail("{} without a name", what);
     if (name != printable(name)) return fail("{} '{}': a name with control characters", what, name);
@@ -207,24 +188,22 @@ class Importer {
     return ok_status();
   }
 
-  Status read_initializers(onnx::GraphProto& proto) {
-    for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
-      Result<Tensor> data = read_tensor(tensor, "initializer", source());
+  Status read_initializers(const onnx::GraphProto& proto) {
+    for (int i = 0; i < proto.initializer_size(); ++i) {
+      const std::string& name = proto.initializer(i).name();
+      if (!constants_.contains(name)) continue;
+      Result<Tensor> data = model_.initializer(i, options_.linked_data);
       HONE_RETURN_IF_ERROR(unsupported_.add(data.status()));
       if (!data.ok()) continue;
       graph_.weight_bytes += data->bytes();
-      HONE_RETURN_IF_ERROR(define(tensor.name(),
-                                  graph_.add_constant(tensor.name(), std::move(data).value()),
-                                  "initializer"));
-      // Free the copy at once: the weights may be most of the memory.
-      delete tensor.release_raw_data();
-      tensor.clear_float_data();
+      HONE_RETURN_IF_ERROR(
+          define(name, graph_.add_constant(name, std::move(data).value()), "initializer"));
     }
     return ok_status();
   }
 
   Status read_inputs(const onnx::GraphProto& proto) {
-    HONE_RETURN_IF_ERROR(check_given_names(proto, options_, graph_.file));
+    HONE_RETURN_IF_ERROR(check_given_names(proto, constants_, options_, graph_.file));
     std::vector<OpenInput> open;
     for (const auto& input : proto.input()) {
       const auto it = ids_.find(input.name());
@@ -316,8 +295,9 @@ class Importer {
     return ok_status();
   }
 
-  std::string folder_;
+  OnnxModel& model_;
   ImportOptions options_;
+  std::set<std::string> constants_;  // constant_initializers()
   OpenShapes open_;
   bool at_sizes_ = false;  // what comes next may be valid at other sizes only
   bool is_valid_at_largest_ = false;
@@ -325,69 +305,65 @@ class Importer {
   std::vector<TiedSymbols> ties_;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
-  ExternalData external_;
   UnsupportedList unsupported_;
 };
 
-Result<Graph> import_file(const std::string& path, const ImportOptions& options) {
-  const ReadModel read = [&](const ImportOptions& tried, RangeFailure& failure) -> Result<Graph> {
-    onnx::ModelProto model;
-    HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
-    if (tried.files != nullptr) tried.files->insert(path);
-    Importer importer(path, std::filesystem::path(path).parent_path().string(), tried);
-    Result<Graph> graph = importer.run(model);
+// Imports a model at the first ranges at which it is valid.
+Result<Graph> import_model(OnnxModel& model, const ImportOptions& options) {
+  const ReadModel read = [&](const ImportOptions& tried, ImportPart part,
+                             RangeFailure& failure) -> Result<Graph> {
+    Importer importer(model, tried);
+    Result<Graph> graph = importer.run(part);
     failure = importer.failure();
     return graph;
   };
-  return import_ranges(options, path, read);
+  Result<Graph> graph = import_ranges(options, model.file(), read);
+  if (graph.ok() && options.files != nullptr)
+    options.files->insert(model.files().begin(), model.files().end());
+  return graph;
 }
 
-Result<std::vector<std::string>> names_of_inputs(const std::string& path, bool with_default) {
-  onnx::ModelProto model;
-  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
-  std::set<std::string> initializers;
-  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
-  std::vector<std::string> names;
-  for (const auto& input : model.graph().input()) {
-    if (initializers.contains(input.name()) == with_default) names.push_back(input.name());
-  }
-  return names;
+Result<std::unique_ptr<OnnxModel>> open_file(const std::string& path,
+                                             const ImportOptions& options) {
+  Result<std::unique_ptr<OnnxModel>> model = OnnxModel::open(path);
+  if (model.ok() && options.files != nullptr) options.files->insert(path);
+  return model;
 }
 
 }  // namespace
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
                                 const std::string& folder, const ImportOptions& options) {
-  const ReadModel read = [&](const ImportOptions& tried, RangeFailure& failure) -> Result<Graph> {
-    onnx::ModelProto model;
-    HONE_RETURN_IF_ERROR(parse_onnx(data, size, file, model));
-    Importer importer(file, folder, tried);
-    Result<Graph> graph = importer.run(model);
-    failure = importer.failure();
-    return graph;
-  };
-  return import_ranges(options, file, read);
+  HONE_ASSIGN_OR_RETURN(const auto model, OnnxModel::open_bytes(data, size, file, folder));
+  return import_model(*model, options);
 }
 
-Result<std::vector<std::string>> input_names(const std::string& path) {
-  return names_of_inputs(path, false);
-}
-
-Result<std::vector<std::string>> default_names(const std::string& path) {
-  return names_of_inputs(path, true);
+Result<InputNames> input_names(const std::string& path) {
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
+  std::set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
+  InputNames names;
+  for (const auto& input : model.graph().input()) {
+    const bool has_default = initializers.contains(input.name());
+    (has_default ? names.with_default : names.required).push_back(input.name());
+  }
+  return names;
 }
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
-  return import_file(path, options);
+  HONE_ASSIGN_OR_RETURN(const auto model, open_file(path, options));
+  return import_model(*model, options);
 }
 
 Result<Graph> import_onnx_binding(const std::string& path, ImportOptions options,
                                   const std::map<std::string, Tensor>& available) {
+  HONE_ASSIGN_OR_RETURN(const auto model, open_file(path, options));
   std::vector<std::string> unbound;
   options.unbound = &unbound;
   while (true) {
     unbound.clear();
-    Result<Graph> graph = import_file(path, options);
+    Result<Graph> graph = import_model(*model, options);
     if (graph.ok() || unbound.empty()) return graph;
     for (const std::string& name : unbound) {
       const auto it = available.find(name);

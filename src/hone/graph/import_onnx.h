@@ -9,6 +9,10 @@
 #include "hone/graph/graph.h"
 #include "hone/shape_range.h"
 
+namespace hone {
+struct InputNames;  // hone/open_model.h
+}
+
 namespace hone::graph {
 
 struct ImportOptions {
@@ -49,10 +53,7 @@ struct ImportOptions {
 // others.
 [[nodiscard]] Result<Graph> import_onnx_binding(const std::string& path, ImportOptions options,
                                                 const std::map<std::string, Tensor>& available);
-// Returns the names of a model's inputs, in its order: of those without an initializer, and of
-// those with one.
-[[nodiscard]] Result<std::vector<std::string>> input_names(const std::string& path);
-[[nodiscard]] Result<std::vector<std::string>> default_names(const std::string& path);
+[[nodiscard]] Result<InputNames> input_names(const std::string& path);
 // Imports a model from memory. External data is looked up in `folder`.
 [[nodiscard]] Result<Graph> import_onnx_bytes(const void* data, size_t size,
                                               const std::string& file, const std::string& folder,

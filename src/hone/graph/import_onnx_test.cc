@@ -1,6 +1,7 @@
 #include "hone/graph/import_onnx.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -54,6 +55,23 @@ class Folder {
 
  private:
   std::filesystem::path path_;
+};
+
+// Counts how often a file is opened.
+class Openings {
+ public:
+  explicit Openings(const std::string& path) : fd_(inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(inotify_add_watch(fd_, path.c_str(), IN_OPEN), 0);
+  }
+  ~Openings() { close(fd_); }
+  [[nodiscard]] int64_t count() const {
+    char events[sizeof(inotify_event) * 100];
+    const ssize_t bytes = read(fd_, events, sizeof events);
+    return bytes <= 0 ? 0 : bytes / static_cast<ssize_t>(sizeof(inotify_event));
+  }
+
+ private:
+  int fd_;
 };
 
 TEST(import_onnx, reads_a_small_network) {
@@ -493,6 +511,28 @@ TEST(import_onnx, survives_mutated_files) {
         << tasks.status().message();
   }
   EXPECT_GT(accepted, 50);
+}
+
+// The model is not valid at the ranges of the rule, and its weights are in another file.
+TEST(import_onnx, a_file_is_read_once_for_all_ranges_that_are_tried) {
+  const Folder folder;
+  TestModel model;
+  model.open_input("x", {"batch", "4"}).external("w", {4, 16}, "weights.bin", 0, 256);
+  Tensor k(DType::kI64, {1});
+  k.set(0, 3);
+  model.constant("k", k).node("MatMul", {"x", "w"}, {"p"});
+  model.node("TopK", {"p", "k"}, {"y"}, {{"axis", int64_t{0}}}).output("y");
+  const std::string weights = folder.write("weights.bin", std::string(256, 'w'));
+  const std::string path = folder.write("m.onnx", model.bytes());
+  const Openings of_model(path), of_weights(weights);
+  std::string taken;
+  std::set<std::string> files;
+  const auto graph = import_onnx(path, {.open_ranges = true, .taken = &taken, .files = &files});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_NE(taken.find("batch is 3..8"), std::string::npos) << taken;
+  EXPECT_EQ(of_model.count(), 1);
+  EXPECT_EQ(of_weights.count(), 1);
+  EXPECT_EQ(files, (std::set{path, weights}));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class RangeImporter {
   }
 
   Result<Graph> run() {
-    Result<Graph> first = read_(tried_, failure_);
+    Result<Graph> first = read_(tried_, ImportPart::kAll, failure_);
     const std::string taken = taken_;
     if (first.ok() || !failure_.at_sizes) return told(std::move(first));
     const RangeFailure failure = failure_;
@@ -57,7 +57,7 @@ class RangeImporter {
 
   // Returns the graph of these ranges, or nothing if the model is not valid there either.
   std::optional<Graph> attempt(RangeFailure& failure) {
-    Result<Graph> graph = read_(tried_, failure);
+    Result<Graph> graph = read_(tried_, ImportPart::kAllIfSmallest, failure);
     return graph.ok() ? std::optional<Graph>(std::move(graph).value()) : std::nullopt;
   }
   std::optional<Graph> attempt() {
@@ -90,17 +90,13 @@ class RangeImporter {
     while (least < end) {
       const int middle = (least + end) / 2;
       tried_.side_step = int64_t{1} << middle;
-      best.reset();  // one graph with its weights takes memory at a time
-      best = attempt();
-      if (best) {
+      std::optional<Graph> graph = attempt();
+      if (graph) {
+        best = std::move(graph);
         end = found = middle;
       } else {
         least = middle + 1;
       }
-    }
-    if (!best && found > 0) {
-      tried_.side_step = int64_t{1} << found;
-      best = attempt();
     }
     tried_.side_step = 1;
     if (best) {
@@ -197,40 +193,75 @@ class RangeImporter {
                               const std::vector<DimRange>& ranges) {
     for (const DimRange& range : ranges) {
       if (names.empty() || range.min < 2) continue;
-      for (const std::string& name : names) tried_.ranges[name] = {range};
-      RangeFailure found;
-      // One graph with its weights takes memory at a time.
-      if (!attempt(found)) continue;
-      std::string said, first;
-      for (const std::string& name : names) {
-        if (!lower(name)) continue;
-        const DimRange& least = tried_.ranges[name][0];
-        said += fmt::format("{}{} is {}..{}", said.empty() ? "" : ", ", name, least.min, least.max);
-        if (first.empty()) first = name;
+      // Mostly a model that is valid at two sizes is so between them.
+      for (const bool one_size : {true, false}) {
+        std::optional<Graph> graph = raised_to(names, range, one_size);
+        if (graph) return graph;
       }
-      const std::string advice = advice_beside(first, found);
-      std::optional<Graph> graph = attempt();
-      say(fmt::format("{}: {}, as the model is not valid at fewer{}", file_, said, advice));
-      return graph;
     }
     for (const std::string& name : names) tried_.ranges.erase(name);
     return std::nullopt;
   }
 
-  // Gives a symbol the range of the rule, or else the least size at which the model is valid.
-  // Returns whether it needs that.
-  bool lower(const std::string& name) {
+  // Likewise, of this range. With `one_size`, sizes of a symbol are tried alone, which takes the
+  // least time; the graph is of the whole range.
+  std::optional<Graph> raised_to(const std::vector<std::string>& names, const DimRange& range,
+                                 bool one_size) {
+    const auto set_all = [&](const DimRange& all) {
+      for (const std::string& name : names) tried_.ranges[name] = {all};
+    };
+    RangeFailure found;
+    if (one_size) {
+      for (const int64_t size : {range.max, range.min}) {
+        set_all({size, size, {}});
+        if (!is_valid_at_largest(found)) return std::nullopt;
+      }
+    }
+    set_all(range);
+    if (!one_size && !attempt(found)) return std::nullopt;
+    std::string said, first;
+    for (const std::string& name : names) {
+      if (!lower(name, one_size)) continue;
+      const DimRange& least = tried_.ranges[name][0];
+      said += fmt::format("{}{} is {}..{}", said.empty() ? "" : ", ", name, least.min, least.max);
+      if (first.empty()) first = name;
+    }
+    if (first.empty()) return std::nullopt;
+    std::optional<Graph> graph = attempt(found);
+    if (!graph) return std::nullopt;
+    const std::string taken = taken_;
+    const std::string advice = advice_beside(first, found);
+    taken_ = taken;
+    say(fmt::format("{}: {}, as the model is not valid at fewer{}", file_, said, advice));
+    return graph;
+  }
+
+  // Returns whether the model is valid at the largest sizes.
+  bool is_valid_at_largest(RangeFailure& failure) {
+    return read_(tried_, ImportPart::kLargest, failure).ok();
+  }
+
+  // Gives a symbol the range of the rule, or else the least size at which the model is valid: where
+  // the symbol has that alone, with `one_size`. Returns whether it needs that.
+  bool lower(const std::string& name, bool one_size) {
     const DimRange range = tried_.ranges[name][0];
+    const auto is_valid = [&](int64_t size) {
+      tried_.ranges[name] = {{size, size, {}}};
+      RangeFailure ignored;
+      return one_size ? is_valid_at_largest(ignored) : attempt().has_value();
+    };
     tried_.ranges.erase(name);
-    if (attempt()) return false;
-    int64_t invalid = 0, valid = range.min;
+    if (one_size ? is_valid(1) : attempt().has_value()) {
+      tried_.ranges.erase(name);
+      return false;
+    }
+    int64_t invalid = one_size ? 1 : 0, valid = range.min;
     while (invalid + 1 < valid) {
       const int64_t middle = invalid + (valid - invalid) / 2;
-      tried_.ranges[name] = {{middle, middle, {}}};  // one size takes the least time to import
-      (attempt() ? valid : invalid) = middle;
+      (is_valid(middle) ? valid : invalid) = middle;
     }
     tried_.ranges[name] = {{valid, range.max, {}}};
-    if (!attempt()) tried_.ranges[name] = {range};
+    if (!one_size && !attempt()) tried_.ranges[name] = {range};
     return true;
   }
 
@@ -242,8 +273,9 @@ class RangeImporter {
     const auto option = [&](int64_t min, int64_t max) {
       return range_option({name, min, max}, found.symbols, found.inputs);
     };
-    tried_.ranges[name] = {{range.min, twice, {}}};
-    const bool takes_twice = attempt().has_value();
+    tried_.ranges[name] = {{twice, twice, {}}};
+    RangeFailure ignored;
+    const bool takes_twice = is_valid_at_largest(ignored);
     tried_.ranges[name] = {range};
     if (takes_twice) return "; another range: " + option(range.min, twice);
     return fmt::format(", nor at up to {}; one size: {}", twice, option(range.max, range.max));

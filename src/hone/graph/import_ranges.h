@@ -25,8 +25,15 @@ struct RangeFailure {
   std::vector<TiedSymbols> ties;       // that make it valid, as far as that was found
 };
 
-// Reads the model anew for every import: the importer frees the weights that it has copied.
-using ReadModel = std::function<Result<Graph>(const ImportOptions& options, RangeFailure& failure)>;
+// This is what an import does where inputs have ranges.
+enum class ImportPart : uint8_t {
+  kAll,
+  // The same, but not before the model is valid at the smallest sizes. Its errors are for nobody.
+  kAllIfSmallest,
+  kLargest,  // it only infers shapes at the largest sizes: the graph is not complete
+};
+using ReadModel = std::function<Result<Graph>(const ImportOptions& options, ImportPart part,
+                                              RangeFailure& failure)>;
 
 // If the rule gave a dimension a range in which the model is not valid, other ranges are tried as
 // far as the rule gave such: equal ones, half as long sequences, then a batch of 1, then sequences,

@@ -102,6 +102,19 @@ const char* kind_of(const onnx::TypeProto& type) {
 
 }  // namespace
 
+std::set<std::string> constant_initializers(const onnx::GraphProto& graph,
+                                            const ImportOptions& options) {
+  std::set<std::string> names;
+  for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
+  for (const auto& input : graph.input()) {
+    const std::string& name = input.name();
+    if (options.bind.contains(name) || options.shapes.contains(name) ||
+        options.ranges.contains(name))
+      names.erase(name);
+  }
+  return names;
+}
+
 Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                                      const ImportOptions& options, const std::string& file) {
   const std::string& name = input.name();
@@ -191,13 +204,11 @@ static bool is_dimension(const onnx::GraphProto& graph, const std::string& name)
   return false;
 }
 
-Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,
-                         const std::string& file) {
-  std::set<std::string> initializers;
-  for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
+Status check_given_names(const onnx::GraphProto& graph, const std::set<std::string>& constants,
+                         const ImportOptions& options, const std::string& file) {
   std::vector<std::string> names;
   for (const auto& input : graph.input()) {
-    if (initializers.count(input.name()) == 0) names.push_back(input.name());
+    if (!constants.contains(input.name())) names.push_back(input.name());
   }
   const auto check = [&](const std::string& name, const char* what) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return ok_status();

@@ -17,6 +17,11 @@ struct DeclaredInput {
   std::optional<std::vector<std::string>> open;
 };
 
+// Returns the names of the initializers that are constants. An input with an initializer of its
+// name is optional: where the options give a value or a shape for it, it is an input like others.
+[[nodiscard]] std::set<std::string> constant_initializers(const onnx::GraphProto& graph,
+                                                          const ImportOptions& options);
+
 // An input whose extents stay open is no error yet: that names all of them (open_inputs()).
 [[nodiscard]] Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                                                    const ImportOptions& options,
@@ -30,9 +35,11 @@ struct OpenInput {
   std::string shape, ranges;
 };
 [[nodiscard]] Status open_inputs(const std::vector<OpenInput>& open, const std::string& file);
-// Returns ok if all names that the options give a shape or value for are inputs.
-[[nodiscard]] Status check_given_names(const onnx::GraphProto& graph, const ImportOptions& options,
-                                       const std::string& file);
+// Returns ok if all names that the options give a shape or value for are inputs, of which those of
+// the constants are none.
+[[nodiscard]] Status check_given_names(const onnx::GraphProto& graph,
+                                       const std::set<std::string>& constants,
+                                       const ImportOptions& options, const std::string& file);
 
 // For each value, the operands of its node. They are collected before shapes are inferred, which
 // changes nodes.

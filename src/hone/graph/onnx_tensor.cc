@@ -123,10 +123,8 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
   return shared ? unpacked(dtype, shape, bytes_of(tensor)) : tensor;
 }
 
-}  // namespace
-
-Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what,
-                           const TensorSource& source) {
+Result<Tensor> read_anew(const onnx::TensorProto& from, const std::string& what,
+                         const TensorSource& source) {
   const auto dtype = dtype_from_onnx(from.data_type());
   if (!dtype)
     return error(Code::kUnsupported, "{}: {} '{}' has element type {}", source.file, what,
@@ -184,6 +182,17 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
     case DType::kBF16: return copy(from.int32_data(), uint16_t{});
   }
   return invalid("{}: {} '{}' has an unknown type", source.file, what, from.name());
+}
+
+}  // namespace
+
+Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what,
+                           const TensorSource& source) {
+  if (source.read == nullptr) return read_anew(from, what, source);
+  std::map<const onnx::TensorProto*, Tensor>& known = source.read->tensors;
+  if (const auto at = known.find(&from); at != known.end()) return at->second;
+  HONE_ASSIGN_OR_RETURN(Tensor tensor, read_anew(from, what, source));
+  return known.emplace(&from, std::move(tensor)).first->second;
 }
 
 Result<NamedTensor> read_tensor_file(const std::string& path) {

@@ -3,6 +3,7 @@
 // headers.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -25,10 +26,11 @@ struct File {
   int fd;
 };
 
-// The files that were read in addition to the model's own.
-struct ExternalData {
-  std::set<std::string> files;
-  int64_t bytes = 0;  // size of all tensors
+// The tensors of a model that were read. Each is read once: whoever reads it again shares its data.
+struct ReadTensors {
+  std::map<const onnx::TensorProto*, Tensor> tensors;
+  std::set<std::string> files;  // those of external data
+  int64_t bytes = 0;            // size of all tensors of external data
 };
 
 // The place of a tensor's data.
@@ -37,7 +39,7 @@ struct TensorSource {
   const std::string& folder;  // folder of its external data
   // Allows external data to be a symbolic link that leads out of the folder.
   bool linked_data = false;
-  ExternalData* read = nullptr;  // if not null, files are added to it
+  ReadTensors* read = nullptr;  // if not null, what is read is added to it
 };
 
 // Reads a tensor. `what` names its role in messages: "initializer".

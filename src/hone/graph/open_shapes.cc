@@ -14,10 +14,9 @@ class Resolver {
  public:
   Resolver(const onnx::GraphProto& graph, const ImportOptions& options, const std::string& file)
       : options_(options), file_(file) {
-    std::set<std::string> initializers;
-    for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
+    const std::set<std::string> constants = constant_initializers(graph, options);
     for (const auto& input : graph.input()) {
-      if (!initializers.contains(input.name())) inputs_.push_back(read_file_input(input));
+      if (!constants.contains(input.name())) inputs_.push_back(read_file_input(input));
     }
     name_states();
     for (const FileInput& input : inputs_) collect_symbols(input);

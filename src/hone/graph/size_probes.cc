@@ -5,6 +5,7 @@
 
 #include "hone/graph/infer.h"
 #include "hone/graph/size_ties.h"
+#include "hone/graph/widen_nodes.h"
 
 namespace hone::graph {
 namespace {
@@ -157,6 +158,14 @@ Result<std::vector<SizeProbe>> make_probes(const Graph& raw, const std::vector<s
     probes.push_back(std::move(probe));
   }
   return probes;
+}
+
+Status infer_smallest(const Graph& raw, const InputSizes& sizes) {
+  Symbols smallest;
+  for (const SizeSymbol& symbol : sizes.symbols) smallest.push_back(symbol.min);
+  Graph graph = with_shapes_only(raw).value_or(raw);
+  set_sizes(graph, sizes, smallest);
+  return infer_shapes(graph);
 }
 
 }  // namespace hone::graph

@@ -48,4 +48,7 @@ enum class ProbeSizes { kFew, kAll };
 // Gives the inputs of such a graph the shapes that they have where the symbols have these values.
 void set_sizes(Graph& raw, const InputSizes& sizes, const std::vector<int64_t>& symbols);
 
+// Returns whether the model is valid with the smallest sizes of all symbols.
+[[nodiscard]] Status infer_smallest(const Graph& raw, const InputSizes& sizes);
+
 }  // namespace hone::graph

@@ -22,7 +22,7 @@ class Widener {
       : raw_(raw), graph_(graph), uses_(graph), probes_(probes), kept_loops_(raw.keeps_loops) {}
 
   bool run();
-  bool run_recurrences();
+  bool run_by_shapes();
   bool keep_loops();  // returns whether this changes anything
   [[nodiscard]] bool has_other_bodies(const Node& node) const;
 
@@ -427,12 +427,15 @@ bool keep_trees(Widener& w, Node& node) {
 struct Rule {
   std::string_view type;
   bool (*apply)(Widener&, Node&);
+  // An operator that has no more than the types and shapes of the results, if the rule needs no
+  // more, and these cost far less than the results.
+  const char* with_shapes_only = nullptr;
 };
 constexpr Rule kRules[] = {
-    {"LSTM", widen_recurrent},
-    {"GRU", widen_recurrent},
-    {"RNN", widen_recurrent},
-    {kQuantizedLstm, widen_recurrent},
+    {"LSTM", widen_recurrent, "hone.Recurrence"},
+    {"GRU", widen_recurrent, "hone.Recurrence"},
+    {"RNN", widen_recurrent, "hone.Recurrence"},
+    {kQuantizedLstm, widen_recurrent, "hone.Recurrence"},
     {"NonMaxSuppression", widen_boxes},
     {"NonZero", widen_non_zero},
     {"Compress", widen_compress},
@@ -441,7 +444,7 @@ constexpr Rule kRules[] = {
     {"Upsample", keep_resize},
     {"ai.onnx.ml.TreeEnsemble", keep_trees},
     {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
-    {"DFT", keep_spectrum},
+    {"DFT", keep_spectrum, "hone.Spectrum"},
     {"Split", keep_split},
     {"Tile", keep_tile},
     {"Pad", keep_pad},
@@ -456,9 +459,10 @@ const Rule* rule_of(const Node& node) {
   return rule == std::end(kRules) ? nullptr : rule;
 }
 
-bool is_recurrence(const Node& node) {
+// Returns the name of the operator that has a node's shapes only; null if there is none.
+const char* shapes_only_type(const Node& node) {
   const Rule* const rule = rule_of(node);
-  return rule != nullptr && rule->apply == widen_recurrent;
+  return rule == nullptr ? nullptr : rule->with_shapes_only;
 }
 
 // Returns whether a loop that a run repeats has other nodes in its body at other sizes.
@@ -510,7 +514,9 @@ bool Widener::run() {
   return apply_rules([](const Node&) { return true; }) || kept;
 }
 
-bool Widener::run_recurrences() { return apply_rules(is_recurrence); }
+bool Widener::run_by_shapes() {
+  return apply_rules([](const Node& node) { return shapes_only_type(node) != nullptr; });
+}
 
 }  // namespace
 
@@ -518,15 +524,15 @@ bool widen_nodes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& p
   return Widener(raw, graph, probes).run();
 }
 
-bool widen_recurrences(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes) {
-  return Widener(raw, graph, probes).run_recurrences();
+bool widen_by_shapes(Graph& raw, const Graph& graph, const std::vector<SizeProbe>& probes) {
+  return Widener(raw, graph, probes).run_by_shapes();
 }
 
-std::optional<Graph> shapes_of_recurrences(const Graph& raw) {
-  if (std::none_of(raw.nodes.begin(), raw.nodes.end(), is_recurrence)) return std::nullopt;
+std::optional<Graph> with_shapes_only(const Graph& raw) {
+  if (std::none_of(raw.nodes.begin(), raw.nodes.end(), shapes_only_type)) return std::nullopt;
   Graph shapes = raw;
   for (Node& node : shapes.nodes) {
-    if (is_recurrence(node)) node.op = find_op("hone.Recurrence", kMaxOpset);
+    if (const char* type = shapes_only_type(node)) node.op = find_op(type, kMaxOpset);
   }
   return shapes;
 }

@@ -15,13 +15,14 @@ namespace hone::graph {
 [[nodiscard]] bool widen_nodes(Graph& raw, const Graph& graph,
                                const std::vector<SizeProbe>& probes);
 
-// Does so for recurrent nets alone, for which the shapes of their operands are enough: `probes` may
-// have been inferred from shapes_of_recurrences(raw).
-[[nodiscard]] bool widen_recurrences(Graph& raw, const Graph& graph,
-                                     const std::vector<SizeProbe>& probes);
-// Returns the graph with recurrent nets that have no more than the types and shapes of their
-// results, as their steps are most of the work of inferring shapes; nullopt if it has no such nets.
-[[nodiscard]] std::optional<Graph> shapes_of_recurrences(const Graph& raw);
+// Does so for nodes alone for which the shapes of their operands are enough: both may have been
+// inferred from with_shapes_only(raw).
+[[nodiscard]] bool widen_by_shapes(Graph& raw, const Graph& graph,
+                                   const std::vector<SizeProbe>& probes);
+// Returns the graph with recurrent nets and transforms that have no more than the types and shapes
+// of their results, as steps and waves are most of the work of inferring shapes; nullopt if it has
+// no such nodes.
+[[nodiscard]] std::optional<Graph> with_shapes_only(const Graph& raw);
 
 // Returns whether a node stands between the sizes of a run and the largest ones. Rules for sizes
 // replace these nodes.

@@ -4,6 +4,7 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
+#include "hone/db/store_to_add.h"
 #include "hone/machine/local.h"
 #include "hone/session/cost_models.h"
 #include "hone/session/shipped_records.h"
@@ -35,7 +36,7 @@ Result<std::unique_ptr<db::Store>> open_store(const CompileOptions& options,
   if (!options.records.use_db || access == SessionOptions::Store::kNone)
     return std::unique_ptr<db::Store>();
   return access == SessionOptions::Store::kRead ? open_for_reading(options)
-                                                : db::open_store(options.records.db);
+                                                : db::open_store_to_add(options.records.db);
 }
 
 }  // namespace

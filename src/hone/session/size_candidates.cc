@@ -84,7 +84,9 @@ SizeCandidates::SizeCandidates(const graph::TaskCall& call, const KernelLimits& 
       rng_(context.seed),
       task_(call.dag, limits),
       range_(*context.varying, form),
-      grid_(range_.grid(kSizes)) {}
+      grid_(range_.grid(kSizes)) {
+  for (const double part : grid_) grid_sizes_.push_back(range_.at(part));
+}
 
 bool SizeCandidates::add_all(const schedule::Steps& own) {
   std::optional<SizeCandidate> first = candidate(own);
@@ -123,7 +125,11 @@ double SizeCandidates::seconds(const SizeCandidate& one, double part) const {
 void SizeCandidates::measure(SizeCandidate& one) const {
   one.is_corrected = false;
   one.seconds.clear();
-  for (const double part : grid_) one.seconds.push_back(seconds(one, part));
+  for (size_t k = 0; k < grid_.size(); ++k) {
+    const double predicted =
+        one.schedule.seconds(grid_sizes_[k], context_.target->cpu(), context_.threads);
+    one.seconds.push_back(predicted * one.measured.factor(grid_[k]));
+  }
 }
 
 // Points of the space go to those that read the same weights. Sums of rows, as Strassen's and

@@ -113,6 +113,7 @@ class SizeCandidates {
   const SizedTask task_;
   const SizeRange range_;
   const std::vector<double> grid_;
+  std::vector<std::vector<int64_t>> grid_sizes_;  // the values of all forms, by the grid
 };
 
 }  // namespace hone

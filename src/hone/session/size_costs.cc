@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "hone/analysis/cpu_measure.h"
-#include "hone/analysis/limited_nests.h"
 #include "hone/base/hash.h"
 #include "hone/base/round_up.h"
 #include "hone/compute/dag.h"
@@ -121,6 +120,10 @@ std::optional<SizedSchedule> SizedSchedule::create(const SizedTask& task, schedu
   SizedSchedule made;
   made.axes_ = task.axes_of(candidate->state);
   made.nests_ = analysis::build_nests(candidate->state, candidate->bounds);
+  std::vector<analysis::AxisPart> parts;
+  for (const SizedAxis& axis : made.axes_)
+    parts.push_back({axis.stage, axis.axis, axis.most, axis.period});
+  made.limits_ = {candidate->state, candidate->bounds, parts, made.nests_};
   made.places_ = places_of(*candidate);
   made.candidate_ = *std::move(candidate);
   return made;
@@ -128,15 +131,14 @@ std::optional<SizedSchedule> SizedSchedule::create(const SizedTask& task, schedu
 
 double SizedSchedule::seconds(const std::vector<int64_t>& sizes, const target::Cpu& cpu,
                               int threads) const {
-  std::vector<analysis::AxisPart> parts;
+  std::vector<int64_t> points;
   for (const SizedAxis& axis : axes_) {
     const int64_t end = axis.unit * sizes[static_cast<size_t>(axis.form)] - axis.beyond;
-    const int64_t points = end <= 0 ? 1 : ceil_div(end, axis.scale);
-    parts.push_back(
-        {axis.stage, axis.axis, std::clamp<int64_t>(points, 1, axis.most), axis.period});
+    const int64_t needed = end <= 0 ? 1 : ceil_div(end, axis.scale);
+    points.push_back(std::clamp<int64_t>(needed, 1, axis.most));
   }
   std::vector<analysis::Nest> nests = nests_;
-  analysis::limit_nests(candidate_.state, candidate_.bounds, parts, nests);
+  limits_.shorten(points, nests);
   return seconds_of(analysis::measure_cpu(nests, cpu, threads), cpu, threads);
 }
 

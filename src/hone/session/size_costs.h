@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "hone/analysis/nest.h"
+#include "hone/analysis/limited_nests.h"
 #include "hone/graph/size_form.h"
 #include "hone/session/limit_tasks.h"
 #include "hone/space/space.h"
@@ -58,6 +58,7 @@ class SizedSchedule {
  private:
   std::vector<SizedAxis> axes_;
   std::vector<analysis::Nest> nests_;
+  analysis::NestLimits limits_;  // those of the axes
   space::Candidate candidate_;
   ConstantPlaces places_;
 };

@@ -5,6 +5,7 @@
 #include "hone/commands/tune.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
+#include "hone/db/store_to_add.h"
 #include "hone/session/cost_models.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/session/static_model.h"
@@ -66,7 +67,7 @@ class TaskSearch {
 Status TaskSearch::open_store() {
   const CompileOptions& compile = model_.options;
   if (compile.records.use_db) {
-    HONE_ASSIGN_OR_RETURN(store_, db::open_store(compile.records.db));
+    HONE_ASSIGN_OR_RETURN(store_, db::open_store_to_add(compile.records.db));
   }
   HONE_ASSIGN_OR_RETURN(sources_, load_sources(model_.tasks, compile));
   sources_.store = store_.get();

@@ -11,6 +11,7 @@
 #include "hone/db/json_lines.h"
 #include "hone/db/line_check.h"
 #include "hone/db/registry.h"
+#include "hone/db/store_to_add.h"
 #include "hone/learn/representatives.h"
 #include "hone/trial/schedule_version.h"
 
@@ -34,7 +35,7 @@ Result<CopiedTrials> import_npz(const std::string& path, const std::string& db) 
     if (const Status claims = check.claims_of(record); !claims.ok())
       return invalid("'{}': {}", path, claims.message());
   }
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store_to_add(db));
   return db::add_records(std::move(records).value(), *store);
 }
 
@@ -42,7 +43,7 @@ Result<CopiedTrials> import_lines(const std::string& path, const std::string& db
   // Everything is looked at before anything is added.
   HONE_RETURN_IF_ERROR(db::for_each_json_line(
       path, [&](trial::Record&& record) { return check_version(path, record); }));
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store_to_add(db));
   RecordCheck check;
   return db::import_json_lines(
       path, *store, [&check](const trial::Record& record) { return check.claims_of(record); });

@@ -9,7 +9,7 @@
 #include "hone/compute/bytes_moved.h"
 #include "hone/cost/registry.h"
 #include "hone/dataset.h"
-#include "hone/db/registry.h"
+#include "hone/db/store_to_add.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/machine/machine.h"
 #include "hone/measure/counters.h"
@@ -267,7 +267,7 @@ Result<DatasetSummary> make_dataset(const DatasetTasks& tasks, const DatasetOpti
     sample.devices.push_back({&target, target::device_key(target)});
   HONE_ASSIGN_OR_RETURN(sample.threads, numbers_of_threads(options, targets[0]));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store(options.db));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store_to_add(options.db));
   const double deadline = real_clock().now_seconds() + options.budget_seconds;
   measure::HostMonitor load(machine.conditions().load());
   measure::CoreWatch watch =

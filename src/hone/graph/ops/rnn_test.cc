@@ -104,7 +104,7 @@ TEST(rnn, the_shapes_of_results_are_known_without_steps) {
       for (const int64_t directions : {1, 2}) {
         SCOPED_TRACE(fmt::format("{} {} {}", type, layout, directions));
         Graph steps = not_inferred(type, gates, layout, directions);
-        const std::optional<Graph> raw = shapes_of_recurrences(steps);
+        const std::optional<Graph> raw = with_shapes_only(steps);
         ASSERT_TRUE(raw);
         Graph shapes = *raw;
         ASSERT_TRUE(infer_shapes(steps).ok());
@@ -117,7 +117,7 @@ TEST(rnn, the_shapes_of_results_are_known_without_steps) {
     }
   }
   Graph none;
-  EXPECT_FALSE(shapes_of_recurrences(none).has_value());
+  EXPECT_FALSE(with_shapes_only(none).has_value());
 }
 
 TEST(rnn, other_activations_take_gates_one_by_one) {
