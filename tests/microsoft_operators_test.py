@@ -341,8 +341,8 @@ class MicrosoftOperators(RandomNodes):
         nodes.add("MultiHeadAttention", [nodes.array(1, 2, 4), nodes.array(1, 2, 4), nodes.array(1, 2, 4)], 4, num_heads=1)
         self.refuse("node 'MultiHeadAttention_0' (com.microsoft.MultiHeadAttention): the result qk", "show", self.save(nodes.model()))
         nodes = Nodes(1)
-        nodes.add("MatMulNBits", [nodes.array(1, 2, 4)])
-        self.refuse("com.microsoft.MatMulNBits (node 'MatMulNBits_0')", "show", self.save(nodes.model()))
+        nodes.add("MatMulBnb4", [nodes.array(1, 2, 4)])
+        self.refuse("com.microsoft.MatMulBnb4 (node 'MatMulBnb4_0')", "show", self.save(nodes.model()))
         nodes = Nodes(1)
         nodes.add("ReorderInput", [nodes.array(1, 8, 4, 4)], domain="com.microsoft.nchwc")
         self.refuse("com.microsoft.nchwc.ReorderInput, in a memory order of one machine: let ONNX Runtime optimise at level extended", "show",

@@ -56,6 +56,16 @@ def extractor(n):
     add(n, "ArrayFeatureExtractor", [x, n.rng.integers(0, 5, n.below(1, 4))])
 
 
+def vectorizer(n):
+    parts = [n.array(3, n.below(1, 5)) for _ in range(n.below(1, 4))] if n.chance(0.7) else [n.rng.integers(-9, 9, (2, 3))]
+    add(n, "FeatureVectorizer", parts, inputdimensions=[max(1, part.shape[1] + n.below(-1, 2)) for part in parts])
+
+
+def one_hot(n):
+    x = n.pick(n.rng.integers(-1, 4, (3, 2)), 3 * n.array(4), n.rng.integers(0, 4, ()))
+    add(n, "OneHotEncoder", [x], cats_int64s=n.pick([0, 1, 2, 3], [2, -1, 0]), zeros=1)
+
+
 def label_encoder(n):
     kind = n.pick("integers", "floats", "to floats", "from floats")
     keys = {"keys_floats": [float("nan"), 0.5, -1.0, 2.0]} if kind in ("floats", "from floats") else {"keys_int64s": [3, -1, 7, 0]}
@@ -73,6 +83,10 @@ def linear_regressor(n):
     x = n.array(3, features)
     bias = {"intercepts": floats(n, targets)} if n.chance() else {}
     transform = {} if targets == 1 else {"post_transform": n.pick("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")}
+    if n.chance(0.2):  # of shares between 0 and 1
+        x, bias, transform = np.abs(x) / 8, {"intercepts": [0.25] * targets}, {"post_transform": "PROBIT"}
+        add(n, "LinearRegressor", [x], targets=targets, coefficients=np.abs(floats(n, targets, features)).tolist(), **bias, **transform)
+        return
     add(n, "LinearRegressor", [x], targets=targets, coefficients=floats(n, targets, features), **bias, **transform)
 
 
@@ -263,7 +277,7 @@ def tree_ensemble(n):
 
 class MlOperators(RandomNodes):
     def test_columns(self):
-        self.compare(scaler, normalizer, imputer, binarizer, extractor, count=8)
+        self.compare(scaler, normalizer, imputer, binarizer, extractor, vectorizer, one_hot, count=8)
         self.compare(label_encoder, count=8, ml_version=4)
 
     def test_linear_models(self):

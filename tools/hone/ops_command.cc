@@ -23,9 +23,8 @@ std::string text_of(const std::vector<OpsetRange>& ranges) {
 // What the page says about a domain that is not ai.onnx.
 std::string note_on(const std::string& domain) {
   if (domain == "com.microsoft")
-    return "What exporters and ONNX Runtime's optimizer (levels basic and extended) write for models "
-           "of floats. Each becomes the\noperators that it stands for, so that it is fused like "
-           "these.";
+    return "What exporters, ONNX Runtime's optimizer (levels basic and extended) and its quantiser "
+           "write. Each becomes the\noperators that it stands for, so that it is fused like these.";
   if (domain == "ai.onnx.preview") return "What ONNX tries out; it may change.";
   return "Of numbers; texts and maps are refused.";
 }

@@ -6,7 +6,7 @@ from kinds.nodes import NodesOfGraph
 
 BEFORE_5 = [(makers.tree_regressor, 2), (makers.tree_classifier, 2), (makers.grown_trees, 1), (makers.vine, 1)]
 OF_5 = [(makers.tree_ensemble, 4)]
-COLUMNS = [(makers.scaler, 2), (makers.normalizer, 2), (makers.imputer, 2), (makers.binarizer, 2), (makers.extractor, 2), (makers.linear_regressor, 2),
+COLUMNS = [(makers.scaler, 2), (makers.normalizer, 2), (makers.imputer, 2), (makers.binarizer, 2), (makers.extractor, 2), (makers.vectorizer, 1), (makers.one_hot, 1), (makers.linear_regressor, 2),
            (makers.linear_classifier, 2), (makers.svm_regressor, 2), (makers.svm_classifier, 2)]
 ENCODED = [(makers.label_encoder, 2)]  # of before version 4, both oracles do not find the key NaN
 

@@ -1,19 +1,19 @@
 // Products of quantized operands, summed in 32 bits: MatMulInteger, QLinearMatMul, ConvInteger,
 // QLinearConv. Each is the product of the operands less their zero points.
+#include "hone/graph/ops/integer_product.h"
+
+#include "hone/graph/ops/microsoft.h"
 #include "hone/graph/ops/quantize.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/window.h"
 
 namespace hone::graph {
-namespace {
 
 Status check_bytes(const InferContext& c, size_t i) {
   if (c.dtype(i) == DType::kI8 || c.dtype(i) == DType::kU8) return ok_status();
   return c.unsupported("operand {} of type {}, expected i8 or u8", i, dtype_name(c.dtype(i)));
 }
 
-// Operand `x` in 32 bits less the zero point `zero`, if there is one. A vector of zero points has
-// one per index of dimension `axis`.
 Result<ValueId> centered(ExpandContext& c, size_t x, size_t zero, size_t axis) {
   HONE_RETURN_IF_ERROR(check_bytes(c, x));
   const ValueId wide = c.cast(c.input(x), DType::kI32);
@@ -35,22 +35,13 @@ Result<ValueId> centered(ExpandContext& c, size_t x, size_t zero, size_t axis) {
   return c.binary("Sub", wide, c.cast(c.reshape(c.input(zero), point), DType::kI32));
 }
 
-// The rows of a left operand; a vector has none.
 size_t row_axis(const InferContext& c, size_t i) {
-  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 2) : 99;
+  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 2) : kNoAxis;
 }
 size_t column_axis(const InferContext& c, size_t i) {
-  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 1) : 99;
+  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 1) : kNoAxis;
 }
 
-Status expand_matmul_integer(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, 2, row_axis(c, 0)));
-  HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 1, 3, column_axis(c, 1)));
-  c.result(0, c.binary("MatMul", a, b));
-  return ok_status();
-}
-
-// A scale in f32 that broadcasts to the product; a vector has one per index of dimension `axis`.
 Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank) {
   if (!is_float(c.dtype(i))) return c.fail("a scale of type {}", dtype_name(c.dtype(i)));
   Shape shape = c.shape(i);
@@ -64,20 +55,31 @@ Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank) {
   return c.cast(c.reshape(c.input(i), shape), DType::kF32);
 }
 
-// The sums times the factor of the three scales, as the type of the result's zero point.
-Status requantize(ExpandContext& c, ValueId sum, size_t row, size_t column, size_t second) {
+Status requantize(ExpandContext& c, ValueId sum, const ProductScales& at) {
   const auto rank = static_cast<size_t>(c.rank_of(sum));
-  HONE_RETURN_IF_ERROR(check_bytes(c, 7));
-  HONE_ASSIGN_OR_RETURN(const ValueId left, scale_of(c, 1, row, rank));
-  HONE_ASSIGN_OR_RETURN(const ValueId right, scale_of(c, second, column, rank));
-  HONE_ASSIGN_OR_RETURN(const ValueId out, scale_of(c, 6, row, rank));
-  const ValueId factor = c.binary("Div", c.binary("Mul", left, right), out);
-  ValueId zero = c.input(7);
-  if (num_elements(c.shape(7)) == 1) zero = c.reshape(zero, {});
+  const size_t zero_point = at.result + 1;
+  HONE_RETURN_IF_ERROR(check_bytes(c, zero_point));
+  HONE_ASSIGN_OR_RETURN(const ValueId left, scale_of(c, at.left, at.row, rank));
+  HONE_ASSIGN_OR_RETURN(const ValueId right, scale_of(c, at.right, at.column, rank));
+  HONE_ASSIGN_OR_RETURN(const ValueId out, scale_of(c, at.result, at.row, rank));
+  ValueId factor = c.binary("Mul", left, right);
+  if (at.alpha != 1) factor = c.binary("Mul", factor, static_cast<double>(at.alpha));
+  factor = c.binary("Div", factor, out);
+  ValueId zero = c.input(zero_point);
+  if (num_elements(c.shape(zero_point)) == 1) zero = c.reshape(zero, {});
   const ValueId scaled = c.binary("Mul", c.cast(sum, DType::kF32), factor);
-  const ValueId result = saturated(c, scaled, zero, c.dtype(7));
+  const ValueId result = saturated(c, scaled, zero, c.dtype(zero_point));
   if (c.shape_of(result) != c.shape_of(sum)) return c.fail("scales or zero points do not fit");
   c.result(0, result);
+  return ok_status();
+}
+
+namespace {
+
+Status expand_matmul_integer(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, 2, row_axis(c, 0)));
+  HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 1, 3, column_axis(c, 1)));
+  c.result(0, c.binary("MatMul", a, b));
   return ok_status();
 }
 
@@ -86,21 +88,34 @@ Status expand_qlinear_matmul(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 3, 5, column_axis(c, 3)));
   const ValueId sum = c.binary("MatMul", a, b);
   const auto rank = static_cast<size_t>(c.rank_of(sum));
-  return requantize(c, sum, rank >= 2 ? rank - 2 : 99, rank >= 1 ? rank - 1 : 99, 4);
+  return requantize(c, sum,
+                    {.left = 1,
+                     .right = 4,
+                     .result = 6,
+                     .row = rank >= 2 ? rank - 2 : kNoAxis,
+                     .column = rank >= 1 ? rank - 1 : kNoAxis});
 }
 
 Status expand_conv_integer(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
+  HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, kNoAxis));
   HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 1, 3, 0));
   c.result(0, add_convolution(c, "hone.ConvInteger", x, w, kNoValue));
   return ok_status();
 }
 
+// ONNX's operator, and that of com.microsoft whose channels may stand last in data and result.
 Status expand_qlinear_conv(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
+  HONE_ASSIGN_OR_RETURN(ValueId x, centered(c, 0, 2, kNoAxis));
   HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 3, 5, 0));
-  const ValueId sum = add_convolution(c, "hone.ConvInteger", x, w, c.input(8));
-  return requantize(c, sum, 99, 1, 4);
+  const int64_t rank = c.rank(0);
+  const bool last = c.attributes().integer("channels_last", 0) != 0;
+  if (last && rank < 3) return c.fail("data of shape {}", to_string(c.shape(0)));
+  if (last) x = channels_second(c, x, rank);
+  ValueId sum = add_convolution(c, "hone.ConvInteger", x, w, c.input(8));
+  if (last) sum = channels_last(c, sum, rank);
+  return requantize(
+      c, sum,
+      {.left = 1, .right = 4, .result = 6, .column = last ? static_cast<size_t>(rank - 1) : 1});
 }
 
 }  // namespace
@@ -129,6 +144,10 @@ std::span<const Op> integer_product_ops() {
        .max_inputs = 9,
        .attributes = kConvolutionAttributes,
        .expand = expand_qlinear_conv},
+      expanded_op("com.microsoft.QLinearConv", 1, {8, 9, 1},
+                  "auto_pad:s channels_last:i dilations:is group:i kernel_shape:is pads:is "
+                  "strides:is",
+                  expand_qlinear_conv),
   };
   return ops;
 }

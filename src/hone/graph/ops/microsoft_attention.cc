@@ -1,10 +1,10 @@
-// Attention of com.microsoft: Attention, MultiHeadAttention and RotaryEmbedding, as the products
-// that passes recognize (ONNX Runtime, ContribOperators.md; what masks add is as its CPU provider
-// has it).
+// Attention of com.microsoft: Attention, QAttention, MultiHeadAttention and RotaryEmbedding, as the
+// products that passes recognize (ONNX Runtime, ContribOperators.md; what masks add is as its CPU
+// provider has it).
 #include <cmath>
 #include <limits>
 
-#include "hone/graph/expand.h"
+#include "hone/graph/ops/integer_product.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -14,14 +14,16 @@ struct Projections {
   ValueId query = kNoValue, key = kNoValue, value = kNoValue;  // [batch, heads, sequence, size]
 };
 
-// The operands that both operators have, by number.
+constexpr size_t kNoOperand = 99;
+
+// The operands that these operators have, by number.
 struct Operands {
-  size_t mask, bias;  // masks of keys, and what is added to the scores
+  size_t mask = 0, bias = kNoOperand;  // masks of keys, and what is added to the scores
 };
 
 class HeadedAttention {
  public:
-  HeadedAttention(ExpandContext& c, const Operands& at) : c_(c), at_(at), type_(c.dtype(0)) {}
+  HeadedAttention(ExpandContext& c, const Operands& at) : c_(c), at_(at) {}
 
   // Computes result 0 from the projections; `past` is the number of keys before the first query.
   Status run(const Projections& p, int64_t past) {
@@ -32,6 +34,7 @@ class HeadedAttention {
       return c_.fail("queries, keys and values of shapes {}, {} and {} by heads", to_string(q),
                      to_string(k), to_string(v));
     }
+    type_ = c_.dtype_of(p.query);
     scores_ = {q[0], q[1], q[2], k[2]};
     past_ = past;
     const double usual = 1 / std::sqrt(static_cast<double>(q[3]));
@@ -105,7 +108,7 @@ class HeadedAttention {
 
   ExpandContext& c_;
   Operands at_;
-  DType type_;
+  DType type_ = DType::kF32;
   Shape scores_;  // [batch, heads, queries, keys]
   int64_t past_ = 0;
 };
@@ -154,22 +157,18 @@ Result<Projections> project(ExpandContext& c, int64_t heads) {
   return Projections{made[0], made[1], made[2]};
 }
 
-Status expand_attention(ExpandContext& c) {
-  constexpr size_t kMask = 3, kPast = 4, kBias = 5, kPastLength = 6;
-  for (const char* name : {"do_rotary", "past_present_share_buffer", "rotary_embedding_dim"})
-    HONE_RETURN_IF_ERROR(refuse_attribute(c, name));
-  HONE_RETURN_IF_ERROR(refuse_operand(c, kPastLength, "past_sequence_length"));
-  HONE_ASSIGN_OR_RETURN(Projections p, project(c, c.attributes().integer("num_heads", 0)));
+// Computes the results from projections, with keys and values of before in one operand.
+Status attend(ExpandContext& c, Projections p, const Operands& at, size_t past_states) {
   int64_t past = 0;
-  if (c.has(kPast)) {
-    const Shape& shape = c.shape(kPast);
+  if (c.has(past_states)) {
+    const Shape& shape = c.shape(past_states);
     if (shape.size() != 5 || shape[0] != 2)
       return c.fail("past of shape {}, expected [2, batch, heads, sequence, size]",
                     to_string(shape));
     past = shape[3];
     const Shape rest(shape.begin() + 1, shape.end());
     const auto join = [&](int64_t i, ValueId now) {
-      const ValueId before = c.reshape(c.slice(c.input(kPast), 0, i, i + 1), rest);
+      const ValueId before = c.reshape(c.slice(c.input(past_states), 0, i, i + 1), rest);
       return c.add("Concat", {before, now}, {{"axis", int64_t{2}}});
     };
     p.key = join(0, p.key);
@@ -184,7 +183,54 @@ Status expand_attention(ExpandContext& c) {
                       {c.add("Unsqueeze", {p.key, first}), c.add("Unsqueeze", {p.value, first})},
                       {{"axis", int64_t{0}}}));
   }
-  return HeadedAttention(c, {.mask = kMask, .bias = kBias}).run(p, past);
+  return HeadedAttention(c, at).run(p, past);
+}
+
+Status refuse_shared_states(const ExpandContext& c) {
+  for (const char* name : {"do_rotary", "past_present_share_buffer", "rotary_embedding_dim"})
+    HONE_RETURN_IF_ERROR(refuse_attribute(c, name));
+  return ok_status();
+}
+
+Status expand_attention(ExpandContext& c) {
+  constexpr size_t kMask = 3, kPast = 4, kBias = 5, kPastLength = 6;
+  HONE_RETURN_IF_ERROR(refuse_shared_states(c));
+  HONE_RETURN_IF_ERROR(refuse_operand(c, kPastLength, "past_sequence_length"));
+  HONE_ASSIGN_OR_RETURN(const Projections p, project(c, c.attributes().integer("num_heads", 0)));
+  return attend(c, p, {.mask = kMask, .bias = kBias}, kPast);
+}
+
+// Attention whose data and weights are bytes; all behind their product is as in Attention.
+Status expand_quantized_attention(ExpandContext& c) {
+  constexpr size_t kWeights = 1, kBias = 2, kScale = 3, kWeightScale = 4, kMask = 5, kZero = 6,
+                   kWeightZero = 7, kPast = 8;
+  HONE_RETURN_IF_ERROR(refuse_shared_states(c));
+  const Shape &x = c.shape(0), &w = c.shape(kWeights);
+  if (x.size() != 3 || w.size() != 2 || w[0] != x[2] || w[1] % 3 != 0)
+    return c.fail(
+        "data of shape {} and weights of shape {}, expected [batch, sequence, K] and "
+        "[K, 3 * hidden]",
+        to_string(x), to_string(w));
+  const int64_t width = w[1] / 3;
+  if (c.shape(kBias) != Shape{w[1]})
+    return c.fail("bias of shape {}, expected [{}]", to_string(c.shape(kBias)), w[1]);
+  HONE_ASSIGN_OR_RETURN(const ValueId data, centered(c, 0, kZero, kNoAxis));
+  HONE_ASSIGN_OR_RETURN(const ValueId weights, centered(c, kWeights, kWeightZero, 1));
+  HONE_ASSIGN_OR_RETURN(const ValueId scale, scale_of(c, kScale, kNoAxis, 3));
+  HONE_ASSIGN_OR_RETURN(const ValueId weight_scale, scale_of(c, kWeightScale, 2, 3));
+  const ValueId sum = c.cast(c.binary("MatMul", data, weights), DType::kF32);
+  const ValueId scaled = c.binary("Mul", sum, c.binary("Mul", scale, weight_scale));
+  HONE_RETURN_IF_ERROR(c.status());
+  if (c.shape_of(scaled) != c.shape_of(sum))
+    return c.fail("scales of shapes {} and {} for weights of shape {}", to_string(c.shape(kScale)),
+                  to_string(c.shape(kWeightScale)), to_string(w));
+  const ValueId y = c.binary("Add", c.cast(scaled, c.dtype(kBias)), c.input(kBias));
+  ValueId made[3];
+  for (int64_t i = 0; i < 3; ++i) {
+    const ValueId part = c.slice(y, 2, i * width, (i + 1) * width);
+    HONE_ASSIGN_OR_RETURN(made[i], by_heads(c, part, c.attributes().integer("num_heads", 0)));
+  }
+  return attend(c, {made[0], made[1], made[2]}, {.mask = kMask}, kPast);
 }
 
 // The operands of MultiHeadAttention, which may be packed, and their biases.
@@ -310,6 +356,10 @@ std::span<const Op> microsoft_attention_ops() {
                   "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i "
                   "qkv_hidden_sizes:is rotary_embedding_dim:i scale:f unidirectional:i",
                   expand_attention),
+      expanded_op("com.microsoft.QAttention", 1, {5, 9, 2},
+                  "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i scale:f "
+                  "unidirectional:i",
+                  expand_quantized_attention),
       expanded_op("com.microsoft.MultiHeadAttention", 1, {1, 10, 4},
                   "mask_filter_value:f num_heads:i scale:f unidirectional:i",
                   expand_multi_head_attention),

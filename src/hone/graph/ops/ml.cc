@@ -25,6 +25,20 @@ ValueId softmax_zero(ExpandContext& c, ValueId x) {
   return c.binary("Div", c.add("Where", {counts, power, rest}), sum);
 }
 
+// The quantile of the normal distribution, by ONNX Runtime's approximation of erf's inverse
+// (Winitzki).
+ValueId probit(ExpandContext& c, ValueId x) {
+  constexpr double kA = 0.147, kPi = 3.14159, kRoot2 = 1.41421356;
+  const ValueId y = c.binary("Sub", c.binary("Mul", x, 2.0), 1.0);
+  const ValueId one = c.scalar(c.dtype_of(x), 1);
+  const ValueId log =
+      c.add("Log", {c.binary("Mul", c.add("Sub", {one, y}), c.add("Add", {one, y}))});
+  const ValueId v = c.binary("Add", c.binary("Mul", log, 0.5), 2 / (kPi * kA));
+  const ValueId rest = c.binary("Sub", c.binary("Mul", v, v), c.binary("Mul", log, 1 / kA));
+  const ValueId size = c.add("Sqrt", {c.binary("Sub", c.add("Sqrt", {rest}), v)});
+  return c.binary("Mul", c.binary("Mul", c.add("Sign", {y}), size), kRoot2);
+}
+
 }  // namespace
 
 Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores, const std::string& transform) {
@@ -32,8 +46,9 @@ Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores, const std::stri
   if (transform == "LOGISTIC") return c.add("Sigmoid", {scores});
   if (transform == "SOFTMAX") return c.add("Softmax", {scores}, {{"axis", int64_t{-1}}});
   if (transform == "SOFTMAX_ZERO") return softmax_zero(c, scores);
-  return c.unsupported("post_transform '{}', expected NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO",
-                       transform);
+  if (transform == "PROBIT") return probit(c, scores);
+  return c.unsupported(
+      "post_transform '{}', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT", transform);
 }
 
 Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores) {

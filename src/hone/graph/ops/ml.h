@@ -24,7 +24,7 @@ template <typename T>
   return list;
 }
 
-// Applies `post_transform` (NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO) to scores [N, targets].
+// Applies `post_transform` (NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO, PROBIT) to scores [N, targets].
 [[nodiscard]] Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores,
                                              const std::string& transform);
 // The same by the attribute of the context's node.

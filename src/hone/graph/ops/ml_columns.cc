@@ -1,5 +1,6 @@
 // Operators of ai.onnx.ml on columns of numbers: Scaler, Normalizer, Imputer, Binarizer,
-// ArrayFeatureExtractor, LabelEncoder.
+// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder, LabelEncoder.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -80,6 +81,52 @@ Status expand_extractor(ExpandContext& c) {
   const ValueId columns = c.reshape(c.input(1), {count});
   const ValueId y = c.add("Gather", {c.input(0), columns}, {{"axis", c.rank(0) - 1}});
   c.result(0, c.rank(0) == 1 ? c.reshape(y, {1, count}) : y);
+  return ok_status();
+}
+
+// The columns of all operands side by side, of each as many as the attribute says: zeros follow
+// where it has fewer.
+Status expand_vectorizer(ExpandContext& c) {
+  constexpr int64_t kMostColumns = 1 << 24;
+  const std::vector<int64_t> widths = c.attributes().integers("inputdimensions");
+  if (widths.size() != c.num_inputs())
+    return c.fail("{} inputdimensions for {} operands", widths.size(), c.num_inputs());
+  std::vector<ValueId> parts;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (!c.has(i) || c.rank(i) < 1)
+      return c.fail("operand {} is a scalar or missing, expected rows of numbers", i);
+    const Shape& shape = c.shape(i);
+    const int64_t rows = c.rank(i) == 1 ? 1 : shape[0];
+    const int64_t given = rows == 0 ? 0 : num_elements(shape) / rows, width = widths[i];
+    if (width < 0 || width > kMostColumns)
+      return c.fail("inputdimensions {}, expected numbers of columns", to_string(widths));
+    ValueId x = c.cast(c.reshape(c.input(i), {rows, given}), DType::kF32);
+    if (width < given) x = c.slice(x, 1, 0, width);
+    if (width > given)
+      x = c.add("Pad", {x, c.integers({0, 0, 0, width - given}), c.scalar(DType::kF32, 0)});
+    parts.push_back(x);
+  }
+  c.result(0, c.add("Concat", parts, {{"axis", int64_t{1}}}));
+  return ok_status();
+}
+
+// A new last dimension that is 1 where an element is the category, else 0; numbers with fractions
+// are cut to integers first.
+Status expand_one_hot(ExpandContext& c) {
+  if (c.attributes().has("cats_strings") &&
+      !c.attributes().get<std::vector<std::string>>("cats_strings", {}).empty())
+    return c.unsupported(
+        "categories that are texts: encode texts before the model, and let it begin with their "
+        "numbers");
+  const std::vector<int64_t> categories = c.attributes().integers("cats_int64s");
+  if (categories.empty()) return c.fail("no cats_int64s");
+  std::vector<int64_t> sorted = categories;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) return c.fail("the category {} is there twice", *twice);
+  const ValueId whole = c.cast(c.input(0), DType::kI64);
+  const ValueId x = c.add("Unsqueeze", {whole, c.integers({c.rank(0)})});
+  c.result(0, c.cast(c.binary("Equal", x, c.integers(categories)), DType::kF32));
   return ok_status();
 }
 
@@ -172,6 +219,10 @@ std::span<const Op> ml_column_ops() {
                   expand_imputer),
       expanded_op("ai.onnx.ml.Binarizer", 1, {1, 1}, "threshold:f", expand_binarizer),
       expanded_op("ai.onnx.ml.ArrayFeatureExtractor", 1, {2, 2}, "", expand_extractor),
+      expanded_op("ai.onnx.ml.FeatureVectorizer", 1, {1, 1 << 16}, "inputdimensions:is",
+                  expand_vectorizer),
+      expanded_op("ai.onnx.ml.OneHotEncoder", 1, {1, 1}, "cats_int64s:is cats_strings:ss zeros:i",
+                  expand_one_hot),
       expanded_op(
           "ai.onnx.ml.LabelEncoder", 1, {1, 1},
           "classes_strings:ss default_float:f default_int64:i default_string:s default_tensor:t "

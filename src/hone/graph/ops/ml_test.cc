@@ -73,7 +73,8 @@ TEST(ml, trees_that_are_none_are_refused) {
   expect_error(trees({{"target_ids", Shape{0, 0, 0, 1}}}), Code::kInvalid,
                "a weight of target 1, expected 0 to 0");
   expect_error(trees({{"nodes_values", Floats{0}}}), Code::kInvalid, "lists of nodes of 6");
-  expect_error(trees({{"post_transform", std::string("PROBIT")}}), Code::kUnsupported, "'PROBIT'");
+  expect_error(trees({{"post_transform", std::string("FROB")}}), Code::kUnsupported,
+               "post_transform 'FROB', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT");
 }
 
 // A chain of nodes of TreeEnsemble, each of which is the root of a tree.
@@ -169,6 +170,26 @@ TEST(ml, columns_have_values_of_their_own) {
   wrong.input("x", {2, 2}).node("Scaler", {"x"}, {"y"}, {{"offset", Floats{1, 2, 3}}}, kDomain);
   expect_error(wrong.output("y"), Code::kInvalid,
                "node 'node_y' (ai.onnx.ml.Scaler): 3 values in offset for data of shape [2, 2]");
+}
+
+TEST(ml, columns_and_categories_that_do_not_fit_are_named) {
+  const auto node = [](const std::string& type, const AttributeList& attributes) {
+    TestModel model(17);
+    model.input("x", {2, 3}).node(type, {"x"}, {"y"}, attributes, kDomain).output("y");
+    return model;
+  };
+  const auto both = run_plainly(node("FeatureVectorizer", {{"inputdimensions", Shape{4}}}).graph(),
+                                {floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(relative_error(both[0], floats({2, 4}, {1, 2, 3, 0, 4, 5, 6, 0})), 0);
+  expect_error(node("FeatureVectorizer", {{"inputdimensions", Shape{1, 2}}}), Code::kInvalid,
+               "2 inputdimensions for 1 operands");
+  expect_error(node("FeatureVectorizer", {{"inputdimensions", Shape{-1}}}), Code::kInvalid,
+               "inputdimensions [-1], expected numbers of columns");
+  expect_error(node("OneHotEncoder", {{"cats_int64s", Shape{1, 2, 1}}}), Code::kInvalid,
+               "the category 1 is there twice");
+  expect_error(node("OneHotEncoder", {{"zeros", int64_t{1}}}), Code::kInvalid, "no cats_int64s");
+  expect_error(node("OneHotEncoder", {{"cats_strings", Texts{"a"}}}), Code::kUnsupported,
+               "categories that are texts: encode texts before the model");
 }
 
 }  // namespace

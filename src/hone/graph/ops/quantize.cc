@@ -193,6 +193,8 @@ std::span<const Op> quantize_ops() {
       op("DequantizeLinear", 21, 22, "axis:i block_size:i", expand_dequantize),
       op("DequantizeLinear", 23, kMaxOpset, "axis:i block_size:i output_dtype:i",
          expand_dequantize),
+      expanded_op("com.microsoft.QuantizeLinear", 1, {2, 3, 1}, "axis:i", expand_quantize),
+      expanded_op("com.microsoft.DequantizeLinear", 1, {2, 3, 1}, "axis:i", expand_dequantize),
       {.name = "DynamicQuantizeLinear",
        .since = 11,
        .max_outputs = 3,

@@ -1,5 +1,6 @@
 #include "hone/graph/ops/registry.h"
 
+#include "hone/graph/ops/microsoft_quantized.h"
 #include "hone/graph/ops/ml.h"
 #include "hone/graph/ops/ml_tree_walk.h"
 #include "hone/graph/ops/sequence.h"
@@ -19,9 +20,10 @@ void add_standalone(std::vector<const Op*>& list) {
 // Operators that are not ONNX's.
 void add_other_domains(std::vector<const Op*>& list) {
   for (const std::span<const Op> family :
-       {flex_attention_ops(), microsoft_attention_ops(), microsoft_fused_ops(),
-        microsoft_lstm_ops(), microsoft_norm_ops(), ml_column_ops(), ml_linear_ops(), ml_tree_ops(),
-        ml_tree_walk_ops()}) {
+       {flex_attention_ops(), microsoft_attention_ops(), microsoft_block_ops(),
+        microsoft_fused_ops(), microsoft_grouped_ops(), microsoft_integer_ops(),
+        microsoft_lstm_ops(), microsoft_norm_ops(), microsoft_qlinear_ops(), ml_column_ops(),
+        ml_linear_ops(), ml_tree_ops(), ml_tree_walk_ops()}) {
     for (const Op& op : family) list.push_back(&op);
   }
 }
