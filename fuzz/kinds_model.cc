@@ -47,9 +47,11 @@ class KindsMaker {
     model_.set_ir_version(10);
     opset_ = rng_.between(17, 25);
     model_.add_opset_import()->set_version(opset_);
-    onnx::OperatorSetIdProto& own = *model_.add_opset_import();
-    own.set_domain("fuzz");
-    own.set_version(1);
+    for (const char* domain : {"fuzz", "com.microsoft"}) {
+      onnx::OperatorSetIdProto& own = *model_.add_opset_import();
+      own.set_domain(domain);
+      own.set_version(1);
+    }
   }
 
   onnx::ModelProto run() {
@@ -127,7 +129,8 @@ class KindsMaker {
   }
 
   void add_step(Scope& scope, int depth) {
-    switch (rng_.below(10)) {
+    switch (rng_.below(11)) {
+      case 10: return add_quantized(scope);
       case 0:
       case 1: return add_sequence(scope);
       case 2: return use_sequence(scope, depth);
@@ -253,6 +256,71 @@ class KindsMaker {
     scope.tensors.push_back(wide);
   }
 
+  // A tensor as bytes, what an operator of com.microsoft makes of them, and floats again.
+  void add_quantized(Scope& scope) {
+    if (rng_.chance(0.3)) return add_blocks(scope);
+    const std::string x = fresh(), scale = fresh(), zero = fresh(), y = fresh(), made = fresh();
+    add(scope, "DynamicQuantizeLinear", {tensor(scope)}, {x, scale, zero});
+    const Names result = {scale, zero};
+    Names given = {x, scale, rng_.chance(0.3) ? "" : zero};
+    std::string type = rng_.choice(Names{"QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax",
+                                         "QLinearGlobalAveragePool", "QLinearReduceMean"});
+    if (rng_.chance(0.4)) {
+      type = rng_.choice(Names{"QLinearAdd", "QLinearMul", "QGemm"});
+      given.insert(given.end(), {x, scale, zero});
+      if (type == "QGemm") given.push_back("");
+    }
+    if (rng_.chance(0.2)) {
+      type = "QLinearConcat";
+      given = {scale, zero, x, scale, zero};
+    } else {
+      given.insert(given.end(), result.begin(), result.end());
+    }
+    onnx::NodeProto& node = add(scope, type, given, {y});
+    node.set_domain("com.microsoft");
+    if (type == "QLinearSoftmax") set_integer(node, "opset", rng_.between(11, 14));
+    if (type == "QLinearConcat" || (type == "QLinearSoftmax" && rng_.chance(0.5)))
+      set_integer(node, "axis", rng_.between(-2, 2));
+    if (type == "QLinearReduceMean") {
+      onnx::AttributeProto& axes = *node.add_attribute();
+      axes.set_name("axes");
+      axes.set_type(onnx::AttributeProto::INTS);
+      axes.add_ints(rng_.between(-2, 1));
+    }
+    add(scope, "DequantizeLinear", {y, scale, zero}, {made}).set_domain("com.microsoft");
+    scope.tensors.push_back(made);
+  }
+
+  // A product by weights of few bits.
+  void add_blocks(Scope& scope) {
+    const int64_t columns = rng_.between(1, 3), bits = rng_.choice<int64_t>({2, 4, 8});
+    const Names weights = {fresh(), fresh()};
+    onnx::TensorProto& packed = *model_.mutable_graph()->add_initializer();
+    packed.set_name(weights[0]);
+    packed.set_data_type(onnx::TensorProto::UINT8);
+    for (const int64_t extent : {columns, int64_t{1}, 2 * bits}) packed.add_dims(extent);
+    std::string bytes;
+    for (int64_t i = 0; i < columns * 2 * bits; ++i)
+      bytes.push_back(static_cast<char>(rng_.below(256)));
+    packed.set_raw_data(bytes);
+    onnx::TensorProto& scales = *model_.mutable_graph()->add_initializer();
+    scales.set_name(weights[1]);
+    scales.set_data_type(onnx::TensorProto::FLOAT);
+    for (const int64_t extent : {columns, int64_t{1}}) scales.add_dims(extent);
+    for (int64_t i = 0; i < columns; ++i) scales.add_float_data(0.25F);
+    const std::string made = fresh();
+    onnx::NodeProto& node =
+        add(scope, "MatMulNBits", {tensor(scope), weights[0], weights[1]}, {made});
+    node.set_domain("com.microsoft");
+    const std::pair<const char*, int64_t> attributes[] = {
+        {"K", rng_.chance(0.9) ? kWidth : rng_.between(-1, 17)},
+        {"N", columns},
+        {"bits", bits},
+        {"block_size", 16}};
+    for (const auto& [name, value] : attributes) set_integer(node, name, value);
+    scope.tensors.push_back(made);
+  }
+
   static void add_graph(onnx::NodeProto& node, const char* name, const onnx::GraphProto& graph) {
     onnx::AttributeProto& attribute = *node.add_attribute();
     attribute.set_name(name);
@@ -289,6 +357,7 @@ class KindsMaker {
     function.set_name(fmt::format("f{}", functions_.size()));
     *function.add_opset_import() = model_.opset_import(0);
     *function.add_opset_import() = model_.opset_import(1);
+    *function.add_opset_import() = model_.opset_import(2);
     Scope scope{function.mutable_node(), {}, {}, {}};
     for (int64_t n = rng_.between(1, 2); n > 0; --n) {
       scope.tensors.push_back(fmt::format("a{}", n));
