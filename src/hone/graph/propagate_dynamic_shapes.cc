@@ -165,6 +165,15 @@ Status propagate_running(ExpandContext& c) {
   return ok_status();
 }
 
+// Which elements stay follows from their places.
+Status propagate_trilu(ExpandContext& c) {
+  std::vector<ValueId> operands = c.node().inputs;
+  operands[0] = without_extents(c, c.input(0));
+  const ValueId y = c.add_like(c.node(), operands);
+  c.result(0, with_extents(c, y, actual_extents(c, c.input(0))));
+  return ok_status();
+}
+
 Status propagate_size(ExpandContext& c) {
   c.result(0, c.reduce("ReduceProd", actual_extents(c, c.input(0)), {0}, false));
   return ok_status();
@@ -188,12 +197,15 @@ constexpr Follower kFollowers[] = {
     {"Flatten", propagate_flatten},
     {"Gather", propagate_gather},
     {"GatherND", propagate_gather_nd},
+    {"Hardmax", propagate_softmax},
     {"LogSoftmax", propagate_softmax},
     {"MatMul", propagate_matmul},
     {"NonMaxSuppression", propagate_non_max_suppression},
     {"NonZero", propagate_non_zero},
     {"ReduceL1", propagate_reduce_of_zeros},
     {"ReduceL2", propagate_reduce_of_zeros},
+    {"ReduceLogSum", propagate_reduce_of_zeros},
+    {"ReduceLogSumExp", propagate_reduce_log_sum_exp},
     {"ReduceMax", propagate_reduce_max},
     {"ReduceMean", propagate_mean},
     {"ReduceMin", propagate_reduce_min},
@@ -207,6 +219,7 @@ constexpr Follower kFollowers[] = {
     {"Slice", propagate_slice, -1, 1},
     {"Softmax", propagate_softmax},
     {"TopK", propagate_top_k, 1},
+    {"Trilu", propagate_trilu},
 };
 
 // Pointwise operators, whose operands are aligned from their last dimensions.

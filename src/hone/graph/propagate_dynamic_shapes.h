@@ -50,6 +50,7 @@ namespace hone::graph {
 [[nodiscard]] Status propagate_arg_max(ExpandContext& c);
 [[nodiscard]] Status propagate_arg_min(ExpandContext& c);
 [[nodiscard]] Status propagate_mean(ExpandContext& c);
+[[nodiscard]] Status propagate_reduce_log_sum_exp(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_max(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_min(ExpandContext& c);
 [[nodiscard]] Status propagate_reduce_of_zeros(ExpandContext& c);  // to which zeros add nothing

@@ -177,14 +177,16 @@ Status propagate_arg(ExpandContext& c, const char* type, int sign) {
 Status propagate_arg_max(ExpandContext& c) { return propagate_arg(c, "ArgMax", -1); }
 Status propagate_arg_min(ExpandContext& c) { return propagate_arg(c, "ArgMin", 1); }
 Status propagate_reduce_of_zeros(ExpandContext& c) { return propagate_filled(c, 0); }
+Status propagate_reduce_log_sum_exp(ExpandContext& c) {
+  return propagate_filled(c, neutral_of(c.dtype(0), -1));
+}
 Status propagate_reduce_prod(ExpandContext& c) { return propagate_filled(c, 1); }
 Status propagate_reduce_max(ExpandContext& c) { return propagate_reduce(c, "ReduceMax", -1); }
 Status propagate_reduce_min(ExpandContext& c) { return propagate_reduce(c, "ReduceMin", 1); }
 Status propagate_reduce_sum(ExpandContext& c) { return propagate_reduce(c, "ReduceSum", 0); }
 
-// The sum divided by how many elements there are.
+// The sum divided by how many elements there are; that of integers is rounded towards 0, as usual.
 Status propagate_mean(ExpandContext& c) {
-  if (!is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
   HONE_ASSIGN_OR_RETURN(const Reduction reduction, reduction_of(c));
   const ValueId extents = actual_extents(c, c.input(0));
   const ValueId counts = c.add("Gather", {extents, c.integers(reduction.dims)});

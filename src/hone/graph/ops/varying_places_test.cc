@@ -51,6 +51,28 @@ TEST(varying_places, reductions_do_not_see_what_is_not_there) {
   EXPECT_EQ(low[5].at(0), 2) << "what fills the rest is as small, and comes later";
 }
 
+TEST(varying_places, logarithms_and_means_of_integers_do_not_either) {
+  TestModel m = chosen_rows({6});
+  for (const char* type : {"ReduceLogSum", "ReduceLogSumExp"})
+    m.node(type, {"chosen"}, {type}, {{"keepdims", int64_t{0}}}).output(type);
+  m.node("Cast", {"chosen"}, {"whole"}, {{"to", int64_t{7}}});
+  m.node("ReduceMean", {"whole"}, {"mean"}, {{"keepdims", int64_t{0}}}).output("mean");
+  m.node("Hardmax", {"chosen"}, {"largest"}, {{"axis", int64_t{0}}}).output("largest");
+  const auto found = run_optimized(m.graph(), {kSome, floats({6}, {9, -2, 9, 3, 4, 9})});
+  EXPECT_FLOAT_EQ(found[0].at(0), std::log(5.0F));
+  EXPECT_FLOAT_EQ(found[1].at(0), std::log(std::exp(-2.0F) + std::exp(3.0F) + std::exp(4.0F)));
+  EXPECT_EQ(found[2].at(0), 1) << "5 / 3";
+  EXPECT_EQ(relative_error(found[3], floats({3}, {0, 0, 1})), 0);
+}
+
+TEST(varying_places, the_lower_triangle_of_the_rows_that_there_are) {
+  TestModel m = chosen_rows({6, 2});
+  m.node("Trilu", {"chosen"}, {"y"}, {{"upper", int64_t{0}}}).output("y");
+  const Tensor x = floats({6, 2}, {9, 9, 1, 2, 9, 9, 3, 4, 5, 6, 9, 9});
+  const Tensor y = run_optimized(m.graph(), {kSome, x})[0];
+  EXPECT_EQ(relative_error(y, floats({3, 2}, {1, 0, 3, 4, 5, 6})), 0);
+}
+
 TEST(varying_places, sums_of_what_comes_before_and_the_size) {
   TestModel m = chosen_rows({6, 2});
   m.constant("axis", ints({0})).node("CumSum", {"chosen", "axis"}, {"up"}).output("up");
