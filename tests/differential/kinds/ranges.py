@@ -55,8 +55,8 @@ def some(m, least_rank=1, floats=True):
 
 
 def open_axis(m, x):
-    """One that varies."""
-    return m.pick([d for d, extents in enumerate(zip(*[a.shape for a in x.arrays], strict=True)) if len(set(extents)) > 1])
+    """One that varies; any one of a value that happens to have one shape at all feeds."""
+    return m.pick([d for d, extents in enumerate(zip(*[a.shape for a in x.arrays], strict=True)) if len(set(extents)) > 1] or list(range(len(x.shape))))
 
 
 def fixed_axes(x):
