@@ -6,20 +6,27 @@
 set -eu
 [ $# = 2 ] || { echo "usage: make_stubs.sh PREFIX FOLDER   (PREFIX of the cross tools, such as aarch64-linux-gnu-)" >&2; exit 2; }
 
-# symbols PREFIX LIBRARY: the functions that it has for others.
+# symbols PREFIX LIBRARY: the functions that it has for others; an error if there are none.
 symbols() {
-  "$1nm" -D --defined-only "$2" | sed -n 's/^[0-9a-f]* [TtWwi] \([A-Za-z_][A-Za-z0-9_]*\)@@\{0,1\}GLIBC_.*/\1/p'
+  "$1nm" -D --defined-only "$2" >"$lists/all"
+  sed -n 's/^[0-9a-f]* [TtWwi] \([A-Za-z_][A-Za-z0-9_]*\)@@\{0,1\}GLIBC_.*/\1/p' "$lists/all" >"$lists/functions"
+  [ -s "$lists/functions" ] || { echo "make_stubs.sh: $2 has no functions of glibc" >&2; exit 1; }
+  cat "$lists/functions"
 }
+lists=$(mktemp -d)
+trap 'rm -rf "$lists"' EXIT
 
 for name in libc.so.6 libm.so.6; do
   library=$("$1g++" -print-file-name="$name")
+  symbols "$1" "$library" >"$lists/stub"
+  if [ "$name" = libc.so.6 ]; then
+    loader=$("$1readelf" -d "$library" | sed -n 's/.*(NEEDED).*\[\(ld-linux.*\)\]/\1/p')
+    symbols "$1" "$("$1g++" -print-file-name="$loader")" >>"$lists/stub"
+  fi
   {
     echo ".text"
-    {
-      symbols "$1" "$library"
-      [ "$name" != libc.so.6 ] || "$1readelf" -d "$library" | sed -n 's/.*(NEEDED).*\[\(ld-linux.*\)\]/\1/p' |
-        while read -r loader; do symbols "$1" "$("$1g++" -print-file-name="$loader")"; done
-    } | sort -u | while read -r symbol; do printf '.globl %s\n.type %s, %%function\n%s:\n' "$symbol" "$symbol" "$symbol"; done
+    sort -u "$lists/stub" |
+      while read -r symbol; do printf '.globl %s\n.type %s, %%function\n%s:\n' "$symbol" "$symbol" "$symbol"; done
     echo ".byte 0"
   } >"$2/$name.s"
   "$1g++" -shared -nostdlib -nostartfiles -Wl,-soname,"$name" -Wl,--build-id=none -Wl,--hash-style=gnu -o "$2/$name" "$2/$name.s"

@@ -51,7 +51,8 @@ Status check_condition(const ExpandContext& c, ValueId condition) {
 }
 
 // Returns the shape that rows of a loop without iterations would have: extents that depend on data
-// are those that the body declares of this output, or 0, as ONNX Runtime has it.
+// are those that the body declares of this output, or 0, as ONNX Runtime has it. They are no more
+// than a row may have, for which there is memory.
 Shape shape_of_no_row(const ExpandContext& c, const SubgraphBody& body, size_t output,
                       ValueId row) {
   Shape shape = c.shape_of(row);
@@ -61,7 +62,8 @@ Shape shape_of_no_row(const ExpandContext& c, const SubgraphBody& body, size_t o
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto number =
         known_element(c.graph(), c.nodes(), {c.extents_of(row), static_cast<int64_t>(d)});
-    shape[d] = number ? *number : is_known ? std::max<int64_t>(declared->second[d], 0) : 0;
+    const int64_t wanted = is_known ? std::max<int64_t>(declared->second[d], 0) : 0;
+    shape[d] = number ? *number : std::min(wanted, shape[d]);
   }
   return shape;
 }

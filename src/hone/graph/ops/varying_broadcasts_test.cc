@@ -107,11 +107,14 @@ std::string loop_of_rows(const std::string& declared) {
 }
 
 TEST(varying_broadcasts, rows_of_a_loop_have_the_extents_of_the_run) {
-  const std::string declared =
-      "type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim "
-      "{ dim_param: 'n' } } } }";
-  for (const auto& [text, none] :
-       {std::pair{std::string(), Shape{0, 0, 2}}, {declared, {0, 4, 2}}}) {
+  const auto declared = [](const std::string& rows) {
+    return "type { tensor_type { elem_type: 1 shape { dim { dim_value: " + rows +
+           " } dim { dim_param: 'n' } } } }";
+  };
+  // A row has no more than four elements of two numbers.
+  for (const auto& [text, none] : {std::pair{std::string(), Shape{0, 0, 2}},
+                                   {declared("3"), {0, 3, 2}},
+                                   {declared("1000"), {0, 4, 2}}}) {
     TestModel m = two_choices({4, 2}, {3});
     m.constant("turns", ints({2})).input("go", {}, DType::kBool);
     const Graph graph = m.text(loop_of_rows(text)).output("rows").graph();

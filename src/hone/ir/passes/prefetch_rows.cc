@@ -40,17 +40,27 @@ class Rows {
   }
 
   Stmt run(const Stmt& s) {
-    if (s->kind == StmtKind::kFor) loops_.push_back(s.get());
+    const bool is_around = s->kind == StmtKind::kFor || s->kind == StmtKind::kIf;
+    if (is_around) around_.push_back(s.get());
     Stmt made = map_body(s, [&](const Stmt& child) { return run(child); });
-    if (s->kind == StmtKind::kFor) loops_.pop_back();
+    if (is_around) around_.pop_back();
     return is_place(*made) ? with_hints(made) : made;
   }
 
  private:
-  // Returns the innermost loop around that moves the place; null if there is none.
+  // Returns the innermost loop around that moves the place; null if there is none, or if a
+  // condition inside of it, which some of its iterations may not meet, moves with it.
   [[nodiscard]] const StmtNode* mover_of(const Expr& place) const {
-    for (size_t i = loops_.size(); i-- > 0;) {
-      if (uses(place, loops_[i]->var.get())) return loops_[i];
+    std::vector<Expr> conditions;
+    for (size_t i = around_.size(); i-- > 0;) {
+      const StmtNode& s = *around_[i];
+      if (s.kind == StmtKind::kIf) {
+        conditions.push_back(s.condition);
+      } else if (uses(place, s.var.get())) {
+        const bool is_tested = std::ranges::any_of(
+            conditions, [&](const Expr& condition) { return uses(condition, s.var.get()); });
+        return is_tested ? nullptr : &s;
+      }
     }
     return nullptr;
   }
@@ -142,7 +152,7 @@ class Rows {
 
   const PrefetchRowsOptions& options_;
   std::set<const Buffer*> operands_;
-  std::vector<const StmtNode*> loops_;  // around the statement, the outermost first
+  std::vector<const StmtNode*> around_;  // loops and conditions, the outermost first
 };
 
 }  // namespace

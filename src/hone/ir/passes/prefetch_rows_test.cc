@@ -70,6 +70,16 @@ TEST(prefetch_rows, what_gains_nothing_has_no_hints) {
       << "the table that is large is not read at the place";
 }
 
+// The last tile of rows has one of four.
+TEST(prefetch_rows, rows_behind_the_last_one_are_not_asked_for) {
+  const auto guarded = [](const std::string& condition) {
+    return hints(hinted("for t in 0..2 { for r in 0..4 { if " + condition +
+                        " { for i in 0..100 { y[t * 4 + r, i] = "
+                        "table[min(max(ids[t * 4 + r], 0), 7), i] } } } }"));
+  };
+  EXPECT_EQ(guarded("t * 4 + r < 5"), 0);
+}
+
 TEST(prefetch_rows, two_tables_at_one_place_are_prefetched_both) {
   EXPECT_EQ(hints(hinted("for r in 0..6 { for i in 0..50 { y[r, i] = table[min(max(ids[r], 0), 7), "
                          "i] + table[min(max(ids[r], 0), 7), i + 50] } }")),
