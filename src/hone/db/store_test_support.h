@@ -16,8 +16,8 @@ namespace hone::db {
 class TestFolder {
  public:
   TestFolder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(testing::TempDir()) /
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::path(::testing::TempDir()) /
             fmt::format("hone_{}_{}_{}", info->test_suite_name(), info->name(), getpid());
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);

@@ -4,6 +4,7 @@
 
 #include "hone/base/file.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/db/store_test_support.h"
 #include "hone/graph/test_model.h"
 #include "hone/session/model_tasks.h"
 
@@ -77,14 +78,17 @@ TEST(Session, cost_models_are_refused_for_devices_that_they_do_not_know) {
             "cost model 'gpu' knows GPUs only, expected one of CPUs for device host");
 }
 
-TEST(Session, a_store_is_made_only_for_who_writes_to_it) {
+TEST(Session, a_store_is_made_when_something_is_written_to_it) {
   const TempDir folder = TempDir::create().value();
   CompileOptions options;
   options.records.db = folder.file("hone.db");
   using Store = SessionOptions::Store;
   EXPECT_EQ(Session::open(options, {.store = Store::kNone}).value()->store(), nullptr);
   EXPECT_FALSE(Session::open(options, {.store = Store::kRead}).ok());
-  EXPECT_NE(Session::open(options, {.store = Store::kWrite}).value()->store(), nullptr);
+  const auto session = Session::open(options, {.store = Store::kWrite}).value();
+  ASSERT_NE(session->store(), nullptr);
+  EXPECT_FALSE(Session::open(options, {.store = Store::kRead}).ok()) << "nothing was written yet";
+  ASSERT_TRUE(session->store()->add(std::vector{db::sample_record(1, 1e-3)}).ok());
   EXPECT_NE(Session::open(options, {.store = Store::kRead}).value()->store(), nullptr);
   options.records.use_db = false;
   EXPECT_EQ(Session::open(options, {.store = Store::kWrite}).value()->store(), nullptr);
