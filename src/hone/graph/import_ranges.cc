@@ -27,8 +27,12 @@ class RangeImporter {
     std::optional<Graph> other;
     if (failure.may_batch_states) {
       tried_.batched_states = true;
-      other = attempt(failure_);
-      if (!other && failure_.at_sizes) other = elsewhere();
+      Result<Graph> batched = read_(tried_, ImportPart::kAll, failure_);
+      if (batched.ok()) {
+        other = std::move(batched).value();
+      } else if (failure_.at_sizes) {
+        other = elsewhere();
+      }
     }
     if (!other) {
       start_anew();
@@ -203,8 +207,9 @@ class RangeImporter {
     return std::nullopt;
   }
 
-  // Likewise, of this range. With `one_size`, sizes of a symbol are tried alone, which takes the
-  // least time; the graph is of the whole range.
+  // Returns the graph of this range of all the symbols, or of what is left of it for those that
+  // need it. With `one_size`, sizes of a symbol are tried alone, which takes the least time; the
+  // graph is of the whole range.
   std::optional<Graph> raised_to(const std::vector<std::string>& names, const DimRange& range,
                                  bool one_size) {
     const auto set_all = [&](const DimRange& all) {
@@ -265,8 +270,8 @@ class RangeImporter {
     return true;
   }
 
-  // Returns how a symbol gets more than the range that was found for it or, if the model is not
-  // valid at twice as much, one size of it.
+  // Returns how a symbol may get more than the range that was found for it or, if the model is not
+  // valid at twice as much, one size of it. Between the two, no size is looked at.
   std::string advice_beside(const std::string& name, const RangeFailure& found) {
     const DimRange range = tried_.ranges[name][0];
     const int64_t twice = 2 * range.max;
@@ -277,7 +282,9 @@ class RangeImporter {
     RangeFailure ignored;
     const bool takes_twice = is_valid_at_largest(ignored);
     tried_.ranges[name] = {range};
-    if (takes_twice) return "; another range: " + option(range.min, twice);
+    if (takes_twice) {
+      return fmt::format("; more may be valid, as {} is: {}", twice, option(range.min, twice));
+    }
     return fmt::format(", nor at up to {}; one size: {}", twice, option(range.max, range.max));
   }
 

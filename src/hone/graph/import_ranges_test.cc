@@ -12,8 +12,9 @@ namespace {
 struct Imports {
   // Returns whether the model is valid at these sizes.
   std::function<bool(int64_t batch, int64_t sequence)> is_valid;
-  int whole = 0;    // imports of ranges that are valid at the smallest sizes
-  int largest = 0;  // inferences at the largest sizes alone
+  bool needs_batched_states = false;  // it is valid at none without
+  int whole = 0;                      // imports of ranges that are valid at the smallest sizes
+  int largest = 0;                    // inferences at the largest sizes alone
   std::string taken;
 
   Result<Graph> read(const ImportOptions& options, ImportPart part, RangeFailure& failure) {
@@ -23,16 +24,21 @@ struct Imports {
     };
     const DimRange batch = range("batch", options.most_batch);
     const DimRange sequence = range("seq", options.most_sequence);
-    failure = {.at_sizes = true, .batches = {"batch"}, .sequences = {"seq"}};
-    failure.is_valid_at_largest = is_valid(batch.max, sequence.max);
-    const bool is_smallest_valid = is_valid(batch.min, sequence.min);
+    const bool is_valid_at_any = options.batched_states || !needs_batched_states;
+    const bool is_largest_valid = is_valid_at_any && is_valid(batch.max, sequence.max);
+    const bool is_smallest_valid = is_valid_at_any && is_valid(batch.min, sequence.min);
+    const bool ends_early = part == ImportPart::kAllIfSmallest && !is_smallest_valid;
+    failure = {.at_sizes = true,
+               .is_valid_at_largest = is_largest_valid && !ends_early,
+               .batches = {"batch"},
+               .sequences = {"seq"},
+               .may_batch_states = needs_batched_states};
     if (part == ImportPart::kLargest) ++largest;
     if (part == ImportPart::kAll || (part == ImportPart::kAllIfSmallest && is_smallest_valid))
       ++whole;
-    const bool all =
-        failure.is_valid_at_largest &&
-        (part == ImportPart::kLargest || (is_smallest_valid && is_valid(batch.max, sequence.min) &&
-                                          is_valid(batch.min, sequence.max)));
+    const bool all = is_largest_valid && (part == ImportPart::kLargest ||
+                                          (is_smallest_valid && is_valid(batch.max, sequence.min) &&
+                                           is_valid(batch.min, sequence.max)));
     if (!all) return invalid("not valid");
     Graph graph;
     graph.name = fmt::format("{}..{} x {}..{}", batch.min, batch.max, sequence.min, sequence.max);
@@ -74,8 +80,16 @@ TEST(import_ranges, least_sizes_are_found_without_whole_imports) {
   EXPECT_EQ(batches.run(), "20..128 x 1..512");
   EXPECT_EQ(batches.whole, 2);
   EXPECT_EQ(batches.taken,
-            "m.onnx: batch is 20..128, as the model is not valid at fewer; another range: --shape "
-            "batch=20..256");
+            "m.onnx: batch is 20..128, as the model is not valid at fewer; more may be valid, as "
+            "256 is: --shape batch=20..256");
+}
+
+// Ranges that end where the rule's do are tried with batched states, too.
+TEST(import_ranges, batched_states_may_have_more_least_elements) {
+  Imports imports{.is_valid = [](int64_t, int64_t sequence) { return sequence >= 3; },
+                  .needs_batched_states = true,
+                  .taken = {}};
+  EXPECT_EQ(imports.run(), "1..8 x 3..512");
 }
 
 // Where sizes are not valid together that are so alone, ranges are tried as a whole.
