@@ -30,7 +30,7 @@ class NestLimits {
   void shorten(std::span<const int64_t> points, std::span<Nest> nests) const;
 
  private:
-  // A loop that moves along an axis.
+  // This is a loop that moves along an axis.
   struct Step {
     size_t loop;  // among all loops that stages have of their own or share
     int64_t length, extent;

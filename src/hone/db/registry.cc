@@ -20,20 +20,21 @@ Result<std::string> default_path() {
       "(RecordOptions::db, --db FILE)");
 }
 
+Status make_folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (!failure) return ok_status();
+  return error(Code::kIo, "cannot make the folder {} of the database: {}", folder.string(),
+               failure.message());
+}
+
 Result<std::string> store_path(std::string_view where, const StoreOptions& options) {
   HONE_RETURN_IF_ERROR(check_address(where));
   if (is_server(where)) return invalid("the database: found a server, expected a file name");
   if (!where.empty()) return std::string(where);
   HONE_ASSIGN_OR_RETURN(std::string path, default_path());
-  if (!options.read_only && options.create) {
-    const auto folder = std::filesystem::path(path).parent_path();
-    std::error_code failure;
-    std::filesystem::create_directories(folder, failure);
-    if (failure) {
-      return error(Code::kIo, "cannot make the folder {} of the database: {}", folder.string(),
-                   failure.message());
-    }
-  }
+  if (!options.read_only && options.create) HONE_RETURN_IF_ERROR(make_folder_of(path));
   return path;
 }
 

@@ -22,6 +22,8 @@ namespace hone::db {
 // Returns the file that `where` means. The folder of the default one is created if the file may be
 // created.
 [[nodiscard]] Result<std::string> store_path(std::string_view where, const StoreOptions& options);
+// Makes the folder of a file, and those that it is in.
+[[nodiscard]] Status make_folder_of(const std::string& path);
 // Returns $XDG_DATA_HOME/hone/hone.db, or ~/.local/share/hone/hone.db if that is not set.
 [[nodiscard]] Result<std::string> default_path();
 

@@ -71,8 +71,10 @@ class Database {
 
 [[nodiscard]] Result<std::unique_ptr<Database>> open_sqlite_database(const std::string& path,
                                                                      const StoreOptions& options);
-// Opens a database whose file, which does not exist, is made when something is stored.
-[[nodiscard]] Result<std::unique_ptr<Database>> open_sqlite_database_later(const std::string& path);
+// Opens a database whose file, which does not exist, is made when something is stored; and so is
+// its folder, with `makes_folder`.
+[[nodiscard]] Result<std::unique_ptr<Database>> open_sqlite_database_later(const std::string& path,
+                                                                           bool makes_folder);
 // Opens postgres://user:password@host:port/database. Missing tables are created if `options` allow
 // it; max_bytes is ignored. Without libpq it returns an error.
 [[nodiscard]] Result<std::unique_ptr<Database>> open_postgres_database(std::string_view uri,

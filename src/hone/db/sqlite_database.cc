@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "hone/db/registry.h"
 #include "hone/db/sql_database.h"
 #include "hone/db/sqlite.h"
 #include "hone/db/sqlite_open.h"
@@ -33,22 +34,26 @@ class SqliteRow final : public Row {
   const Statement& s_;
 };
 
+// This is when the file of a database is made, and whether its folder is made with it.
+enum class Making : uint8_t { kDone, kLater, kLaterWithFolder };
+
 class SqliteDatabase final : public Database {
  public:
-  // With `not_made`, the file is not made before something is stored: until then `db` is an empty
-  // database in its place.
+  // A file that is made later is so when something is stored: until then `db` is an empty database
+  // in its place.
   SqliteDatabase(const std::string& path, std::unique_ptr<Connection> db, int64_t version,
-                 const StoreOptions& options, bool not_made)
+                 const StoreOptions& options, Making making)
       : Database(path, {.version = version, .by_time = " INDEXED BY trial_best"}),
         db_(std::move(db)),
         options_(options),
-        not_made_(not_made) {}
+        making_(making) {}
 
   Result<int64_t> run(const std::string& sql, std::span<const Parameter> parameters,
                       const EachRow& each_row) override {
     // Another process may have made the file.
     std::error_code ignored;
-    if (not_made_ && std::filesystem::exists(name(), ignored)) HONE_RETURN_IF_ERROR(make());
+    if (making_ != Making::kDone && std::filesystem::exists(name(), ignored))
+      HONE_RETURN_IF_ERROR(make());
     if (parameters.empty()) {
       HONE_ASSIGN_OR_RETURN(Statement s, Statement::prepare(*db_, sql));
       return run(s, each_row);
@@ -112,37 +117,39 @@ class SqliteDatabase final : public Database {
   }
 
   Status make() {
-    if (!not_made_) return ok_status();
+    if (making_ == Making::kDone) return ok_status();
+    if (making_ == Making::kLaterWithFolder) HONE_RETURN_IF_ERROR(make_folder_of(name()));
     HONE_ASSIGN_OR_RETURN(auto made, open_sqlite(name(), options_));
     statements_.clear();
     db_ = std::move(made);
-    not_made_ = false;
+    making_ = Making::kDone;
     return ok_status();
   }
 
   std::unique_ptr<Connection> db_;
   std::map<std::string, Statement> statements_;  // after db_: statements go first
   StoreOptions options_;
-  bool not_made_;
+  Making making_;
 };
 
-Result<std::unique_ptr<Database>> made_database(const std::string& path, bool not_made,
+Result<std::unique_ptr<Database>> made_database(const std::string& path, Making making,
                                                 const StoreOptions& options) {
-  HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(not_made ? kMemory : path, options));
+  HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(making == Making::kDone ? path : kMemory, options));
   HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
   return std::unique_ptr<Database>(
-      std::make_unique<SqliteDatabase>(path, std::move(db), version, options, not_made));
+      std::make_unique<SqliteDatabase>(path, std::move(db), version, options, making));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Database>> open_sqlite_database(const std::string& path,
                                                        const StoreOptions& options) {
-  return made_database(path, false, options);
+  return made_database(path, Making::kDone, options);
 }
 
-Result<std::unique_ptr<Database>> open_sqlite_database_later(const std::string& path) {
-  return made_database(path, true, {});
+Result<std::unique_ptr<Database>> open_sqlite_database_later(const std::string& path,
+                                                             bool makes_folder) {
+  return made_database(path, makes_folder ? Making::kLaterWithFolder : Making::kLater, {});
 }
 
 }  // namespace hone::db
