@@ -90,13 +90,20 @@ class Importer {
     }
     is_valid_at_largest_ = true;
     if (at_sizes_) {
-      if (const Status status = follow_sizes(graph_, raw, ends, sizes); !status.ok()) {
-        if (!open_.batches.empty() || !open_.sequences.empty()) ties_ = symbols_to_tie(raw, sizes);
-        return status;
-      }
+      const Status status = follow_sizes(graph_, raw, ends, sizes);
+      // Nobody reads the errors of other parts, nor how to mend them.
+      if (!status.ok() && part == ImportPart::kAll) return with_ties(status, raw, sizes);
+      HONE_RETURN_IF_ERROR(status);
     }
     at_sizes_ = false;
     return ok_status();
+  }
+
+  // Finds which symbols have to be equal, and says so, where the model is not valid at some sizes.
+  Status with_ties(const Status& status, const Graph& raw, const InputSizes& sizes) {
+    if (!status.message().ends_with(kOneSymbol)) return status;
+    ties_ = symbols_to_tie(raw, sizes, open_.unnamed);
+    return {status.code(), fmt::format("{} ({})", status.message(), tie_options(ties_))};
   }
 
   // Returns whether the shapes of the graph were inferred with widened nodes, which `raw` has then.

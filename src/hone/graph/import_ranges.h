@@ -22,7 +22,7 @@ struct RangeFailure {
   bool may_batch_states = false;       // OpenShapes
   std::vector<SizeSymbol> symbols;     // OpenShapes
   InputForms inputs;                   // OpenShapes
-  std::vector<TiedSymbols> ties;       // that make it valid, as far as that was found
+  std::vector<TiedSymbols> ties;       // those that make it valid; only of ImportPart::kAll
 };
 
 // This is what an import does where inputs have ranges.

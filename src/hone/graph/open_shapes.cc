@@ -40,6 +40,7 @@ class Resolver {
     HONE_RETURN_IF_ERROR(open_inputs(open, file_));
     HONE_RETURN_IF_ERROR(check_used());
     HONE_RETURN_IF_ERROR(check_told());
+    note_unnamed();
     say_taken();
     return std::move(result_);
   }
@@ -407,6 +408,15 @@ class Resolver {
       }
     }
     return ok_status();
+  }
+
+  void note_unnamed() {
+    for (const SizeSymbol& symbol : result_.symbols) {
+      const bool is_other = std::any_of(equal_.begin(), equal_.end(), [&](const auto& entry) {
+        return entry.second == symbol.name;
+      });
+      if (!is_symbol(symbol.name) && !is_other) result_.unnamed.insert(symbol.name);
+    }
   }
 
   void say_taken() {

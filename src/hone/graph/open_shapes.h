@@ -11,6 +11,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <set>
+
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/size_options.h"
 
@@ -26,6 +28,8 @@ struct OpenShapes {
   std::string taken;  // one line about what the rule decided; empty: nothing
   // The symbols of batches (ImportOptions::most_batch) and of sequences that the rule gave a range.
   std::vector<std::string> batches, sequences;
+  // Symbols such as `x.0`, of an extent without a name: no option can name these.
+  std::set<std::string> unnamed;
   bool may_batch_states = false;  // ImportOptions::batched_states would make a difference
   // The greatest common divisor of the ends of all ranges of sides; 0 if there are none.
   int64_t side_divisor = 0;

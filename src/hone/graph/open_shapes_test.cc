@@ -378,6 +378,9 @@ TEST(open_shapes, symbols_are_equal_where_the_model_needs_that) {
   EXPECT_EQ(taken_of({{"batch", "text"}, {"batch", "next"}}, {}),
             "m.onnx: open dimensions are batch 1..8, text 1..512; another range: --shape "
             "batch=1..16; m.onnx: 'next' is equal to 'text', as the model is not valid otherwise");
+  EXPECT_EQ(taken_of({{"enc.len", "8"}, {"dec.len", "8"}}, {}),
+            "m.onnx: open dimensions are enc.len 1..512; another range: --shape enc.len=1..1024; "
+            "m.onnx: 'dec.len' is equal to 'enc.len', as the model is not valid otherwise");
   // An option says the same.
   const ShapeRange equal = {{0, 0, "m"}}, by_letters = {{0, 0, "te"}, {0, 0, "t"}};
   EXPECT_EQ(taken_of({{"m", "8"}, {"n", "8"}}, {{"n", equal}, {"m", {{1, 4, ""}}}}), "");

@@ -150,9 +150,8 @@ Result<std::vector<SizeProbe>> make_probes(const Graph& raw, const std::vector<s
       return Status(
           status.code(),
           fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges within "
-                      "which the model is valid, and extents that are always equal one symbol ({})",
-                      status.message(), to_text(sizes.symbols, point),
-                      tie_options(symbols_to_tie(raw, sizes))));
+                      "which the model is valid, and {}",
+                      status.message(), to_text(sizes.symbols, point), kOneSymbol));
     }
     find_twins(probe, raw, ends, own_ends);
     probes.push_back(std::move(probe));

@@ -13,7 +13,8 @@ constexpr size_t kMostTied = 6;  // symbols of which each set is looked at
 
 class TieFinder {
  public:
-  TieFinder(const Graph& raw, const InputSizes& sizes) : raw_(raw), sizes_(sizes) {}
+  TieFinder(const Graph& raw, const InputSizes& sizes, const std::set<std::string>& unnamed)
+      : raw_(raw), sizes_(sizes), unnamed_(unnamed) {}
 
   std::vector<TiedSymbols> run() {
     std::set<int64_t> ends;
@@ -28,8 +29,7 @@ class TieFinder {
     std::vector<size_t> found;
     for (size_t i = 0; i < sizes_.symbols.size(); ++i) {
       const SizeSymbol& symbol = sizes_.symbols[i];
-      // A point is in the names of extents that have none.
-      if (symbol.max == most && symbol.min < most && symbol.name.find('.') == std::string::npos)
+      if (symbol.max == most && symbol.min < most && !unnamed_.contains(symbol.name))
         found.push_back(i);
     }
     if (found.size() < 2) return {};
@@ -82,13 +82,15 @@ class TieFinder {
 
   const Graph& raw_;
   const InputSizes& sizes_;
+  const std::set<std::string>& unnamed_;
   std::vector<TiedSymbols> ties_;
 };
 
 }  // namespace
 
-std::vector<TiedSymbols> symbols_to_tie(const Graph& raw, const InputSizes& sizes) {
-  return TieFinder(raw, sizes).run();
+std::vector<TiedSymbols> symbols_to_tie(const Graph& raw, const InputSizes& sizes,
+                                        const std::set<std::string>& unnamed) {
+  return TieFinder(raw, sizes, unnamed).run();
 }
 
 std::string tie_options(const std::vector<TiedSymbols>& ties) {
