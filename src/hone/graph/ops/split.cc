@@ -91,7 +91,8 @@ Status split_as_computed(ExpandContext& c, size_t axis) {
 Status expand_split(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
   const bool is_given = c.has(1) || c.attributes().has("split");
-  if (c.has(1) && c.constant_of(c.input(1)) == nullptr) return split_as_computed(c, axis);
+  const bool is_computed = c.has(1) && c.constant_of(c.input(1)) == nullptr;
+  if (is_computed && c.shape(0)[axis] > 0) return split_as_computed(c, axis);
   const bool is_decided = varies(c, 0) && !known_extent(c, 0, axis);
   HONE_ASSIGN_OR_RETURN(const auto lengths, split_lengths(c, c.shape(0)[axis], is_decided));
   if (is_decided && !is_given) return split_decided(c, axis);
