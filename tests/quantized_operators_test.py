@@ -286,7 +286,7 @@ def gather_block_quantized(n):
 
 
 def grouped_attention(n):
-    """A first text, or more of one after what the cache holds, whose room may be larger than the text."""
+    """A first text, or more of one after what the cache holds, whose room may be larger than the text. Texts of a batch end at different places."""
     batch, groups, size = n.below(1, 3), n.pick(1, 2), 16
     heads, first = groups * n.pick(1, 2, 3), n.chance(0.4)
     length = n.below(2, 6) if first else 1 if batch > 1 else n.pick(1, 3)
@@ -304,20 +304,27 @@ def grouped_attention(n):
     if n.chance(0.3):
         query, key, value = np.concatenate([query, key, value], 2), None, None
     past = [n.array(batch, groups, room, size) for _ in range(2)]
-    lengths, totals = np.full(batch, total - 1, np.int32), np.asarray(total, np.int32)
+    counts, totals = n.rng.integers(1, total + 1, batch), np.asarray(total, np.int32)
+    counts[n.below(0, batch)] = total
+    lengths = (counts - 1).astype(np.int32)
     angles = n.rng.uniform(-3, 3, (16, size // 2)).astype(f32)
     others = [None, None, None]
     if n.chance(0.6):
         attributes |= {"do_rotary": 1, "rotary_interleaved": n.below(0, 2)}
         others[:2] = np.cos(angles), np.sin(angles)
+        if n.chance():
+            others[2] = n.below(0, 8) + np.arange(length) + np.zeros((batch, 1), np.int64) if first else n.rng.integers(0, 16, (batch, length))
     bias = n.array(n.pick(1, batch), n.pick(1, heads), length, total) if n.chance(0.3) else None
     names = [n.operand(array, False) for array in (query, key, value, *past, lengths)] + [n.operand(totals, True)]
     names += [n.operand(array, True) for array in (*others, bias)]
     while names[-1] == "":
         names.pop()
     outputs = [f"y{len(n.nodes)}_{i}" for i in range(3)]
-    if room > total:  # what is behind the text in the cache is any number
-        n.undefined |= set(outputs[1:])
+    if first:  # the results of padding, and what is behind the text in the cache, are any number
+        n.defined[outputs[0]] = np.arange(length) < counts[:, None]
+    held = np.arange(max(room, total)) < (total if first else counts[:, None])
+    for name in outputs[1:]:
+        n.defined[name] = np.broadcast_to(held[..., None, :], (batch, groups, max(room, total)))
     n.nodes.append(helper.make_node("GroupQueryAttention", names, outputs, name=f"GroupQueryAttention_{len(n.nodes)}", domain="com.microsoft", **attributes))
 
 
