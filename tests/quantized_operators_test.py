@@ -312,7 +312,7 @@ def grouped_attention(n):
     if n.chance(0.6):
         attributes |= {"do_rotary": 1, "rotary_interleaved": n.below(0, 2)}
         others[:2] = np.cos(angles), np.sin(angles)
-        if n.chance():
+        if n.chance(0.7):
             others[2] = n.below(0, 8) + np.arange(length) + np.zeros((batch, 1), np.int64) if first else n.rng.integers(0, 16, (batch, length))
     bias = n.array(n.pick(1, batch), n.pick(1, heads), length, total) if n.chance(0.3) else None
     names = [n.operand(array, False) for array in (query, key, value, *past, lengths)] + [n.operand(totals, True)]
@@ -339,7 +339,37 @@ class QuantizedOperators(RandomNodes):
         self.compare(qgemm, matmul_integer_to_float, dynamic_quantize_matmul, qlinear_conv, qattention, count=10)
 
     def test_attention_with_a_cache(self):
-        self.compare(grouped_attention, count=16)
+        self.compare(grouped_attention, count=24)
+
+    def cached_attention(self, length, past, total, **attributes):
+        """The file of a model of two texts with two heads of 16 elements."""
+        operands = ["q", "k", "v", "past_key", "past_value", "lengths", "total"]
+        node = helper.make_node("GroupQueryAttention", operands, ["y", "keys", "values"], name="attention", domain="com.microsoft", num_heads=2, kv_num_heads=2,
+                                **attributes)
+        inputs = [support.value(name, (2, length, 32)) for name in "qkv"] + [support.value(name, (2, 2, past, 16)) for name in operands[3:5]]
+        inputs.append(support.value("lengths", (2,), onnx.TensorProto.INT32))
+        model = support.make_model([node], inputs, [support.value("y", (2, length, 32)), support.value("keys", (2, 2, max(past, total), 16))],
+                                   {"total": np.asarray(total, np.int32)})
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        return self.save(model)
+
+    def test_lengths_that_do_not_fit_are_one_error(self):
+        message = "seqlens_k + 1 of a sequence does not lie between"
+        for length, past, total, attributes, fit, others in (
+                (1, 4, 5, {}, [(4, 0), (2, 4)], [(9, 4), (4, 5), (-1, 4)]),
+                (3, 4, 5, {}, [(4, 2)], [(4, 1), (5, 4)]),
+                (3, 4, 3, {}, [(2, 0)], [(2, 3)]),
+                (3, 4, 3, {"causal": 0}, [(2, 0)], [(3, 2)])):
+            model = self.cached_attention(length, past, total, **attributes)
+            zeros = {name: np.zeros((2, length, 32), f32) for name in "qkv"} | {name: np.zeros((2, 2, past, 16), f32) for name in ("past_key", "past_value")}
+            for lengths in fit:
+                self.outputs(model, zeros | {"lengths": np.asarray(lengths, np.int32)})
+            for lengths in others:
+                np.save(self.folder / "lengths.npy", np.asarray(lengths, np.int32))
+                given = [f"{name}={self.folder / name}.npy" for name in (*zeros, "lengths")]
+                with self.subTest(length=length, total=total, lengths=lengths, **attributes):
+                    error = self.refuse(message, "run", model, *(word for one in given for word in ("--input", one)))
+                    self.assertIn("attention", error)
 
     def test_blocks(self):
         self.compare(matmul_nbits, matmul_nbits_of_onnxruntime, gather_block_quantized, count=12)

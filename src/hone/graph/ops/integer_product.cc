@@ -25,7 +25,10 @@ Result<ValueId> centered(ExpandContext& c, size_t x, size_t zero, size_t axis) {
   } else if (axis < shape.size() && point == Shape{shape[axis]}) {
     point.assign(shape.size(), 1);
     point[axis] = shape[axis];
-  } else if (broadcast(point, shape) != shape) {
+  } else if (axis == kNoAxis) {
+    return c.fail("operand {}, a zero point, has shape {}, expected one element", zero,
+                  to_string(point));
+  } else if (point.size() == 1 || broadcast(point, shape) != shape) {
     return c.fail("zero points of shape {} for an operand of shape {}", to_string(point),
                   to_string(shape));
   }
@@ -42,17 +45,45 @@ size_t column_axis(const InferContext& c, size_t i) {
   return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 1) : kNoAxis;
 }
 
-Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank) {
-  if (!is_float(c.dtype(i))) return c.fail("a scale of type {}", dtype_name(c.dtype(i)));
+size_t product_row_axis(const InferContext& c, size_t a, size_t b, size_t rank) {
+  if (c.rank(a) < 2) return kNoAxis;
+  return rank - (c.rank(b) > 1 ? 2 : 1);
+}
+size_t product_column_axis(const InferContext& c, size_t b, size_t rank) {
+  return c.rank(b) > 1 ? rank - 1 : kNoAxis;
+}
+
+namespace {
+
+// Returns operand i, scales or zero points, such that it broadcasts to a product of so many
+// dimensions. Those of more dimensions have one element along the other operand's rows or columns.
+Result<ValueId> along(ExpandContext& c, size_t i, size_t axis, size_t rank) {
   Shape shape = c.shape(i);
-  if (num_elements(shape) == 1) {
-    shape = {};
-  } else if (shape.size() == 1 && axis < rank) {
+  if (num_elements(shape) == 1) return c.reshape(c.input(i), {});
+  if (axis >= rank)
+    return c.fail("operand {}, a scale or zero point, has shape {}, expected one element", i,
+                  to_string(shape));
+  if (shape.size() == 1) {
     const int64_t count = shape[0];
     shape.assign(rank, 1);
     shape[axis] = count;
+    return c.reshape(c.input(i), shape);
   }
-  return c.cast(c.reshape(c.input(i), shape), DType::kF32);
+  const size_t other = axis + 1 == rank ? 2 : 1;  // counted from the last dimension
+  if (shape.size() < 2 || shape.size() > rank || shape[shape.size() - other] != 1)
+    return c.fail(
+        "operand {}, scales or zero points, has shape {}, expected one element, or one "
+        "for each index of dimension {} of a product of rank {}",
+        i, to_string(shape), axis, rank);
+  return c.input(i);
+}
+
+}  // namespace
+
+Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank) {
+  if (!is_float(c.dtype(i))) return c.fail("a scale of type {}", dtype_name(c.dtype(i)));
+  HONE_ASSIGN_OR_RETURN(const ValueId scale, along(c, i, axis, rank));
+  return c.cast(scale, DType::kF32);
 }
 
 Status requantize(ExpandContext& c, ValueId sum, const ProductScales& at) {
@@ -62,13 +93,13 @@ Status requantize(ExpandContext& c, ValueId sum, const ProductScales& at) {
   HONE_ASSIGN_OR_RETURN(const ValueId left, scale_of(c, at.left, at.row, rank));
   HONE_ASSIGN_OR_RETURN(const ValueId right, scale_of(c, at.right, at.column, rank));
   HONE_ASSIGN_OR_RETURN(const ValueId out, scale_of(c, at.result, at.row, rank));
+  HONE_ASSIGN_OR_RETURN(const ValueId zero, along(c, zero_point, at.row, rank));
   ValueId factor = c.binary("Mul", left, right);
   if (at.alpha != 1) factor = c.binary("Mul", factor, static_cast<double>(at.alpha));
   factor = c.binary("Div", factor, out);
-  ValueId zero = c.input(zero_point);
-  if (num_elements(c.shape(zero_point)) == 1) zero = c.reshape(zero, {});
   const ValueId scaled = c.binary("Mul", c.cast(sum, DType::kF32), factor);
   const ValueId result = saturated(c, scaled, zero, c.dtype(zero_point));
+  HONE_RETURN_IF_ERROR(c.status());
   if (c.shape_of(result) != c.shape_of(sum)) return c.fail("scales or zero points do not fit");
   c.result(0, result);
   return ok_status();
@@ -92,8 +123,8 @@ Status expand_qlinear_matmul(ExpandContext& c) {
                     {.left = 1,
                      .right = 4,
                      .result = 6,
-                     .row = rank >= 2 ? rank - 2 : kNoAxis,
-                     .column = rank >= 1 ? rank - 1 : kNoAxis});
+                     .row = product_row_axis(c, 0, 3, rank),
+                     .column = product_column_axis(c, 3, rank)});
 }
 
 Status expand_conv_integer(ExpandContext& c) {

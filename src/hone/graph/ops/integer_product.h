@@ -12,15 +12,20 @@ inline constexpr size_t kNoAxis = 99;
 [[nodiscard]] Status check_bytes(const InferContext& c, size_t i);
 
 // Returns operand `x`, of bytes, in 32 bits less the zero point `zero`, if there is one. A vector
-// of zero points has one per index of dimension `axis`.
+// of zero points has one per index of dimension `axis`; without one (kNoAxis) there is one point.
 [[nodiscard]] Result<ValueId> centered(ExpandContext& c, size_t x, size_t zero, size_t axis);
 
 // These return the dimension of a matrix's rows and columns; a vector has none.
 [[nodiscard]] size_t row_axis(const InferContext& c, size_t i);
 [[nodiscard]] size_t column_axis(const InferContext& c, size_t i);
 
+// These return the dimension of a product, of so many dimensions, along which the rows of operand a
+// and the columns of operand b lie; a vector has none.
+[[nodiscard]] size_t product_row_axis(const InferContext& c, size_t a, size_t b, size_t rank);
+[[nodiscard]] size_t product_column_axis(const InferContext& c, size_t b, size_t rank);
+
 // Returns a scale in f32 that broadcasts to a product of so many dimensions; a vector has one per
-// index of dimension `axis`.
+// index of dimension `axis`. Without one (kNoAxis) it is an error if it has more than one element.
 [[nodiscard]] Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank);
 
 // Where the scales of a product are among the operands, the result's zero point behind its scale,

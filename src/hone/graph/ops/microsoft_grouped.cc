@@ -3,7 +3,8 @@
 // RotaryEmbedding, TensorScatter and Attention of ONNX.
 #include <cmath>
 
-#include "hone/graph/expand.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/microsoft_quantized.h"
 
 namespace hone::graph {
@@ -11,7 +12,8 @@ namespace {
 
 class GroupedAttention {
  public:
-  explicit GroupedAttention(ExpandContext& c) : c_(c) {}
+  explicit GroupedAttention(ExpandContext& c)
+      : c_(c), causal_(c.attributes().integer("causal", 1) != 0) {}
 
   Status run() {
     HONE_RETURN_IF_ERROR(refuse());
@@ -23,7 +25,9 @@ class GroupedAttention {
     const auto seen = [&](ValueId x) {
       return capacity_ == total_ ? x : c_.slice(x, 2, 0, total_);
     };
-    const ValueId lengths = first_ ? kNoValue : lengths_;
+    // In a first text, of which the causal mask hides the padding from valid queries, the places of
+    // queries do not follow from the lengths.
+    const ValueId lengths = first_ && causal_ ? kNoValue : lengths_;
     const ValueId y =
         attend({query_, seen(keys), seen(values), c_.input(kBias), kNoValue, kNoValue, lengths});
     c_.result(0, c_.reshape(c_.transpose(y, {0, 2, 1, 3}), {batch_, length_, heads_ * size_}));
@@ -40,6 +44,9 @@ class GroupedAttention {
       if (a.integer(name, 0) != 0) return c_.unsupported("{} is {}", name, a.integer(name, 0));
     }
     if (a.integer("smooth_softmax", 0) == 1) return c_.unsupported("smooth_softmax is 1");
+    if (a.integer("causal", 1) == 0 && a.integer("local_window_size", -1) >= 1)
+      return c_.unsupported("causal is 0 and local_window_size is {}",
+                            a.integer("local_window_size", -1));
     for (const char* name : {"k_quant_type", "v_quant_type"}) {
       const std::string type = a.text(name, "NONE");
       if (type != "NONE") return c_.unsupported("{} is '{}', expected NONE", name, type);
@@ -101,10 +108,11 @@ class GroupedAttention {
     first_ = total_ == length_;
     lengths_ = c_.cast(c_.reshape(c_.input(kLengths), {batch_}), DType::kI64);
     lengths_ = c_.binary("Add", lengths_, 1.0);
+    HONE_RETURN_IF_ERROR(check_lengths());
     start_ = c_.binary("Sub", lengths_, static_cast<double>(length_));
     if (c_.has(kPastKey) != c_.has(kPastValue))
       return c_.fail("past_key and past_value must be given together");
-    if (!c_.has(kPastKey)) return ok_status();
+    if (!c_.has(kPastKey)) return check_room();
     for (const size_t i : {kPastKey, kPastValue}) {
       const Shape& past = c_.shape(i);
       if (past.size() != 4 || past[2] != c_.shape(kPastKey)[2] ||
@@ -114,7 +122,35 @@ class GroupedAttention {
     }
     past_ = c_.shape(kPastKey)[2];
     capacity_ = std::max(total_, past_);
-    return ok_status();
+    return check_room();
+  }
+
+  // All tokens but the new ones come from the cache that is given.
+  Status check_room() const {
+    if (past_ >= total_ - length_) return ok_status();
+    return c_.fail("total_sequence_length is {} for {} new tokens and {} in the past states",
+                   total_, length_, past_);
+  }
+
+  // A run fails where a sequence has more tokens than total_sequence_length says, or, after a first
+  // text, fewer than there are new ones.
+  Status check_lengths() {
+    ValueId fails = c_.binary("Greater", lengths_, static_cast<double>(total_));
+    if (!first_)
+      fails = c_.binary("Or", fails, c_.binary("Less", lengths_, static_cast<double>(length_)));
+    const ValueId count = c_.reduce("ReduceSum", c_.cast(fails, DType::kI64), {0});
+    const ValueId any = c_.reshape(c_.binary("Greater", count, 0.0), {});
+    ValueId& checked = first_ && causal_ ? query_ : lengths_;
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> made,
+        LoopBuilder::add_fault(
+            c_, any,
+            {.beyond = fmt::format("{}: seqlens_k + 1 of a sequence does not lie between {} and "
+                                   "total_sequence_length, which is {}",
+                                   name_and_type(c_.node()), first_ ? 0 : length_, total_)},
+            {checked}));
+    checked = made[0];
+    return c_.status();
   }
 
   // Turns queries and keys by the angles of their places.
@@ -166,13 +202,14 @@ class GroupedAttention {
     const float scale = a.number("scale", 0);
     const double usual = 1 / std::sqrt(static_cast<double>(size_));
     return c_.add("Attention", operands,
-                  {{"is_causal", a.integer("causal", 1)},
+                  {{"is_causal", int64_t{causal_}},
                    {"left_window_size", window < 1 ? int64_t{-1} : window - 1},
                    {"scale", scale == 0 ? static_cast<float>(usual) : scale},
                    {"softcap", a.number("softcap", 0)}});
   }
 
   ExpandContext& c_;
+  bool causal_;  // no query sees the tokens behind it
   int64_t batch_ = 0, length_ = 0, heads_ = 0, groups_ = 0, size_ = 0;
   int64_t total_ = 0, past_ = 0, capacity_ = 0;  // tokens in all, those of before, room for them
   bool first_ = false;                           // there are no tokens of before

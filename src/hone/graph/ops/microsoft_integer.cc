@@ -65,19 +65,19 @@ Status expand_qgemm(ExpandContext& c) {
   return ok_status();
 }
 
-// (A - a_zero) (B - b_zero) * a_scale * b_scale + bias
+// (A - a_zero) (B - b_zero) * a_scale * b_scale + bias, where A has one scale and one zero point.
 Status expand_matmul_integer_to_float(ExpandContext& c) {
   constexpr size_t kLeftScale = 2, kRightScale = 3, kLeftZero = 4, kRightZero = 5, kBias = 6;
   if (c.dtype(kLeftScale) != c.dtype(kRightScale))
     return c.fail("scales of types {} and {}", dtype_name(c.dtype(kLeftScale)),
                   dtype_name(c.dtype(kRightScale)));
-  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, kLeftZero, row_axis(c, 0)));
+  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, kLeftZero, kNoAxis));
   HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 1, kRightZero, column_axis(c, 1)));
   const ValueId sum = c.binary("MatMul", a, b);
   const auto rank = static_cast<size_t>(c.rank_of(sum));
   HONE_ASSIGN_OR_RETURN(const ValueId left, scale_of(c, kLeftScale, kNoAxis, rank));
   HONE_ASSIGN_OR_RETURN(const ValueId right,
-                        scale_of(c, kRightScale, rank >= 1 ? rank - 1 : kNoAxis, rank));
+                        scale_of(c, kRightScale, product_column_axis(c, 1, rank), rank));
   HONE_ASSIGN_OR_RETURN(const ValueId y, scaled(c, sum, c.binary("Mul", left, right), kBias));
   c.result(0, c.cast(y, c.dtype(kLeftScale)));
   return ok_status();
@@ -92,7 +92,7 @@ Status expand_dynamic_quantize_matmul(ExpandContext& c) {
   const ValueId sum = c.binary("MatMul", a, b);
   const auto rank = static_cast<size_t>(c.rank_of(sum));
   HONE_ASSIGN_OR_RETURN(const ValueId right,
-                        scale_of(c, kRightScale, rank >= 1 ? rank - 1 : kNoAxis, rank));
+                        scale_of(c, kRightScale, product_column_axis(c, 1, rank), rank));
   HONE_ASSIGN_OR_RETURN(const ValueId y, scaled(c, sum, c.binary("Mul", bytes[1], right), kBias));
   c.result(0, y);
   return ok_status();

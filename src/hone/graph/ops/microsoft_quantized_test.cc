@@ -83,6 +83,87 @@ TEST(quantized, products_name_what_does_not_fit) {
   expect_message(product(Tensor(DType::kF32, {4})), Code::kInvalid, "C is f32 [4]");
 }
 
+// A product of a [3, 3], of bytes, and constants: b [3, 3], "one" and "vector", of 3 scales, and
+// "point" and "points", of 3 zero points.
+TestModel square_product(const std::string& type, const std::vector<std::string>& inputs,
+                         const char* domain = kDomain) {
+  TestModel model(17);
+  model.input("a", {3, 3}, DType::kU8).input("v", {3}, DType::kU8);
+  model.input("image", {1, 1, 3, 3}, DType::kU8);
+  model.constant("b", of_type(DType::kU8, {3, 3}, {1, 2, 3, 4}));
+  model.constant("filter", of_type(DType::kU8, {3, 1, 1, 1}, {1}));
+  model.constant("one", floats({}, {1})).constant("vector", floats({3}, {1, 2, 4}));
+  model.constant("rows", floats({3, 1}, {1, 2, 4})).constant("columns", floats({1, 3}, {1, 2, 4}));
+  model.constant("point", of_type(DType::kU8, {}, {0}));
+  model.constant("points", of_type(DType::kU8, {3}, {0, 1, 2}));
+  model.node(type, inputs, {"y"}, {}, domain).output("y");
+  return model;
+}
+
+// With as many rows as columns, a vector for the left operand or the result would fit both.
+TEST(quantized, a_vector_without_a_dimension_to_go_along_is_refused) {
+  const auto expect_one = [](const std::string& type, const std::vector<std::string>& inputs,
+                             size_t operand, const char* domain = kDomain) {
+    const TestModel model = square_product(type, inputs, domain);
+    const Status status = model.import().status();
+    EXPECT_EQ(status.code(), Code::kInvalid) << type << " " << operand;
+    EXPECT_NE(status.message().find(fmt::format("operand {}, a ", operand)), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("has shape [3], expected one element"), std::string::npos)
+        << status.message();
+  };
+  const std::vector<std::string> gemm = {"a",      "one", "point", "b",    "vector",
+                                         "points", "",    "one",   "point"};
+  EXPECT_TRUE(square_product("QGemm", gemm).import().ok());
+  const std::vector<std::string> whole = {"a", "b", "one", "vector", "point", "points"};
+  EXPECT_TRUE(square_product("MatMulIntegerToFloat", whole).import().ok());
+  const std::vector<std::string> image = {"image",  "one", "point", "filter",
+                                          "vector", "",    "one",   "point"};
+  const auto with = [](std::vector<std::string> inputs, size_t i, const char* name) {
+    inputs[i] = name;
+    return inputs;
+  };
+  expect_one("QGemm", with(gemm, 1, "vector"), 1);
+  expect_one("QGemm", with(with(with(gemm, 1, "vector"), 7, ""), 8, ""), 1);
+  expect_one("QGemm", with(gemm, 2, "points"), 2);
+  expect_one("QGemm", with(gemm, 7, "vector"), 7);
+  expect_one("QGemm", with(gemm, 8, "points"), 8);
+  expect_one("MatMulIntegerToFloat", with(whole, 2, "vector"), 2);
+  expect_one("MatMulIntegerToFloat", with(whole, 4, "points"), 4);
+  for (const char* domain : {"", kDomain}) {
+    const std::vector<std::string> filled = with(image, 5, "point");
+    EXPECT_TRUE(square_product("QLinearConv", filled, domain).import().ok());
+    expect_one("QLinearConv", with(filled, 1, "vector"), 1, domain);
+    expect_one("QLinearConv", with(filled, 2, "points"), 2, domain);
+    expect_one("QLinearConv", with(filled, 6, "vector"), 6, domain);
+    expect_one("QLinearConv", with(filled, 7, "points"), 7, domain);
+  }
+  expect_one("ConvInteger", {"image", "filter", "points"}, 2, "");
+  expect_one("MatMulInteger", {"v", "b", "points"}, 2, "");
+}
+
+// ONNX's QLinearMatMul has one scale and zero point of the left operand and of the result by row.
+TEST(quantized, vectors_of_a_products_rows_go_along_its_rows) {
+  const Tensor a = of_type(DType::kU8, {3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+  const std::vector<Tensor> unused = {Tensor(DType::kU8, {3}), Tensor(DType::kU8, {1, 1, 3, 3})};
+  const auto product = [&](const char* left, const char* result, const char* zero) {
+    return square_product("QLinearMatMul", {"a", left, "point", "b", "one", "point", result, zero},
+                          "");
+  };
+  const auto expect = [&](const TestModel& model, const std::vector<double>& values) {
+    const auto y = run_plainly(model.graph(), {a, unused[0], unused[1]});
+    ASSERT_EQ(y.size(), 1U);
+    for (int64_t i = 0; i < 9; ++i) EXPECT_EQ(y[0].at(i), values[static_cast<size_t>(i)]) << i;
+  };
+  const std::vector<double> by_row = {1, 2, 3, 8, 2, 4, 12, 16, 4};  // b is 1 2 3, 4 1 2, 3 4 1
+  expect(product("vector", "one", "point"), by_row);
+  expect(product("rows", "one", "point"), by_row);
+  expect(product("one", "one", "points"), {1, 2, 3, 5, 2, 3, 5, 6, 3});
+  expect(product("vector", "vector", "point"), {1, 2, 3, 4, 1, 2, 3, 4, 1});
+  expect_message(product("columns", "one", "point"), Code::kInvalid,
+                 "operand 1, scales or zero points, has shape [1, 3], expected one element");
+}
+
 // W [3, 20] of 4 bits in blocks of 16.
 TestModel blocks(const Tensor& packed, const Tensor& scales, const AttributeList& changed = {}) {
   AttributeList attributes = {{"K", int64_t{20}}, {"N", int64_t{3}}, {"block_size", int64_t{16}}};
@@ -173,12 +254,36 @@ TEST(quantized, caches_are_checked) {
                  "past states f32 [1, 1, 3, 8], expected f32 [1, 1, past, 16]");
   expect_message(attention({1, 1, 3, 16}, 1, {}), Code::kInvalid,
                  "total_sequence_length [1] of 2 new tokens");
+  expect_message(attention({1, 1, 3, 16}, 6, {}), Code::kInvalid,
+                 "total_sequence_length is 6 for 2 new tokens and 3 in the past states");
+  expect_message(attention({1, 1, 0, 16}, 5, {}), Code::kInvalid,
+                 "total_sequence_length is 5 for 2 new tokens and 0 in the past states");
+  expect_message(
+      attention({1, 1, 3, 16}, 5, {{"causal", int64_t{0}}, {"local_window_size", int64_t{2}}}),
+      Code::kUnsupported, "causal is 0 and local_window_size is 2");
   expect_message(attention({1, 1, 3, 16}, 5, {{"do_rotary", int64_t{1}}}), Code::kInvalid,
                  "do_rotary without cos_cache and sin_cache");
   expect_message(attention({1, 1, 3, 16}, 5, {{"smooth_softmax", int64_t{1}}}), Code::kUnsupported,
                  "smooth_softmax is 1");
   expect_message(attention({1, 1, 3, 16}, 5, {{"k_quant_type", std::string("PER_TENSOR")}}),
                  Code::kUnsupported, "k_quant_type is 'PER_TENSOR', expected NONE");
+}
+
+// Without a causal mask, too, no query sees the padding behind a shorter sequence.
+TEST(quantized, padding_of_a_first_text_is_not_seen) {
+  TestModel model(17);
+  model.input("q", {2, 2, 16}).input("v", {2, 2, 16}).input("lengths", {2}, DType::kI32);
+  model.constant("total", of_type(DType::kI32, {}, {2}));
+  model.node(
+      "GroupQueryAttention", {"q", "q", "v", "", "", "lengths", "total"}, {"y", "keys", "values"},
+      {{"num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}, {"causal", int64_t{0}}}, kDomain);
+  model.output("y");
+  Tensor values(DType::kF32, {2, 2, 16});
+  for (int64_t i = 0; i < values.size(); ++i) values.set(i, i / 16 % 2 == 0 ? 1 : 3);
+  const Tensor zeros(DType::kF32, {2, 2, 16}), lengths = of_type(DType::kI32, {2}, {1, 0});
+  const Tensor y = run_optimized(model.graph(), {zeros, values, lengths})[0];
+  for (int64_t i = 0; i < 32; ++i) EXPECT_FLOAT_EQ(static_cast<float>(y.at(i)), 2) << i;
+  for (int64_t i = 32; i < 48; ++i) EXPECT_FLOAT_EQ(static_cast<float>(y.at(i)), 1) << i;
 }
 
 }  // namespace
