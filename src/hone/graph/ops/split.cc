@@ -1,5 +1,6 @@
 // Split: slices along an axis. Where data decide its extent, or the run computes the lengths, the
-// parts begin and end where the run says.
+// parts begin and end where the run says, and a run fails if its lengths are not those of all
+// elements.
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/loop_builder.h"
@@ -46,7 +47,7 @@ void declare_parts(ExpandContext& c, size_t axis, const std::vector<ValueId>& pl
   }
 }
 
-// Equal parts of as many elements as data decide.
+// Declares equal parts of as many elements as data decide.
 Status split_decided(ExpandContext& c, size_t axis) {
   const auto parts = static_cast<int64_t>(c.num_outputs());
   const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(axis));
@@ -60,31 +61,54 @@ Status split_decided(ExpandContext& c, size_t axis) {
   return ok_status();
 }
 
-// Returns the lengths that a run computes. It fails where they are not those of all elements.
-Result<ValueId> checked_lengths(ExpandContext& c, size_t axis) {
+// Returns the lengths of a run. It fails where they are not those of all elements.
+Result<ValueId> checked_lengths(ExpandContext& c, ValueId lengths, size_t axis) {
   const ValueId extent = dimension(c, actual_extents(c, c.input(0)), static_cast<int64_t>(axis));
-  const ValueId is_all = c.binary("Equal", c.reduce("ReduceSum", c.input(1), {0}), extent);
+  const ValueId is_all = c.binary("Equal", c.reduce("ReduceSum", lengths, {0}), extent);
+  const ValueId is_below = c.binary("Less", c.reduce("ReduceMin", lengths, {0}), 0.0);
   HONE_ASSIGN_OR_RETURN(
       const std::vector<ValueId> made,
-      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_all, {})}),
-                             {.beyond = fmt::format("{}: the lengths that the run computed do not "
-                                                    "add up to the extent of axis {}",
-                                                    name_and_type(c.node()), axis)},
-                             {c.input(1)}));
+      LoopBuilder::add_fault(
+          c, c.reshape(c.binary("Or", is_below, c.add("Not", {is_all})), {}),
+          {.beyond = fmt::format("{}: the lengths of its parts are negative, or do not add up to "
+                                 "the extent of axis {} in this run",
+                                 name_and_type(c.node()), axis)},
+          {lengths}));
   return made[0];
 }
 
-// Parts whose lengths a run computes.
+// Declares parts whose lengths a run computes.
 Status split_as_computed(ExpandContext& c, size_t axis) {
   if (c.dtype(1) != DType::kI64 || c.shape(1) != Shape{static_cast<int64_t>(c.num_outputs())} ||
       varies(c, 1))
     return c.fail("lengths {} {} for {} results", dtype_name(c.dtype(1)), to_string(c.shape(1)),
                   c.num_outputs());
-  HONE_ASSIGN_OR_RETURN(const ValueId lengths, checked_lengths(c, axis));
+  HONE_ASSIGN_OR_RETURN(const ValueId lengths, checked_lengths(c, c.input(1), axis));
   std::vector<ValueId> places = {c.integers({0})};
   for (int64_t i = 0; i < c.shape(1)[0]; ++i)
     places.push_back(c.binary("Add", places.back(), dimension(c, lengths, i)));
   declare_parts(c, axis, places);
+  return ok_status();
+}
+
+// Declares parts whose lengths the model gives, of as many elements as data decide. The lengths
+// that were checked are their extents, so that the check is part of what they are computed from.
+Status split_as_given(ExpandContext& c, size_t axis, const std::vector<int64_t>& lengths) {
+  HONE_ASSIGN_OR_RETURN(const ValueId checked, checked_lengths(c, c.integers(lengths), axis));
+  const ValueId x = without_extents(c, c.input(0));
+  int64_t begin = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const int64_t end = begin + lengths[i];
+    if (c.wants(i) && lengths[i] == 0) {
+      c.result(i, c.slice(c.input(0), static_cast<int64_t>(axis), begin, end));
+    } else if (c.wants(i)) {
+      std::vector<ExtentPart> extents = parts(c, c.input(0), 0, c.shape(0).size());
+      extents[axis] = {checked, static_cast<int64_t>(i)};
+      c.result(i, with_extents(c, c.slice(x, static_cast<int64_t>(axis), begin, end),
+                               join_extents(c, extents)));
+    }
+    begin = end;
+  }
   return ok_status();
 }
 
@@ -95,7 +119,7 @@ Status expand_split(ExpandContext& c) {
   if (is_computed && c.shape(0)[axis] > 0) return split_as_computed(c, axis);
   const bool is_decided = varies(c, 0) && !known_extent(c, 0, axis);
   HONE_ASSIGN_OR_RETURN(const auto lengths, split_lengths(c, c.shape(0)[axis], is_decided));
-  if (is_decided && !is_given) return split_decided(c, axis);
+  if (is_decided) return is_given ? split_as_given(c, axis, lengths) : split_decided(c, axis);
   int64_t begin = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (c.wants(i)) {
