@@ -83,13 +83,13 @@ TEST(quantized, products_name_what_does_not_fit) {
   expect_message(product(Tensor(DType::kF32, {4})), Code::kInvalid, "C is f32 [4]");
 }
 
-// A product of a [3, 3], of bytes, and constants: b [3, 3], "one" and "vector", of 3 scales, and
-// "point" and "points", of 3 zero points.
+// A node that reads bytes, a [3, 3] or another input, and constants: "one" scale and a "vector",
+// "rows" and "columns" of 3, a zero "point" and 3 "points".
 TestModel square_product(const std::string& type, const std::vector<std::string>& inputs,
                          const char* domain = kDomain) {
   TestModel model(17);
   model.input("a", {3, 3}, DType::kU8).input("v", {3}, DType::kU8);
-  model.input("image", {1, 1, 3, 3}, DType::kU8);
+  model.input("image", {1, 1, 3, 3}, DType::kU8).input("text", {1, 3, 3}, DType::kU8);
   model.constant("b", of_type(DType::kU8, {3, 3}, {1, 2, 3, 4}));
   model.constant("filter", of_type(DType::kU8, {3, 1, 1, 1}, {1}));
   model.constant("one", floats({}, {1})).constant("vector", floats({3}, {1, 2, 4}));
@@ -130,6 +130,9 @@ TEST(quantized, a_vector_without_a_dimension_to_go_along_is_refused) {
   expect_one("QGemm", with(gemm, 8, "points"), 8);
   expect_one("MatMulIntegerToFloat", with(whole, 2, "vector"), 2);
   expect_one("MatMulIntegerToFloat", with(whole, 4, "points"), 4);
+  const std::vector<std::string> text = {"text", "b", "vector", "one", "vector", "", "point"};
+  expect_one("QAttention", with(text, 3, "vector"), 3);
+  expect_one("QAttention", with(text, 6, "points"), 6);
   for (const char* domain : {"", kDomain}) {
     const std::vector<std::string> filled = with(image, 5, "point");
     EXPECT_TRUE(square_product("QLinearConv", filled, domain).import().ok());
@@ -145,13 +148,14 @@ TEST(quantized, a_vector_without_a_dimension_to_go_along_is_refused) {
 // ONNX's QLinearMatMul has one scale and zero point of the left operand and of the result by row.
 TEST(quantized, vectors_of_a_products_rows_go_along_its_rows) {
   const Tensor a = of_type(DType::kU8, {3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
-  const std::vector<Tensor> unused = {Tensor(DType::kU8, {3}), Tensor(DType::kU8, {1, 1, 3, 3})};
+  const std::vector<Tensor> unused = {Tensor(DType::kU8, {3}), Tensor(DType::kU8, {1, 1, 3, 3}),
+                                      Tensor(DType::kU8, {1, 3, 3})};
   const auto product = [&](const char* left, const char* result, const char* zero) {
     return square_product("QLinearMatMul", {"a", left, "point", "b", "one", "point", result, zero},
                           "");
   };
   const auto expect = [&](const TestModel& model, const std::vector<double>& values) {
-    const auto y = run_plainly(model.graph(), {a, unused[0], unused[1]});
+    const auto y = run_plainly(model.graph(), {a, unused[0], unused[1], unused[2]});
     ASSERT_EQ(y.size(), 1U);
     for (int64_t i = 0; i < 9; ++i) EXPECT_EQ(y[0].at(i), values[static_cast<size_t>(i)]) << i;
   };
