@@ -11,13 +11,13 @@ from varying_loops_test import Ranged, axes_of
 class DecidedExtents(Ranged):
     rng = np.random.default_rng(7)
 
-    def two_choices(self, options=(), rows=5):
+    def two_choices(self, options=(), rows=5, outputs=("sum", "products", "many")):
         """What two masks choose of rows, added, multiplied and expanded to each other."""
         nodes = [*(node("Cast", [f"{name}_code"], [f"{name}_mask"], to=TensorProto.BOOL) for name in "ab"),
                  *(helper.make_node("Compress", [of, f"{name}_mask"], [name], axis=0) for name, of in (("a", "x"), ("b", "z"))),
                  node("Add", ["a", "b"], ["sum"]), node("Unsqueeze", ["a", "last"], ["columns"]), node("Unsqueeze", ["b", "middle"], ["rows"]),
                  node("MatMul", ["columns", "rows"], ["products"]), node("Shape", ["b"], ["like"]), node("Expand", ["a", "like"], ["many"])]
-        return self.ranged(nodes, {"a_code": (rows,), "b_code": (4,), "x": (rows, 3), "z": (4, 3)}, ["sum", "products", "many"],
+        return self.ranged(nodes, {"a_code": (rows,), "b_code": (4,), "x": (rows, 3), "z": (4, 3)}, outputs,
                            {"last": axes_of(2), "middle": axes_of(1)}, options)
 
     def feeds(self, of_a, of_b, rows=5):
@@ -34,13 +34,18 @@ class DecidedExtents(Ranged):
         self.compare_all(made, [self.feeds(*counts) for counts in ((1, 4, 6), (6, 1, 6), (1, 3, 2), (2, 1, 2), (3, 3, 4))])
 
     def test_others_are_one_error(self):
-        _, library = self.two_choices()
-        for counts in (2, 3), (5, 4), (0, 2):
+        self.fail_all(self.two_choices(), ((2, 3), (5, 4), (0, 2)))
+
+    def test_an_expand_to_others_is_an_error(self):
+        self.fail_all(self.two_choices(outputs=["many"]), ((2, 3), (5, 4), (4, 3)))
+
+    def fail_all(self, made, list_of_counts):
+        for counts in list_of_counts:
             arguments = []
             for name, array in self.feeds(*counts).items():
                 np.save(self.folder / f"{name}.npy", array)
                 arguments += ["--input", f"{name}={self.folder / name}.npy"]
-            done = hone("run", library, *arguments)
+            done = hone("run", made[1], *arguments)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn("its operands have different numbers of elements in one dimension in this run", done.stderr)
 

@@ -58,6 +58,7 @@ class Elements {
   [[nodiscard]] std::optional<ElementOf> moved_from(const Node& node, int64_t i, int steps) {
     if (node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.size() != 1)
       return std::nullopt;
+    if (node.type == "Where") return chosen_from(node, i, steps);
     const ValueId from = node.inputs[0];
     if (keeps_elements(node.type)) return ElementOf{from, i};
     if (graph_.value(from).shape.size() != 1) return std::nullopt;
@@ -91,6 +92,18 @@ class Elements {
       i -= count;
     }
     return std::nullopt;
+  }
+
+  // Returns an element of an operand of Where that is equal to that of the other one.
+  [[nodiscard]] std::optional<ElementOf> chosen_from(const Node& where, int64_t i, int steps) {
+    const ValueId a = where.inputs[1], b = where.inputs[2];
+    const Shape& shape = graph_.value(where.outputs[0]).shape;
+    if (graph_.value(a).shape != shape || graph_.value(b).shape != shape) return std::nullopt;
+    const ElementOf first = origin({a, i}, steps), second = origin({b, i}, steps);
+    if (first == second) return first;
+    const auto number = is_in(first) ? number_of(first) : std::nullopt;
+    if (!number || !is_in(second) || number_of(second) != number) return std::nullopt;
+    return first;
   }
 
   // Returns where element i of a slice of a vector lies in the vector.

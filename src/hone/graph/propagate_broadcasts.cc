@@ -12,21 +12,22 @@
 namespace hone::graph {
 namespace {
 
-// What one operand of a broadcast has along a dimension of the result.
+// This is what one operand of a broadcast has along a dimension of the result.
 struct Along {
   ExtentPart part;   // a number if it is known
   int64_t most = 1;  // the largest
   [[nodiscard]] bool is_decided() const { return part.extents != kNoValue; }
 };
 
-// A dimension of the result.
+// This is a dimension of the result.
 struct Joined {
   int64_t most = 1;
   ExtentPart part;
   // Nothing but the largest shapes decides whether operands are repeated, and the result has the
   // extents of the first operand that has the largest one.
   bool is_plain = true;
-  bool repeats = false;  // operands of one element in a run are repeated
+  bool repeats = false;            // operands of one element in a run are repeated
+  std::vector<ExtentPart> shapes;  // extents of operands that are shapes alone, which data decide
 };
 
 Along along(ExpandContext& c, const ExtentPart& part, int64_t most) {
@@ -83,20 +84,28 @@ ValueId value_of(ExpandContext& c, const ExtentPart& part) {
   return part.extents == kNoValue ? c.integers({part.dim}) : dimension(c, part.extents, part.dim);
 }
 
-// Returns whether a run has one of these elements. The run fails where it has others than it has of
-// the joined ones.
-Result<ValueId> checked_is_one(ExpandContext& c, const Along& one, const Joined& joined) {
-  const ValueId extent = value_of(c, one.part);
-  const ValueId is_one = c.binary("Equal", extent, 1.0);
-  const ValueId fits = c.binary("Or", is_one, c.binary("Equal", extent, value_of(c, joined.part)));
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> made,
-      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(fits, {})}),
-                             {.beyond = fmt::format("{}: its operands have different numbers of "
-                                                    "elements in one dimension in this run, and "
-                                                    "none has one element",
-                                                    name_and_type(c.node()))},
-                             {is_one}));
+std::string text_of_fault(const ExpandContext& c) {
+  return fmt::format(
+      "{}: its operands have different numbers of elements in one dimension in this "
+      "run, and none has one element",
+      name_and_type(c.node()));
+}
+
+// Returns the value. The run fails where these extents, or those of shapes, are neither 1 nor the
+// joined one.
+Result<ValueId> checked(ExpandContext& c, std::vector<ExtentPart> parts, const Joined& joined,
+                        ValueId value) {
+  ValueId fits = kNoValue;
+  parts.insert(parts.end(), joined.shapes.begin(), joined.shapes.end());
+  for (const ExtentPart& part : parts) {
+    const ValueId extent = value_of(c, part);
+    const ValueId is_equal = c.binary("Equal", extent, value_of(c, joined.part));
+    const ValueId is_right = c.binary("Or", c.binary("Equal", extent, 1.0), is_equal);
+    fits = fits == kNoValue ? is_right : c.binary("And", fits, is_right);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
+                        LoopBuilder::add_fault(c, c.add("Not", {c.reshape(fits, {})}),
+                                               {.beyond = text_of_fault(c)}, {value}));
   return made[0];
 }
 
@@ -104,12 +113,20 @@ Result<ValueId> checked_is_one(ExpandContext& c, const Along& one, const Joined&
 // joined one: elements that a run has once are repeated.
 Result<ValueId> fitted(ExpandContext& c, ValueId x, int64_t d, const Along& one,
                        const Joined& joined) {
-  if (!one.is_decided()) return one.part.dim < one.most ? c.slice(x, d, 0, one.part.dim) : x;
-  if (!joined.repeats) return one.most > joined.most ? c.slice(x, d, 0, joined.most) : x;
-  const ValueId places =
-      c.binary("Min", numbers_from_0(c, joined.most), static_cast<double>(one.most - 1));
-  HONE_ASSIGN_OR_RETURN(const ValueId is_one, checked_is_one(c, one, joined));
-  const ValueId from = c.add("Where", {is_one, c.integers({0}), places});
+  if (one.is_decided() && !joined.repeats)
+    return one.most > joined.most ? c.slice(x, d, 0, joined.most) : x;
+  if (!one.is_decided() && one.part.dim < one.most) x = c.slice(x, d, 0, one.part.dim);
+  if (!one.is_decided() && (!joined.repeats || joined.shapes.empty() || one.part.dim < 2)) return x;
+  ValueId from = numbers_from_0(c, joined.most);
+  if (one.is_decided()) {
+    const ValueId extent = value_of(c, one.part);
+    HONE_ASSIGN_OR_RETURN(const ValueId is_one,
+                          checked(c, {one.part}, joined, c.binary("Equal", extent, 1.0)));
+    from = c.binary("Min", from, static_cast<double>(one.most - 1));
+    from = c.add("Where", {is_one, c.integers({0}), from});
+  } else {
+    HONE_ASSIGN_OR_RETURN(from, checked(c, {}, joined, from));
+  }
   return c.add("Gather", {x, from}, {{"axis", d}});
 }
 
@@ -126,8 +143,16 @@ class Broadcast {
                                     : along(c_, parts[d - missing], most[d - missing]));
     return count_++;
   }
+  // Likewise, for an operand that is a shape, without elements to fit.
+  void add_shape(const std::vector<ExtentPart>& parts, const Shape& most) {
+    shapes_.push_back(add(parts, most));
+  }
   void join_all() {
-    for (const std::vector<Along>& one : all_) joined_.push_back(join(c_, one));
+    for (const std::vector<Along>& all : all_) {
+      joined_.push_back(join(c_, all));
+      for (const size_t i : shapes_)
+        if (all[i].is_decided()) joined_.back().shapes.push_back(all[i].part);
+    }
   }
   [[nodiscard]] bool is_plain() const {
     return std::all_of(joined_.begin(), joined_.end(), [](const Joined& j) { return j.is_plain; });
@@ -158,6 +183,7 @@ class Broadcast {
   ExpandContext& c_;
   std::vector<std::vector<Along>> all_;  // by the dimension of the result
   std::vector<Joined> joined_;
+  std::vector<size_t> shapes_;  // which operands are shapes
   size_t count_ = 0;
 };
 
@@ -199,13 +225,52 @@ Status propagate_expand(ExpandContext& c) {
                               : ExtentPart{c.input(1), static_cast<int64_t>(d)});
   Broadcast broadcast(c, std::max(c.shape(0).size(), most.size()));
   const size_t data = broadcast.add(all_parts(c, 0), c.shape(0));
-  broadcast.add(wanted, most);
+  broadcast.add_shape(wanted, most);
   broadcast.join_all();
   HONE_ASSIGN_OR_RETURN(const ValueId repeated, broadcast.fit(x, data));
   const ValueId y = c.add("Expand", {repeated, c.integers(broadcast.most())});
   c.result(0, with_extents(c, y, join_extents(c, broadcast.parts())));
   return ok_status();
 }
+
+namespace {
+
+// Returns an operand of a product whose summed extent, dimension `d`, data decide. A run fails
+// where it is not the other operand's.
+Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const ExtentPart& other) {
+  std::vector<ExtentPart> all = parts(c, x, 0, c.shape_of(x).size());
+  const ValueId extent = value_of(c, all[d]);
+  const ValueId is_same = c.binary("Equal", extent, value_of(c, other));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_same, {})}),
+                             {.beyond = fmt::format("{}: its operands have different numbers of "
+                                                    "terms to sum in this run",
+                                                    name_and_type(c.node()))},
+                             {extent}));
+  all[d] = {made[0], 0};
+  return with_extents(c, without_extents(c, x), join_extents(c, all));
+}
+
+// Returns the operands of a product. A run fails where they have different numbers of terms.
+Result<std::vector<ValueId>> factors(ExpandContext& c) {
+  const size_t column = c.shape(0).size() - 1, row = c.shape(1).size() - 2;
+  const Along a = along(c, parts(c, c.input(0), column, column + 1)[0], c.shape(0)[column]);
+  const Along b = along(c, parts(c, c.input(1), row, row + 1)[0], c.shape(1)[row]);
+  std::vector<ValueId> list = {c.input(0), c.input(1)};
+  const bool is_same =
+      a.is_decided() && b.is_decided() ? are_same(c, a, b) : a.is_decided() == b.is_decided();
+  // What an operator is made of has constants of the largest shape, which stand for the run's.
+  if (is_same || (c.node().made_for != nullptr && !(a.is_decided() && b.is_decided()))) return list;
+  if (a.is_decided()) {
+    HONE_ASSIGN_OR_RETURN(list[0], with_checked_terms(c, list[0], column, b.part));
+  } else {
+    HONE_ASSIGN_OR_RETURN(list[1], with_checked_terms(c, list[1], row, a.part));
+  }
+  return list;
+}
+
+}  // namespace
 
 // Terms that are not there are 0 in both factors.
 Status propagate_matmul(ExpandContext& c) {
@@ -220,8 +285,9 @@ Status propagate_matmul(ExpandContext& c) {
                   Shape(c.shape(i).begin(), c.shape(i).end() - kMatrix));
   }
   broadcast.join_all();
-  HONE_ASSIGN_OR_RETURN(const ValueId a, broadcast.fit(filled(c, c.input(0), 0), 0, kMatrix));
-  HONE_ASSIGN_OR_RETURN(const ValueId b, broadcast.fit(filled(c, c.input(1), 0), 1, kMatrix));
+  HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> of, factors(c));
+  HONE_ASSIGN_OR_RETURN(const ValueId a, broadcast.fit(filled(c, of[0], 0), 0, kMatrix));
+  HONE_ASSIGN_OR_RETURN(const ValueId b, broadcast.fit(filled(c, of[1], 0), 1, kMatrix));
   const ValueId y = c.add("MatMul", {a, b});
   const std::vector<ExtentPart> matrix =
       joined(parts(c, c.input(0), first.size() - 2, first.size() - 1),

@@ -76,6 +76,14 @@ TEST(split, lengths_that_the_model_gives_are_those_of_all_elements) {
   for (const int64_t count : {0, 2, 4, 7}) expect_wrong_lengths(graph, {first_of_8(count), x});
 }
 
+TEST(split, lengths_of_no_elements) {
+  TestModel m = chosen_elements();
+  m.constant("lengths", ints({0, 3})).node("Split", {"chosen", "lengths"}, {"a", "b"});
+  const auto found = run_optimized(m.output("a").output("b").graph(), {first_of_8(3), kX});
+  EXPECT_EQ(found[0].shape(), Shape{0});
+  EXPECT_EQ(relative_error(found[1], floats({3}, {1, 2, 3})), 0);
+}
+
 TEST(split, lengths_that_a_run_computes_are_those_of_all_elements) {
   TestModel m(18);
   m.input("x", {8}).input("lengths", {3}, DType::kI64);

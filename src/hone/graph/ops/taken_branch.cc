@@ -8,6 +8,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/loop_builder.h"
 
@@ -19,6 +20,7 @@ struct Chosen {
   DType dtype = DType::kF32;
   Shape shape;
   bool varies = false;  // the branches have different shapes, or data decides theirs
+  std::vector<std::optional<int64_t>> known;  // by dimension, the extent that both branches have
 };
 
 // One branch, built apart.
@@ -32,6 +34,13 @@ class Branch {
 
   [[nodiscard]] const Status& fault() const { return fault_; }
   [[nodiscard]] const Value& output(size_t i) { return loop_.body().graph().value(outputs_[i]); }
+  // Returns an extent of an output if it does not depend on data.
+  [[nodiscard]] std::optional<int64_t> extent(size_t i, size_t d) {
+    const Value& value = output(i);
+    if (value.extents == kNoValue) return value.shape[d];
+    return known_element(loop_.body().graph(), loop_.body().nodes(),
+                         {value.extents, static_cast<int64_t>(d)});
+  }
 
   // Adds the loop, which writes the results over these values if `go` is true.
   Result<std::vector<ValueId>> finish(ValueId go, const std::vector<Chosen>& results,
@@ -66,7 +75,11 @@ Result<std::vector<Chosen>> join_results(const ExpandContext& c, Branch* a, Bran
                            to_string(y.shape));
     }
     Chosen result{x.dtype, x.shape};
-    for (size_t d = 0; d < x.shape.size(); ++d) result.shape[d] = std::max(x.shape[d], y.shape[d]);
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      result.shape[d] = std::max(x.shape[d], y.shape[d]);
+      const std::optional<int64_t> known = (a != nullptr ? a : b)->extent(i, d);
+      result.known.push_back(known == (b != nullptr ? b : a)->extent(i, d) ? known : std::nullopt);
+    }
     result.varies = x.shape != y.shape || x.extents != kNoValue || y.extents != kNoValue;
     if (num_elements(result.shape) == 0)
       return c.unsupported("a result {} without elements, of which the condition chooses",
@@ -74,6 +87,15 @@ Result<std::vector<Chosen>> join_results(const ExpandContext& c, Branch* a, Bran
     results.push_back(std::move(result));
   }
   return results;
+}
+
+// Returns the extents of a result, of which a run computes those that are not known.
+ValueId extents_of(ExpandContext& c, const Chosen& result, ValueId computed) {
+  std::vector<ExtentPart> parts;
+  for (size_t d = 0; d < result.known.size(); ++d)
+    parts.push_back(result.known[d] ? ExtentPart{kNoValue, *result.known[d]}
+                                    : ExtentPart{computed, static_cast<int64_t>(d)});
+  return join_extents(c, parts);
 }
 
 ValueId blank(ExpandContext& c, DType dtype, const Shape& shape) {
@@ -173,7 +195,10 @@ Status build(ExpandContext& c, const SubgraphBody& then_body, const SubgraphBody
   size_t next = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     ValueId value = c.add("hone.Hold", {values[next++]});
-    if (results[i].varies) value = with_extents(c, value, c.add("hone.Hold", {values[next++]}));
+    if (results[i].varies) {
+      const ValueId computed = c.add("hone.Hold", {values[next++]});
+      value = with_extents(c, value, extents_of(c, results[i], computed));
+    }
     c.result(i, value);
   }
   return c.status();

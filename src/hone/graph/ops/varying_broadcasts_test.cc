@@ -1,6 +1,7 @@
 // Operands whose extents depend on data where a run has one element of some: these are repeated.
 #include <gtest/gtest.h>
 
+#include "hone/graph/reference_testing.h"
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -22,6 +23,15 @@ Tensor first_of(int64_t all, int64_t count) {
   for (int64_t i = 0; i < count; ++i) mask.set(i, 1);
   return mask;
 }
+
+// Expects that a run with these inputs ends with an error of this text.
+void expect_error(const Graph& graph, const std::vector<Tensor>& inputs, const std::string& text) {
+  const auto found = run_reference(graph, inputs);
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.status().message().find(text), std::string::npos) << found.status().message();
+}
+
+constexpr const char* kDiffer = "its operands have different numbers of elements in one dimension";
 
 const Tensor kX = floats({4}, {1, 2, 3, 4}), kZ = floats({3}, {10, 20, 30});
 
@@ -72,6 +82,36 @@ TEST(varying_broadcasts, an_expand_to_one_element_keeps_what_there_is) {
   EXPECT_EQ(relative_error(found[0], kX), 0);
 }
 
+TEST(varying_broadcasts, an_expand_to_another_number_of_elements_is_an_error) {
+  TestModel m = two_choices({4}, {3});
+  const Graph graph =
+      m.node("Shape", {"b"}, {"like"}).node("Expand", {"a", "like"}, {"y"}).output("y").graph();
+  expect_error(graph, {first_of(4, 2), first_of(3, 3), kX, kZ}, kDiffer);
+  expect_error(graph, {first_of(4, 4), first_of(3, 3), kX, kZ}, kDiffer);
+  expect_error(graph, {first_of(4, 3), first_of(3, 2), kX, kZ}, kDiffer);
+}
+
+TEST(varying_broadcasts, so_is_an_expand_of_what_data_do_not_decide) {
+  TestModel m = two_choices({4}, {3});
+  m.node("Shape", {"b"}, {"like"}).constant("c", floats({2}, {5, 6}));
+  const Graph graph = m.node("Expand", {"c", "like"}, {"y"}).output("y").graph();
+  for (const int64_t count : {1, 2}) {
+    const auto found = run_optimized(graph, {first_of(4, 1), first_of(3, count), kX, kZ});
+    EXPECT_EQ(relative_error(found[0], floats({2}, {5, 6})), 0);
+  }
+  expect_error(graph, {first_of(4, 1), first_of(3, 3), kX, kZ}, kDiffer);
+}
+
+TEST(varying_broadcasts, products_have_as_many_terms_of_both_operands) {
+  TestModel m = two_choices({4, 2}, {3});
+  m.constant("c", floats({1, 4}, {1, 10, 100, 1000}));
+  const Graph fixed = m.node("MatMul", {"c", "a"}, {"y"}).output("y").graph();
+  const Tensor x = floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto all = run_optimized(fixed, {first_of(4, 4), first_of(3, 1), x, kZ});
+  EXPECT_EQ(relative_error(all[0], floats({1, 2}, {7531, 8642})), 0);
+  expect_error(fixed, {first_of(4, 3), first_of(3, 1), x, kZ}, "different numbers of terms to sum");
+}
+
 TEST(varying_broadcasts, products_of_as_many_matrices) {
   TestModel m = two_choices({4, 1, 2}, {3, 2, 1});
   const Graph graph = m.node("MatMul", {"a", "b"}, {"y"}).output("y").graph();
@@ -93,6 +133,37 @@ TEST(varying_broadcasts, what_one_condition_chooses_has_one_extent) {
     m.node("Compress", {of, "mask"}, {std::string(of) + "1"}, {{"axis", int64_t{0}}});
   const Graph graph = m.node("Sub", {"x1", "z1"}, {"y"}).output("y").graph();
   for (const Node& node : graph.nodes) EXPECT_NE(node.type, "Gather") << node.name;
+}
+
+// Expects that the sum of `rows` and a bias repeats nothing along the width, which is fixed.
+void expect_plain_sum(TestModel& m, int64_t width) {
+  m.constant("bias", Tensor(DType::kF32, {width})).node("Add", {"rows", "bias"}, {"y"});
+  const Graph graph = m.output("y").graph();
+  for (const Node& node : graph.nodes) {
+    const bool moves = node.type == "Gather" && graph.value(node.outputs[0]).dtype == DType::kF32;
+    EXPECT_FALSE(moves) << node.name;
+  }
+}
+
+TEST(varying_broadcasts, an_extent_of_both_branches_is_none_that_data_decide) {
+  const std::string chosen = R"(graph { node { op_type: 'If' input: 'go' output: 'rows'
+    attribute { name: 'then_branch' type: GRAPH g { name: 't'
+      node { op_type: 'Slice' input: 'x' input: 'none' input: 'two' output: 'first' }
+      output { name: 'first' } } }
+    attribute { name: 'else_branch' type: GRAPH g { name: 'e'
+      node { op_type: 'WORK' input: 'x' input: 'last' output: 'all' }
+      output { name: 'all' } } } } })";
+  // Branches that take long are loops, and others are both computed.
+  for (const bool takes_long : {false, true}) {
+    const int64_t width = takes_long ? 256 : 3;
+    TestModel m(18);
+    m.input("go", {}, DType::kBool).input("x", {width, width}).constant("none", ints({0}));
+    std::string text = chosen;
+    text.replace(text.find("WORK"), 4, takes_long ? "MatMul" : "Add");
+    m.constant("two", ints({2})).constant("last", Tensor(DType::kF32, {width, width}));
+    m.text(text);
+    expect_plain_sum(m, width);
+  }
 }
 
 // A loop that may end before its first turn.
