@@ -91,16 +91,26 @@ Status split_as_computed(ExpandContext& c, size_t axis) {
   return ok_status();
 }
 
+// Declares the parts of no elements, which have none, whatever a run computes.
+Status split_nothing(ExpandContext& c) {
+  for (size_t i = 0; i < c.num_outputs(); ++i)
+    if (c.wants(i)) c.result(i, c.input(0));
+  return ok_status();
+}
+
 // Declares parts whose lengths the model gives, of as many elements as data decide. The lengths
 // that were checked are their extents, so that the check is part of what they are computed from.
 Status split_as_given(ExpandContext& c, size_t axis, const std::vector<int64_t>& lengths) {
   HONE_ASSIGN_OR_RETURN(const ValueId checked, checked_lengths(c, c.integers(lengths), axis));
   const ValueId x = without_extents(c, c.input(0));
+  bool is_only = true;  // no other extent depends on data
+  for (size_t d = 0; d < c.shape(0).size(); ++d)
+    is_only = is_only && (d == axis || known_extent(c, 0, d) == c.shape(0)[d]);
   int64_t begin = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     const int64_t end = begin + lengths[i];
     if (c.wants(i) && lengths[i] == 0) {
-      c.result(i, c.slice(c.input(0), static_cast<int64_t>(axis), begin, end));
+      c.result(i, c.slice(is_only ? x : c.input(0), static_cast<int64_t>(axis), begin, end));
     } else if (c.wants(i)) {
       std::vector<ExtentPart> extents = parts(c, c.input(0), 0, c.shape(0).size());
       extents[axis] = {checked, static_cast<int64_t>(i)};
@@ -115,8 +125,8 @@ Status split_as_given(ExpandContext& c, size_t axis, const std::vector<int64_t>&
 Status expand_split(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
   const bool is_given = c.has(1) || c.attributes().has("split");
-  const bool is_computed = c.has(1) && c.constant_of(c.input(1)) == nullptr;
-  if (is_computed && c.shape(0)[axis] > 0) return split_as_computed(c, axis);
+  if (c.has(1) && c.constant_of(c.input(1)) == nullptr)
+    return c.shape(0)[axis] > 0 ? split_as_computed(c, axis) : split_nothing(c);
   const bool is_decided = varies(c, 0) && !known_extent(c, 0, axis);
   HONE_ASSIGN_OR_RETURN(const auto lengths, split_lengths(c, c.shape(0)[axis], is_decided));
   if (is_decided) return is_given ? split_as_given(c, axis, lengths) : split_decided(c, axis);
