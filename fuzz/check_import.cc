@@ -69,13 +69,17 @@ bool is_same(double found, double expected, DType dtype) {
 }
 
 // Returns whether a run ended as data chose a branch that is not valid, as the importer had warned,
-// or the begin of a Slice behind which there is too little.
+// the begin of a Slice behind which there is too little, lengths of parts or of a cache, or numbers
+// of elements that do not go together.
 bool ended_by_data(const Status& status) {
   const auto says = [&](const char* text) {
     return status.message().find(text) != std::string::npos;
   };
   return says("which was left out when the model was compiled") ||
-         says("which the run computed, does not leave");
+         says("which the run computed, does not leave") ||
+         says("the lengths of its parts are negative, or do not add up") ||
+         says("in this run, and none has one element") || says("terms to sum in this run") ||
+         says("of a sequence does not lie between");
 }
 
 // The bytes of a model.
