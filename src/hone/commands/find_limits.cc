@@ -18,7 +18,8 @@ void find_limits(const machine::Machine& machine, const TuneOptions& options,
     return;
   const std::string device = target::device_key(machine.target());
   const auto known = db::load_roofline(compile.records.db, device);
-  if (!known.ok() || *known) return;
+  const bool is_new = known.status().code() == Code::kNotFound;  // the database is not made yet
+  if (!is_new && (!known.ok() || *known)) return;
   before();
   measure::HostMonitor host(machine.conditions().load());
   (void)host.sample();

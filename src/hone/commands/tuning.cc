@@ -8,6 +8,7 @@
 #include "hone/commands/in_model.h"
 #include "hone/commands/measure_sizes.h"
 #include "hone/commands/task_programs.h"
+#include "hone/db/registry.h"
 #include "hone/db/trial_info.h"
 #include "hone/machine/local.h"
 #include "hone/search/policy_state.h"
@@ -385,6 +386,9 @@ Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(session_, graph_, compile_));
   HONE_ASSIGN_OR_RETURN(
       runner_, session_.machine().make_runner(hooks_of(compile_).worker, session_.target()));
+  // Whoever tuned may look at the database, also if nothing was stored.
+  if (session_.store() != nullptr)
+    HONE_RETURN_IF_ERROR(db::open_store(compile_.records.db).status());
   watch_.emplace(session_.machine().watch_cores(
       session_.threads(),
       {measure::kUsualPatience * options_.search.budget_seconds, options_.interrupted}));
