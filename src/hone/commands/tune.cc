@@ -17,10 +17,12 @@ Status load_sensitivities(const Session& session, const CompileOptions& options,
   if (!policy.movable().reads_sensitivities()) return ok_status();
   const std::string where = fmt::format("{} with {} threads", session.device(), session.threads());
   if (!options.records.use_db) return policy.movable().set_sensitivities({}, where);
-  HONE_ASSIGN_OR_RETURN(
-      std::vector<trial::TaskSensitivity> measured,
-      db::load_sensitivities(options.records.db, session.device(), session.threads()));
-  return policy.movable().set_sensitivities(std::move(measured), where);
+  Result<std::vector<trial::TaskSensitivity>> measured =
+      db::load_sensitivities(options.records.db, session.device(), session.threads());
+  if (measured.status().code() == Code::kNotFound)  // the database is not made yet
+    return policy.movable().set_sensitivities({}, where);
+  HONE_RETURN_IF_ERROR(measured.status());
+  return policy.movable().set_sensitivities(*std::move(measured), where);
 }
 
 namespace {
