@@ -67,7 +67,8 @@ Joined join(ExpandContext& c, const std::vector<Along>& all) {
     }
   }
   for (const Along& one : decided) joined.most = std::max(joined.most, one.most);
-  // What an operator is made of has constants of the largest shape, which stand for the run's.
+  // Nodes that an operator is made of have constants of the largest shape, which stand for the
+  // run's.
   if (c.node().made_for != nullptr && !decided.empty() && number == joined.most) number.reset();
   joined.repeats = std::max(joined.most, number.value_or(1)) > 1 && !decided.empty() &&
                    (number || decided.size() > 1);
@@ -143,7 +144,7 @@ class Broadcast {
                                     : along(c_, parts[d - missing], most[d - missing]));
     return count_++;
   }
-  // Likewise, for an operand that is a shape, without elements to fit.
+  // Adds an operand that is a shape, without elements to fit.
   void add_shape(const std::vector<ExtentPart>& parts, const Shape& most) {
     shapes_.push_back(add(parts, most));
   }
@@ -191,6 +192,42 @@ std::vector<ExtentPart> all_parts(ExpandContext& c, size_t operand) {
   return parts(c, c.input(operand), 0, c.shape(operand).size());
 }
 
+// Returns an operand of a product whose summed extent, dimension `d`, data decide. A run fails
+// where it is not the other operand's.
+Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const ExtentPart& other) {
+  std::vector<ExtentPart> all = parts(c, x, 0, c.shape_of(x).size());
+  const ValueId extent = value_of(c, all[d]);
+  const ValueId is_same = c.binary("Equal", extent, value_of(c, other));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_same, {})}),
+                             {.beyond = fmt::format("{}: its operands have different numbers of "
+                                                    "terms to sum in this run",
+                                                    name_and_type(c.node()))},
+                             {extent}));
+  all[d] = {made[0], 0};
+  return with_extents(c, without_extents(c, x), join_extents(c, all));
+}
+
+// Returns the operands of a product. A run fails where they have different numbers of terms.
+Result<std::vector<ValueId>> factors(ExpandContext& c) {
+  const size_t column = c.shape(0).size() - 1, row = c.shape(1).size() - 2;
+  const Along a = along(c, parts(c, c.input(0), column, column + 1)[0], c.shape(0)[column]);
+  const Along b = along(c, parts(c, c.input(1), row, row + 1)[0], c.shape(1)[row]);
+  std::vector<ValueId> list = {c.input(0), c.input(1)};
+  const bool is_same =
+      a.is_decided() && b.is_decided() ? are_same(c, a, b) : a.is_decided() == b.is_decided();
+  // Nodes that an operator is made of have constants of the largest shape, which stand for the
+  // run's.
+  if (is_same || (c.node().made_for != nullptr && !(a.is_decided() && b.is_decided()))) return list;
+  if (a.is_decided()) {
+    HONE_ASSIGN_OR_RETURN(list[0], with_checked_terms(c, list[0], column, b.part));
+  } else {
+    HONE_ASSIGN_OR_RETURN(list[1], with_checked_terms(c, list[1], row, a.part));
+  }
+  return list;
+}
+
 }  // namespace
 
 Result<bool> propagate_pointwise(ExpandContext& c) {
@@ -232,45 +269,6 @@ Status propagate_expand(ExpandContext& c) {
   c.result(0, with_extents(c, y, join_extents(c, broadcast.parts())));
   return ok_status();
 }
-
-namespace {
-
-// Returns an operand of a product whose summed extent, dimension `d`, data decide. A run fails
-// where it is not the other operand's.
-Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const ExtentPart& other) {
-  std::vector<ExtentPart> all = parts(c, x, 0, c.shape_of(x).size());
-  const ValueId extent = value_of(c, all[d]);
-  const ValueId is_same = c.binary("Equal", extent, value_of(c, other));
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> made,
-      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_same, {})}),
-                             {.beyond = fmt::format("{}: its operands have different numbers of "
-                                                    "terms to sum in this run",
-                                                    name_and_type(c.node()))},
-                             {extent}));
-  all[d] = {made[0], 0};
-  return with_extents(c, without_extents(c, x), join_extents(c, all));
-}
-
-// Returns the operands of a product. A run fails where they have different numbers of terms.
-Result<std::vector<ValueId>> factors(ExpandContext& c) {
-  const size_t column = c.shape(0).size() - 1, row = c.shape(1).size() - 2;
-  const Along a = along(c, parts(c, c.input(0), column, column + 1)[0], c.shape(0)[column]);
-  const Along b = along(c, parts(c, c.input(1), row, row + 1)[0], c.shape(1)[row]);
-  std::vector<ValueId> list = {c.input(0), c.input(1)};
-  const bool is_same =
-      a.is_decided() && b.is_decided() ? are_same(c, a, b) : a.is_decided() == b.is_decided();
-  // What an operator is made of has constants of the largest shape, which stand for the run's.
-  if (is_same || (c.node().made_for != nullptr && !(a.is_decided() && b.is_decided()))) return list;
-  if (a.is_decided()) {
-    HONE_ASSIGN_OR_RETURN(list[0], with_checked_terms(c, list[0], column, b.part));
-  } else {
-    HONE_ASSIGN_OR_RETURN(list[1], with_checked_terms(c, list[1], row, a.part));
-  }
-  return list;
-}
-
-}  // namespace
 
 // Terms that are not there are 0 in both factors.
 Status propagate_matmul(ExpandContext& c) {

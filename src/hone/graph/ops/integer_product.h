@@ -28,8 +28,8 @@ inline constexpr size_t kNoAxis = 99;
 // index of dimension `axis`. Without one (kNoAxis) it is an error if it has more than one element.
 [[nodiscard]] Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank);
 
-// Where the scales of a product are among the operands, the result's zero point behind its scale,
-// and which dimensions of the product vectors of them go along.
+// This says where the scales of a product are among the operands, the result's zero point behind
+// its scale, and which dimensions of the product vectors of them go along.
 struct ProductScales {
   size_t left = 0, right = 0, result = 0;
   size_t row = kNoAxis, column = kNoAxis;

@@ -8,6 +8,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr int64_t kMostExtent = int64_t{1} << 31;
+
 bool packs(int64_t bits) { return bits == 2 || bits == 4 || bits == 8; }
 
 int64_t number_at(uint8_t byte, int64_t place, int64_t bits) {
@@ -31,6 +33,11 @@ ValueId unpacked(ExpandContext& c, ValueId bytes, int64_t bits) {
   }
   shape.back() *= each;
   return c.reshape(c.add("Concat", parts, {{"axis", last}}), shape);
+}
+
+Status check_block_size(const ExpandContext& c, int64_t size) {
+  if (size >= 16 && size <= kMostExtent && (size & (size - 1)) == 0) return ok_status();
+  return c.fail("block_size is {}, expected a power of 2 from 16 on", size);
 }
 
 // Returns a tensor for weights that the file holds in fewer bits. All constants together may take
@@ -76,12 +83,10 @@ class BlockWeights {
     const Attributes& a = c_.attributes();
     terms_ = a.integer("K", 0), columns_ = a.integer("N", 0), bits_ = a.integer("bits", 4);
     block_ = a.integer("block_size", 0);
-    constexpr int64_t kMost = int64_t{1} << 31;
-    if (terms_ < 1 || columns_ < 1 || terms_ > kMost || columns_ > kMost)
+    if (terms_ < 1 || columns_ < 1 || terms_ > kMostExtent || columns_ > kMostExtent)
       return c_.fail("K is {} and N is {}, expected extents of the weights", terms_, columns_);
     if (!packs(bits_)) return c_.unsupported("weights of {} bits, expected 2, 4 or 8", bits_);
-    if (block_ < 16 || block_ > kMost || (block_ & (block_ - 1)) != 0)
-      return c_.fail("block_size is {}, expected a power of 2 from 16 on", block_);
+    HONE_RETURN_IF_ERROR(check_block_size(c_, block_));
     if (a.integer("weight_prepacked", 0) != 0)
       return c_.unsupported(
           "weight_prepacked is {}: the weights are in the order of one kernel of ONNX Runtime",
@@ -142,7 +147,7 @@ class BlockWeights {
     }
   }
 
-  // Which block's scale and zero point each term has.
+  // Returns which block's scale and zero point each term has.
   Result<std::vector<int64_t>> read_groups() const {
     std::vector<int64_t> groups;
     for (int64_t k = 0; k < terms_; ++k)
@@ -200,7 +205,7 @@ class BlockWeights {
     return c_.cast(c_.binary("Mul", centered, by_term(scales)), c_.dtype(0));
   }
 
-  // What each term of a row has: [N, K] of [N, blocks].
+  // Returns the number of each term's block in its row: [N, K] of [N, blocks].
   ValueId by_term(ValueId by_block) {
     ValueId groups = kNoValue;
     if (c_.has(kGroups))
@@ -276,8 +281,7 @@ class BlockGather {
       return c_.unsupported("data of type {}, expected u8, i4 or u4", dtype_name(type));
     if (type == DType::kU8 && !packs(bits_))
       return c_.unsupported("bits is {}, expected 2, 4 or 8", bits_);
-    if (block_ < 16 || block_ > (int64_t{1} << 31) || (block_ & (block_ - 1)) != 0)
-      return c_.fail("block_size is {}, expected a power of 2 from 16 on", block_);
+    HONE_RETURN_IF_ERROR(check_block_size(c_, block_));
     for (const auto& [name, axis, otherwise] :
          {std::tuple("gather_axis", &gathered_, 0), std::tuple("quantize_axis", &quantized_, 1)}) {
       const int64_t given = a.integer(name, otherwise);

@@ -83,7 +83,7 @@ Status expand_matmul_integer_to_float(ExpandContext& c) {
   return ok_status();
 }
 
-// The same of an A that is quantised to bytes first.
+// Computes the same of an A that it quantises to bytes first.
 Status expand_dynamic_quantize_matmul(ExpandContext& c) {
   constexpr size_t kRightScale = 2, kRightZero = 3, kBias = 4;
   const auto bytes = c.add_all("DynamicQuantizeLinear", {c.input(0)}, 3);

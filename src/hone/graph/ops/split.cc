@@ -103,14 +103,14 @@ Status split_nothing(ExpandContext& c) {
 Status split_as_given(ExpandContext& c, size_t axis, const std::vector<int64_t>& lengths) {
   HONE_ASSIGN_OR_RETURN(const ValueId checked, checked_lengths(c, c.integers(lengths), axis));
   const ValueId x = without_extents(c, c.input(0));
-  bool is_only = true;  // no other extent depends on data
+  bool others_known = true;
   for (size_t d = 0; d < c.shape(0).size(); ++d)
-    is_only = is_only && (d == axis || known_extent(c, 0, d) == c.shape(0)[d]);
+    others_known = others_known && (d == axis || known_extent(c, 0, d));
   int64_t begin = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     const int64_t end = begin + lengths[i];
     if (c.wants(i) && lengths[i] == 0) {
-      c.result(i, c.slice(is_only ? x : c.input(0), static_cast<int64_t>(axis), begin, end));
+      c.result(i, c.slice(others_known ? x : c.input(0), static_cast<int64_t>(axis), begin, end));
     } else if (c.wants(i)) {
       std::vector<ExtentPart> extents = parts(c, c.input(0), 0, c.shape(0).size());
       extents[axis] = {checked, static_cast<int64_t>(i)};
