@@ -17,6 +17,7 @@ namespace hone::ir::testing {
 inline const PassParameters kEager = {
     .prefetch_blocks = {.min_reuse = 1, .min_stream = 0, .min_rows = 1},
     .prefetch_next = {.min_bytes = 0},
+    .prefetch_rows = {.min_table = 0},
     .roll_loops = {.max_loads = 0, .max_prepare_loads = 0, .max_sum_loads = 0}};
 
 // Returns each pass of a list once.

@@ -5,6 +5,7 @@
 #include "hone/ir/passes/partition_loops.h"
 #include "hone/ir/passes/prefetch_blocks.h"
 #include "hone/ir/passes/prefetch_next.h"
+#include "hone/ir/passes/prefetch_rows.h"
 #include "hone/ir/passes/roll_loops.h"
 
 namespace hone::ir {
@@ -12,6 +13,7 @@ namespace hone::ir {
 struct PassParameters {
   PrefetchOptions prefetch_blocks;
   PrefetchNextOptions prefetch_next;
+  PrefetchRowsOptions prefetch_rows;
   PartitionOptions partition_loops;
   RollOptions roll_loops;
 };

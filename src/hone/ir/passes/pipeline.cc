@@ -10,7 +10,6 @@
 #include "hone/ir/passes/hoist_guards.h"
 #include "hone/ir/passes/hoist_places.h"
 #include "hone/ir/passes/jam_loops.h"
-#include "hone/ir/passes/prefetch_rows.h"
 #include "hone/ir/passes/share_sums.h"
 #include "hone/ir/passes/share_windows.h"
 #include "hone/ir/passes/skip_neutral.h"
@@ -34,11 +33,6 @@ Program with_options(Program program, const PassParameters& parameters) {
   return kPass(std::move(program), parameters.*kOptions);
 }
 
-// A table is read here and there: a cache that keeps a buffer may lose rows of one as large.
-Program rows_ahead(Program program, const PassParameters& parameters) {
-  return prefetch_rows(std::move(program), {.min_table = 4 * parameters.prefetch_next.min_bytes});
-}
-
 constexpr Pass kCpuPasses[] = {
     {"simplify", "first: all other passes compare indices and conditions in their short form",
      plain<kSimplify>},
@@ -47,7 +41,8 @@ constexpr Pass kCpuPasses[] = {
     {"hoist_places",
      "before fuse_loops and prefetching: a row in vectors is not joined and has no hints",
      plain<hoist_places>},
-    {"prefetch_rows", "after hoist_places, which says where rows begin", rows_ahead},
+    {"prefetch_rows", "after hoist_places, which says where rows begin",
+     with_options<prefetch_rows, &PassParameters::prefetch_rows>},
     {"fuse_loops", "before prefetching: a loop with hints in it is joined with no other",
      plain<fuse_loops>},
     {"prefetch_blocks", "before partition_loops: the loops of a tile have to count from 0",
