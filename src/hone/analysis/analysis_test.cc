@@ -326,14 +326,14 @@ TEST(cpu_measure, vectors_of_half_the_width_start_more_often_where_whole_ones_ru
 TEST(cpu_measure, a_models_own_half_types_cost_less_than_what_a_schedule_rounds) {
   target::Cpu target = small_target();
   const auto arithmetic = [&](const compute::Dag& dag, int vector_bytes,
-                              std::string_view more = "") {
+                              std::string_view more = "", int vectors = 1) {
     target.vector_bytes = vector_bytes;
     const Scheduled s = scheduled(
         dag, fmt::format("cache_write(matmul)\ncache_read(weight, matmul.acc)\n"
                          "split(matmul, n, [{}])\nreorder(matmul, [m, n.0, n.1])\n"
                          "compute_at(matmul.acc, matmul, n.0)\nreorder(matmul.acc, [k, m, n])\n"
                          "vectorize(matmul.acc, n)\n{}",
-                         vector_bytes / 4, more));
+                         vectors * vector_bytes / 4, more));
     const CpuMeasure measure = measure_cpu(s.state, s.bounds, target, 1);
     for (const RootMeasure& root : measure.roots) {
       for (const StageMeasure& stage : root.stages)
@@ -351,6 +351,16 @@ TEST(cpu_measure, a_models_own_half_types_cost_less_than_what_a_schedule_rounds)
   EXPECT_LT(f16, bf16);
   EXPECT_LT(bf16, narrowed);
   EXPECT_EQ(arithmetic(half(DType::kF16), 64), arithmetic(half(DType::kBF16), 64));  // not measured
+  // Of fewer conversions in a cycle of multiply-adds, each delays these less.
+  const auto delay_of_conversion = [&](int64_t rows) {
+    const auto tile = [&](const compute::Dag& dag) {
+      return arithmetic(dag, 32, "unroll(matmul.acc, m)", 4);
+    };
+    const double delay =
+        tile(half_gemm(rows, 32, 8, {.type = DType::kBF16})) - tile(gemm(rows, 32, 8));
+    return delay / static_cast<double>(rows + 4);
+  };
+  EXPECT_LT(1.05 * delay_of_conversion(32), delay_of_conversion(16));
 }
 
 TEST(cpu_measure, says_where_a_cache_is_full) {

@@ -18,12 +18,15 @@ constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
 // Multiply-adds that a vector costs which is loaded in fewer bits: extend and shift.
 constexpr double kWidenInstructions = 2;
-// A model's own float16 and bfloat16 cost fewer multiply-adds in vectors of so many bytes: their
-// one instruction, or two, run beside the multiply-adds and are only issued (Zen 3: a tile of 4
-// rows and 2 vectors takes 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03). Trees
-// have learned what weights cost that a schedule rounds.
+// A model's own float16 and bfloat16, in vectors of so many bytes, are widened beside the
+// multiply-adds, and delay these the more the more such instructions there are in a cycle of
+// multiply-adds, up to a part of a cycle each. Fitted to Zen 3: a tile of 4 rows and 2 vectors takes
+// 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03 (docs/studies/models.md). Trees have
+// learned what weights cost that a schedule rounds.
 constexpr int kHalfVectorBytes = 32;
-constexpr double kWidenHalf = 0.5, kWidenBrainFloat = 1;
+constexpr double kWidenHalf = 1.5, kWidenBrainFloat = 2;  // instructions of a vector
+constexpr double kWidenDelay = 0.16;                      // cycles of one, where each cycle has one
+constexpr double kMostWidenDelay = 0.25;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
@@ -42,19 +45,22 @@ struct Loads {
   double slots = 0;         // of the load ports
   double distinct = 0;      // different vectors
   double widening = 0;      // multiply-adds' worth of making elements as wide as the result's
+  double beside = 0;        // instructions that do so beside the multiply-adds
   double permutations = 0;  // of lanes
   double held = 0;          // vectors that wait in registers
   bool shared = false;      // several points share vectors of a window, which wait in registers
   double orders = 0;        // vectors of numbers by which lanes are permuted
 };
 
-// Returns the multiply-adds that making the elements of one vector as wide as the result's costs.
-double widening_cost(const Nest& nest, const NestAccess& access, const target::Cpu& target) {
-  if (access.element_bytes >= nest.accesses.back().element_bytes) return 0;
+// Adds what making the elements of so many vectors as wide as the result's takes.
+void add_widening(const Nest& nest, const NestAccess& access, const target::Cpu& target,
+                  double vectors, Loads& loads) {
+  if (access.element_bytes >= nest.accesses.back().element_bytes) return;
   const DType dtype = access.buffer->dtype;
   if (!is_half(dtype) || access.narrowed || target.vector_bytes != kHalfVectorBytes)
-    return kWidenInstructions;
-  return dtype == DType::kF16 ? kWidenHalf : kWidenBrainFloat;
+    loads.widening += kWidenInstructions * vectors;
+  else
+    loads.beside += (dtype == DType::kF16 ? kWidenHalf : kWidenBrainFloat) * vectors;
 }
 
 Loads measure_loads(const Nest& nest, const Body& body, const target::Cpu& target) {
@@ -76,7 +82,7 @@ Loads measure_loads(const Nest& nest, const Body& body, const target::Cpu& targe
         loads.orders = terms, loads.shared = true;
     }
     loads.slots += slots;
-    loads.widening += widening_cost(nest, access, target) * slots;
+    add_widening(nest, access, target, slots, loads);
     if (body.is_vector && access.moves_with(nest.loops.size() - 1))
       loads.held = std::max(loads.held, held_vectors(nest, access, body));
   }
@@ -88,6 +94,12 @@ double fmas_per_cycle(const Body& body, const target::Cpu& target) {
   const bool halves = body.is_vector && !body.fused && body.plan.width * 2 <= body.plan.lanes &&
                       target.fma_per_cycle == 1 && target.vector_bytes >= kLineBytes;
   return halves ? kHalvesPerCycle : target.fma_per_cycle;
+}
+
+// Returns the cycles by which instructions beside so many cycles of multiply-adds delay these.
+double delay_cycles(double instructions, double cycles) {
+  if (instructions == 0) return 0;
+  return instructions * std::min(kMostWidenDelay, kWidenDelay * instructions / cycles);
 }
 
 // Returns the cycles of the tests in an unrolled body.
@@ -119,9 +131,11 @@ void measure_compute(const Nest& nest, const Body& body, const target::Cpu& targ
   // A test that all lanes share chooses an address.
   const double choices = body.is_vector && !nest.tests.back() ? 0 : ops.select;
   const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + choices;
-  const double flops =
+  const double per_cycle = fmas_per_cycle(body, target);
+  double flops =
       body.vectors * arithmetic * (reduces ? unshared_additions(nest, body) : 1) + loads.widening;
-  out.bounds = {flops / fmas_per_cycle(body, target), loads.slots / target.loads_per_cycle, stores,
+  flops += delay_cycles(loads.beside, flops / per_cycle) * per_cycle;
+  out.bounds = {flops / per_cycle, loads.slots / target.loads_per_cycle, stores,
                 (flops + loads.permutations + 0.5 * loads.slots + stores) / kIssueWidth, 0};
   const BodyCycles& bounds = out.bounds;
   if (reduces)
