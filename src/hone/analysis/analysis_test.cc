@@ -325,8 +325,8 @@ TEST(cpu_measure, vectors_of_half_the_width_start_more_often_where_whole_ones_ru
 
 TEST(cpu_measure, a_models_own_half_types_cost_less_than_what_a_schedule_rounds) {
   target::Cpu target = small_target();
-  const auto arithmetic = [&](const compute::Dag& dag, int vector_bytes,
-                              std::string_view more = "", int vectors = 1) {
+  const auto arithmetic = [&](const compute::Dag& dag, int vector_bytes, std::string_view more = "",
+                              int vectors = 1) {
     target.vector_bytes = vector_bytes;
     const Scheduled s = scheduled(
         dag, fmt::format("cache_write(matmul)\ncache_read(weight, matmul.acc)\n"

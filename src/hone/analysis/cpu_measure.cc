@@ -20,9 +20,9 @@ constexpr double kDivideCycles = 8;
 constexpr double kWidenInstructions = 2;
 // A model's own float16 and bfloat16, in vectors of so many bytes, are widened beside the
 // multiply-adds, and delay these the more the more such instructions there are in a cycle of
-// multiply-adds, up to a part of a cycle each. Fitted to Zen 3: a tile of 4 rows and 2 vectors takes
-// 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03 (docs/studies/models.md). Trees have
-// learned what weights cost that a schedule rounds.
+// multiply-adds, up to a part of a cycle each. Fitted to Zen 3: a tile of 4 rows and 2 vectors
+// takes 1.09 and 1.16 of float32's time, one of 6 rows 1.00 and 1.03 (docs/studies/models.md).
+// Trees have learned what weights cost that a schedule rounds.
 constexpr int kHalfVectorBytes = 32;
 constexpr double kWidenHalf = 1.5, kWidenBrainFloat = 2;  // instructions of a vector
 constexpr double kWidenDelay = 0.16;                      // cycles of one, where each cycle has one

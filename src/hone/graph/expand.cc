@@ -62,13 +62,17 @@ std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueI
 }
 
 ValueId ExpandContext::add_like(const Node& node, std::vector<ValueId> inputs) {
+  return add_all_like(node, std::move(inputs))[0];
+}
+
+std::vector<ValueId> ExpandContext::add_all_like(const Node& node, std::vector<ValueId> inputs) {
   Node made;
   made.name = node.name;
   made.type = node.type;
   made.op = node.op;
   made.opset = node.opset;
   made.attributes = node.attributes;
-  return append(std::move(made), std::move(inputs), 1)[0];
+  return append(std::move(made), std::move(inputs), std::max<size_t>(node.outputs.size(), 1));
 }
 
 ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,

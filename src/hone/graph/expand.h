@@ -56,6 +56,8 @@ class ExpandContext : public InferContext {
   // Adds a node that does with other operands what `node`, which has one result, does. It gets its
   // name, too.
   ValueId add_like(const Node& node, std::vector<ValueId> inputs);
+  // Likewise, for a node of any number of results.
+  std::vector<ValueId> add_all_like(const Node& node, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);
   ValueId scalar(DType dtype, double value);           // constant of rank 0
   ValueId integers(const std::vector<int64_t>& list);  // i64 constant of rank 1

@@ -81,10 +81,6 @@ Joined join(ExpandContext& c, const std::vector<Along>& all) {
   return joined;
 }
 
-ValueId value_of(ExpandContext& c, const ExtentPart& part) {
-  return part.extents == kNoValue ? c.integers({part.dim}) : dimension(c, part.extents, part.dim);
-}
-
 std::string text_of_fault(const ExpandContext& c) {
   return fmt::format(
       "{}: its operands have different numbers of elements in one dimension in this "
@@ -99,8 +95,8 @@ Result<ValueId> checked(ExpandContext& c, std::vector<ExtentPart> parts, const J
   ValueId fits = kNoValue;
   parts.insert(parts.end(), joined.shapes.begin(), joined.shapes.end());
   for (const ExtentPart& part : parts) {
-    const ValueId extent = value_of(c, part);
-    const ValueId is_equal = c.binary("Equal", extent, value_of(c, joined.part));
+    const ValueId extent = extent_of(c, part);
+    const ValueId is_equal = c.binary("Equal", extent, extent_of(c, joined.part));
     const ValueId is_right = c.binary("Or", c.binary("Equal", extent, 1.0), is_equal);
     fits = fits == kNoValue ? is_right : c.binary("And", fits, is_right);
   }
@@ -120,7 +116,7 @@ Result<ValueId> fitted(ExpandContext& c, ValueId x, int64_t d, const Along& one,
   if (!one.is_decided() && (!joined.repeats || joined.shapes.empty() || one.part.dim < 2)) return x;
   ValueId from = numbers_from_0(c, joined.most);
   if (one.is_decided()) {
-    const ValueId extent = value_of(c, one.part);
+    const ValueId extent = extent_of(c, one.part);
     HONE_ASSIGN_OR_RETURN(const ValueId is_one,
                           checked(c, {one.part}, joined, c.binary("Equal", extent, 1.0)));
     from = c.binary("Min", from, static_cast<double>(one.most - 1));
@@ -196,16 +192,7 @@ std::vector<ExtentPart> all_parts(ExpandContext& c, size_t operand) {
 // where it is not the other operand's.
 Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const ExtentPart& other) {
   std::vector<ExtentPart> all = parts(c, x, 0, c.shape_of(x).size());
-  const ValueId extent = value_of(c, all[d]);
-  const ValueId is_same = c.binary("Equal", extent, value_of(c, other));
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> made,
-      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_same, {})}),
-                             {.beyond = fmt::format("{}: its operands have different numbers of "
-                                                    "terms to sum in this run",
-                                                    name_and_type(c.node()))},
-                             {extent}));
-  all[d] = {made[0], 0};
+  HONE_ASSIGN_OR_RETURN(all[d], checked_extent(c, all[d], other, "terms to sum"));
   return with_extents(c, without_extents(c, x), join_extents(c, all));
 }
 

@@ -193,15 +193,19 @@ constexpr Follower kFollowers[] = {
     {"ConstantOfShape", propagate_constant_of_shape, 0},
     {"CumProd", propagate_running},
     {"CumSum", propagate_running},
+    {"Einsum", propagate_einsum},
     {"Expand", propagate_expand, 1},
     {"Flatten", propagate_flatten},
     {"Gather", propagate_gather},
+    {"GatherElements", propagate_gather_elements},
     {"GatherND", propagate_gather_nd},
     {"Hardmax", propagate_softmax},
     {"LogSoftmax", propagate_softmax},
     {"MatMul", propagate_matmul},
     {"NonMaxSuppression", propagate_non_max_suppression},
     {"NonZero", propagate_non_zero},
+    {"Pad", propagate_pad},
+    {"Range", propagate_range, 1},
     {"ReduceL1", propagate_reduce_of_zeros},
     {"ReduceL2", propagate_reduce_of_zeros},
     {"ReduceLogSum", propagate_reduce_of_zeros},
@@ -218,20 +222,29 @@ constexpr Follower kFollowers[] = {
     {"Size", propagate_size},
     {"Slice", propagate_slice, -1, 1},
     {"Softmax", propagate_softmax},
+    {"Tile", propagate_tile},
     {"TopK", propagate_top_k, 1},
     {"Trilu", propagate_trilu},
 };
 
 // Pointwise operators, whose operands are aligned from their last dimensions.
-Result<bool> follow_pointwise(Graph& graph, const Node& node, std::vector<Node>& nodes) {
-  if (node.op == nullptr || node.op->kind != Kind::kElementwise) return false;
-  if (node.type == "BatchNormalization") return false;
-  if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+Result<bool> follow_pointwise(ExpandContext& c) {
+  if (c.node().op->kind != Kind::kElementwise || c.node().type == "BatchNormalization")
+    return false;
+  return propagate_pointwise(c);
+}
+
+// Operators that no table names alone.
+Result<bool> follow_kind(Graph& graph, const Node& node, std::vector<Node>& nodes) {
+  if (node.op == nullptr || std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
         return in != kNoValue && graph.value(in).extents != kNoValue;
       }))
     return false;
   ExpandContext context(graph, node, nodes);
-  HONE_ASSIGN_OR_RETURN(const bool followed, propagate_pointwise(context));
+  HONE_ASSIGN_OR_RETURN(bool followed, propagate_rows(context));
+  if (!followed) {
+    HONE_ASSIGN_OR_RETURN(followed, follow_pointwise(context));
+  }
   HONE_RETURN_IF_ERROR(context.status());
   return followed;
 }
@@ -239,13 +252,13 @@ Result<bool> follow_pointwise(Graph& graph, const Node& node, std::vector<Node>&
 }  // namespace
 
 Result<bool> propagate_dynamic_shapes(Graph& graph, const Node& node, std::vector<Node>& nodes) {
-  const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
-                               [&](const Follower& f) { return f.type == node.type; });
-  if (at == std::end(kFollowers)) return follow_pointwise(graph, node, nodes);
   // A missing operand is an error, which infer_node() reports.
   for (int i = 0; node.op != nullptr && i < node.op->min_inputs; ++i) {
     if (!node.has_input(static_cast<size_t>(i))) return false;
   }
+  const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
+                               [&](const Follower& f) { return f.type == node.type; });
+  if (at == std::end(kFollowers)) return follow_kind(graph, node, nodes);
   bool applies = false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.has_input(i)) continue;

@@ -13,8 +13,16 @@ namespace hone::graph {
 [[nodiscard]] bool varies(const ExpandContext& c, size_t i);
 // Returns the extent of a dimension of operand i if it does not depend on data.
 [[nodiscard]] std::optional<int64_t> known_extent(const ExpandContext& c, size_t i, size_t d);
+// Returns whether data decide the extent of a dimension of operand i.
+[[nodiscard]] bool is_decided(const ExpandContext& c, size_t i, size_t d);
 // Returns one of the extents, as a vector of one element.
 [[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
+// Returns an extent as a vector of one element.
+[[nodiscard]] ValueId extent_of(ExpandContext& c, const ExtentPart& part);
+// Returns an extent that data decide. A run in which another operand has not as many of `what`
+// there ends with an error that names the node.
+[[nodiscard]] Result<ExtentPart> checked_extent(ExpandContext& c, const ExtentPart& part,
+                                                const ExtentPart& other, std::string_view what);
 // Returns the places 0, 1, ... along one dimension of a shape, which broadcast to it.
 [[nodiscard]] ValueId places_along(ExpandContext& c, const Shape& shape, size_t d);
 // Returns the elements of x, in their order, as a vector.
@@ -40,6 +48,22 @@ namespace hone::graph {
 [[nodiscard]] Result<bool> propagate_pointwise(ExpandContext& c);
 [[nodiscard]] Status propagate_expand(ExpandContext& c);
 [[nodiscard]] Status propagate_matmul(ExpandContext& c);
+// Operators whose results do not depend on each other along what data decide. It returns false if
+// the operator is none of these.
+[[nodiscard]] Result<bool> propagate_rows(ExpandContext& c);
+// Of these, operators where data decide other dimensions, too.
+[[nodiscard]] Status propagate_average_pool(ExpandContext& c);
+[[nodiscard]] Status propagate_convolution(ExpandContext& c);
+[[nodiscard]] Status propagate_gemm(ExpandContext& c);
+[[nodiscard]] Status propagate_global_average(ExpandContext& c);
+[[nodiscard]] Status propagate_global_max(ExpandContext& c);
+[[nodiscard]] Status propagate_max_pool(ExpandContext& c);
+// Operators that repeat elements, or make them from their places.
+[[nodiscard]] Status propagate_einsum(ExpandContext& c);
+[[nodiscard]] Status propagate_gather_elements(ExpandContext& c);
+[[nodiscard]] Status propagate_pad(ExpandContext& c);
+[[nodiscard]] Status propagate_range(ExpandContext& c);
+[[nodiscard]] Status propagate_tile(ExpandContext& c);
 // Operators that move elements to other places.
 [[nodiscard]] Status propagate_flatten(ExpandContext& c);
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);

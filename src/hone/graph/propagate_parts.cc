@@ -2,6 +2,8 @@
 
 #include "hone/graph/integer_at.h"
 #include "hone/graph/known_elements.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -18,8 +20,35 @@ std::optional<int64_t> known_extent(const ExpandContext& c, size_t i, size_t d) 
   return known == most ? known : std::nullopt;
 }
 
+bool is_decided(const ExpandContext& c, size_t i, size_t d) {
+  return varies(c, i) && !known_extent(c, i, d);
+}
+
 ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
   return c.slice(extents, 0, d, d + 1);
+}
+
+ValueId extent_of(ExpandContext& c, const ExtentPart& part) {
+  return part.extents == kNoValue ? c.integers({part.dim}) : dimension(c, part.extents, part.dim);
+}
+
+Result<ExtentPart> checked_extent(ExpandContext& c, const ExtentPart& part, const ExtentPart& other,
+                                  std::string_view what) {
+  const ElementOf element = {part.extents, part.dim};
+  if (other.extents == kNoValue
+          ? known_element(c.graph(), c.nodes(), element) == other.dim
+          : are_same_element(c.graph(), c.nodes(), element, {other.extents, other.dim}))
+    return part;
+  const ValueId extent = extent_of(c, part);
+  const ValueId is_same = c.binary("Equal", extent, extent_of(c, other));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(c, c.add("Not", {c.reshape(is_same, {})}),
+                             {.beyond = fmt::format("{}: its operands have different numbers of "
+                                                    "{} in this run",
+                                                    name_and_type(c.node()), what)},
+                             {extent}));
+  return ExtentPart{made[0], 0};
 }
 
 ValueId places_along(ExpandContext& c, const Shape& shape, size_t d) {

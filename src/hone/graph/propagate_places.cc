@@ -149,30 +149,45 @@ Status propagate_flatten(ExpandContext& c) {
   return give_in_shape(c, target);
 }
 
-// Updates that are not there change nothing: they add 0 and the like to some element.
+namespace {
+
+// Returns x with one more element along a dimension, which may be anything.
+ValueId with_spare(ExpandContext& c, ValueId x, size_t axis) {
+  Shape shape = c.shape_of(x);
+  shape[axis] = 1;
+  return c.add("Concat", {x, uniform(c, c.dtype_of(x), shape, 0)},
+               {{"axis", static_cast<int64_t>(axis)}});
+}
+
+}  // namespace
+
+// Updates that are not there change nothing: they add 0 and the like to some element, or write one
+// that is left out then.
 Status propagate_scatter_elements(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, c.shape(0).size()));
+  const auto dim = static_cast<int64_t>(axis);
   const std::string reduction = c.attributes().text("reduction", "none");
+  const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
   const ValueId extents = varies(c, 1) ? c.extents_of(indices) : c.extents_of(c.input(2));
-  ValueId places = indices, updates = c.input(2);
+  const bool is_spared = extents != kNoValue && !fill;
+  ValueId x = without_extents(c, data), places = without_extents(c, indices);
+  ValueId updates = without_extents(c, c.input(2));
+  // Negative indices count from the end that a run has.
+  if (varies(c, 0) || is_spared) {
+    const ValueId extent = dimension(c, actual_extents(c, data), dim);
+    places = from_begin(c, places, c.cast(c.reshape(extent, {}), c.dtype(1)));
+  }
   if (extents != kNoValue) {
-    const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
-    if (!fill)
-      return c.unsupported("updates whose number depends on data, with the reduction '{}'",
-                           reduction);
-    if (!varies(c, 1)) places = with_extents(c, places, extents);
-    if (!varies(c, 2)) updates = with_extents(c, updates, extents);
-    places = safe_indices(c, places);
-    updates = filled(c, updates, *fill);
+    const auto beyond = is_spared ? static_cast<double>(c.shape(0)[axis]) : 0;
+    places = filled(c, with_extents(c, places, extents), beyond);
+    if (fill) updates = filled(c, with_extents(c, updates, extents), *fill);
   }
-  if (varies(c, 0)) {  // negative indices count from the end that a run has
-    const ValueId extent = dimension(c, c.extents_of(data), static_cast<int64_t>(axis));
-    places = from_begin(c, places, c.cast(extent, c.dtype(1)));
-  }
-  const ValueId y = c.add("ScatterElements", {without_extents(c, data), places, updates},
-                          {{"axis", static_cast<int64_t>(axis)}, {"reduction", reduction}});
-  c.result(0, c.extents_of(data) != kNoValue ? with_extents(c, y, c.extents_of(data)) : y);
+  if (is_spared) x = with_spare(c, x, axis);
+  ValueId y =
+      c.add("ScatterElements", {x, places, updates}, {{"axis", dim}, {"reduction", reduction}});
+  if (is_spared) y = c.slice(y, dim, 0, c.shape(0)[axis]);
+  c.result(0, varies(c, 0) ? with_extents(c, y, c.extents_of(data)) : y);
   return ok_status();
 }
 

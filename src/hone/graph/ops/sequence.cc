@@ -8,6 +8,7 @@
 #include "hone/graph/aggregates.h"
 #include "hone/graph/integer_at.h"
 #include "hone/graph/ops/type_code.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
@@ -199,11 +200,11 @@ Result<std::vector<int64_t>> split_lengths(const ExpandContext& c, int64_t exten
 }
 
 Status expand_split(ExpandContext& c) {
-  if (c.extents_of(c.input(0)) != kNoValue)
-    return c.unsupported("data whose shape depends on other data");
   const int64_t given = c.attributes().integer("axis", 0);
   const auto axis = normalize_axis(given, c.rank(0));
   if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
+  if (is_decided(c, 0, static_cast<size_t>(*axis)))
+    return c.unsupported("data of which other data decide how many elements are split");
   HONE_ASSIGN_OR_RETURN(const auto lengths,
                         split_lengths(c, c.shape(0)[static_cast<size_t>(*axis)]));
   const bool squeezes = !c.has(1) && c.attributes().integer("keepdims", 1) == 0;

@@ -200,10 +200,11 @@ TEST(sequence, is_refused_where_a_tensor_is_expected) {
       "node 'node_y' (ConcatFromSequence): an empty sequence");
   TestModel varying(17);
   varying.input("x", {3}).input("c", {3}, DType::kBool).node("Compress", {"x", "c"}, {"z"});
-  expect_error(varying.node("SplitToSequence", {"z"}, {"s"})
-                   .node("SequenceLength", {"s"}, {"y"})
-                   .output("y"),
-               "node 'node_s' (SplitToSequence): data whose shape depends on other data");
+  expect_error(
+      varying.node("SplitToSequence", {"z"}, {"s"})
+          .node("SequenceLength", {"s"}, {"y"})
+          .output("y"),
+      "node 'node_s' (SplitToSequence): data of which other data decide how many elements are split");
   TestModel unknown = two_vectors();
   unknown.input("i", {}, DType::kI64).node("SequenceAt", {"s", "i"}, {"y"}).output("y");
   expect_error(unknown, "bind it (ModelOptions::bind, --bind i=NUMBER)");

@@ -156,15 +156,6 @@ TEST(varying_places, what_is_chosen_may_be_chosen_from) {
 }
 
 // An expansion that would read it as a value of its largest shape.
-TEST(varying_places, operators_made_for_one_shape_refuse) {
-  TestModel m = chosen_rows({6, 2});
-  m.constant("repeats", ints({2, 3})).node("Tile", {"chosen", "repeats"}, {"y"}).output("y");
-  const Result<Graph> graph = m.import();
-  ASSERT_FALSE(graph.ok());
-  EXPECT_NE(graph.status().message().find("data whose shape depends on other data"),
-            std::string::npos)
-      << graph.status().message();
-}
 
 // The sum of the rows so far, and each row, the last one first.
 TEST(varying_places, a_scan_has_as_many_steps_as_there_are_rows) {

@@ -1,0 +1,92 @@
+// Gemm and Einsum of values whose shape depends on data. Terms that are not there are 0.
+#include <map>
+
+#include "hone/graph/ops/einsum.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+namespace {
+
+ValueId scaled(ExpandContext& c, ValueId x, double factor) {
+  return factor == 1 ? x : c.binary("Mul", x, factor);
+}
+
+// Labels of an Einsum of which data decide the number of elements, and what it is.
+using Labels = std::map<char, ExtentPart>;
+
+Result<Labels> decided_labels(ExpandContext& c, const EinsumEquation& equation) {
+  Labels decided;
+  const auto part_of = [&](size_t i, size_t d) { return parts(c, c.input(i), d, d + 1)[0]; };
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    for (size_t d = 0; d < equation.operands[i].size(); ++d)
+      if (is_decided(c, i, d)) decided.emplace(equation.operands[i][d], part_of(i, d));
+  }
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    for (size_t d = 0; d < equation.operands[i].size(); ++d) {
+      const auto known = decided.find(equation.operands[i][d]);
+      if (known == decided.end()) continue;
+      HONE_ASSIGN_OR_RETURN(known->second,
+                            checked_extent(c, known->second, part_of(i, d), "elements of a label"));
+    }
+  }
+  return decided;
+}
+
+// Returns operand i in its largest shape, with zeros behind the labels over which is summed.
+ValueId with_zeros(ExpandContext& c, size_t i, const EinsumEquation& equation,
+                   const Labels& decided) {
+  std::vector<ExtentPart> shape = parts(c, c.input(i), 0, c.shape(i).size());
+  bool sums = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto known = decided.find(equation.operands[i][d]);
+    if (known == decided.end() || equation.result.find(known->first) != std::string::npos) continue;
+    shape[d] = known->second;
+    sums = true;
+  }
+  const ValueId x = without_extents(c, c.input(i));
+  return sums ? filled(c, with_extents(c, x, join_extents(c, shape)), 0) : x;
+}
+
+}  // namespace
+
+// It is made of operators that follow what varies.
+Status propagate_gemm(ExpandContext& c) {
+  std::vector<ValueId> factors;
+  for (size_t i = 0; i < 2; ++i) {
+    if (c.rank(i) != 2) return c.fail("operand {} of rank {}, expected 2", i, c.rank(i));
+    const bool transposed = c.attributes().integer(i == 0 ? "transA" : "transB", 0) != 0;
+    factors.push_back(transposed ? c.transpose(c.input(i), {1, 0}) : c.input(i));
+  }
+  ValueId y = scaled(c, c.add("MatMul", factors), c.attributes().number("alpha", 1));
+  if (c.has(2)) y = c.binary("Add", y, scaled(c, c.input(2), c.attributes().number("beta", 1)));
+  c.result(0, y);
+  return ok_status();
+}
+
+// A label of several operands has as many elements in each of them, or a run fails.
+Status propagate_einsum(ExpandContext& c) {
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    if (!c.has(i)) return c.fail("operand {} is missing", i);
+    shapes.push_back(c.shape(i));
+  }
+  HONE_ASSIGN_OR_RETURN(const EinsumEquation equation,
+                        read_equation(c.attributes().text("equation", ""), shapes));
+  HONE_ASSIGN_OR_RETURN(const Labels decided, decided_labels(c, equation));
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < c.num_inputs(); ++i)
+    operands.push_back(with_zeros(c, i, equation, decided));
+  const ValueId y = c.add_like(c.node(), operands);
+  std::vector<ExtentPart> shape;
+  bool any = false;
+  for (size_t d = 0; d < equation.result.size(); ++d) {
+    const auto known = decided.find(equation.result[d]);
+    any = any || known != decided.end();
+    shape.push_back(known != decided.end() ? known->second
+                                           : ExtentPart{kNoValue, c.shape_of(y)[d]});
+  }
+  c.result(0, any ? with_extents(c, y, join_extents(c, shape)) : y);
+  return ok_status();
+}
+
+}  // namespace hone::graph

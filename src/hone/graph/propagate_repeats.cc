@@ -1,0 +1,148 @@
+// Tile, Pad, GatherElements and Range of what data decide: elements come from places, or are made
+// from places, that follow from the extents of a run.
+#include <algorithm>
+
+#include "hone/graph/integer_at.h"
+#include "hone/graph/ops/pad.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
+
+namespace hone::graph {
+namespace {
+
+// Returns an extent of operand 0 as a scalar that is never 0: where it was, there are no elements.
+ValueId divisor(ExpandContext& c, size_t d) {
+  const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
+  return c.reshape(c.binary("Max", extent, 1.0), {});
+}
+
+// Returns the elements of x at these places (i64 [n]) along a dimension.
+ValueId at_places(ExpandContext& c, ValueId x, ValueId places, size_t d) {
+  return c.add("Gather", {x, places}, {{"axis", static_cast<int64_t>(d)}});
+}
+
+// Returns, for numbers of elements counted from the first one that is no padding, which element is
+// read there. `mode` is one of Pad that repeats elements.
+ValueId padded_places(ExpandContext& c, ValueId numbers, const std::string& mode, ValueId extent) {
+  if (mode == "wrap") return c.binary("Mod", numbers, extent);
+  const ValueId last = c.binary("Sub", extent, 1.0);
+  if (mode == "edge") return c.binary("Max", c.binary("Min", numbers, last), 0.0);
+  const ValueId period = c.binary("Max", c.binary("Mul", last, 2.0), 1.0);
+  const ValueId phase = c.binary("Mod", numbers, period);
+  return c.binary("Min", phase, c.binary("Sub", period, phase));
+}
+
+// Returns x, which has no extents, with padding of elements of its own around dimension d of
+// operand 0, of which data decide the extent.
+ValueId padded(ExpandContext& c, ValueId x, size_t d, int64_t low, int64_t high,
+               const std::string& mode) {
+  const int64_t most = c.shape_of(x)[d];
+  const ValueId numbers = c.binary(
+      "Sub", numbers_from_0(c, std::max<int64_t>(most + low + high, 0)), static_cast<double>(low));
+  const ValueId places = padded_places(c, numbers, mode, divisor(c, d));
+  return at_places(c, x, c.binary("Min", places, static_cast<double>(most - 1)), d);
+}
+
+// Returns the extent of dimension d after so many elements were added.
+ExtentPart longer(ExpandContext& c, size_t d, int64_t more) {
+  const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
+  if (more == 0) return {extent, 0};
+  return {c.binary("Max", c.binary("Add", extent, static_cast<double>(more)), 0.0), 0};
+}
+
+}  // namespace
+
+Status propagate_pad(ExpandContext& c) {
+  for (size_t i = 1; i < c.num_inputs(); ++i)
+    if (varies(c, i)) return c.unsupported("operand {} whose shape depends on data", i);
+  const std::string mode = c.attributes().text("mode", "constant");
+  HONE_ASSIGN_OR_RETURN(Pads pads, pads_of(c));
+  const bool repeats = mode != "constant";
+  double value = c.attributes().number("value", 0);
+  if (c.has(2)) {
+    HONE_ASSIGN_OR_RETURN(const Tensor* given, c.required(2, "the value"));
+    if (given->size() != 1) return c.fail("a value of shape {}", to_string(given->shape()));
+    value = given->at(0);
+  }
+  ValueId x = repeats ? without_extents(c, c.input(0)) : filled(c, c.input(0), value);
+  std::vector<ExtentPart> shape;
+  for (size_t d = 0; d < c.shape(0).size(); ++d) {
+    const int64_t more = pads.low[d] + pads.high[d];
+    if (!is_decided(c, 0, d)) {
+      shape.push_back({kNoValue, c.shape(0)[d] + more});
+      continue;
+    }
+    shape.push_back(longer(c, d, more));
+    if (!repeats || !pads.any(d)) continue;
+    if (pads.low[d] < 0 || pads.high[d] < 0 || c.shape(0)[d] == 0)
+      return c.unsupported("mode '{}' with pads below 0 where data decide the extent", mode);
+    x = padded(c, x, d, pads.low[d], pads.high[d], mode);
+    pads.low[d] = pads.high[d] = 0;
+  }
+  std::vector<int64_t> all = pads.low;
+  all.insert(all.end(), pads.high.begin(), pads.high.end());
+  const ValueId y =
+      c.add("Pad", {x, c.integers(all), c.scalar(c.dtype(0), value)}, {{"mode", mode}});
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status propagate_tile(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> repeats, c.integers(1, "repeats"));
+  const Shape most = c.shape(0);
+  if (repeats.size() != most.size())
+    return c.fail("{} repeats for data of rank {}", repeats.size(), most.size());
+  ValueId x = without_extents(c, c.input(0));
+  std::vector<ExtentPart> shape;
+  for (size_t d = 0; d < most.size(); ++d) {
+    if (repeats[d] < 0) return c.fail("repeats are {}", to_string(repeats));
+    if (!is_decided(c, 0, d)) {
+      shape.push_back({kNoValue, most[d] * repeats[d]});
+      continue;
+    }
+    const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
+    shape.push_back({c.binary("Mul", extent, static_cast<double>(repeats[d])), 0});
+    if (repeats[d] == 1) continue;
+    const ValueId places = c.binary("Mod", numbers_from_0(c, most[d] * repeats[d]), divisor(c, d));
+    x = at_places(c, x, places, d);
+    repeats[d] = 1;
+  }
+  const ValueId y = c.add("Tile", {x, c.integers(repeats)});
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status propagate_gather_elements(ExpandContext& c) {
+  const ValueId data = c.input(0), indices = c.input(1);
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, c.shape(0).size()));
+  ValueId places = safe_indices(c, indices);
+  if (is_decided(c, 0, axis)) {  // negative indices count from the end that a run has
+    const ValueId extent = dimension(c, c.extents_of(data), static_cast<int64_t>(axis));
+    places = from_begin(c, places, c.cast(c.reshape(extent, {}), c.dtype(1)));
+  }
+  const ValueId y = c.add("GatherElements", {without_extents(c, data), places},
+                          {{"axis", static_cast<int64_t>(axis)}});
+  c.result(0, varies(c, 1) ? with_extents(c, y, c.extents_of(indices)) : y);
+  return ok_status();
+}
+
+// The list of the largest limit, which ends where the run's does.
+Status propagate_range(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Tensor* start, c.required(0, "the start"));
+  HONE_ASSIGN_OR_RETURN(const Tensor* step, c.required(2, "the step"));
+  const Tensor* most = c.upper_of(c.input(1));
+  const DType dtype = c.dtype(1);
+  if (most == nullptr || most->size() != 1 || start->size() != 1 || step->size() != 1 ||
+      (dtype != DType::kI64 && dtype != DType::kI32) || integer_at(*step, 0) < 1)
+    return c.required(1, "the limit").status();
+  const int64_t first = integer_at(*start, 0), by = integer_at(*step, 0);
+  const Tensor longest_limit = *most;  // nodes that are added may move values
+  const ValueId longest = c.add("Range", {c.input(0), c.constant(longest_limit), c.input(2)});
+  const ValueId limit = c.cast(c.reshape(c.input(1), {1}), DType::kI64);
+  const ValueId distance = c.binary("Sub", limit, static_cast<double>(first));
+  const ValueId rounded = c.binary("Add", distance, static_cast<double>(by - 1));
+  const ValueId count = c.binary("Div", c.binary("Max", rounded, 0.0), static_cast<double>(by));
+  c.result(0, with_extents(c, longest, count));
+  return ok_status();
+}
+
+}  // namespace hone::graph
