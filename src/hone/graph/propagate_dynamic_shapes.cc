@@ -189,6 +189,7 @@ struct Follower {
 constexpr Follower kFollowers[] = {
     {"ArgMax", propagate_arg_max},
     {"ArgMin", propagate_arg_min},
+    {"CenterCropPad", propagate_center_crop_pad},
     {"Concat", propagate_concat},
     {"ConstantOfShape", propagate_constant_of_shape, 0},
     {"CumProd", propagate_running},

@@ -59,6 +59,7 @@ namespace hone::graph {
 [[nodiscard]] Status propagate_global_max(ExpandContext& c);
 [[nodiscard]] Status propagate_max_pool(ExpandContext& c);
 // Operators that repeat elements, or make them from their places.
+[[nodiscard]] Status propagate_center_crop_pad(ExpandContext& c);
 [[nodiscard]] Status propagate_einsum(ExpandContext& c);
 [[nodiscard]] Status propagate_gather_elements(ExpandContext& c);
 [[nodiscard]] Status propagate_pad(ExpandContext& c);

@@ -1,5 +1,5 @@
-// Tile, Pad, GatherElements and Range of what data decide: elements come from places, or are made
-// from places, that follow from the extents of a run.
+// Tile, Pad, CenterCropPad, GatherElements and Range of what data decide: elements come from
+// places, or are made from places, that follow from the extents of a run.
 #include <algorithm>
 
 #include "hone/graph/integer_at.h"
@@ -8,6 +8,8 @@
 
 namespace hone::graph {
 namespace {
+
+constexpr const char* kMadeForOneShape = "data whose shape depends on other data";
 
 // Returns an extent of operand 0 as a scalar that is never 0: where it was, there are no elements.
 ValueId divisor(ExpandContext& c, size_t d) {
@@ -71,6 +73,8 @@ Status propagate_pad(ExpandContext& c) {
       shape.push_back({kNoValue, c.shape(0)[d] + more});
       continue;
     }
+    // What an operator adds may follow from the largest shape.
+    if (c.node().made_for != nullptr && pads.any(d)) return c.unsupported("{}", kMadeForOneShape);
     shape.push_back(longer(c, d, more));
     if (!repeats || !pads.any(d)) continue;
     if (pads.low[d] < 0 || pads.high[d] < 0 || c.shape(0)[d] == 0)
@@ -83,6 +87,52 @@ Status propagate_pad(ExpandContext& c) {
   const ValueId y =
       c.add("Pad", {x, c.integers(all), c.scalar(c.dtype(0), value)}, {{"mode", mode}});
   c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+namespace {
+
+// Returns x, which has no extents, with `wanted` elements in dimension d of operand 0, of which
+// data decide the extent: those in the middle, or all of them with zeros around.
+ValueId centred(ExpandContext& c, ValueId x, size_t d, int64_t wanted) {
+  const auto dim = static_cast<int64_t>(d);
+  const ValueId extent = c.reshape(dimension(c, c.extents_of(c.input(0)), dim), {});
+  const auto number = static_cast<double>(wanted);
+  // Rounded towards 0 as the definition has it: the odd element is at the end.
+  const ValueId before = c.binary("Div", c.binary("Sub", extent, number), 2.0);
+  const ValueId places = c.binary("Add", numbers_from_0(c, wanted), before);
+  const ValueId inside =
+      c.binary("And", c.binary("GreaterOrEqual", places, 0.0), c.binary("Less", places, extent));
+  const ValueId last = c.scalar(DType::kI64, static_cast<double>(c.shape_of(x)[d] - 1));
+  const ValueId safe = c.binary("Max", c.binary("Min", places, last), 0.0);
+  Shape along(c.shape_of(x).size(), 1);
+  along[d] = wanted;
+  return c.add("Where",
+               {c.reshape(inside, along), at_places(c, x, safe, d), c.scalar(c.dtype_of(x), 0)});
+}
+
+}  // namespace
+
+Status propagate_center_crop_pad(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, c.integers(1, "the shape"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<size_t> dims, named_dims(c));
+  if (wanted.size() != dims.size() || num_elements(c.shape(0)) == 0)
+    return c.fail("shape {} for {} axes", to_string(wanted), dims.size());
+  std::vector<ExtentPart> shape = parts(c, c.input(0), 0, c.shape(0).size());
+  ValueId x = without_extents(c, c.input(0));
+  std::vector<int64_t> axes, others;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (wanted[i] < 0) return c.fail("shape {}", to_string(wanted));
+    shape[dims[i]] = {kNoValue, wanted[i]};
+    if (is_decided(c, 0, dims[i])) {
+      x = centred(c, x, dims[i], wanted[i]);
+    } else {
+      axes.push_back(static_cast<int64_t>(dims[i]));
+      others.push_back(wanted[i]);
+    }
+  }
+  if (!axes.empty()) x = c.add("CenterCropPad", {x, c.integers(others)}, {{"axes", axes}});
+  c.result(0, with_extents(c, x, join_extents(c, shape)));
   return ok_status();
 }
 
@@ -102,6 +152,7 @@ Status propagate_tile(ExpandContext& c) {
     const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
     shape.push_back({c.binary("Mul", extent, static_cast<double>(repeats[d])), 0});
     if (repeats[d] == 1) continue;
+    if (c.node().made_for != nullptr) return c.unsupported("{}", kMadeForOneShape);
     const ValueId places = c.binary("Mod", numbers_from_0(c, most[d] * repeats[d]), divisor(c, d));
     x = at_places(c, x, places, d);
     repeats[d] = 1;

@@ -27,6 +27,8 @@ Result<Window> decided_window(ExpandContext& c, Shape kernel) {
   if (most.size() <= kSpatial) return c.fail("data of rank {}", most.size());
   const Attributes& a = c.attributes();
   const std::string pads = a.text("auto_pad", "NOTSET");
+  if (c.node().made_for != nullptr)  // windows may follow from the largest shape
+    return c.unsupported("data whose shape depends on other data");
   if (is_decided(c, 0, 1)) return c.unsupported("channels whose number depends on data");
   if ((pads != "NOTSET" && pads != "VALID") || a.integer("ceil_mode", 0) != 0)
     return c.unsupported("data whose sides depend on other data, with auto_pad {} or ceil_mode {}",

@@ -185,6 +185,13 @@ TEST(varying_rows, tiles_pads_and_choices) {
     m.constant("pads", ints({0, 1, -1, 0})).constant("value", floats({}, {7}));
     m.node("Pad", {"v", "pads", "value"}, {"y"});
   });
+  for (const int64_t wanted : {1, 2, 4, 6}) {
+    static int64_t count;
+    count = wanted;
+    expect_same({3}, [](TestModel& m) {
+      m.constant("shape", ints({count, 2})).node("CenterCropPad", {"v", "shape"}, {"y"});
+    });
+  }
   expect_same({4}, [](TestModel& m) {
     m.node("ArgMax", {"v"}, {"best"}, {{"axis", int64_t{1}}});
     m.node("GatherElements", {"v", "best"}, {"chosen"}, {{"axis", int64_t{1}}});
