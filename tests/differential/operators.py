@@ -219,7 +219,7 @@ def einsum(m):
 
 def window(m, spatial, extents, dilation=True):
     """Attributes of a window that mostly fits."""
-    kernel = [int(min(m.between(1, 3), extent)) for extent in extents]
+    kernel = [max(int(min(m.between(1, 3), extent)), 1) for extent in extents]
     attributes = {"kernel_shape": kernel}
     if m.chance(0.6):
         attributes["strides"] = [m.between(1, 3) for _ in range(spatial)]

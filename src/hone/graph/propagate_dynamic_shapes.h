@@ -29,6 +29,8 @@ namespace hone::graph {
 [[nodiscard]] ValueId as_list(ExpandContext& c, ValueId x);
 // Returns x with `fill` behind its extents, and then without extents.
 [[nodiscard]] ValueId filled(ExpandContext& c, ValueId x, double fill);
+// Likewise, where `fill` is a value of rank 0.
+[[nodiscard]] ValueId filled_with(ExpandContext& c, ValueId x, ValueId fill);
 // Returns indices that point to the first element where they stand behind their own extents.
 [[nodiscard]] ValueId safe_indices(ExpandContext& c, ValueId indices);
 

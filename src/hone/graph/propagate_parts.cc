@@ -63,15 +63,18 @@ ValueId as_list(ExpandContext& c, ValueId x) {
 }
 
 ValueId filled(ExpandContext& c, ValueId x, double fill) {
+  return c.extents_of(x) == kNoValue ? x : filled_with(c, x, c.scalar(c.dtype_of(x), fill));
+}
+
+ValueId filled_with(ExpandContext& c, ValueId x, ValueId fill) {
   const ValueId extents = c.extents_of(x);
   if (extents == kNoValue) return x;
   ValueId y = without_extents(c, x);
   const Shape shape = c.shape_of(x);
-  const ValueId value = c.scalar(c.dtype_of(x), fill);
   for (int64_t d = 0; d < std::ssize(shape); ++d) {
     const ValueId inside = c.binary("Less", places_along(c, shape, static_cast<size_t>(d)),
                                     c.reshape(dimension(c, extents, d), {}));
-    y = c.add("Where", {inside, y, value});
+    y = c.add("Where", {inside, y, fill});
   }
   return y;
 }

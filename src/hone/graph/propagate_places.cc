@@ -224,12 +224,27 @@ Updates repeated_last(ExpandContext& c, ValueId data, const Updates& given) {
 
 // Updates that are not there write what the last one does, or add nothing.
 Status propagate_scatter_nd(ExpandContext& c) {
-  if (varies(c, 0)) return c.unsupported("data whose shape depends on other data");
-  const ValueId data = c.input(0);
+  const ValueId data = without_extents(c, c.input(0)), of_data = c.extents_of(c.input(0));
   if (c.shape(1).empty() || c.shape(2).empty()) return c.fail("indices or updates of rank 0");
   if (num_elements(c.shape(1)) == 0 || num_elements(c.shape(2)) == 0) {
-    c.result(0, data);
+    c.result(0, c.input(0));
     return ok_status();
+  }
+  const auto give = [&](ValueId y) {
+    c.result(0, of_data == kNoValue ? y : with_extents(c, y, of_data));
+    return ok_status();
+  };
+  // Negative indices count from the end that a run has.
+  const auto depth = static_cast<size_t>(c.shape(1).back());
+  if (depth > c.shape(0).size()) return c.fail("indices of {} dimensions", depth);
+  const auto from_begin_of_data = [&](ValueId indices) {
+    if (of_data == kNoValue) return indices;
+    const ValueId extents = join_extents(c, parts(c, c.input(0), 0, depth));
+    return from_begin(c, indices, c.cast(extents, c.dtype(1)));
+  };
+  if (!varies(c, 1) && !varies(c, 2)) {
+    return give(c.add("ScatterND", {data, from_begin_of_data(c.input(1)), c.input(2)},
+                      {{"reduction", c.attributes().text("reduction", "none")}}));
   }
   const std::string reduction = c.attributes().text("reduction", "none");
   const ValueId extents = varies(c, 1) ? c.extents_of(c.input(1)) : c.extents_of(c.input(2));
@@ -245,10 +260,9 @@ Status propagate_scatter_nd(ExpandContext& c) {
     const ValueId own = c.add("Concat", {count, c.integers(rest)}, {{"axis", int64_t{0}}});
     return filled(c, with_extents(c, without_extents(c, x), own), number);
   };
-  Updates made{cut(c.input(1), 0), cut(c.input(2), fill.value_or(0)), count};
+  Updates made{from_begin_of_data(cut(c.input(1), 0)), cut(c.input(2), fill.value_or(0)), count};
   if (!fill) made = repeated_last(c, data, made);
-  c.result(0, c.add("ScatterND", {data, made.indices, made.updates}, {{"reduction", reduction}}));
-  return ok_status();
+  return give(c.add("ScatterND", {data, made.indices, made.updates}, {{"reduction", reduction}}));
 }
 
 }  // namespace hone::graph

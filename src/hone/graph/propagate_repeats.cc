@@ -59,13 +59,11 @@ Status propagate_pad(ExpandContext& c) {
   const std::string mode = c.attributes().text("mode", "constant");
   HONE_ASSIGN_OR_RETURN(Pads pads, pads_of(c));
   const bool repeats = mode != "constant";
-  double value = c.attributes().number("value", 0);
-  if (c.has(2)) {
-    HONE_ASSIGN_OR_RETURN(const Tensor* given, c.required(2, "the value"));
-    if (given->size() != 1) return c.fail("a value of shape {}", to_string(given->shape()));
-    value = given->at(0);
-  }
-  ValueId x = repeats ? without_extents(c, c.input(0)) : filled(c, c.input(0), value);
+  if (c.has(2) && num_elements(c.shape(2)) != 1)
+    return c.fail("a fill value of shape {}", to_string(c.shape(2)));
+  const ValueId value = c.has(2) ? c.reshape(c.input(2), {})
+                                 : c.scalar(c.dtype(0), c.attributes().number("value", 0));
+  ValueId x = repeats ? without_extents(c, c.input(0)) : filled_with(c, c.input(0), value);
   std::vector<ExtentPart> shape;
   for (size_t d = 0; d < c.shape(0).size(); ++d) {
     const int64_t more = pads.low[d] + pads.high[d];
@@ -84,8 +82,7 @@ Status propagate_pad(ExpandContext& c) {
   }
   std::vector<int64_t> all = pads.low;
   all.insert(all.end(), pads.high.begin(), pads.high.end());
-  const ValueId y =
-      c.add("Pad", {x, c.integers(all), c.scalar(c.dtype(0), value)}, {{"mode", mode}});
+  const ValueId y = c.add("Pad", {x, c.integers(all), value}, {{"mode", mode}});
   c.result(0, with_extents(c, y, join_extents(c, shape)));
   return ok_status();
 }

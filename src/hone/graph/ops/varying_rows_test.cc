@@ -220,6 +220,14 @@ TEST(varying_rows, updates_that_are_not_there_write_nothing) {
   EXPECT_EQ(relative_error(written({0, 0, 0}), floats({4}, {1, 2, 3, 4})), 0);
 }
 
+TEST(varying_rows, rows_are_written_where_there_are_some) {
+  expect_same({2}, [](TestModel& m) {
+    m.constant("places", ints({-1, 0})).constant("axis", ints({1}));
+    m.node("Unsqueeze", {"places", "axis"}, {"at"}).constant("updates", numbers({2, 2}));
+    m.node("ScatterND", {"v", "at", "updates"}, {"y"}, {{"reduction", std::string("add")}});
+  });
+}
+
 TEST(varying_rows, a_range_ends_where_a_run_does) {
   expect_same({2}, [](TestModel& m) {
     Tensor two(DType::kI64, {}), one(DType::kI64, {}), first(DType::kI64, {});
