@@ -68,6 +68,8 @@ def roi_align(m):
     if m.opset < 10:
         return None
     a = m.image(np.float32, 2)
+    if a.shape[0] == 0:
+        return None
     count = m.between(1, 3)
     corners = m.rng.uniform(0, 3, (count, 2))
     boxes = np.concatenate([corners, corners + m.rng.uniform(0.5, 4, (count, 2))], 1).astype(np.float32)

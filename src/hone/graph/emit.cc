@@ -234,6 +234,7 @@ void EmitContext::make_space() {
 }
 
 EmitContext::Record EmitContext::new_record(const StageTag& tag, const StageAxes& axes) const {
+  HONE_ASSERT(!tag.name.empty(), "steps name their stages");
   Record record{tag};
   const Value& result = graph_.value(node_->outputs[0]);
   record.index.assign(result.shape.size(), ir::constant(0));
@@ -281,7 +282,7 @@ void EmitContext::widen_result() {
     last.value = ir::cast(dtype, last.value);
     return;
   }
-  pointwise("", [&](const Point& point) {
+  pointwise("cast", [&](const Point& point) {
     return ir::cast(dtype, load_record(records_.size() - 1, point));
   });
 }

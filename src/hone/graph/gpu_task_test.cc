@@ -8,6 +8,7 @@
 #include "hone/graph/tasks.h"
 #include "hone/graph/test_model.h"
 #include "hone/space/rules/gpu/gpu_testing.h"
+#include "hone/space/rules/roots.h"
 
 namespace hone::graph {
 namespace {
@@ -231,6 +232,23 @@ TEST(gpu_task, selections) {
   for (const DType type : {DType::kI32, DType::kI64, DType::kF64, DType::kF16, DType::kU8})
     expect_tasks(first_of({2, 70}, 9, 1, true, type), 2);
   expect_default_step(first_of({3, 97}, 5, 1, true, DType::kF32), "block_body(top_k, 32)");
+}
+
+// A stage of its own rounds the sum, and schedules name it, so that a product holds it.
+TEST(gpu_task, results_of_half_types_are_rounded_by_a_stage_with_a_name) {
+  TestModel model(17);
+  model.input("a", {16, 32}, DType::kF16).input("b", {32, 16}, DType::kF16);
+  Graph graph = model.node("MatMul", {"a", "b"}, {"y"}).output("y").graph();
+  ASSERT_TRUE(optimize(graph, {.any_order = true, .widens_halves = false}).ok());
+  const Result<TaskList> tasks = extract_tasks(graph);
+  ASSERT_TRUE(tasks.ok()) << tasks.status().message();
+  ASSERT_EQ(tasks->calls.size(), 1u);
+  const compute::Dag& dag = tasks->calls[0].dag;
+  ASSERT_EQ(dag.stages.size(), 2u);
+  EXPECT_EQ(dag.stages[1].name, "cast");
+  const std::vector<space::Root> roots = space::roots_of(schedule::initial_state(dag));
+  ASSERT_EQ(roots.size(), 1u) << "one kernel";
+  EXPECT_EQ(roots[0].stage, "cast");
 }
 
 // Long rows, of which a block finds the bound first.
