@@ -139,6 +139,9 @@ struct Graph {
   // Loops are not unrolled, nor both branches of an If computed, where that is not the only way: at
   // other sizes they would be other operators.
   bool keeps_loops = false;
+  // A run can repeat steps and leave some out. Where it cannot, as on GPUs, both branches of an If
+  // are computed wherever they can be.
+  bool repeats_steps = true;
   bool is_body = false;  // it is the body of a hone.Loop
   // While nodes are added of which a run may not use the results: these conditions (bool) have to
   // be so for that. A run that fails by a node checks them first.

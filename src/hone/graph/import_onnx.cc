@@ -34,6 +34,7 @@ class Importer {
     graph_.file = model.file();
     graph_.opset = model.opset();
     graph_.max_turns = options_.max_turns;
+    graph_.repeats_steps = options_.repeats_steps;
   }
 
   Result<Graph> run(ImportPart part) {

@@ -44,6 +44,7 @@ struct ImportOptions {
   // refused.
   bool linked_data = false;
   int64_t max_turns = kMaxTurns;  // Graph::max_turns
+  bool repeats_steps = true;      // Graph::repeats_steps
   // If not null, receives the files that are read: the model and its external data.
   std::set<std::string>* files = nullptr;
 };

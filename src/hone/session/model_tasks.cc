@@ -11,6 +11,7 @@
 #include "hone/compute/class_family.h"
 #include "hone/compute/dag_text.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/machine/machine.h"
 #include "hone/search/prediction.h"
 #include "hone/session/schedule_sources.h"
 #include "hone/trial/schedule_version.h"
@@ -51,6 +52,15 @@ void find_distinct(ModelTasks& model) {
   }
 }
 
+// Returns whether the device of the options runs loops of a model; so does one that is not known,
+// which is an error later.
+bool repeats_steps(const CompileOptions& options) {
+  const Result<const machine::Machine*> machine = machine_of(options);
+  if (!machine.ok()) return true;
+  const Result<target::Target> target = (*machine)->find(options.target.device);
+  return !target.ok() || target->kind() == target::Kind::kCpu;
+}
+
 }  // namespace
 
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
@@ -64,6 +74,7 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                                            .bind = options.model.bind,
                                                            .linked_data = options.model.linked_data,
                                                            .max_turns = options.model.max_turns,
+                                                           .repeats_steps = repeats_steps(options),
                                                            .files = files},
                                                           options.model.available);
   if (graph.ok() && !taken.empty()) log_warning("{}", taken);

@@ -184,7 +184,9 @@ Status expand_unknown(ExpandContext& c, const SubgraphBody& then_body,
     ExpandContext apart(c.graph(), c.node(), nodes);
     return build_both(apart, then_body, else_body);
   }();
-  if (tries_both && (!both.ok() || c.graph().keeps_loops || !is_cheap(c, nodes, *both))) {
+  const bool computes_both = both.ok() && (!c.graph().repeats_steps ||
+                                           (!c.graph().keeps_loops && is_cheap(c, nodes, *both)));
+  if (tries_both && !computes_both) {
     const Status taken = expand_taken_branch(c, then_body, else_body, !both.ok());
     if (taken.ok()) return taken;
   }

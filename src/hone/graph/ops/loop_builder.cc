@@ -34,6 +34,7 @@ LoopBuilder::LoopBuilder(ExpandContext& around, int64_t most)
   graph.opset = outer.opset;
   graph.rebatch = outer.rebatch;
   graph.max_turns = outer.max_turns;
+  graph.repeats_steps = outer.repeats_steps;
   graph.keeps_loops = outer.keeps_loops;
   graph.is_body = true;
   graph.around = {&outer, &around.nodes(), {}};
@@ -77,9 +78,26 @@ void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
 }
 
 // It is a loop without turns, which fails where there is to be one.
+namespace {
+
+constexpr const char* kNotChecked =
+    "this device does not check in a run that values whose shape data decide go together: where "
+    "they do not, results are wrong, and a CPU ends the run with an error";
+
+void warn_once(Graph& graph, const char* text) {
+  if (std::count(graph.warnings.begin(), graph.warnings.end(), text) == 0)
+    graph.warnings.emplace_back(text);
+}
+
+}  // namespace
+
 Result<std::vector<ValueId>> LoopBuilder::add_fault(ExpandContext& c, ValueId fails,
                                                     const LoopEnd& end,
                                                     const std::vector<ValueId>& values) {
+  if (!c.graph().repeats_steps) {
+    warn_once(c.graph(), kNotChecked);
+    return values;
+  }
   LoopBuilder loop(c, 0);
   std::vector<ValueId> same;
   for (const ValueId value : values)

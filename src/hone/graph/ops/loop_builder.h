@@ -55,7 +55,8 @@ class LoopBuilder {
     return status;
   }
   // Returns copies of values, or these to be taken. A run in which `fails` (a bool) is true ends
-  // with the message `end.beyond`, unless the results of the node are not used.
+  // with the message `end.beyond`, unless the results of the node are not used. Where runs cannot
+  // repeat steps (Graph::repeats_steps), nothing is checked, and a warning says so.
   [[nodiscard]] static Result<std::vector<ValueId>> add_fault(ExpandContext& c, ValueId fails,
                                                               const LoopEnd& end,
                                                               const std::vector<ValueId>& values);
