@@ -78,6 +78,54 @@ TEST(bad_model, constants_that_fill_the_memory_are_not_made) {
   expect_refused(mask, "computed in advance");
 }
 
+TEST(bad_model, numbers_that_take_long_are_not_made) {
+  TestModel normal;
+  normal.node("RandomNormal", {}, {"y"}, {{"shape", Shape{6, 1 << 24}}}).output("y");
+  expect_refused(normal, "100663296 numbers of a constant f32 [6, 16777216] would be computed in");
+  TestModel uniform;
+  uniform
+      .node("RandomUniform", {}, {"y"},
+            {{"shape", Shape{(1 << 27) + 1}}, {"dtype", static_cast<int64_t>(DType::kF16)}})
+      .output("y");
+  expect_refused(uniform, "expected at most 134217728");
+  expect_refused(one_node("RandomNormalLike", {1 << 13, 1 << 13}), "expected at most 33554432");
+  expect_refused(one_node("Bernoulli", {1 << 14, 1 << 14}), "numbers of a constant");
+  expect_refused(one_node("Multinomial", {1, 4}, {}, {{"sample_size", int64_t{1} << 28}}),
+                 "numbers of a constant");
+  expect_refused(of_constants("MelWeightMatrix", {ints({1 << 24}), ints({4}), ints({16000}),
+                                                  floats({1}, {0}), floats({1}, {8000})}),
+                 "50331648 numbers of a constant");
+}
+
+TEST(bad_model, numbers_that_take_long_count_together) {
+  Graph graph;
+  graph.made_numbers = kMaxMadeNumbers - 8;
+  const Node node;
+  InferContext c(graph, node);
+  EXPECT_FALSE(c.new_numbers(DType::kF32, {9}, 1).ok());
+  EXPECT_FALSE(c.new_numbers(DType::kF32, {3}, kUniformsOfFunction).ok());
+  EXPECT_TRUE(c.new_numbers(DType::kF32, {1}, kUniformsOfFunction).ok());
+  EXPECT_TRUE(c.new_numbers(DType::kF32, {2, 2}, 1).ok());
+  EXPECT_EQ(graph.made_numbers, kMaxMadeNumbers);
+  EXPECT_EQ(graph.made_bytes, 5 * 4);
+}
+
+// Phases of a stride that the result has no element of are none, and weights of one phase repeat.
+TEST(bad_model, strides_beyond_the_result_take_no_time) {
+  const Shape far = {1 << 23, 1 << 23};
+  TestModel model(kMaxOpset);
+  model.input("x", {1, 1, 3, 3}).constant("w", Tensor(DType::kF32, {1, 1, 4, 4}));
+  model.node("ConvTranspose", {"x", "w"}, {"y"}, {{"strides", far}, {"output_shape", Shape{2, 2}}});
+  EXPECT_TRUE(prepare(model.output("y")).ok());
+  TestModel weights(kMaxOpset);
+  weights.input("x", {1, 1, 3}).constant("s", ints({1, 1, 1 << 22}));
+  weights.node("ConstantOfShape", {"s"}, {"w"});
+  weights.node(
+      "ConvTranspose", {"x", "w"}, {"y"},
+      {{"strides", Shape{1024}}, {"dilations", Shape{1024}}, {"output_shape", Shape{1024}}});
+  EXPECT_TRUE(prepare(weights.output("y")).ok());
+}
+
 TEST(bad_model, constants_count_together) {
   const TestModel model = of_constants("ConstantOfShape", {ints({1 << 17})});
   Graph graph = model.graph();

@@ -7,6 +7,7 @@
 #include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 
@@ -84,19 +85,30 @@ ValueId ExpandContext::constant(Tensor tensor) {
   return graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
 }
 
+ValueId ExpandContext::filled_constant(DType dtype, const Shape& shape,
+                                       const std::function<void(Tensor&)>& fill) {
+  if (!status_.ok()) return placeholder();
+  Result<Tensor> tensor = new_constant(dtype, shape);
+  fail_expansion(tensor.status());
+  if (!tensor.ok()) return placeholder();
+  fill(*tensor);
+  return constant(std::move(tensor).value());
+}
+
 ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
                     const std::function<double(int64_t)>& element) {
-  c.fail_expansion(c.check_constant(dtype, shape));
-  if (!c.status().ok()) return c.placeholder();
-  Tensor tensor(dtype, shape);
-  for (int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, element(i));
-  return c.constant(std::move(tensor));
+  return c.filled_constant(dtype, shape, [&](Tensor& tensor) {
+    for (int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, element(i));
+  });
 }
 
 ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element) {
-  if (element != 0) return constant_by(c, dtype, shape, [&](int64_t) { return element; });
-  c.fail_expansion(c.check_constant(dtype, shape));
-  return c.status().ok() ? c.constant(Tensor(dtype, shape)) : c.placeholder();
+  return c.filled_constant(dtype, shape, [&](Tensor& tensor) {
+    if (element == 0) return;
+    Tensor one(dtype, {});
+    one.set(0, element);
+    fill_with(tensor, one);
+  });
 }
 
 ValueId numbers_from_0(ExpandContext& c, DType dtype, const Shape& shape) {

@@ -96,6 +96,9 @@ class ExpandContext : public InferContext {
   friend ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
                              const std::function<double(int64_t)>& element);
   friend ValueId uniform(ExpandContext& c, DType dtype, const Shape& shape, double element);
+  // Adds one of new_constant(), which a function fills.
+  ValueId filled_constant(DType dtype, const Shape& shape,
+                          const std::function<void(Tensor&)>& fill);
   std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
   void set_origin(Node& made);
@@ -109,7 +112,7 @@ class ExpandContext : public InferContext {
 };
 
 // Returns a constant of which each element follows from its number; an error if it takes more bytes
-// than a constant may (kMaxMadeBytes). It is for shapes that extents of the model decide.
+// than all constants may (kMaxMadeBytes). It is for shapes that extents of the model decide.
 ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,
                     const std::function<double(int64_t)>& element);
 // Likewise, of one number for all elements.

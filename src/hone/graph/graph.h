@@ -99,6 +99,12 @@ struct Node {
 // count.
 inline constexpr int64_t kMaxMadeBytes = int64_t{1} << 30;
 
+// Limit of the numbers that operators compute one by one while a model is imported, counted as
+// uniform random ones, which take 10 to 25 ns each. Numbers that need a logarithm or a cosine count
+// as kUniformsOfFunction such ones.
+inline constexpr int64_t kMaxMadeNumbers = 1 << 27;
+inline constexpr int64_t kUniformsOfFunction = 4;
+
 // Limit of the bytes that computing constants reads or writes in all, whichever is more. Beyond
 // kMaxFoldedBytes, and beyond kFoldsOfWeights times the model's weights, nodes stay in the model
 // although their operands are constants, so a model with any number of such nodes is imported in
@@ -160,6 +166,7 @@ struct Graph {
   // Values that a shape rule needed at compile time and that are not known then.
   std::vector<ValueId> unknown_operands;
   int64_t made_bytes = 0;                 // bytes of constants made so far, see kMaxMadeBytes
+  int64_t made_numbers = 0;               // see kMaxMadeNumbers
   int64_t weight_bytes = 0;               // bytes of the model's own weights
   int64_t folded_bytes = 0;               // see kMaxFoldedBytes
   mutable int64_t folded_operations = 0;  // see kMaxFoldedOperations

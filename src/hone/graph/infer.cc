@@ -126,6 +126,19 @@ Result<Tensor> InferContext::new_constant(DType dtype, Shape shape) {
   return Tensor(dtype, std::move(shape));
 }
 
+Result<Tensor> InferContext::new_numbers(DType dtype, Shape shape, int64_t uniforms) {
+  HONE_RETURN_IF_ERROR(check_constant(dtype, shape));
+  const int64_t count = num_elements(shape), most = kMaxMadeNumbers - graph_.made_numbers;
+  if (count > most / uniforms) {
+    return unsupported(
+        "{} numbers of a constant {} {} would be computed in advance, expected at most {}{}", count,
+        dtype_name(dtype), to_string(shape), most / uniforms,
+        graph_.made_numbers > 0 ? ", with those before" : "");
+  }
+  graph_.made_numbers += count * uniforms;
+  return new_constant(dtype, std::move(shape));
+}
+
 Status InferContext::set_constant(size_t output, Tensor tensor) {
   HONE_RETURN_IF_ERROR(set(output, tensor.dtype(), tensor.shape()));
   if (output < node_.outputs.size() && node_.outputs[output] != kNoValue)

@@ -73,8 +73,9 @@ class InferContext {
   // Returns a constant of zeros for the operator to fill. It is an error if it would take too much
   // memory.
   [[nodiscard]] Result<Tensor> new_constant(DType dtype, Shape shape);
-  // Returns an error unless a constant may take so many bytes.
-  [[nodiscard]] Status check_constant(DType dtype, const Shape& shape) const;
+  // Returns one for numbers that are computed one by one, each of which takes as long as so many
+  // uniform random ones. It is an error, too, if all of a model's would take too long.
+  [[nodiscard]] Result<Tensor> new_numbers(DType dtype, Shape shape, int64_t uniforms);
   // Sets a result that is known already: the sum of nothing, the mask of a Dropout.
   [[nodiscard]] Status set_constant(size_t output, Tensor tensor);
   // Returns an error of this node: "file: node 'conv1' (Conv): message".
@@ -91,6 +92,8 @@ class InferContext {
   [[nodiscard]] Graph& graph() const { return graph_; }
 
  private:
+  // Returns an error unless a constant may take so many bytes.
+  [[nodiscard]] Status check_constant(DType dtype, const Shape& shape) const;
   [[nodiscard]] std::string where() const;
   Graph& graph_;
   const Node& node_;

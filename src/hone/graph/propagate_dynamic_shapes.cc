@@ -8,6 +8,7 @@
 #include "hone/graph/extents.h"
 #include "hone/graph/integer_at.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -88,7 +89,7 @@ Status propagate_constant_of_shape(ExpandContext& c) {
   if (value != nullptr && value->size() != 1) return c.fail("the value is no single element");
   HONE_ASSIGN_OR_RETURN(Tensor tensor,
                         c.new_constant(value != nullptr ? value->dtype() : DType::kF32, shape));
-  for (int64_t i = 0; value != nullptr && i < tensor.size(); ++i) tensor.set(i, value->at(0));
+  if (value != nullptr) fill_with(tensor, *value);
   c.result(0, with_extents(c, c.constant(std::move(tensor)), c.input(0)));
   return ok_status();
 }

@@ -1,11 +1,14 @@
 // Attention: softmax(Q K^T scale + bias) V by heads, as the products that passes recognize. Heads
 // that share keys and values (grouped queries) are rows of one product.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/type_code.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -177,16 +180,19 @@ class Attention {
   // Masks the keys that a query cannot see by its position, if positions are known.
   Status fixed_bias(bool causal, int64_t left, int64_t right) {
     HONE_ASSIGN_OR_RETURN(Tensor bias, c_.new_constant(type_, {h_.queries, h_.keys}));
+    Tensor masked(type_, {});
+    masked.set(0, kMasked);
+    fill_with(bias, masked);
     for (int64_t i = 0; i < h_.queries; ++i) {
-      bool any = false;
-      for (int64_t j = 0; j < h_.keys; ++j) {
-        const int64_t ahead = j - (i + past_);
-        const bool seen = (!causal || ahead <= 0) && (left < 0 || -ahead <= left) &&
-                          (right < 0 || ahead <= right);
-        any |= seen;
-        bias.set(i * h_.keys + j, seen ? 0 : kMasked);
-      }
-      rows_may_be_masked_ |= !any;
+      const int64_t here = i + past_;
+      const int64_t first = left >= 0 && left < here ? here - left : 0;
+      int64_t end = causal ? std::min(h_.keys, here + 1) : h_.keys;
+      if (right >= 0 && right < h_.keys) end = std::min(end, here + right + 1);
+      rows_may_be_masked_ |= first >= end;
+      if (first >= end) continue;
+      auto* const seen = static_cast<char*>(bias.data()) +
+                         static_cast<size_t>((i * h_.keys + first) * dtype_bytes(type_));
+      std::memset(seen, 0, static_cast<size_t>((end - first) * dtype_bytes(type_)));
     }
     add_bias(c_.constant(std::move(bias)));
     return ok_status();

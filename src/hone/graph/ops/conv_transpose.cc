@@ -2,6 +2,7 @@
 // places o with (o + pad) mod s = r, phase r, are a convolution with every s-th weight, flipped.
 // The phases' results are interleaved: each convolution writes its own where it lies in the whole.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "hone/graph/expand.h"
@@ -31,8 +32,10 @@ Phase phase_at(const Extent& e, int64_t at) {
   phase.spread = e.dilation / common;
   phase.from = (at + e.pad_low) / e.stride;
   phase.count = (e.output - 1 - at) / e.stride + 1;
-  while (phase.first < e.kernel && (phase.first * e.dilation) % e.stride != r) ++phase.first;
-  if (phase.first >= e.kernel) return phase;
+  // Weights `step` apart are of one phase, so those behind the first `step` tell nothing new.
+  const int64_t distinct = std::min(e.kernel, phase.step);
+  while (phase.first < distinct && (phase.first * e.dilation) % e.stride != r) ++phase.first;
+  if (phase.first >= distinct) return phase;
   phase.taps = (e.kernel - 1 - phase.first) / phase.step + 1;
   phase.delay = (phase.first * e.dilation - r) / e.stride;
   return phase;
@@ -183,8 +186,15 @@ class Builder {
       return c_.add("Conv", operands,
                     {{"dilations", dilations}, {"group", group_}, {"pads", pads}});
     }
-    const ValueId nothing = uniform(c_, c_.dtype(0), shape, 0);
-    return shape[1] == channels_ ? biased(nothing) : nothing;
+    return results_of_nothing(shape);
+  }
+
+  // Phases of one shape share them.
+  ValueId results_of_nothing(const Shape& shape) {
+    const auto [known, is_new] = nothing_.try_emplace(shape, kNoValue);
+    if (!is_new) return known->second;
+    const ValueId zeros = uniform(c_, c_.dtype(0), shape, 0);
+    return known->second = shape[1] == channels_ ? biased(zeros) : zeros;
   }
 
   ValueId biased(ValueId y) {
@@ -197,7 +207,10 @@ class Builder {
   // The phases by r instead, from the first v to the last of all results, if all have the same
   // window: then they can be one convolution.
   bool align_phases() {
-    if (group_ != 1) return false;
+    // Where a result has fewer elements than its stride, phases that it does not have would be
+    // added.
+    const auto is_short = [](const Extent& e) { return e.output < e.stride; };
+    if (group_ != 1 || std::any_of(extents_.begin(), extents_.end(), is_short)) return false;
     std::vector<std::vector<Phase>> aligned = {{}};
     for (const Extent& e : extents_) {
       std::vector<std::vector<Phase>> more;
@@ -257,6 +270,7 @@ class Builder {
   ValueId weights_ = kNoValue;
   Shape steps_;  // how many phases each dimension of the result has
   std::vector<std::vector<Phase>> phases_;
+  std::map<Shape, ValueId> nothing_;  // results that read no data
 };
 
 Status expand_conv_transpose(ExpandContext& c) {

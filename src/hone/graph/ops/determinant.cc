@@ -1,6 +1,7 @@
 // Det: the determinants of a batch of square matrices.
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -16,7 +17,9 @@ Status infer_det(InferContext& c) {
   Shape batch(shape.begin(), shape.end() - 2);
   if (shape.back() == 0 && num_elements(batch) > 0) {
     HONE_ASSIGN_OR_RETURN(Tensor ones, c.new_constant(c.dtype(0), batch));
-    for (int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
+    Tensor one(ones.dtype(), {});
+    one.set(0, 1);
+    fill_with(ones, one);
     return c.set_constant(0, std::move(ones));
   }
   return c.set(0, c.dtype(0), std::move(batch));

@@ -47,7 +47,7 @@ Status infer_range(InferContext& c) {
   const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
   if (!(count < 1 << 28)) return c.fail("from {} to {} by {}", numbers[0], numbers[1], numbers[2]);
   HONE_ASSIGN_OR_RETURN(Tensor list,
-                        c.new_constant(c.dtype(0), {static_cast<int64_t>(std::max(0.0, count))}));
+                        c.new_numbers(c.dtype(0), {static_cast<int64_t>(std::max(0.0, count))}, 1));
   for (int64_t i = 0; i < list.size(); ++i)
     list.set(i, numbers[0] + static_cast<double>(i) * numbers[2]);
   return c.set_constant(0, std::move(list));
@@ -121,7 +121,7 @@ Status expand_affine_grid(ExpandContext& c) {
   }
   for (int64_t d = 0; d < spatial; ++d) pixels *= size[static_cast<size_t>(d) + 2];
   HONE_ASSIGN_OR_RETURN(Tensor base,
-                        c.new_constant(compute_type(c.dtype(0)), {spatial + 1, pixels}));
+                        c.new_numbers(compute_type(c.dtype(0)), {spatial + 1, pixels}, 1));
   for (int64_t pixel = 0; pixel < pixels; ++pixel) {
     int64_t rest = pixel;
     for (int64_t k = 0; k < spatial; ++k) {  // x first

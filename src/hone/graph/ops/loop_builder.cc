@@ -15,6 +15,7 @@ namespace {
 // What a graph and that of a loop inside it may do together.
 void share_budget(const Graph& from, Graph& to) {
   to.made_bytes = from.made_bytes;
+  to.made_numbers = from.made_numbers;
   to.weight_bytes = from.weight_bytes;
   to.folded_bytes = from.folded_bytes;
   to.folded_operations = from.folded_operations;

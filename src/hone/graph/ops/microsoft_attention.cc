@@ -1,11 +1,14 @@
 // Attention of com.microsoft: Attention, QAttention, MultiHeadAttention and RotaryEmbedding, as the
 // products that passes recognize (ONNX Runtime, ContribOperators.md; what masks add is as its CPU
 // provider has it).
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "hone/graph/ops/integer_product.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -71,9 +74,14 @@ class HeadedAttention {
   Result<ValueId> causal_mask() {
     const int64_t queries = scores_[2], keys = scores_[3];
     HONE_ASSIGN_OR_RETURN(Tensor mask, c_.new_constant(type_, {queries, keys}));
-    const double lowest = type_ == DType::kF16 ? -65504 : std::numeric_limits<float>::lowest();
+    Tensor lowest(type_, {});
+    lowest.set(0, type_ == DType::kF16 ? -65504 : std::numeric_limits<float>::lowest());
+    fill_with(mask, lowest);
+    const int64_t row = keys * dtype_bytes(type_);
     for (int64_t i = 0; i < queries; ++i) {
-      for (int64_t j = past_ + i + 1; j < keys; ++j) mask.set(i * keys + j, lowest);
+      const int64_t seen = std::min(keys, past_ + i + 1);
+      std::memset(static_cast<char*>(mask.data()) + static_cast<size_t>(i * row), 0,
+                  static_cast<size_t>(seen * dtype_bytes(type_)));
     }
     return c_.constant(std::move(mask));
   }

@@ -168,5 +168,15 @@ TEST(movement, constants_of_all_forms) {
   EXPECT_EQ(relative_error(run_optimized(model.graph(), {})[0], floats({2}, {14, 15})), 0);
 }
 
+// A double does not have all integers of 64 bits.
+TEST(movement, constants_of_a_shape_have_all_bits) {
+  constexpr int64_t kMany = (int64_t{1} << 62) + 1;
+  TestModel model;
+  model.constant("s", ints({3}));
+  model.node("ConstantOfShape", {"s"}, {"y"}, {{"value", ints({kMany})}}).output("y");
+  const Tensor y = run_optimized(model.graph(), {})[0];
+  for (const int64_t found : y.as<int64_t>()) EXPECT_EQ(found, kMany);
+}
+
 }  // namespace
 }  // namespace hone::graph

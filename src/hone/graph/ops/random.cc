@@ -30,7 +30,7 @@ Result<DType> given_type(const ExpandContext& c, DType otherwise) {
 
 // Numbers uniform in [0, 1): as floats they may round to 1, which no number below 1 is less than.
 Result<Tensor> uniform_numbers(ExpandContext& c, DType type, const Shape& shape) {
-  HONE_ASSIGN_OR_RETURN(Tensor numbers, c.new_constant(type, shape));
+  HONE_ASSIGN_OR_RETURN(Tensor numbers, c.new_numbers(type, shape, 1));
   Rng rng = generator(c);
   constexpr double kBelowOne = 1 - 0x1p-24;
   for (int64_t i = 0; i < numbers.size(); ++i) numbers.set(i, std::min(rng.uniform(), kBelowOne));
@@ -44,7 +44,8 @@ Result<Tensor> scaled_numbers(ExpandContext& c, DType type, const Shape& shape) 
   const double low = c.attributes().number(normal ? "mean" : "low", 0);
   const double width = normal ? static_cast<double>(c.attributes().number("scale", 1))
                               : static_cast<double>(c.attributes().number("high", 1)) - low;
-  HONE_ASSIGN_OR_RETURN(Tensor numbers, c.new_constant(type, shape));
+  HONE_ASSIGN_OR_RETURN(Tensor numbers,
+                        c.new_numbers(type, shape, normal ? kUniformsOfFunction : 1));
   Rng rng = generator(c);
   for (int64_t i = 0; i < numbers.size(); ++i)
     numbers.set(i, low + width * (normal ? rng.normal() : rng.uniform()));

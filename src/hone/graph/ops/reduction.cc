@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "hone/graph/ops/pointwise.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -75,20 +76,20 @@ Result<std::vector<bool>> reduced(const InferContext& c) {
 Status set_identity(InferContext& c, const Reduction& reduction, const Shape& shape) {
   const DType dtype = c.dtype(0);
   HONE_ASSIGN_OR_RETURN(Tensor tensor, c.new_constant(dtype, shape));
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (takes_extreme(reduction) && dtype == DType::kBool) {
-      tensor.set(i, reduction.combine == Combine::kMin);
-    } else if (takes_extreme(reduction) && !is_float(dtype)) {
-      const int64_t limit = combine_identity(reduction.combine, dtype)->int_value;
-      if (dtype_bytes(dtype) == 8) {
-        tensor.as<int64_t>()[static_cast<size_t>(i)] = limit;
-      } else {
-        tensor.set(i, static_cast<double>(limit));
-      }
-    } else if (is_float(dtype) || std::isfinite(reduction.of_nothing)) {
-      tensor.set(i, reduction.of_nothing);
+  Tensor identity(dtype, {});
+  if (takes_extreme(reduction) && dtype == DType::kBool) {
+    identity.set(0, reduction.combine == Combine::kMin);
+  } else if (takes_extreme(reduction) && !is_float(dtype)) {
+    const int64_t limit = combine_identity(reduction.combine, dtype)->int_value;
+    if (dtype_bytes(dtype) == 8) {
+      identity.as<int64_t>()[0] = limit;
+    } else {
+      identity.set(0, static_cast<double>(limit));
     }
+  } else if (is_float(dtype) || std::isfinite(reduction.of_nothing)) {
+    identity.set(0, reduction.of_nothing);
   }
+  fill_with(tensor, identity);
   return c.set_constant(0, std::move(tensor));
 }
 

@@ -4,6 +4,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/tensor/fill.h"
 
 namespace hone::graph {
 namespace {
@@ -45,7 +46,7 @@ Result<std::vector<Tensor>> fold_constant_of_shape(const Graph& graph, const Nod
   const Value& result = graph.value(node.outputs[0]);
   Tensor tensor(result.dtype, result.shape);
   const Tensor* value = node.attributes.find<Tensor>("value");
-  for (int64_t i = 0; value != nullptr && i < tensor.size(); ++i) tensor.set(i, value->at(0));
+  if (value != nullptr) fill_with(tensor, *value);
   return std::vector<Tensor>{std::move(tensor)};
 }
 

@@ -32,7 +32,7 @@ Status set_window(InferContext& c, double a, double b, double d) {
   HONE_ASSIGN_OR_RETURN(const DType dtype, result_type(c));
   const bool periodic = c.attributes().integer("periodic", 1) != 0;
   const auto period = static_cast<double>(periodic ? size : size - 1);
-  HONE_ASSIGN_OR_RETURN(Tensor window, c.new_constant(dtype, {size}));
+  HONE_ASSIGN_OR_RETURN(Tensor window, c.new_numbers(dtype, {size}, kUniformsOfFunction));
   for (int64_t n = 0; n < size; ++n) {
     const double angle = period > 0 ? 2 * std::numbers::pi * static_cast<double>(n) / period : 0;
     window.set(n, a + b * std::cos(angle) + d * std::cos(2 * angle));
@@ -63,6 +63,7 @@ Status infer_mel(InferContext& c) {
     return c.fail("sample_rate {}, edges {} and {}", rate, low, high);
   }
   const int64_t bins = length / 2 + 1;
+  HONE_ASSIGN_OR_RETURN(Tensor weights, c.new_numbers(dtype, {bins, bands}, kUniformsOfFunction));
   const auto to_mel = [](double hertz) {
     return 2595 * std::log1p(hertz / 700) / std::numbers::ln10;
   };
@@ -77,7 +78,6 @@ Status infer_mel(InferContext& c) {
         std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
     corners.push_back(static_cast<int64_t>(std::min(bin, kFarBin)));
   }
-  HONE_ASSIGN_OR_RETURN(Tensor weights, c.new_constant(dtype, {bins, bands}));
   const auto put = [&](int64_t bin, int64_t band, double value) {
     if (bin >= 0 && bin < bins) weights.set(bin * bands + band, value);
   };
