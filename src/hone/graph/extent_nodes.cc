@@ -108,6 +108,13 @@ ValueId spectrum_of(const NodeMaker& make, const SpectrumOfExtent& dft) {
   return m.cast(both, dft.dtype);
 }
 
+ValueId divided_by_root(const NodeMaker& make, ValueId x, DType dtype, int64_t axis) {
+  Maker m(make);
+  const DType type = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  const ValueId root = m.add("Sqrt", {m.cast(m.extent(x, axis), type)});
+  return m.add("Mul", {x, m.cast(m.add("Reciprocal", {root}), dtype)});
+}
+
 std::vector<ValueId> parts_of_extent(const NodeMaker& make, ValueId x, int64_t axis,
                                      int64_t count) {
   Maker m(make);

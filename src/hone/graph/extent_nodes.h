@@ -27,6 +27,9 @@ struct SpectrumOfExtent {
 // Returns the result of a DFT: products with the matrices of its waves, which the extent decides.
 [[nodiscard]] ValueId spectrum_of(const NodeMaker& make, const SpectrumOfExtent& dft);
 
+// Returns x, of this type, divided by the root of the extent of a dimension of it.
+[[nodiscard]] ValueId divided_by_root(const NodeMaker& make, ValueId x, DType dtype, int64_t axis);
+
 // Returns the results of a Split into so many parts of one length, of which the last ones have what
 // is left. The numbers of their elements depend on data.
 [[nodiscard]] std::vector<ValueId> parts_of_extent(const NodeMaker& make, ValueId x, int64_t axis,

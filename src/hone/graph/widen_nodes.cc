@@ -325,11 +325,56 @@ bool widen_conv_transpose(Widener& w, Node& node) {
   return true;
 }
 
-// A transform over all elements of an axis that varies.
+// What a run does not have are zeros, in which a tap reads nothing, as outside of the data. Where
+// the offsets of a run lie are its results.
+bool widen_deform_conv(Widener& w, Node& node) {
+  const std::vector<ValueId> operands = node.inputs;
+  const auto sides_of = [&](ValueId id) {
+    std::vector<size_t> sides = w.open_dims(id);
+    std::erase_if(sides, [](size_t d) { return d < 2; });
+    return sides;
+  };
+  const std::vector<size_t> results = sides_of(operands[2]);
+  bool widened = false;
+  for (const size_t i : {0, 2, 4}) {
+    if (node.has_input(i)) widened = w.widen(node, i, sides_of(operands[i]), 0) || widened;
+  }
+  for (const size_t d : results) w.narrow(node, 0, d, operands[2], d);
+  return widened;
+}
+
+// A row that is shorter than what is counted in it is one that ends with numbers which no n-gram
+// has.
+bool widen_tf_idf(Widener& w, Node& node) {
+  const ValueId x = node.inputs[0];
+  const size_t last = w.rank_of(x) - 1;
+  if (w.is_made_alike(node) || !w.varies(x, last)) return false;
+  const Shape pool = node.attributes.integers("pool_int64s");
+  int64_t other = 0;
+  while (std::find(pool.begin(), pool.end(), other) != pool.end()) ++other;
+  return w.widen(node, 0, {last}, static_cast<double>(other));
+}
+
+// Without a scale, scores are divided by the root of the size of a head. Where a dimension has
+// several heads, their size does not vary.
+bool keep_scale(Widener& w, Node& node) {
+  const ValueId query = node.inputs[0];
+  const size_t last = w.rank_of(query) - 1;
+  if (node.attributes.has("scale") || !w.varies(query, last)) return false;
+  if (last == 2 && node.attributes.integer("q_num_heads", 1) != 1) return false;
+  node.inputs[0] =
+      divided_by_root(w.maker(node), query, w.dtype_of(query), static_cast<int64_t>(last));
+  node.attributes.set("scale", 1.0F);
+  return true;
+}
+
+// A transform over all elements of an axis that varies, or over a number of elements, of which
+// those that a run does not have are zeros.
 bool keep_spectrum(Widener& w, Node& node) {
   const ValueId x = node.inputs[0];
   const auto axis = w.axis_of(node, 2, w.opset_of(node) < 20 ? 1 : -2);
-  if (node.has_input(1) || !axis || *axis + 1 == w.rank_of(x) || !w.varies(x, *axis)) return false;
+  if (!axis || *axis + 1 == w.rank_of(x) || !w.varies(x, *axis)) return false;
+  if (node.has_input(1)) return w.widen(node, 0, {*axis}, 0);
   const size_t last = w.rank_of(x) - 1;
   if (w.varies(x, last)) return false;
   w.replace(node, {spectrum_of(w.maker(node),
@@ -444,7 +489,11 @@ constexpr Rule kRules[] = {
     {"Upsample", keep_resize},
     {"ai.onnx.ml.TreeEnsemble", keep_trees},
     {"ai.onnx.ml.TreeEnsembleClassifier", keep_trees},
+    {"Attention", keep_scale},
+    {"ai.onnx.preview.FlexAttention", keep_scale},
+    {"DeformConv", widen_deform_conv},
     {"DFT", keep_spectrum, "hone.Spectrum"},
+    {"TfIdfVectorizer", widen_tf_idf},
     {"Split", keep_split},
     {"Tile", keep_tile},
     {"Pad", keep_pad},
