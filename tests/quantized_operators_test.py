@@ -315,8 +315,11 @@ def grouped_attention(n):
         if n.chance(0.7):
             others[2] = n.below(0, 8) + np.arange(length) + np.zeros((batch, 1), np.int64) if first else n.rng.integers(0, 16, (batch, length))
     bias = n.array(n.pick(1, batch), n.pick(1, heads), length, total) if n.chance(0.3) else None
+    sinks = n.array(heads) if n.chance(0.3) else None
+    if sinks is None and n.chance(0.2):
+        attributes["smooth_softmax"] = 1
     names = [n.operand(array, False) for array in (query, key, value, *past, lengths)] + [n.operand(totals, True)]
-    names += [n.operand(array, True) for array in (*others, bias)]
+    names += [n.operand(array, True) for array in (*others, bias, sinks)]
     while names[-1] == "":
         names.pop()
     outputs = [f"y{len(n.nodes)}_{i}" for i in range(3)]

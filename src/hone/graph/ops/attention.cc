@@ -1,5 +1,6 @@
 // Attention: softmax(Q K^T scale + bias) V by heads, as the products that passes recognize. Heads
-// that share keys and values (grouped queries) are rows of one product.
+// that share keys and values (grouped queries) are rows of one product. hone.SinkAttention has one
+// more operand, the sinks [heads] or [1]: the score of a key of its own, whose value is zero.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -50,7 +51,9 @@ class Attention {
     }
     stages.push_back(scores);
     HONE_ASSIGN_OR_RETURN(const DType precision, softmax_type());
-    ValueId weights = c_.add("Softmax", {c_.cast(scores, precision)}, {{"axis", int64_t{-1}}});
+    scores = c_.cast(scores, precision);
+    ValueId weights = c_.has(kSinks) ? softmax_with_sinks(scores, precision)
+                                     : c_.add("Softmax", {scores}, {{"axis", int64_t{-1}}});
     if (bias_ != kNoValue && rows_may_be_masked_) {
       // A query that may see no key has the result zero.
       const ValueId most = c_.reduce("ReduceMax", bias_, {c_.rank_of(bias_) - 1});
@@ -73,6 +76,19 @@ class Attention {
   }
 
  private:
+  static constexpr size_t kSinks = 7;
+
+  // The sink of a head counts in the sum by which its weights are divided.
+  ValueId softmax_with_sinks(ValueId scores, DType precision) {
+    const ValueId sinks =
+        c_.reshape(c_.cast(c_.input(kSinks), precision), {1, num_elements(c_.shape(kSinks)), 1, 1});
+    const ValueId most = c_.binary("Max", c_.reduce("ReduceMax", scores, {3}), sinks);
+    const ValueId shares = c_.add("Exp", {c_.binary("Sub", scores, most)});
+    const ValueId others = c_.add("Exp", {c_.binary("Sub", sinks, most)});
+    const ValueId total = c_.binary("Add", c_.reduce("ReduceSum", shares, {3}), others);
+    return c_.binary("Div", shares, total);
+  }
+
   Status read_operands() {
     const size_t rank = c_.shape(0).size();
     packed_ = rank == 3;
@@ -247,6 +263,8 @@ std::span<const Op> attention_ops() {
       op(25, kMaxOpset, 7,
          "is_causal:i kv_num_heads:i left_window_size:i q_num_heads:i qk_matmul_output_mode:i "
          "right_window_size:i scale:f softcap:f softmax_precision:i"),
+      expanded_op("hone.SinkAttention", 1, {3, 8, 4},
+                  "is_causal:i left_window_size:i scale:f softcap:f", expand_attention),
   };
   return ops;
 }

@@ -28,22 +28,21 @@ class GroupedAttention {
     // In a first text, of which the causal mask hides the padding from valid queries, the places of
     // queries do not follow from the lengths.
     const ValueId lengths = first_ && causal_ ? kNoValue : lengths_;
-    const ValueId y =
-        attend({query_, seen(keys), seen(values), c_.input(kBias), kNoValue, kNoValue, lengths});
+    const ValueId y = attend(
+        {query_, seen(keys), seen(values), c_.input(kBias), kNoValue, kNoValue, lengths, sinks()});
     c_.result(0, c_.reshape(c_.transpose(y, {0, 2, 1, 3}), {batch_, length_, heads_ * size_}));
     return ok_status();
   }
 
  private:
   static constexpr size_t kPastKey = 3, kPastValue = 4, kLengths = 5, kTotal = 6, kCos = 7,
-                          kSin = 8, kPlaces = 9, kBias = 10;
+                          kSin = 8, kPlaces = 9, kBias = 10, kSinks = 11;
 
   Status refuse() const {
     const Attributes& a = c_.attributes();
     for (const char* name : {"qk_output", "sliding_window_cache", "kv_cache_bit_width"}) {
       if (a.integer(name, 0) != 0) return c_.unsupported("{} is {}", name, a.integer(name, 0));
     }
-    if (a.integer("smooth_softmax", 0) == 1) return c_.unsupported("smooth_softmax is 1");
     if (a.integer("causal", 1) == 0 && a.integer("local_window_size", -1) >= 1)
       return c_.unsupported("causal is 0 and local_window_size is {}",
                             a.integer("local_window_size", -1));
@@ -51,10 +50,10 @@ class GroupedAttention {
       const std::string type = a.text(name, "NONE");
       if (type != "NONE") return c_.unsupported("{} is '{}', expected NONE", name, type);
     }
-    constexpr const char* kOthers[] = {"head_sink",     "k_scale",       "v_scale",
-                                       "q_norm_weight", "k_norm_weight", "query_seqlens"};
+    constexpr const char* kOthers[] = {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight",
+                                       "query_seqlens"};
     for (size_t i = 0; i < std::size(kOthers); ++i) {
-      if (c_.has(kBias + 1 + i)) return c_.unsupported("the operand {}", kOthers[i]);
+      if (c_.has(kSinks + 1 + i)) return c_.unsupported("the operand {}", kOthers[i]);
     }
     return c_.wants(3) ? c_.unsupported("the result output_qk") : ok_status();
   }
@@ -86,9 +85,26 @@ class GroupedAttention {
       key_ = c_.slice(c_.input(0), 2, first, second);
       value_ = c_.slice(c_.input(0), 2, second, x[2]);
     }
+    HONE_RETURN_IF_ERROR(check_sinks());
     query_ = by_heads(query_, heads_), key_ = by_heads(key_, groups_);
     value_ = by_heads(value_, groups_);
     return read_lengths();
+  }
+
+  [[nodiscard]] bool is_smooth() const { return c_.attributes().integer("smooth_softmax", 0) == 1; }
+  [[nodiscard]] Status check_sinks() const {
+    if (!c_.has(kSinks)) return ok_status();
+    if (is_smooth())
+      return c_.fail("smooth_softmax is 1 and head_sink is given, expected one of them");
+    if (c_.shape(kSinks) == Shape{heads_} && c_.dtype(kSinks) == c_.dtype(0)) return ok_status();
+    return c_.fail("head_sink {} {}, expected {} [{}]", dtype_name(c_.dtype(kSinks)),
+                   to_string(c_.shape(kSinks)), dtype_name(c_.dtype(0)), heads_);
+  }
+
+  // The scores of a key of its own in each head, of which the values are zero: [heads] or [1].
+  ValueId sinks() {
+    if (c_.has(kSinks)) return c_.input(kSinks);
+    return is_smooth() ? c_.reshape(c_.scalar(c_.dtype(0), 0), {1}) : kNoValue;
   }
 
   ValueId by_heads(ValueId x, int64_t heads) {
@@ -198,10 +214,11 @@ class GroupedAttention {
 
   ValueId attend(const std::vector<ValueId>& operands) {
     const Attributes& a = c_.attributes();
+    const char* type = operands.back() == kNoValue ? "Attention" : "hone.SinkAttention";
     const int64_t window = a.integer("local_window_size", -1);
     const float scale = a.number("scale", 0);
     const double usual = 1 / std::sqrt(static_cast<double>(size_));
-    return c_.add("Attention", operands,
+    return c_.add(type, operands,
                   {{"is_causal", int64_t{causal_}},
                    {"left_window_size", window < 1 ? int64_t{-1} : window - 1},
                    {"scale", scale == 0 ? static_cast<float>(usual) : scale},

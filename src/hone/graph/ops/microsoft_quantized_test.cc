@@ -2,6 +2,8 @@
 // take. Their values are compared with ONNX Runtime in tests/quantized_operators_test.py.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -267,10 +269,44 @@ TEST(quantized, caches_are_checked) {
       Code::kUnsupported, "causal is 0 and local_window_size is 2");
   expect_message(attention({1, 1, 3, 16}, 5, {{"do_rotary", int64_t{1}}}), Code::kInvalid,
                  "do_rotary without cos_cache and sin_cache");
-  expect_message(attention({1, 1, 3, 16}, 5, {{"smooth_softmax", int64_t{1}}}), Code::kUnsupported,
-                 "smooth_softmax is 1");
+  EXPECT_TRUE(attention({1, 1, 3, 16}, 5, {{"smooth_softmax", int64_t{1}}}).import().ok());
   expect_message(attention({1, 1, 3, 16}, 5, {{"k_quant_type", std::string("PER_TENSOR")}}),
                  Code::kUnsupported, "k_quant_type is 'PER_TENSOR', expected NONE");
+}
+
+// A sink takes its part of what the weights of a query add up to; smooth_softmax is a sink of 0.
+TEST(quantized, sinks_of_heads_take_their_part) {
+  const auto attention = [](const Shape& sinks, const AttributeList& more) {
+    TestModel model(17);
+    model.input("q", {1, 2, 32}).input("k", {1, 2, 16}).input("v", {1, 2, 16});
+    model.input("lengths", {1}, DType::kI32).constant("total", of_type(DType::kI32, {}, {2}));
+    std::vector<std::string> operands = {"q", "k", "v", "", "", "lengths", "total"};
+    if (!sinks.empty()) {
+      model.constant("sinks", of_type(DType::kF32, sinks, {std::log(2.0), 200}));
+      operands.insert(operands.end(), {"", "", "", "", "sinks"});
+    }
+    AttributeList attributes = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    model.node("GroupQueryAttention", operands, {"y", "keys", "values"}, attributes, kDomain);
+    model.output("y");
+    return model;
+  };
+  const Tensor zeros(DType::kF32, {1, 2, 32}), keys(DType::kF32, {1, 2, 16});
+  Tensor values(DType::kF32, {1, 2, 16});
+  for (int64_t i = 0; i < values.size(); ++i) values.set(i, i / 16 == 0 ? 6 : 12);
+  const std::vector<Tensor> inputs = {zeros, keys, values, of_type(DType::kI32, {1}, {1})};
+  // Scores of keys are 0: the first query sees one of them, the second one both.
+  const AttributeList smooth = {{"smooth_softmax", int64_t{1}}};
+  const Tensor y = run_optimized(attention({}, smooth).graph(), inputs)[0];
+  for (int64_t i = 0; i < 64; ++i) EXPECT_FLOAT_EQ(static_cast<float>(y.at(i)), i < 32 ? 3 : 6);
+  const Tensor sunk = run_optimized(attention({2}, {}).graph(), inputs)[0];
+  for (int64_t i = 0; i < 64; ++i) {
+    const double expected = i / 16 % 2 == 1 ? 0 : i < 32 ? 2 : 4.5;
+    EXPECT_NEAR(sunk.at(i), expected, 1e-5) << i;
+  }
+  expect_message(attention({2}, smooth), Code::kInvalid,
+                 "smooth_softmax is 1 and head_sink is given, expected one of them");
+  expect_message(attention({2, 1}, {}), Code::kInvalid, "head_sink f32 [2, 1], expected f32 [2]");
 }
 
 // Without a causal mask, too, no query sees the padding behind a shorter sequence.
