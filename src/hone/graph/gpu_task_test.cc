@@ -2,8 +2,10 @@
 // naive program does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "hone/graph/import_onnx.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
 #include "hone/graph/test_model.h"
@@ -249,6 +251,27 @@ TEST(gpu_task, results_of_half_types_are_rounded_by_a_stage_with_a_name) {
   const std::vector<space::Root> roots = space::roots_of(schedule::initial_state(dag));
   ASSERT_EQ(roots.size(), 1u) << "one kernel";
   EXPECT_EQ(roots[0].stage, "cast");
+}
+
+// A GPU cannot leave steps out, and a branch that is dear is computed, too.
+TEST(gpu_task, both_branches_of_an_if_are_computed) {
+  TestModel model(17);
+  model.input("x", {64, 128}).input("go", {}, DType::kBool).constant("w", weights({128, 128}));
+  model.text(R"(graph { node { op_type: 'If' name: 'if' input: 'go' output: 'y'
+      attribute { name: 'then_branch' type: GRAPH g { name: 't'
+        node { op_type: 'MatMul' input: 'x' input: 'w' output: 'a' } output { name: 'a' } } }
+      attribute { name: 'else_branch' type: GRAPH g { name: 'e'
+        node { op_type: 'Neg' input: 'x' output: 'b' } output { name: 'b' } } } } })");
+  const std::string bytes = model.output("y").bytes();
+  for (const bool repeats : {true, false}) {
+    ImportOptions options;
+    options.repeats_steps = repeats;
+    const Result<Graph> graph = import_onnx_bytes(bytes.data(), bytes.size(), "if.onnx", "", options);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const bool has_loop = std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                                      [](const Node& node) { return node.type == "hone.Loop"; });
+    EXPECT_EQ(has_loop, repeats);
+  }
 }
 
 // Long rows, of which a block finds the bound first.
