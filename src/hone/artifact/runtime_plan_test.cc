@@ -195,6 +195,13 @@ TEST(plan, loops_out_of_range_are_refused) {
   expect_refused([](PlanLoop* l, PlanCopy&) { l[0].most = -1; }, range);
   expect_refused([](PlanLoop* l, PlanCopy&) { l[0].most = INT64_MAX; }, range);
   expect_refused([](PlanLoop* l, PlanCopy&) { l[0].num_copies = 2; }, range);
+  expect_refused(
+      [](PlanLoop* l, PlanCopy&) {
+        l[0].rank = 1;
+        l[0].shapes = 1 << 20;
+      },
+      range);
+  expect_refused([](PlanLoop* l, PlanCopy&) { l[0].rank = kMostShownRank + 1; }, range);
   expect_refused([](PlanLoop*, PlanCopy& c) { c.bytes = 1 << 20; }, range);
   expect_refused([](PlanLoop*, PlanCopy& c) { c.stride = 1 << 12; }, range);
   expect_refused([](PlanLoop*, PlanCopy& c) { c.stride = -(1 << 12); }, range);

@@ -4,9 +4,17 @@
 
 namespace hone::graph {
 
+std::string fault_message(const std::string& beyond, std::span<const int64_t> shapes) {
+  if (shapes.empty()) return beyond;
+  const auto second = shapes.begin() + std::ssize(shapes) / 2;
+  return fmt::format("{}: {} and {}", beyond, to_string(Shape(shapes.begin(), second)),
+                     to_string(Shape(second, shapes.end())));
+}
+
 bool same_kind(const LoopBody& a, const LoopBody& b) {
   return a.carried == b.carried && a.reversed == b.reversed && a.conditional == b.conditional &&
-         a.beyond.empty() == b.beyond.empty() && a.graph.inputs.size() == b.graph.inputs.size() &&
+         a.beyond.empty() == b.beyond.empty() && a.names_shapes == b.names_shapes &&
+         a.graph.inputs.size() == b.graph.inputs.size() &&
          a.graph.outputs.size() == b.graph.outputs.size() &&
          a.graph.values.size() == b.graph.values.size();
 }

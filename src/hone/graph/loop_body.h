@@ -13,6 +13,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "hone/graph/graph.h"
 
@@ -29,6 +30,9 @@ struct LoopBody {
   // fails with this message.
   int64_t most = 0;
   std::string beyond;
+  // The first carried value that is no condition is two shapes, one behind the other, which the
+  // message names.
+  bool names_shapes = false;
   double expected_turns = 1;  // for costs
   // In a graph of ranges: the parts of each output. Carried values have those of their operands.
   // The last input is then the sizes of the run (graph/size_form.h).
@@ -36,6 +40,8 @@ struct LoopBody {
   // By constants of the body: those of the enclosing graph that they were captured from.
   std::map<ValueId, ValueId> captured_constants;
 
+  // Returns which operand of the node has the shapes that the message names.
+  [[nodiscard]] size_t shapes_operand() const { return conditional ? 2 : 1; }
   [[nodiscard]] size_t rows() const { return graph.outputs.size() - carried; }
   // The shape of a stacked result.
   [[nodiscard]] Shape stacked_shape(size_t row) const {
@@ -44,6 +50,10 @@ struct LoopBody {
     return shape;
   }
 };
+
+// Returns the message of a run that a loop ends, with the two shapes that it names, if any, which
+// stand one behind the other.
+[[nodiscard]] std::string fault_message(const std::string& beyond, std::span<const int64_t> shapes);
 
 // Returns whether two loops are one at two sizes: they carry as much, end alike, and their bodies
 // have as many values. Loops inside of them may differ.

@@ -94,38 +94,6 @@ Status propagate_constant_of_shape(ExpandContext& c) {
   return ok_status();
 }
 
-Status propagate_concat(ExpandContext& c) {
-  const size_t rank = c.shape(0).size();
-  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
-  std::vector<int64_t> perm = {static_cast<int64_t>(axis)};
-  for (size_t d = 0; d < rank; ++d) {
-    if (d != axis) perm.push_back(static_cast<int64_t>(d));
-  }
-  std::vector<ValueId> rows, counts;
-  ValueId shaped = kNoValue;  // an operand whose other extents the result has
-  for (size_t i = 0; i < c.num_inputs(); ++i) {
-    if (!c.has(i) || c.shape(i).size() != rank)
-      return c.fail("operand {}, expected one of rank {}", i, rank);
-    const ValueId x = c.input(i);
-    if (num_elements(c.shape(i)) == 0) continue;
-    if (shaped == kNoValue || varies(c, i)) shaped = x;
-    rows.push_back(c.transpose(without_extents(c, x), perm));
-    counts.push_back(dimension(c, actual_extents(c, x), perm[0]));
-  }
-  if (rows.empty()) return c.unsupported("operands without elements");
-  std::vector<ValueId> operands = rows;
-  operands.push_back(c.add("Concat", counts, {{"axis", int64_t{0}}}));
-  ValueId y = c.add("hone.Append", operands);
-  std::vector<int64_t> back(rank);
-  for (size_t d = 0; d < rank; ++d) back[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
-  y = c.transpose(y, back);
-  const ValueId sum = c.reduce("ReduceSum", operands.back(), {0});
-  const std::vector<ExtentPart> shape =
-      joined(joined(parts(c, shaped, 0, axis), {{sum, 0}}), parts(c, shaped, axis + 1, rank));
-  c.result(0, with_extents(c, y, join_extents(c, shape)));
-  return ok_status();
-}
-
 // What is not there is less than anything.
 Status propagate_softmax(ExpandContext& c) {
   const ValueId x = c.input(0);
@@ -207,7 +175,7 @@ constexpr Follower kFollowers[] = {
     {"NonMaxSuppression", propagate_non_max_suppression},
     {"NonZero", propagate_non_zero},
     {"Pad", propagate_pad},
-    {"Range", propagate_range, 1},
+    {"Range", propagate_range, -1, 0},
     {"ReduceL1", propagate_reduce_of_zeros},
     {"ReduceL2", propagate_reduce_of_zeros},
     {"ReduceLogSum", propagate_reduce_of_zeros},

@@ -60,13 +60,16 @@ namespace hone::graph {
 [[nodiscard]] Status propagate_global_average(ExpandContext& c);
 [[nodiscard]] Status propagate_global_max(ExpandContext& c);
 [[nodiscard]] Status propagate_max_pool(ExpandContext& c);
-// Operators that repeat elements, or make them from their places.
+// Operators that repeat elements.
 [[nodiscard]] Status propagate_center_crop_pad(ExpandContext& c);
 [[nodiscard]] Status propagate_einsum(ExpandContext& c);
 [[nodiscard]] Status propagate_gather_elements(ExpandContext& c);
 [[nodiscard]] Status propagate_pad(ExpandContext& c);
-[[nodiscard]] Status propagate_range(ExpandContext& c);
 [[nodiscard]] Status propagate_tile(ExpandContext& c);
+// An operator that puts values side by side. A run fails in which they do not fit.
+[[nodiscard]] Status propagate_concat(ExpandContext& c);
+// An operator whose result has as many elements as a run computes.
+[[nodiscard]] Status propagate_range(ExpandContext& c);
 // Operators that move elements to other places.
 [[nodiscard]] Status propagate_flatten(ExpandContext& c);
 [[nodiscard]] Status propagate_reshape(ExpandContext& c);

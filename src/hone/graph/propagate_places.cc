@@ -4,7 +4,10 @@
 #include <optional>
 
 #include "hone/graph/integer_at.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/neutral.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/common_shape.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -159,6 +162,26 @@ ValueId with_spare(ExpandContext& c, ValueId x, size_t axis) {
                {{"axis", static_cast<int64_t>(axis)}});
 }
 
+// Returns the extents of indices, and of their updates, in their first dimensions. A run fails in
+// which they differ.
+Result<ValueId> extents_of_updates(ExpandContext& c, size_t dims) {
+  const auto first_of = [&](size_t i) { return join_extents(c, parts(c, c.input(i), 0, dims)); };
+  ExtentsCheck check{.extents = {first_of(1), first_of(2)},
+                     .dims = {},
+                     .text = fmt::format("{}: its indices and its updates have different shapes in "
+                                         "this run",
+                                         name_and_type(c.node()))};
+  for (size_t d = 0; d < dims; ++d) {
+    const auto dim = static_cast<int64_t>(d);
+    check.dims.push_back(
+        !are_same_element(c.graph(), c.nodes(), {check.extents[0], dim}, {check.extents[1], dim}));
+  }
+  if (std::find(check.dims.begin(), check.dims.end(), true) == check.dims.end())
+    return check.extents[0];
+  HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> made, check_extents(c, check, {}));
+  return made[0];
+}
+
 }  // namespace
 
 // Updates that are not there change nothing: they add 0 and the like to some element, or write one
@@ -179,9 +202,10 @@ Status propagate_scatter_elements(ExpandContext& c) {
     places = from_begin(c, places, c.cast(c.reshape(extent, {}), c.dtype(1)));
   }
   if (extents != kNoValue) {
+    HONE_ASSIGN_OR_RETURN(const ValueId checked, extents_of_updates(c, c.shape(1).size()));
     const auto beyond = is_spared ? static_cast<double>(c.shape(0)[axis]) : 0;
-    places = filled(c, with_extents(c, places, extents), beyond);
-    if (fill) updates = filled(c, with_extents(c, updates, extents), *fill);
+    places = filled(c, with_extents(c, places, checked), beyond);
+    if (fill) updates = filled(c, with_extents(c, updates, checked), *fill);
   }
   if (is_spared) x = with_spare(c, x, axis);
   ValueId y =
@@ -247,12 +271,12 @@ Status propagate_scatter_nd(ExpandContext& c) {
                       {{"reduction", c.attributes().text("reduction", "none")}}));
   }
   const std::string reduction = c.attributes().text("reduction", "none");
-  const ValueId extents = varies(c, 1) ? c.extents_of(c.input(1)) : c.extents_of(c.input(2));
   const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
   if (c.shape(1).size() != 2 || c.shape(1)[0] != c.shape(2)[0])
     return c.unsupported(
         "indices of rank {} whose number depends on data, expected [n, depth] for [n, ...] updates",
         c.shape(1).size());
+  HONE_ASSIGN_OR_RETURN(const ValueId extents, extents_of_updates(c, 1));
   const ValueId count = dimension(c, extents, 0);
   const auto cut = [&](ValueId x, double number) {
     Shape rest = c.shape_of(x);

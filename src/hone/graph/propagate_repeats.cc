@@ -173,24 +173,4 @@ Status propagate_gather_elements(ExpandContext& c) {
   return ok_status();
 }
 
-// The list of the largest limit, which ends where the run's does.
-Status propagate_range(ExpandContext& c) {
-  HONE_ASSIGN_OR_RETURN(const Tensor* start, c.required(0, "the start"));
-  HONE_ASSIGN_OR_RETURN(const Tensor* step, c.required(2, "the step"));
-  const Tensor* most = c.upper_of(c.input(1));
-  const DType dtype = c.dtype(1);
-  if (most == nullptr || most->size() != 1 || start->size() != 1 || step->size() != 1 ||
-      (dtype != DType::kI64 && dtype != DType::kI32) || integer_at(*step, 0) < 1)
-    return c.required(1, "the limit").status();
-  const int64_t first = integer_at(*start, 0), by = integer_at(*step, 0);
-  const Tensor longest_limit = *most;  // nodes that are added may move values
-  const ValueId longest = c.add("Range", {c.input(0), c.constant(longest_limit), c.input(2)});
-  const ValueId limit = c.cast(c.reshape(c.input(1), {1}), DType::kI64);
-  const ValueId distance = c.binary("Sub", limit, static_cast<double>(first));
-  const ValueId rounded = c.binary("Add", distance, static_cast<double>(by - 1));
-  const ValueId count = c.binary("Div", c.binary("Max", rounded, 0.0), static_cast<double>(by));
-  c.result(0, with_extents(c, longest, count));
-  return ok_status();
-}
-
 }  // namespace hone::graph

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hone/compute/affine.h"
+#include "hone/graph/loop_body.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/size_values.h"
 #include "hone/ir/interpreter.h"
@@ -80,7 +81,11 @@ class Runner {
     for (;; ++turn) {
       if (loop.condition >= 0 && *buffer(loop.condition) == 0) break;
       if (loop.limit >= 0 && turn >= integer(loop.limit)) break;
-      if (turn >= loop.most && !loop.beyond.empty()) return invalid("{}", loop.beyond);
+      if (turn >= loop.most && !loop.beyond.empty()) {
+        const auto* shapes =
+            loop.rank > 0 ? reinterpret_cast<const int64_t*>(buffer(loop.shapes)) : nullptr;
+        return invalid("{}", fault_message(loop.beyond, {shapes, size_t{2} * loop.rank}));
+      }
       if (turn >= loop.most) break;
       put(loop.turn, turn);
       HONE_RETURN_IF_ERROR(run_calls(loop.first_call, loop.end_call, index + 1,

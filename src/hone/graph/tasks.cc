@@ -321,6 +321,10 @@ class Extractor {
     if (node.has_input(0)) loop.limit = buffer_of(node.inputs[0]);
     if (node.has_input(0)) loop.kept.push_back(loop.limit);
     if (node.loop->conditional) loop.condition = around.inputs[1].index;
+    if (!node.loop->names_shapes) return;
+    const size_t shapes = node.loop->shapes_operand();
+    loop.shapes = around.inputs[shapes].index;
+    loop.rank = static_cast<uint32_t>(num_elements(graph_.value(node.inputs[shapes]).shape) / 2);
   }
 
   // A carried result lies where the operand does.

@@ -68,10 +68,12 @@ struct TaskLoop {
   int nested = 0;                    // the number of loops inside, which follow it in the list
   int64_t most = 0;                  // as in LoopBody
   std::string beyond;
-  int condition = -1;     // bool: a turn begins if it is true
-  int limit = -1;         // i64: the number of turns
-  int turn = -1;          // i64: the number of the turn, which the runtime writes
-  int turns = -1;         // i64: how many there were, which it writes at the end
+  int condition = -1;  // bool: a turn begins if it is true
+  int limit = -1;      // i64: the number of turns
+  int turn = -1;       // i64: the number of the turn, which the runtime writes
+  int turns = -1;      // i64: how many there were, which it writes at the end
+  int shapes = -1;     // i64: two shapes of `rank` dimensions that the error names
+  uint32_t rank = 0;
   std::vector<int> kept;  // buffers with contents of other turns, or from before
   std::vector<LoopCopy> copies;
 };

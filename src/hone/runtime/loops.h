@@ -2,11 +2,26 @@
 // to the runtime and to what runs a plan's steps without a file (session/step_run.h).
 #pragma once
 
+#include <stdio.h>
 #include <string.h>
 
 #include "hone/runtime/plan.h"
 
 namespace hone::runtime {
+
+// Writes the message of a run that a loop ends, of at most `size` bytes: `text` is the loop's, and
+// behind it are the two shapes that it names, if any: "...: [2, 3] and [2, 4]".
+inline void write_fault(char* message, size_t size, const char* text, const PlanLoop& loop,
+                        const char* arena) {
+  int used = snprintf(message, size, "%s", text);
+  for (uint32_t i = 0; i < 2 * loop.rank && used >= 0 && static_cast<size_t>(used) < size; ++i) {
+    int64_t extent;
+    memcpy(&extent, arena + loop.shapes + static_cast<int64_t>(i) * 8, sizeof extent);
+    const char* const before = i == 0 ? ": [" : i == loop.rank ? "] and [" : ", ";
+    used += snprintf(message + used, size - static_cast<size_t>(used), "%s%lld%s", before,
+                     static_cast<long long>(extent), i + 1 == 2 * loop.rank ? "]" : "");
+  }
+}
 
 // `loops` are those of a plan, of which each one's inner ones stand behind it, and `copies` their
 // copies, all in `arena`. `run(first, end)` runs these steps, and `fail(loop)` says that the loop

@@ -121,6 +121,21 @@ TEST_F(LoopsTest, turns_end_with_copies) {
   }
 }
 
+TEST_F(LoopsTest, a_message_names_the_shapes_that_differ) {
+  PlanLoop failed = loop(0, 0, 0);
+  char message[32];
+  write_fault(message, sizeof message, "no shapes", failed, arena_.data());
+  EXPECT_STREQ(message, "no shapes");
+  failed.shapes = 16;
+  failed.rank = 2;
+  for (int64_t i = 0; i < 4; ++i) set(16 + 8 * i, 10 + i);
+  write_fault(message, sizeof message, "rows", failed, arena_.data());
+  EXPECT_STREQ(message, "rows: [10, 11] and [12, 13]");
+  char small[12];
+  write_fault(small, sizeof small, "rows", failed, arena_.data());
+  EXPECT_STREQ(small, "rows: [10, ");
+}
+
 TEST_F(LoopsTest, a_step_that_fails_ends_all) {
   loops_ = {loop(0, 1, 3)};
   result_ = 5;

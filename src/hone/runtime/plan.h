@@ -12,10 +12,11 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 9;
+inline constexpr uint32_t kPlanVersion = 10;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
+inline constexpr uint32_t kMostShownRank = 64;  // An error names no shapes of a larger one.
 // The most symbols of a plan, and the number of elements that kernels may read of `sizes`.
 inline constexpr int kMaxSymbols = 64;
 inline constexpr int kMaxForms = 64;
@@ -177,12 +178,15 @@ struct PlanLoop {
   int64_t limit;      // int64_t
   int64_t turn;       // int64_t, written before each turn: its number, from 0 on
   int64_t turns;      // int64_t, written at the end: how many there were
+  int64_t shapes;     // int64_t[2 * rank]: two shapes of this rank that the error names
   uint32_t first_step;
   uint32_t end_step;
   uint32_t first_copy;  // index into `copies`: what is copied at the end of each turn
   uint32_t num_copies;
   uint32_t num_nested;     // the number of loops inside, which follow in the table
   uint32_t may_want_more;  // 1 if more than `most` turns are an error; 0 if the loop then ends
+  uint32_t rank;           // 0 if the error names no shapes
+  uint32_t reserved;       // 0
 };
 
 // A copy of `bytes` bytes from one place of the arena to `to` + turn * `stride`.

@@ -25,9 +25,10 @@ bool loop_fits(const PlanHeader& plan, const PlanLoop& loop) {
     return offset == -1 || range_fits(plan.arena_bytes, offset, bytes);
   };
   if (!string_fits(plan, loop.name) || !string_fits(plan, loop.beyond) || loop.most < 0 ||
-      loop.may_want_more > 1 || !fits(loop.condition, 1) || !fits(loop.limit, 8) ||
-      !fits(loop.turn, 8) || !fits(loop.turns, 8) || loop.first_step > loop.end_step ||
-      loop.end_step > plan.num_steps ||
+      loop.may_want_more > 1 || loop.rank > kMostShownRank ||
+      (loop.rank > 0 && !range_fits(plan.arena_bytes, loop.shapes, int64_t{16} * loop.rank)) ||
+      !fits(loop.condition, 1) || !fits(loop.limit, 8) || !fits(loop.turn, 8) ||
+      !fits(loop.turns, 8) || loop.first_step > loop.end_step || loop.end_step > plan.num_steps ||
       !entries_fit(loop.first_copy, loop.num_copies, plan.num_copies))
     return false;
   for (uint32_t i = 0; i < loop.num_copies; ++i) {

@@ -36,7 +36,7 @@ int run_plan(Model& model) {
     return run_phases(model, model.phases, first, end);
   };
   const auto fail = [&](const PlanLoop& loop) {
-    say(model.error, "%s", plan_string(plan, loop.beyond));
+    write_fault(model.error, kErrorBytes, plan_string(plan, loop.beyond), loop, model.arena);
     return HONE_INPUTS_ARE_REFUSED;
   };
   const LoopRunner<decltype(run), decltype(fail)> loops(plan_table<PlanLoop>(plan, plan.loops),

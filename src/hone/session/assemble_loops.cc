@@ -26,11 +26,13 @@ void add_loops(const graph::TaskList& tasks, const graph::MemoryPlan& plan, Asse
                  .limit = place(loop.limit),
                  .turn = place(loop.turn),
                  .turns = place(loop.turns),
+                 .shapes = place(loop.shapes),
                  .first_step = steps_before(loop.begin),
                  .end_step = steps_before(loop.end),
                  .first_copy = static_cast<uint32_t>(spec.copies.size()),
                  .num_copies = static_cast<uint32_t>(loop.copies.size()),
-                 .num_nested = static_cast<uint32_t>(loop.nested)};
+                 .num_nested = static_cast<uint32_t>(loop.nested),
+                 .rank = loop.rank};
     for (const graph::LoopCopy& copy : loop.copies)
       spec.copies.push_back(
           {place(copy.from), place(copy.to) + copy.start, copy.bytes, copy.stride});

@@ -243,7 +243,8 @@ class Runner {
     for (;; ++turn) {
       if (loop.conditional && values[1].at(0) == 0) break;
       if (node.has_input(0) && turn >= operand(node.inputs[0]).as<int64_t>()[0]) break;
-      if (turn >= loop.most && !loop.beyond.empty()) return invalid("{}", loop.beyond);
+      if (turn >= loop.most && !loop.beyond.empty())
+        return invalid("{}", graph::fault_message(loop.beyond, shapes_of_fault(loop, values)));
       if (turn >= loop.most) break;
       values[0] = Tensor(DType::kI64, {});
       values[0].as<int64_t>()[0] = turn;
@@ -264,6 +265,13 @@ class Runner {
     turns.as<int64_t>()[0] = turn;
     declare(loop.graph.outputs.size(), turns);
     return ok_status();
+  }
+
+  // Returns the two shapes that the loop's message names, if any.
+  static std::span<const int64_t> shapes_of_fault(const graph::LoopBody& loop,
+                                                  const std::vector<Tensor>& values) {
+    if (!loop.names_shapes) return {};
+    return values[loop.shapes_operand()].as<int64_t>();
   }
 
   static void set_row(Tensor& stacked, int64_t row, const Tensor& value) {

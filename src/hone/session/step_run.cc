@@ -6,6 +6,7 @@
 #include "hone/backend/registry.h"
 #include "hone/base/allocation.h"
 #include "hone/runtime/loops.h"
+#include "hone/runtime/model.h"
 
 namespace hone {
 
@@ -76,7 +77,11 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
   };
   const std::vector<runtime::PlanLoop> loops = artifact::plan_loops(spec);
   const auto fail = [&](const runtime::PlanLoop& loop) {
-    status = invalid("{}", spec.loops[static_cast<size_t>(&loop - loops.data())].beyond);
+    char message[runtime::kErrorBytes];
+    runtime::write_fault(message, sizeof message,
+                         spec.loops[static_cast<size_t>(&loop - loops.data())].beyond.c_str(), loop,
+                         static_cast<const char*>(arena_.data()));
+    status = invalid("{}", message);
     return 1;
   };
   const runtime::LoopRunner<decltype(run_range), decltype(fail)> runner(

@@ -4,6 +4,7 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/taken_branch.h"
 
 namespace hone::graph {
@@ -24,10 +25,60 @@ Result<ValueId> CarriedValues::add(ValueId initial, const std::string& name, con
     slot.inner = has_none ? loop_.capture(initial) : loop_.carry(initial);
   }
   HONE_RETURN_IF_ERROR(c_.status());
-  if (slot.extents != kNoValue && !slot.empty)
-    loop_.body().set_extents(slot.inner, loop_.carry(slot.extents));
+  find_fixed(slot);
+  if (slot.extents != kNoValue && !slot.empty) {
+    const ValueId carried = loop_.carry(slot.extents);
+    loop_.body().set_extents(slot.inner, join_extents(loop_.body(), parts_of(slot, carried)));
+  }
   slots_.push_back(slot);
   return slot.inner;
+}
+
+void CarriedValues::find_fixed(Slot& slot) const {
+  const Shape& shape = c_.shape_of(slot.initial);
+  const ValueId extents = c_.extents_of(slot.initial);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool varies = d < slot.growth.varies.size() && slot.growth.varies[d];
+    const auto known = extents == kNoValue ? std::optional(shape[d])
+                                           : known_element(c_.graph(), c_.nodes(),
+                                                           {extents, static_cast<int64_t>(d)});
+    slot.fixed.push_back(varies ? std::nullopt : known);
+  }
+}
+
+std::vector<ExtentPart> CarriedValues::parts_of(const Slot& slot, ValueId extents) {
+  std::vector<ExtentPart> parts;
+  for (const std::optional<int64_t>& number : slot.fixed)
+    parts.push_back(number ? ExtentPart{kNoValue, *number}
+                           : ExtentPart{extents, std::ssize(parts)});
+  return parts;
+}
+
+std::optional<int64_t> CarriedValues::known_in_body(ValueId value, size_t d) const {
+  const ExpandContext& body = loop_.body();
+  const ValueId extents = body.extents_of(value);
+  if (extents == kNoValue) return body.shape_of(value)[d];
+  return known_element(body.graph(), body.nodes(), {extents, static_cast<int64_t>(d)});
+}
+
+bool CarriedValues::keeps_fixed(const Slot& slot, ValueId next) const {
+  if (loop_.body().rank_of(next) != std::ssize(slot.fixed)) return false;
+  for (size_t d = 0; d < slot.fixed.size(); ++d)
+    if (slot.fixed[d] && known_in_body(next, d) != slot.fixed[d]) return false;
+  return true;
+}
+
+std::optional<Growth> CarriedValues::change(const Slot& slot, ValueId next) const {
+  const Shape &from = c_.shape_of(slot.initial), &to = loop_.body().shape_of(next);
+  if (from.size() != to.size()) return std::nullopt;
+  Growth change = slot.growth;
+  const bool is_known = slot.grows();  // by how much it grows
+  change.varies.resize(from.size());
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (!is_known) change.step.push_back(std::max<int64_t>(to[d] - from[d], 0));
+    if (!slot.fixed[d] || known_in_body(next, d) != slot.fixed[d]) change.varies[d] = true;
+  }
+  return change;
 }
 
 std::vector<Growth> CarriedValues::growth(const std::vector<ValueId>& next) const {
@@ -36,14 +87,11 @@ std::vector<Growth> CarriedValues::growth(const std::vector<ValueId>& next) cons
   for (size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     found[i] = slot.growth;
-    const Shape &from = c_.shape_of(slot.initial), &to = loop_.body().shape_of(next[i]);
-    const bool varies = slot.extents == kNoValue && loop_.body().extents_of(next[i]) != kNoValue;
-    if (slot.grows() || (from == to && !varies)) continue;
-    if (from.size() != to.size()) return {};
-    for (size_t d = 0; d < from.size(); ++d) {
-      if (to[d] < from[d]) return {};
-      found[i].step.push_back(to[d] - from[d]);
-    }
+    const bool same_most = c_.shape_of(slot.initial) == loop_.body().shape_of(next[i]);
+    if ((slot.grows() || same_most) && keeps_fixed(slot, next[i])) continue;
+    std::optional<Growth> changed = change(slot, next[i]);
+    if (!changed) return {};
+    found[i] = *std::move(changed);
     any = true;
   }
   return any ? found : std::vector<Growth>();
@@ -82,8 +130,14 @@ Result<std::vector<ValueId>> CarriedValues::next(const std::vector<ValueId>& val
           "one shape in all turns",
           slot.name, to_string(c_.shape_of(slot.initial)), to_string(body.shape_of(values[i])));
     if (slot.empty) continue;
+    if (slot.extents != kNoValue && !keeps_fixed(slot, values[i]))
+      return c_.unsupported(
+          "a loop that is not unrolled and whose carried value '{}' {} has a shape in the next turn "
+          "of which data decide more than before",
+          slot.name, to_string(c_.shape_of(slot.initial)));
     if (slot.extents == kNoValue) {
-      list.push_back(values[i]);
+      const bool keeps = keeps_fixed(slot, values[i]);
+      list.push_back(keeps ? without_extents(body, values[i]) : values[i]);
       continue;
     }
     if (slot.grows()) {
@@ -105,7 +159,10 @@ void CarriedValues::declare(const LoopResults& results) {
       continue;
     }
     ValueId value = results.carried[next++];
-    if (slots_[i].extents != kNoValue) value = with_extents(c_, value, results.carried[next++]);
+    if (slots_[i].extents != kNoValue) {
+      const ValueId computed = results.carried[next++];
+      value = with_extents(c_, value, join_extents(c_, parts_of(slots_[i], computed)));
+    }
     c_.result(i, value);
   }
 }

@@ -7,11 +7,13 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/extents.h"
-#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/repeated_loops.h"
+#include "hone/graph/ops/scan_operands.h"
+#include "hone/graph/ops/stacked_rows.h"
 #include "hone/graph/ops/taken_branch.h"
+#include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
 namespace {
@@ -48,24 +50,6 @@ Status check_condition(const ExpandContext& c, ValueId condition) {
     return c.fail("a condition {} {}", dtype_name(c.dtype_of(condition)),
                   to_string(c.shape_of(condition)));
   return ok_status();
-}
-
-// Returns the shape that rows of a loop without iterations would have: extents that depend on data
-// are those that the body declares of this output, or 0, as ONNX Runtime has it. They are no more
-// than a row may have, for which there is memory.
-Shape shape_of_no_row(const ExpandContext& c, const SubgraphBody& body, size_t output,
-                      ValueId row) {
-  Shape shape = c.shape_of(row);
-  if (c.extents_of(row) == kNoValue) return shape;
-  const auto declared = body.declared.find(body.outputs[output]);
-  const bool is_known = declared != body.declared.end() && declared->second.size() == shape.size();
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const auto number =
-        known_element(c.graph(), c.nodes(), {c.extents_of(row), static_cast<int64_t>(d)});
-    const int64_t wanted = is_known ? std::max<int64_t>(declared->second[d], 0) : 0;
-    shape[d] = number ? *number : std::min(wanted, shape[d]);
-  }
-  return shape;
 }
 
 // Returns what a loop without iterations stacks along a dimension, for rows of this shape.
@@ -302,9 +286,9 @@ class UnrolledLoop {
     }
     for (size_t i = 0; i < scans_.size(); ++i) {
       const ValueId row = results[1 + values_.size() + i];
-      if (turn == 0) first_rows_.push_back(row);
-      scans_[i].push_back(c_.add("Unsqueeze", {row, c_.integers({0})}));
+      scans_[i].push_back(row);
     }
+    taken_.push_back(certain ? kNoValue : active_);
     if (!certain) count_turn(turn);
     HONE_RETURN_IF_ERROR(check_condition(c_, results[0]));
     active_ = certain ? results[0]
@@ -329,22 +313,26 @@ class UnrolledLoop {
       c_.result(at, no_rows(c_, c_.dtype_of(row), shape_of_no_row(c_, body_, output, row), 0));
       return ok_status();
     }
-    ValueId stacked = c_.add("Concat", scans_[i], {{"axis", int64_t{0}}});
-    if (turns_done_ != kNoValue)
-      stacked = with_extents(
-          c_, stacked, c_.add("Concat", {turns_done_, extents_of_rows(i)}, {{"axis", int64_t{0}}}));
-    c_.result(at, stacked);
+    HONE_ASSIGN_OR_RETURN(const StackedRows stacked, stack_rows(c_, scans_[i], taken_, 0));
+    const auto turns = std::ssize(scans_[i]);
+    const ExtentPart count =
+        turns_done_ != kNoValue ? ExtentPart{turns_done_, 0} : ExtentPart{kNoValue, turns};
+    c_.result(at, with_extents(c_, stacked.value,
+                               join_extents(c_, joined({count}, shape_of_rows(i, stacked)))));
     return ok_status();
   }
 
-  // Returns the shape of the rows of a run, which is that of the first one if there is a turn.
-  ValueId extents_of_rows(size_t i) {
-    const ValueId row = first_rows_[i];
-    if (c_.extents_of(row) == kNoValue) return c_.integers(c_.shape_of(row));
-    if (!may_have_no_turn_) return c_.extents_of(row);
+  // Returns the shape of the rows of a run, which may have none.
+  std::vector<ExtentPart> shape_of_rows(size_t i, const StackedRows& stacked) {
+    const ValueId row = scans_[i][0];
+    if (c_.extents_of(row) == kNoValue || !may_have_no_turn_) return stacked.row;
     const Shape none = shape_of_no_row(c_, body_, 1 + values_.size() + i, row);
     const ValueId is_none = c_.binary("Equal", turns_done_, 0.0);
-    return c_.add("Where", {is_none, c_.integers(none), c_.extents_of(row)});
+    const ValueId made = join_extents(c_, stacked.row);
+    const ValueId extents = c_.add("Where", {is_none, c_.integers(none), made});
+    std::vector<ExtentPart> parts;
+    for (int64_t d = 0; d < std::ssize(none); ++d) parts.push_back({extents, d});
+    return parts;
   }
 
   // From the first turn that may not take place on.
@@ -359,7 +347,7 @@ class UnrolledLoop {
   const SubgraphBody& body_;
   std::vector<ValueId> values_;              // carried from turn to turn
   std::vector<std::vector<ValueId>> scans_;  // per result that is stacked, its rows
-  std::vector<ValueId> first_rows_;          // those of the first turn
+  std::vector<ValueId> taken_;               // per turn, whether it takes place; missing if it does
   ValueId active_ = kNoValue;                // whether the next turn takes place
   ValueId turns_done_ = kNoValue;            // [1], if that is known at run time only
   bool may_have_no_turn_ = false;
@@ -445,8 +433,10 @@ class UnrolledScan {
       return ok_status();
     }
     if (direction != 0) std::reverse(rows_[i].begin(), rows_[i].end());
-    for (ValueId& row : rows_[i]) row = c_.add("Unsqueeze", {row, c_.integers({*axis})});
-    c_.result(at, c_.add("Concat", rows_[i], {{"axis", *axis}}));
+    HONE_ASSIGN_OR_RETURN(StackedRows stacked,
+                          stack_rows(c_, rows_[i], {}, static_cast<size_t>(*axis)));
+    stacked.row.insert(stacked.row.begin() + *axis, {kNoValue, turns_});
+    c_.result(at, with_extents(c_, stacked.value, join_extents(c_, stacked.row)));
     return ok_status();
   }
 

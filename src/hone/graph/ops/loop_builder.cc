@@ -263,6 +263,7 @@ Result<LoopResults> LoopBuilder::finish(const LoopEnd& end, ValueId go, ValueId 
   HONE_RETURN_IF_ERROR(inner_.status());
   loop_->carried = next.size();
   loop_->beyond = end.beyond;
+  loop_->names_shapes = end.names_shapes;
   loop_->expected_turns = end.expected_turns;
   for (const LoopRow& row : rows) {
     next.push_back(row.value);

@@ -14,8 +14,9 @@ namespace hone::graph {
 
 // When a loop ends, apart from its condition.
 struct LoopEnd {
-  ValueId turns = kNoValue;  // one integer, a value of the enclosing graph
-  std::string beyond;        // LoopBody::beyond
+  ValueId turns = kNoValue;   // one integer, a value of the enclosing graph
+  std::string beyond;         // LoopBody::beyond
+  bool names_shapes = false;  // LoopBody::names_shapes
   double expected_turns = 1;
   bool holds_results = true;  // if not, they are for LoopBuilder::take()
 };

@@ -9,6 +9,8 @@
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/carried_values.h"
 #include "hone/graph/ops/plain_loop.h"
+#include "hone/graph/ops/scan_operands.h"
+#include "hone/graph/ops/stacked_rows.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -21,8 +23,8 @@ constexpr int64_t kMostKnownTurns = 1'000'000'000;
 // What a carried value that grows may take after the last turn.
 constexpr int64_t kMostGrownBytes = int64_t{1} << 30;
 
-// How often a loop is built anew, as more of its carried values grow than was known.
-constexpr int kMostTries = 3;
+// How often a loop is built anew, as more of its carried values change than was known.
+constexpr int kMostTries = 4;
 
 // The turns of a Loop: at most so many, and whether a run may want more.
 struct Turns {
@@ -92,14 +94,17 @@ Status check_condition(const ExpandContext& c, const ExpandContext& where, Value
 // Builds the loop, but for what becomes of its results.
 class RepeatedLoop {
  public:
-  // The values that grow do so as `growth` says, which has an element for each, or is empty.
-  RepeatedLoop(ExpandContext& c, Turns turns, const std::vector<Growth>& growth)
+  // The values that grow do so as `growth` says, which has an element for each, or is empty. The
+  // last `parts` results are parts of sequences.
+  RepeatedLoop(ExpandContext& c, Turns turns, const std::vector<Growth>& growth, size_t parts)
       : c_(c),
         body_(*c.attributes().find<Subgraph>("body")->body),
         turns_(turns),
         growth_(growth),
+        parts_(parts),
         loop_(c, turns.most),
-        values_(c, loop_) {}
+        values_(c, loop_),
+        rows_(c, loop_) {}
 
   // After a run() that failed: by how much each carried value grows, if that was not known; empty
   // if that was not what failed, or the number of turns is known, so that unrolled turns have
@@ -124,14 +129,20 @@ class RepeatedLoop {
     const auto first_row = results.begin() + 1 + static_cast<long>(carried);
     HONE_ASSIGN_OR_RETURN(std::vector<ValueId> next,
                           values_.next({results.begin() + 1, first_row}));
-    std::vector<LoopRow> rows;
-    for (auto row = first_row; row != results.end(); ++row) {
-      if (c_.wants(carried + rows.size() + skipped_.size()))
-        rows.push_back({*row});
-      else
-        skipped_.push_back(static_cast<size_t>(row - first_row));
+    for (size_t at = 1 + carried; at < results.size(); ++at) {
+      if (!c_.wants(at - 1)) {
+        skipped_.push_back(at - 1 - carried);
+        continue;
+      }
+      HONE_RETURN_IF_ERROR(rows_.add(body_, at, results[at], false));
+      if (at + parts_ >= results.size() && rows_.is_checked())
+        return c_.unsupported(
+            "a loop that is not unrolled and appends tensors {} to a sequence, whose shape depends "
+            "on data: expected one shape",
+            to_string(loop_.body().shape_of(results[at])));
     }
-    HONE_ASSIGN_OR_RETURN(const LoopResults made, finish(results[0], std::move(next), rows));
+    rows_.add_next(next);
+    HONE_ASSIGN_OR_RETURN(const LoopResults made, finish(results[0], std::move(next)));
     values_.declare(made);
     declare_rows(made, carried, static_cast<size_t>(results.end() - first_row));
     return c_.status();
@@ -144,8 +155,7 @@ class RepeatedLoop {
            known_to_be(loop_.body(), condition, true);
   }
 
-  Result<LoopResults> finish(ValueId condition, std::vector<ValueId> next,
-                             const std::vector<LoopRow>& rows) {
+  Result<LoopResults> finish(ValueId condition, std::vector<ValueId> next) {
     ValueId go = c_.has(1) ? c_.input(1) : kNoValue;
     if (go != kNoValue) HONE_RETURN_IF_ERROR(check_condition(c_, c_, go));
     const bool always = goes_on_always(condition);
@@ -161,7 +171,7 @@ class RepeatedLoop {
     if (!turns_.bounded) end.beyond = too_many(c_, turns_.most);
     end.expected_turns =
         static_cast<double>(is_fixed_ ? turns_.most : std::min(turns_.most, kExpectedTurns));
-    return loop_.finish(end, go, always ? kNoValue : condition, std::move(next), rows);
+    return loop_.finish(end, go, always ? kNoValue : condition, std::move(next), rows_.rows());
   }
 
   // Stacked rows are as many as there were turns.
@@ -169,14 +179,11 @@ class RepeatedLoop {
     size_t next = 0;
     for (size_t i = 0; i < all; ++i) {
       if (std::find(skipped_.begin(), skipped_.end(), i) != skipped_.end()) continue;
-      ValueId stacked = made.stacked[next++];
-      if (!is_fixed_) {
-        Shape rest = c_.shape_of(stacked);
-        rest.erase(rest.begin());
-        stacked = with_extents(
-            c_, stacked, c_.add("Concat", {made.turns, c_.integers(rest)}, {{"axis", int64_t{0}}}));
-      }
-      c_.result(carried + i, stacked);
+      const ValueId stacked = made.stacked[next];
+      const ExtentPart count =
+          is_fixed_ ? ExtentPart{kNoValue, c_.shape_of(stacked)[0]} : ExtentPart{made.turns, 0};
+      const ValueId extents = join_extents(c_, joined({count}, rows_.shape(made, next++)));
+      c_.result(carried + i, with_extents(c_, stacked, extents));
     }
   }
 
@@ -185,23 +192,19 @@ class RepeatedLoop {
   Turns turns_;
   const std::vector<Growth> growth_;
   std::vector<Growth> found_;
+  const size_t parts_;
   LoopBuilder loop_;
   CarriedValues values_;
+  RepeatedRows rows_;
   std::vector<size_t> skipped_;  // rows that nobody wants
   bool is_fixed_ = false;        // the number of turns is a constant
 };
 
-// Returns stacked rows of which a run has `count`, the first ones of the result.
-ValueId rows_of_run(ExpandContext& c, ValueId stacked, ValueId count, bool reversed) {
-  Shape rest = c.shape_of(stacked);
-  if (reversed) {
-    const ValueId last = c.reshape(c.binary("Sub", count, 1.0), {});
-    const ValueId places = c.binary("Sub", last, places_along(c, {rest[0]}, 0));
-    stacked = c.add("Gather", {stacked, c.binary("Max", places, 0.0)});
-  }
-  rest.erase(rest.begin());
-  const ValueId extents = c.add("Concat", {count, c.integers(rest)}, {{"axis", int64_t{0}}});
-  return with_extents(c, stacked, extents);
+// Returns stacked rows of which a run has `count`, the first ones of the result, backwards.
+ValueId backwards(ExpandContext& c, ValueId stacked, ValueId count) {
+  const ValueId last = c.reshape(c.binary("Sub", count, 1.0), {});
+  const ValueId places = c.binary("Sub", last, places_along(c, {c.shape_of(stacked)[0]}, 0));
+  return c.add("Gather", {stacked, c.binary("Max", places, 0.0)});
 }
 
 Status run_scan(ExpandContext& c) {
@@ -230,17 +233,18 @@ Status run_scan(ExpandContext& c) {
   const size_t states = operands.states.size();
   const auto first_row = results.begin() + static_cast<long>(states);
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> next, values.next({results.begin(), first_row}));
-  std::vector<LoopRow> rows;
-  for (auto row = first_row; row != results.end(); ++row) {
+  RepeatedRows rows(c, loop);
+  for (size_t at = states; at < results.size(); ++at) {
     HONE_ASSIGN_OR_RETURN(const int64_t direction,
-                          scan_entry(c, "scan_output_directions", rows.size()));
-    rows.push_back({*row, direction != 0 && operands.count == kNoValue});
+                          scan_entry(c, "scan_output_directions", at - states));
+    HONE_RETURN_IF_ERROR(rows.add(body, at, results[at], direction != 0 && !decided));
   }
+  rows.add_next(next);
   const LoopEnd end{.turns = operands.count, .expected_turns = static_cast<double>(operands.turns)};
   HONE_ASSIGN_OR_RETURN(const LoopResults made,
-                        loop.finish(end, kNoValue, kNoValue, std::move(next), rows));
+                        loop.finish(end, kNoValue, kNoValue, std::move(next), rows.rows()));
   values.declare(made);
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < rows.rows().size(); ++i) {
     const int64_t rank = c.rank_of(made.stacked[i]);
     HONE_ASSIGN_OR_RETURN(const int64_t given, scan_entry(c, "scan_output_axes", i));
     const auto axis = normalize_axis(given, rank);
@@ -248,10 +252,11 @@ Status run_scan(ExpandContext& c) {
     std::vector<int64_t> perm;
     for (int64_t d = 0; d < rank; ++d) perm.push_back(d < *axis ? d + 1 : d == *axis ? 0 : d);
     ValueId stacked = made.stacked[i];
-    if (decided) {
-      HONE_ASSIGN_OR_RETURN(const int64_t direction, scan_entry(c, "scan_output_directions", i));
-      stacked = rows_of_run(c, stacked, operands.count, direction != 0);
-    }
+    HONE_ASSIGN_OR_RETURN(const int64_t direction, scan_entry(c, "scan_output_directions", i));
+    if (decided && direction != 0) stacked = backwards(c, stacked, operands.count);
+    const ExtentPart count =
+        decided ? ExtentPart{operands.count, 0} : ExtentPart{kNoValue, c.shape_of(stacked)[0]};
+    stacked = with_extents(c, stacked, join_extents(c, joined({count}, rows.shape(made, i))));
     c.result(states + i, c.transpose(stacked, perm));
   }
   return c.status();
@@ -267,11 +272,12 @@ Status check_loop_results(const ExpandContext& c, const SubgraphBody& body) {
 
 namespace {
 
-Status run_loop(ExpandContext& c) {
+// The last `parts` results are parts of sequences.
+Status run_loop(ExpandContext& c, size_t parts) {
   HONE_ASSIGN_OR_RETURN(Turns turns, turns_of(c));
   std::vector<Growth> growth;
   const auto build = [&](ExpandContext& apart) {
-    RepeatedLoop loop(apart, turns, growth);
+    RepeatedLoop loop(apart, turns, growth, parts);
     const Status status = loop.run();
     if (!status.ok()) growth = loop.growth();
     return status;
@@ -293,7 +299,8 @@ Status run_plain_loop(ExpandContext& c, const PlainLoop& plain) {
   {
     const NodesBefore before(c.graph(), c.nodes());
     ExpandContext inside(c.graph(), plain.node, nodes);
-    HONE_RETURN_IF_ERROR(run_loop(inside));
+    const auto parts = std::count(plain.stacks.begin(), plain.stacks.end(), true);
+    HONE_RETURN_IF_ERROR(run_loop(inside, static_cast<size_t>(parts)));
     HONE_RETURN_IF_ERROR(inside.status());
   }
   LoopBuilder::add_nodes(c, std::move(nodes));
@@ -317,58 +324,10 @@ Status repeat_loop(ExpandContext& c) {
   return LoopBuilder::build_apart(c, [](ExpandContext& apart) {
     const std::optional<PlainLoop> plain = plain_loop(apart);
     HONE_RETURN_IF_ERROR(apart.status());
-    return plain ? run_plain_loop(apart, *plain) : run_loop(apart);
+    return plain ? run_plain_loop(apart, *plain) : run_loop(apart, 0);
   });
 }
 
 Status repeat_scan(ExpandContext& c) { return LoopBuilder::build_apart(c, run_scan); }
-
-Result<int64_t> scan_entry(const ExpandContext& c, const char* name, size_t i) {
-  const std::vector<int64_t> list = c.attributes().integers(name);
-  if (!list.empty() && i >= list.size())
-    return c.fail("attribute '{}' has {} entries", name, list.size());
-  return list.empty() ? 0 : list[i];
-}
-
-Result<ScanOperands> scan_operands(ExpandContext& c, const SubgraphBody& body) {
-  const int64_t scanned = c.attributes().integer("num_scan_inputs", 0);
-  const auto inputs = static_cast<int64_t>(body.inputs.size());
-  const int64_t states = inputs - scanned;
-  if (scanned < 1 || states < 0 || std::ssize(body.outputs) < states)
-    return c.fail("{} scanned operands, and a body with {} inputs and {} results", scanned, inputs,
-                  body.outputs.size());
-  if (c.num_outputs() > body.outputs.size())
-    return c.fail("{} results, expected {} at most, as its body has so many", c.num_outputs(),
-                  body.outputs.size());
-  ScanOperands operands;
-  for (int64_t i = 0; i < inputs; ++i) {
-    if (!c.has(static_cast<size_t>(i))) return c.fail("operand {} is missing", i);
-    const ValueId value = c.input(static_cast<size_t>(i));
-    if (i < states) {
-      operands.states.push_back(value);
-      continue;
-    }
-    const auto k = static_cast<size_t>(i - states);
-    HONE_ASSIGN_OR_RETURN(const int64_t given, scan_entry(c, "scan_input_axes", k));
-    HONE_ASSIGN_OR_RETURN(const int64_t direction, scan_entry(c, "scan_input_directions", k));
-    const auto axis = normalize_axis(given, c.rank_of(value));
-    if (!axis) return c.fail("scan_input_axes has {}", given);
-    const int64_t length = c.shape_of(value)[static_cast<size_t>(*axis)];
-    const ValueId extents = c.extents_of(value);
-    const bool decided = extents != kNoValue;
-    if (operands.turns >= 0 && length != operands.turns && !decided && operands.count == kNoValue)
-      return c.fail("scanned operands of {} and {} steps", operands.turns, length);
-    operands.turns = operands.turns < 0 ? length : std::min(operands.turns, length);
-    if (decided && known_element(c.graph(), c.nodes(), {extents, *axis}) != length) {
-      const ValueId count = dimension(c, extents, *axis);
-      operands.count = operands.count == kNoValue ? count : c.binary("Min", operands.count, count);
-    }
-    operands.scanned.push_back({value, *axis, direction});
-  }
-  // All operands have as many rows in a model that is right; no step reads behind the shortest.
-  if (operands.count != kNoValue)
-    operands.count = c.binary("Min", operands.count, static_cast<double>(operands.turns));
-  return operands;
-}
 
 }  // namespace hone::graph

@@ -145,6 +145,20 @@ void expect_plain_sum(TestModel& m, int64_t width) {
   }
 }
 
+TEST(varying_broadcasts, an_extent_of_all_turns_is_none_that_data_decide) {
+  for (const int64_t turns : {2, 1000}) {  // few turns are unrolled
+    TestModel m = two_choices({4, 2}, {3});
+    m.constant("turns", ints({turns})).input("go", {}, DType::kBool);
+    m.text(R"(graph { node { op_type: 'Loop' input: 'turns' input: 'go' input: 'a' output: 'rows'
+      attribute { name: 'body' type: GRAPH g { name: 'b'
+        node { op_type: 'Identity' input: 'c' output: 'on' }
+        node { op_type: 'Neg' input: 's' output: 'next' }
+        input { name: 'i' } input { name: 'c' } input { name: 's' }
+        output { name: 'on' } output { name: 'next' } } } } })");
+    expect_plain_sum(m, 2);
+  }
+}
+
 TEST(varying_broadcasts, an_extent_of_both_branches_is_none_that_data_decide) {
   const std::string chosen = R"(graph { node { op_type: 'If' input: 'go' output: 'rows'
     attribute { name: 'then_branch' type: GRAPH g { name: 't'

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "hone/graph/reference_testing.h"
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -122,9 +123,8 @@ TEST(varying_places, the_last_of_several_updates_of_a_place_stays) {
   EXPECT_EQ(relative_error(y, floats({6, 2}, {9, 10, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})), 0);
 }
 
-// Rows that data decide, and others of which there are fewer: the model is wrong where more are
-// decided, and no step reads behind the others.
-TEST(varying_places, a_scan_ends_with_the_shortest_of_its_operands) {
+// Rows that data decide, and others of which there are always two.
+TEST(varying_places, a_scan_of_operands_with_different_numbers_of_steps_is_an_error) {
   TestModel m(18);
   m.input("mask", {6}).input("x", {6, 1}).input("z", {2, 1}).constant("zero", floats({1}, {0}));
   m.node("NonZero", {"mask"}, {"found"}).constant("flat", ints({-1}));
@@ -136,9 +136,16 @@ TEST(varying_places, a_scan_ends_with_the_shortest_of_its_operands) {
       node { op_type: "Mul" input: "a" input: "b" output: "product" }
       node { op_type: "Add" input: "sum" input: "product" output: "next" } } } } })")
       .output("total");
-  const auto found = run_optimized(
-      m.graph(), {kSome, floats({6, 1}, {1, 2, 3, 4, 5, 6}), floats({2, 1}, {10, 100})});
-  EXPECT_EQ(found[0].at(0), 2 * 10 + 4 * 100) << "three rows are decided, and there are two others";
+  const Graph graph = m.graph();
+  const Tensor x = floats({6, 1}, {1, 2, 3, 4, 5, 6}), z = floats({2, 1}, {10, 100});
+  const auto found = run_optimized(graph, {floats({6}, {0, 1, 0, 1, 0, 0}), x, z});
+  EXPECT_EQ(found[0].at(0), 2 * 10 + 4 * 100);
+  const auto more = run_reference(graph, {kSome, x, z});
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.status().message().find(
+                "its scanned operands have different numbers of steps in this run: [3] and [2]"),
+            std::string::npos)
+      << more.status().message();
 }
 
 TEST(varying_places, what_is_chosen_may_be_chosen_from) {
