@@ -148,6 +148,26 @@ class LoopRows(Compiled):
                     self.compare_at(*made, {"x": many(self.alike)})
                     self.end(made, {"x": many(self.mixed)}, "node 'Scan_rows' (Scan) stacks rows of different shapes in this run: ")
 
+    def test_a_scan_of_operands_of_different_lengths(self):
+        added = helper.make_graph([node("Add", ["p", "q"], ["sum"])], "body", [info("p", FLOAT), info("q", FLOAT)], [info("sum", FLOAT)])
+        nodes = [*(node("Cast", [f"{name}_code"], [f"{name}_mask"], to=BOOL) for name in "ab"),
+                 *(helper.make_node("Compress", [name, f"{name}_mask"], [f"{name}_rows"], axis=0) for name in "ab"),
+                 node("Scan", ["a_rows", "b_rows"], ["y"], body=added, num_scan_inputs=2)]
+        made = self.library(nodes, {"a": ((4, 3), FLOAT), "b": ((4, 3), FLOAT), "a_code": ((4,), INT), "b_code": ((4,), INT)}, {"y": FLOAT})
+        feeds = {"a": self.mixed, "b": self.alike, "a_code": np.int64([1, 0, 1, 0])}
+        self.compare_at(*made, feeds | {"b_code": np.int64([0, 0, 1, 1])})
+        self.end(made, feeds | {"b_code": np.int64([1, 0, 1, 1])},
+                 "node 'Scan_y' (Scan): its scanned operands have different numbers of steps in this run: [2] and [3]")
+
+    def test_updates_of_other_numbers_than_their_places(self):
+        nodes = [node("NonZero", ["a"], ["found"]), node("Transpose", ["found"], ["places"]), node("Cast", ["code"], ["mask"], to=BOOL),
+                 helper.make_node("Compress", ["b", "mask"], ["updates"], axis=0), node("ScatterND", ["c", "places", "updates"], ["y"])]
+        made = self.library(nodes, dict.fromkeys("abc", ((4,), FLOAT)) | {"code": ((4,), INT)}, {"y": FLOAT})
+        feeds = {"a": np.float32([0, 1, 0, 1]), "b": np.float32([5, 6, 7, 8]), "c": np.float32([1, 2, 3, 4])}
+        self.compare_at(*made, feeds | {"code": np.int64([1, 0, 0, 1])})
+        self.end(made, feeds | {"code": np.int64([1, 1, 0, 1])},
+                 "node 'ScatterND_y' (ScatterND): its indices and its updates have different shapes in this run: [2] and [3]")
+
     def test_a_concat_of_what_data_decide(self):
         made = self.library([node("NonZero", ["a"], ["p"]), node("NonZero", ["b"], ["q"]), node("Concat", ["p", "q"], ["y"], axis=0)],
                             {"a": ((2, 3), FLOAT), "b": ((2, 3), FLOAT)}, {"y": INT})
@@ -187,6 +207,19 @@ class CarriedShapes(Compiled):
         nodes = [node("ReduceSum", ["s"], ["sum"], keepdims=0), node("Less", ["sum", "limit"], ["more"]),
                  node("If", ["more"], ["u"], then_branch=branch("then", "Concat", ["s", "two"], axis=0), else_branch=branch("else", "Identity", ["s"]))]
         self.carry(nodes, [{"x": self.x}, {"x": 9 + self.x}], {"limit": np.float32(9), "two": np.float32([2])})
+
+    def test_operators_on_rows_of_a_list(self):
+        """Each row is computed by itself, however many there are, in the loop and behind it."""
+        rng = np.random.default_rng(4)
+        scale, weight, bias = (rng.standard_normal(shape).astype(np.float32) for shape in (3, (2, 3), 2))
+        more = [node("LayerNormalization", ["s", "scale", "scale"], ["h"]), node("ReduceMean", ["h"], ["m"], axes=[0]),
+                node("Concat", ["s", "m"], ["u"], axis=0)]
+        nodes = [node("Loop", ["n", "", "x"], ["rows"], body=body(more, {"s": "u"})), node("LayerNormalization", ["rows", "scale"], ["norm"], axis=1),
+                 node("Gemm", ["norm", "weight", "bias"], ["y"], transB=1)]
+        made = self.library(nodes, {"x": ((2, 3), FLOAT), "n": ((), INT)}, {"norm": FLOAT, "y": FLOAT},
+                            {"scale": scale, "weight": weight, "bias": bias}, ["--max-turns", 8])
+        for turns in (8, 3, 0):
+            self.compare_at(*made, {"x": rng.standard_normal((2, 3)).astype(np.float32), "n": np.int64(turns)})
 
     def test_a_list_by_the_number_of_the_turn(self):
         self.carry([node("Range", ["zero", "i", "one"], ["r"]), node("Cast", ["r"], ["f"], to=FLOAT), node("Concat", ["s", "f"], ["u"], axis=0)],

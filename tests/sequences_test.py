@@ -55,10 +55,38 @@ class Sequences(Case):
                  node("ConcatFromSequence", ["list"], ["y"], axis=0, new_axis=1)]
         self.compare(nodes, {"x": np.float32([[1, 2], [3, 4], [5, 6]])}, {"y": FLOAT}, {"n": np.asarray(3)})
 
+    def test_lists_that_a_loop_reads(self):
+        """At the number of the turn, from outside; and an optional value. The number of turns is an input, so the run repeats the loop."""
+        info = lambda name, kind, shape=(): helper.make_tensor_value_info(name, kind, shape)
+        branch = lambda name, nodes, out: helper.make_graph(nodes, name, [], [info(out, FLOAT, None)])
+        choice = node("If", ["has"], ["t"], then_branch=branch("then", [node("OptionalGetElement", ["maybe"], ["g"]), node("Add", ["u", "g"], ["a"])], "a"),
+                      else_branch=branch("else", [node("Identity", ["u"], ["e"])], "e"))
+        body = helper.make_graph([node("Identity", ["go"], ["on"]), node("SequenceAt", ["list", "i"], ["w"]), node("SequenceLength", ["uneven"], ["l"]),
+                                  node("Cast", ["l"], ["f"], to=FLOAT), node("SequenceAt", ["uneven", "one"], ["b"]), node("Mul", ["s", "w"], ["m"]),
+                                  node("Add", ["m", "f"], ["k"]), node("Add", ["k", "b"], ["u"]), node("OptionalHasElement", ["maybe"], ["has"]), choice],
+                                 "body", [info("i", INT), info("go", BOOL), info("s", FLOAT, None)], [info("on", BOOL), info("t", FLOAT, None)])
+        nodes = [node("SplitToSequence", ["x"], ["list"], axis=0, keepdims=0), node("SequenceConstruct", ["x", "y"], ["uneven"]),
+                 node("Optional", ["y"], ["maybe"]), node("Loop", ["n", "", "y"], ["last"], body=body), node("SequenceAt", ["list", "n"], ["row"])]
+        x = np.float32([[1, 2], [3, 4], [5, 6]])
+        for turns in (2, 0):
+            self.compare(nodes, {"x": x, "y": np.float32([0.5, -1]), "n": np.asarray(turns)}, {"last": FLOAT, "row": FLOAT}, {"one": np.asarray(1)})
+
+    def test_a_position_that_a_run_computes(self):
+        """One that the sequence does not have ends the run, as in ONNX Runtime."""
+        nodes = [node("SequenceConstruct", ["x", "y"], ["s"]), node("SequenceAt", ["s", "i"], ["z"])]
+        x, y = np.float32([1, 2]), np.float32([3, 4])
+        for place in (0, 1, -1, -2):
+            self.compare(nodes, {"x": x, "y": y, "i": np.asarray(place)}, {"z": FLOAT})
+        for place in (2, -3):
+            np.save(self.folder / "i.npy", np.asarray(place))
+            self.refuse("node 'SequenceAt_z' (SequenceAt): the sequence has no tensor at the position that this run computed", "run",
+                        self.folder / "model.onnx", "--input", f"i={self.folder / 'i.npy'}")
+
     def test_what_cannot_be_resolved_is_refused_in_one_line(self):
         made = node("SequenceConstruct", ["x", "x"], ["s"])
         for nodes, message in (([made], "the output 's' is a sequence, expected a tensor"),
-                               ([made, node("SequenceAt", ["s", "i"], ["y"])], "the position is computed at run time ('i')"),
+                               ([node("Concat", ["x", "x"], ["z"], axis=0), node("SequenceConstruct", ["x", "z"], ["s"]),
+                                 node("SequenceAt", ["s", "i"], ["y"])], "the position is computed at run time ('i')"),
                                ([made, node("Neg", ["s"], ["y"])], "operand 0 ('s') is a sequence, expected a tensor"),
                                ([made, node("SequenceInsert", ["s", "i"], ["t"]), node("ConcatFromSequence", ["t"], ["y"], axis=0)],
                                 "a tensor of type i64 in a sequence of type f32")):

@@ -8,6 +8,7 @@
 #include "hone/graph/extents.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/sequence.h"
 
 namespace hone::graph {
 namespace {
@@ -149,18 +150,39 @@ ValueId LoopBuilder::capture(ValueId outer) {
   return inner;
 }
 
+std::optional<Aggregate> LoopBuilder::capture_parts(Aggregate list) {
+  list.stacked = rows_of_parts(around_, list);
+  if (list.stacked != kNoValue) {
+    list.parts.clear();
+    list.stacked = capture(list.stacked);
+  }
+  for (ValueId& part : list.parts) {
+    if (aggregate_of(part) != nullptr) return std::nullopt;
+    part = capture(part);
+  }
+  return list;
+}
+
 Result<std::vector<ValueId>> LoopBuilder::inline_body(const SubgraphBody& body,
                                                       const std::vector<ValueId>& arguments) {
   const auto refused = [&] {
     return around_.unsupported("a loop that is not unrolled, with sequences or optional values");
   };
+  std::vector<std::pair<size_t, Aggregate>> lists;  // by operand
   for (const auto& [local, operand] : body.captures) {
     const ValueId outer = around_.input(operand);
     if (outer == kNoValue) continue;
-    if (aggregate_of(outer) != nullptr) return refused();
-    node_.inputs[operand] = capture(outer);
+    if (const Aggregate* const found = aggregate_of(outer)) {
+      std::optional<Aggregate> inside = capture_parts(*found);
+      if (!inside) return refused();
+      lists.emplace_back(operand, *std::move(inside));
+    } else {
+      node_.inputs[operand] = capture(outer);
+    }
   }
   const AggregateScope apart(loop_->graph);  // its values have numbers of their own
+  for (auto& [operand, list] : lists)
+    node_.inputs[operand] = add_aggregate(inner_, std::move(list));
   std::vector<ValueId> outputs = inner_.inline_body(body, arguments);
   HONE_RETURN_IF_ERROR(inner_.status());
   if (std::any_of(outputs.begin(), outputs.end(),

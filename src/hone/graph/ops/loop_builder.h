@@ -7,6 +7,9 @@
 //   loop.finish(...);
 #pragma once
 
+#include <optional>
+
+#include "hone/graph/aggregates.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/loop_body.h"
 
@@ -93,6 +96,9 @@ class LoopBuilder {
   ValueId inner_value(ValueId outer);
   ValueId capture_if_read(ValueId outer);
   void capture_slice(ValueId outer, ValueId inner);
+  // Returns a sequence or optional value of the enclosing graph, of values of the body; nullopt if
+  // it holds others than tensors.
+  std::optional<Aggregate> capture_parts(Aggregate list);
   void set_graph(std::vector<ValueId> outputs);
   std::vector<ValueId> add_loop(std::vector<ValueId> operands);
 

@@ -7,6 +7,8 @@
 
 #include "hone/graph/aggregates.h"
 #include "hone/graph/integer_at.h"
+#include "hone/graph/node_names.h"
+#include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/type_code.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
@@ -99,6 +101,20 @@ ValueId number_of_rows(ExpandContext& c, ValueId rows) {
   return c.add("Gather", {c.add("Shape", {rows}), c.scalar(DType::kI64, 0)});
 }
 
+// Returns a place. A run fails in which it is not one of so many.
+Result<ValueId> checked_place(ExpandContext& c, ValueId place, ValueId count) {
+  const ValueId is_below = c.binary("Less", place, 0.0);
+  const ValueId is_behind = c.add("Not", {c.binary("Less", place, count)});
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> made,
+      LoopBuilder::add_fault(c, c.binary("Or", is_below, is_behind),
+                             {.beyond = fmt::format("{}: the sequence has no tensor at the "
+                                                    "position that this run computed",
+                                                    name_and_type(c.node()))},
+                             {place}));
+  return made[0];
+}
+
 // Returns the place among the rows that operand i names: a negative one counts from the end of
 // those that the run has.
 Result<ValueId> place_of_row(ExpandContext& c, ValueId rows, size_t i) {
@@ -109,16 +125,19 @@ Result<ValueId> place_of_row(ExpandContext& c, ValueId rows, size_t i) {
     return c.scalar(DType::kI64, static_cast<double>(checked));
   }
   if (known != nullptr && integer_at(*known, 0) >= 0) return place;
-  const ValueId from_end = c.binary("Max", c.binary("Add", place, number_of_rows(c, rows)), 0.0);
-  if (known != nullptr) return from_end;
-  return c.add("Where", {c.binary("Less", place, 0.0), from_end, place});
+  const ValueId count = number_of_rows(c, rows);
+  const ValueId from_end = c.binary("Add", place, count);
+  if (known != nullptr) return c.binary("Max", from_end, 0.0);
+  return checked_place(c, c.add("Where", {c.binary("Less", place, 0.0), from_end, place}), count);
 }
 
 Status expand_at(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Aggregate from, any_sequence(c, 0));
-  if (from.stacked != kNoValue) {
-    HONE_ASSIGN_OR_RETURN(const ValueId place, place_of_row(c, from.stacked, 1));
-    c.result(0, c.add("Gather", {from.stacked, place}));
+  const bool is_known = c.constant_of(c.input(1)) != nullptr;
+  const ValueId rows = is_known ? from.stacked : rows_of_parts(c, from);
+  if (rows != kNoValue) {
+    HONE_ASSIGN_OR_RETURN(const ValueId place, place_of_row(c, rows, 1));
+    c.result(0, c.add("Gather", {rows, place}));
     return ok_status();
   }
   HONE_ASSIGN_OR_RETURN(const int64_t place, position(c, 1, std::ssize(from.parts), 0));
@@ -289,6 +308,19 @@ Status expand_has_element(ExpandContext& c) {
 }
 
 }  // namespace
+
+ValueId rows_of_parts(ExpandContext& c, const Aggregate& sequence) {
+  if (sequence.stacked != kNoValue) return sequence.stacked;
+  if (sequence.optional || sequence.parts.empty()) return kNoValue;
+  std::vector<ValueId> rows;
+  for (const ValueId part : sequence.parts) {
+    if (aggregate_of(part) != nullptr || c.extents_of(part) != kNoValue ||
+        c.shape_of(part) != c.shape_of(sequence.parts[0]))
+      return kNoValue;
+    rows.push_back(c.add("Unsqueeze", {part, c.integers({0})}));
+  }
+  return c.add("Concat", rows, {{"axis", int64_t{0}}});
+}
 
 std::span<const Op> sequence_ops() {
   constexpr int kAny = 100'000;

@@ -206,7 +206,9 @@ TEST(sequence, is_refused_where_a_tensor_is_expected) {
           .output("y"),
       "node 'node_s' (SplitToSequence): data of which other data decide how many elements are split");
   TestModel unknown = two_vectors();
-  unknown.input("i", {}, DType::kI64).node("SequenceAt", {"s", "i"}, {"y"}).output("y");
+  unknown.node("Concat", {"a", "a"}, {"longer"}, {{"axis", int64_t{0}}});
+  unknown.node("SequenceConstruct", {"a", "longer"}, {"uneven"});
+  unknown.input("i", {}, DType::kI64).node("SequenceAt", {"uneven", "i"}, {"y"}).output("y");
   expect_error(unknown, "bind it (ModelOptions::bind, --bind i=NUMBER)");
 }
 
