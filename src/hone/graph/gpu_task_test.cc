@@ -266,7 +266,8 @@ TEST(gpu_task, both_branches_of_an_if_are_computed) {
   for (const bool repeats : {true, false}) {
     ImportOptions options;
     options.repeats_steps = repeats;
-    const Result<Graph> graph = import_onnx_bytes(bytes.data(), bytes.size(), "if.onnx", "", options);
+    const Result<Graph> graph =
+        import_onnx_bytes(bytes.data(), bytes.size(), "if.onnx", "", options);
     ASSERT_TRUE(graph.ok()) << graph.status().message();
     const bool has_loop = std::any_of(graph->nodes.begin(), graph->nodes.end(),
                                       [](const Node& node) { return node.type == "hone.Loop"; });

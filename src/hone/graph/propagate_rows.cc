@@ -121,8 +121,13 @@ Rows rows_of_product(const ExpandContext& c) {
 Rows rows_and_columns(const ExpandContext& c) {
   const bool transposed[] = {c.attributes().integer("transA", 0) != 0,
                              c.attributes().integer("transB", 0) != 0};
-  return {{0, transposed[0] ? size_t{1} : size_t{0}, {0}},
-          {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
+  Rows rows = {{0, transposed[0] ? size_t{1} : size_t{0}, {0}},
+               {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
+  // What is added is repeated where it has one element.
+  const size_t rank = c.has(2) ? c.shape(2).size() : 0;
+  for (size_t d = 0; d < rank; ++d)
+    if (c.shape(2)[d] > 1) rows.push_back({2, d, {static_cast<int64_t>(d + 2 - rank)}});
+  return rows;
 }
 
 // The steps and the rows of a recurrent net, X [steps, batch, inputs]: Y [steps, directions, batch,
