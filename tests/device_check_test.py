@@ -130,6 +130,30 @@ class Bundle(Case):
         self.assertEqual({path.name for path, text in before.items() if path.read_bytes() != text}, {"memory.json"})
 
 
+class Travel(Case):
+    """What a lent machine takes: the repository and the archive."""
+
+    def check(self, size):
+        archive = self.folder / "archive.tar.xz"
+        with archive.open("wb") as file:
+            file.truncate(size)
+        (self.folder / "stage").mkdir()
+        (self.folder / "stage" / "large").write_bytes(b"x" * 5000)
+        return subprocess.run([ROOT / "scripts" / "check_travel.sh", archive, self.folder / "stage"], capture_output=True, text=True)
+
+    def test_what_fits(self):
+        done = self.check(1 << 20)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"archive.tar.xz, 1024 KiB, and the repository, \d{5} KiB: \d{5} KiB of 65536\n")
+
+    def test_what_does_not_fit_names_the_largest(self):
+        done = self.check(64 << 20)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("5000 large", done.stderr)
+        self.assertIn("combined-znver5.model", done.stderr)
+        self.assertIn("a lent machine takes 67108864", done.stderr)
+
+
 class Budget(Case):
     """How the parts share the seconds of a run, without running them."""
 
