@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes the portable archive: an installation with all libraries but glibc's and with a linker, the graphs of models/, tests
 # of devices and what scripts/device_check.sh needs. It runs on any x86-64 Linux whose glibc is not older than Debian 12's.
+# With --device it is without what scripts/device_check.sh does not need, so that it fits beside the repository into what
+# a lent machine takes.
 set -euo pipefail
-# With --device it is without what scripts/device_check.sh does not need, so that it fits beside the repository into what a lent machine takes.
 usage="usage: scripts/make_bundle.sh [--device] [--build FOLDER] [OUTPUT.tar.xz|OUTPUT.tar.gz|OUTPUT.tar.zst|FOLDER]"
 device=
 if [[ ${1:-} == --device ]]; then device=yes; shift; fi

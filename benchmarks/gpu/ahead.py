@@ -1,9 +1,11 @@
 """Makes ahead, in the background, what needs no GPU: models with weights, reference results, compiled libraries.
 
-Each job belongs to whoever creates its .begun file first: a process here, or the part that needs its result and finds it not begun.
+Each job belongs to whoever creates its .begun file first: a process here, or the part that needs its result and finds it not begun. The file has the
+number of that process, so that a job whose process was killed is taken by another one.
 """
-import concurrent.futures
 import json
+import multiprocessing
+import multiprocessing.connection
 import os
 import subprocess
 import sys
@@ -19,11 +21,26 @@ def job_file(setting, key):
 
 def begin(file):
     """Whether the job is the caller's."""
+    begun, own = file.with_suffix(".begun"), file.with_suffix(f".{os.getpid()}")
+    own.write_text(str(os.getpid()))
     try:
-        os.close(os.open(file.with_suffix(".begun"), os.O_CREAT | os.O_EXCL))
+        os.link(own, begun)  # with its text at once
     except FileExistsError:
         return False
+    finally:
+        own.unlink()
     return True
+
+
+def is_abandoned(file):
+    """Whether the job's process is gone without a result."""
+    try:
+        process = int(file.with_suffix(".begun").read_text())
+    except FileNotFoundError:
+        return not file.exists()
+    if Path(f"/proc/{process}").exists():
+        return False
+    return not file.exists()
 
 
 def work(file, make):
@@ -34,7 +51,7 @@ def work(file, make):
         file.with_suffix(".begun").unlink()
         raise
     except Exception as problem:  # noqa: BLE001: it is told where the result is taken
-        columns = {"problem": f"{type(problem).__name__}: {problem}"[:500]}
+        columns = {"problem": str(problem)[:500] if isinstance(problem, parts.OtherProcessError) else f"{type(problem).__name__}: {problem}"[:500]}
     temporary = file.with_suffix(".tmp")
     temporary.write_text(json.dumps(columns))
     temporary.replace(file)
@@ -43,15 +60,19 @@ def work(file, make):
 def take(setting, key, make):
     """The columns of a job, made now if nobody began it. A failed job is an error."""
     file = job_file(setting, key)
+    if is_abandoned(file):
+        file.with_suffix(".begun").unlink(missing_ok=True)
     if begin(file):
         work(file, make)
     while not file.exists():
+        if is_abandoned(file):
+            return take(setting, key, make)
         if setting.left <= 1:
             raise parts.NoTime(f"its time was over while {key} was made")
         time.sleep(0.05)
     columns = json.loads(file.read_text())
     if "problem" in columns:
-        raise RuntimeError(columns["problem"])
+        raise parts.OtherProcessError(columns["problem"])
     return columns
 
 
@@ -73,6 +94,20 @@ def run_job(kind, device, out, small, seconds, index):
         work(file, make)
 
 
+def run_jobs(jobs, most):
+    """Runs each of the jobs, (function, arguments), in a process of its own, so many at a time. One that is killed costs its job."""
+    waiting, running = list(reversed(jobs)), []
+    while waiting or running:
+        while waiting and len(running) < most:
+            function, arguments = waiting.pop()
+            running.append(multiprocessing.get_context("fork").Process(target=function, args=arguments))
+            running[-1].start()
+        multiprocessing.connection.wait([process.sentinel for process in running])
+        for process in [process for process in running if process.exitcode is not None]:
+            process.join()
+            running.remove(process)
+
+
 def main():
     """Arguments: device, folder of results, seconds, 1 for small shapes."""
     import networks
@@ -81,10 +116,8 @@ def main():
     os.nice(10)
     device, out, seconds, small = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "1"
     setting = parts.Setting(device, out, small, time.monotonic() + seconds)
-    with concurrent.futures.ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 2)) as pool:
-        for kind, module in (("operators", operators), ("networks", networks)):
-            for index in range(len(module.jobs(setting))):
-                pool.submit(run_job, kind, device, out, small, seconds, index)
+    run_jobs([(run_job, (kind, device, out, small, seconds, index)) for kind, module in (("operators", operators), ("networks", networks))
+              for index in range(len(module.jobs(setting)))], max(1, len(os.sched_getaffinity(0)) - 2))
 
 
 if __name__ == "__main__":

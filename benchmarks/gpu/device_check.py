@@ -10,6 +10,7 @@ import json
 import math
 import os
 import signal
+import site
 import subprocess
 import sys
 import tarfile
@@ -17,13 +18,16 @@ import time
 from pathlib import Path
 
 import ahead
+import background
 import parts
 
-# The parts share one budget, tier after tier: those of a tier divide what is left by these weights, and whatever a part does not need is the next one's.
-# A part that is done in an earlier run takes nothing. In the tiers between the first and the last, a weight is also the most seconds that the part gets.
-TIERS = ({"machine": 10, "products": 60, "memory": 35, "models": 120}, {"tests": 45, "tuning": 125}, {"data": 60},
-         {"compiled": 150, "kernels": 20, "sanitizer": 60, "products_tuned": 100, "memory_tuned": 50})
-LEAST = {"tuning": 45, "data": 20, "compiled": 30, "sanitizer": 15, "products_tuned": 12, "memory_tuned": 12}  # with less, a part is left to a later run
+# The parts share one budget, tier after tier. A tier has the sum of its weights, or what is left; its parts divide that by their weights, and
+# whatever a part does not need is the next one's. The last tier that has something to do divides all that is left. A part that is done in an earlier run takes nothing.
+# The first tier has the figures, so that a run of 480 s has some of each.
+TIERS = ({"machine": 8, "products": 50, "memory": 25, "models": 110, "compiled": 80, "tuning": 75}, {"tests": 50, "sanitizer": 40}, {"watchdog": 20},
+         {"data": 60, "kernels": 15, "products_tuned": 100, "memory_tuned": 50})
+# With less, a part is left to a later run.
+LEAST = {"tuning": 50, "data": 20, "compiled": 30, "sanitizer": 12, "watchdog": 10, "products_tuned": 12, "memory_tuned": 12}
 FEWEST_SECONDS = 3  # the same of the others
 ROW_SECONDS = 60  # for which a row may use a GPU: then a kernel hangs
 SECONDS_TO_END = 2  # to stop a part and to pack
@@ -41,7 +45,8 @@ class Result:
         self.earlier, self.begin = self.data["seconds"], time.monotonic()
 
     def has(self, name):
-        return any(row["name"] == name for row in self.data["rows"])
+        """Whether the row is there, and whole."""
+        return any(row["name"] == name and "unfinished" not in row for row in self.data["rows"])
 
     def start(self):
         """A process of the part begins. One before it may have been stopped while it used the device."""
@@ -54,8 +59,9 @@ class Result:
         self.save("started")
 
     def add(self, name, **columns):
+        """Adds the row, in the place of what an earlier run, or this one, left unfinished."""
         self.data.pop("at", None)
-        self.data["rows"].append({"name": name, **columns})
+        self.data["rows"] = [row for row in self.data["rows"] if row["name"] != name or "unfinished" not in row] + [{"name": name, **columns}]
         self.save("started")
 
     def save(self, status, reason=""):
@@ -125,6 +131,7 @@ def start_part(part, options, seconds):
     with contextlib.suppress(ProcessLookupError):  # whatever is left of it
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+    background.go_on_if_stopped()
     result = Result(options.out, part)
     if result.data["status"] == "started":
         result.save(*problem)
@@ -139,26 +146,37 @@ def run_processes(part, options, seconds):
             return
 
 
-def limit_of(part, options, left):
-    """The seconds that the part may take of those that are left; 0 if it is left to a later run."""
-    tier = next(tier for tier in TIERS if part in tier)
-    if options.small:
-        return left
-    waiting = [other for other in tier if other in options.only and Result(options.out, other).data["status"] not in FINISHED]
-    waiting = waiting[waiting.index(part):]
-    limit = left * tier[part] / sum(tier[other] for other in waiting)
-    if tier not in (TIERS[0], TIERS[-1]):
-        limit = min(limit, tier[part])
-    least = LEAST.get(part, FEWEST_SECONDS)
-    if limit < least <= left:
-        limit = least
-    return limit if limit >= least else 0
+class Budget:
+    """The clock of a run, which says what each part may take, in the order of the parts."""
 
+    def __init__(self, options, clock=time.monotonic):
+        self.options, self.clock, self.tier = options, clock, None
+        self.end = self.tier_end = clock() + options.seconds - SECONDS_TO_END
 
-def start_ahead(options):
-    """The processes that make libraries and references while other parts use the GPU."""
-    command = [sys.executable, Path(ahead.__file__), options.device, options.out, options.seconds, int(options.small)]
-    return subprocess.Popen([*map(str, command)], start_new_session=True)
+    @property
+    def left(self):
+        return max(0, self.end - self.clock())
+
+    def _waiting(self, tier):
+        return [part for part in tier if part in self.options.only and Result(self.options.out, part).data["status"] not in FINISHED]
+
+    def limit(self, part):
+        """The seconds that the part may take; 0 if it is left to a later run."""
+        tier = next(tier for tier in TIERS if part in tier)
+        waiting = self._waiting(tier)
+        if tier is not self.tier:
+            self.tier, self.tier_end = tier, self.end
+            if any(self._waiting(later) for later in TIERS[TIERS.index(tier) + 1:]):
+                self.tier_end = min(self.end, self.clock() + sum(tier[other] for other in waiting))
+        if self.options.small:
+            return self.left
+        waiting = waiting[waiting.index(part):]
+        left = max(0, self.tier_end - self.clock())
+        limit = left * tier[part] / sum(tier[other] for other in waiting)
+        least = LEAST.get(part, FEWEST_SECONDS)
+        if limit < least <= left:
+            limit = least
+        return limit if limit >= least else 0
 
 
 def pack(folder, archive):
@@ -173,6 +191,40 @@ def pack(folder, archive):
     temporary.replace(archive)
 
 
+def run_within(part, options, budget):
+    """Runs the part, unless it is done, and prints a line; returns whether nothing is wrong."""
+    result = Result(options.out, part)
+    if result.data["status"] not in FINISHED:
+        limit = budget.limit(part)
+        if limit > 0:
+            run_processes(part, options, limit)
+        else:
+            result.save("partial", f"left to a later run, with {budget.left:.0f} s of this one")
+        pack(options.out, options.pack)
+    data = Result(options.out, part).data
+    print(f"{part:14} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
+    return data["status"] not in ("failed", "lost") and not any(row.get("problem") for row in data["rows"])
+
+
+NVRTC = "libnvrtc.so.1[23]"
+
+
+def python_nvrtc(folders):
+    """The newest NVRTC among Python's packages in the folders, or None."""
+    found = [file for folder in folders for file in Path(folder).glob(f"nvidia/**/{NVRTC}")]
+    return max(found, key=lambda file: int(file.name.rsplit(".", 1)[1]), default=None)
+
+
+def name_nvrtc():
+    """Names the NVRTC of Python's packages to hone, which by itself looks in CUDA's toolkit and in a virtual environment."""
+    toolkits = [Path(os.environ.get(name) or "/usr/local/cuda") / "lib64" for name in ("CUDA_HOME", "CUDA_PATH")]
+    environment = Path(os.environ.setdefault("VIRTUAL_ENV", sys.prefix)) / "lib"
+    if "HONE_NVRTC" in os.environ or any(list(folder.glob(NVRTC)) for folder in toolkits) or python_nvrtc(environment.glob("python3*/site-packages")):
+        return
+    if file := python_nvrtc([*site.getsitepackages(), site.getusersitepackages(), *Path("/usr/local/lib").glob("python3*/dist-packages")]):
+        os.environ["HONE_NVRTC"] = str(file)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="device_check.sh", description="Check and measure a device.")
     parser.add_argument("--device", default="cuda", help="a name of hone devices")
@@ -185,32 +237,19 @@ def main():
     parser.add_argument("--part", choices=list(parts.PARTS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where hone looks for NVRTC
+    name_nvrtc()
     options.rivals = options.rivals or ("cuda" if options.device.startswith("cuda") else "none")
     options.only = options.only or list(parts.PARTS)
     if options.part:
         run_part(options)
         return
-    end = time.monotonic() + options.seconds
     ahead.forget_unfinished(options.out)
-    background = start_ahead(options)
-    bad = False
-    for part in [part for part in parts.PARTS if part in options.only]:
-        left = end - time.monotonic() - SECONDS_TO_END
-        result = Result(options.out, part)
-        if result.data["status"] not in FINISHED:
-            limit = limit_of(part, options, left)
-            if limit > 0:
-                run_processes(part, options, limit)
-            else:
-                result.save("partial", f"{max(left, 0):.0f} s were left for it")
-            pack(options.out, options.pack)
-        data = Result(options.out, part).data
-        bad |= data["status"] in ("failed", "lost") or any(row.get("problem") for row in data["rows"])
-        print(f"{part:14} {data['status']:8} {data['seconds']:6.1f} s  {len(data['rows']):3} rows  {data['reason']}", flush=True)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(background.pid, signal.SIGKILL)
-    background.wait()
+    budget = Budget(options)
+    compilers = background.start(options.device, options.out, options.seconds, int(options.small))
+    try:
+        bad = [part for part in parts.PARTS if part in options.only and not run_within(part, options, budget)]
+    finally:
+        background.end(compilers)
     sys.exit(1 if bad else 0)
 
 

@@ -77,17 +77,21 @@ def jobs(setting):
     return [(row, lambda name=name, batch=batch: prepare(setting, name, batch)) for row, name, batch in row_names(setting.small)]
 
 
+def check(engine, library):
+    """Runs the engine once and compares with the results that are kept beside the library; returns the error and, if it is too large, a problem."""
+    engine.launch()
+    with np.load(library.with_suffix(".npz")) as expected:
+        error = timing.error(engine.found(), list(expected.values()))
+    return {"error": error} if error <= TOLERANCE else {"error": error, "problem": "the result is wrong"}
+
+
 def hone_columns(setting, row, name, batch, torch):
     """Takes the library that was compiled, compares and times."""
     columns = ahead.take(setting, row, lambda: prepare(setting, name, batch))
     inputs, library = batched_inputs(name, batch), library_file(setting, name, batch)
     setting.begin(row)
     engine = timing.OnDevice(library, inputs, torch if setting.kind == "cuda" else None)
-    engine.launch()
-    with np.load(library.with_suffix(".npz")) as expected:
-        columns["error"] = timing.error(engine.found(), list(expected.values()))
-    if not columns["error"] <= TOLERANCE:
-        columns["problem"] = "the result is wrong"
+    columns |= check(engine, library)
     columns |= {"hone_seconds": timing.of_hone(engine), "device_bytes": engine.device_bytes()}
     engine.close()
     return columns, inputs
@@ -98,7 +102,7 @@ def measure_eager(setting, row, name, batch, torch):
     if torch is None:
         return columns
     try:
-        columns |= rivals.measure(torch, name, inputs, False, setting.rivals)
+        columns |= rivals.measure_eager(torch, name, inputs, setting.rivals)
         columns["torch_over_hone"] = columns["torch_seconds"] / columns["hone_seconds"]
     except Exception as problem:  # noqa: BLE001: what Hone took counts without a rival, too
         columns["rival_problem"] = f"{type(problem).__name__}: {problem}"[:200]

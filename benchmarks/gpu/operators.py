@@ -128,7 +128,7 @@ def prepare(setting, operator, tuned=0):
 
 
 def jobs(setting):
-    return [(operator.name, lambda operator=operator: prepare(setting, operator)) for operator in (*MEMORY, *PRODUCTS)]
+    return [(operator.name, lambda operator=operator: prepare(setting, operator)) for operator in (*PRODUCTS, *MEMORY)]
 
 
 def measure_row(setting, operator, tuned, torch):

@@ -1,5 +1,5 @@
 """What Hone's models are compared with: the same architectures in PyTorch, eager or compiled by torch.compile, with random weights of their own,
-which change no time. By itself it measures one network in a process: rivals.py NAME BATCH eager|compiled DEVICE, and prints JSON."""
+which change no time. By itself it compiles and measures one network in a process: rivals.py NAME BATCH DEVICE, and prints JSON."""
 import json
 import os
 import re
@@ -68,20 +68,24 @@ def small_network(torch, device):
     return made.eval().to(device)
 
 
-def measure(torch, name, inputs, compiled, device):
-    """Columns: seconds of a run and, if it is compiled, those of compiling it."""
+def caller(torch, name, inputs, device, compiled=False):
+    """A function that runs the network once."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     tensors = {key: timing.to_torch(torch, array, device) for key, array in inputs.items()}
     run = network(torch, name, device) if name != "small" else small_network(torch, device)
-    begin = time.monotonic()
     if compiled:
         run = torch.compile(run, mode="max-autotune")
+    return lambda: run(**tensors) if base_name(name) in TEXTS else run(*tensors.values())
 
-    def call():
-        return run(**tensors) if base_name(name) in TEXTS else run(*tensors.values())
 
-    if not compiled:
-        return {"torch_seconds": timing.of_torch(torch, call, device)}
+def measure_eager(torch, name, inputs, device):
+    return {"torch_seconds": timing.of_torch(torch, caller(torch, name, inputs, device), device)}
+
+
+def measure_compiled(torch, name, inputs, device):
+    """Columns: seconds of a run and those of compiling it."""
+    begin = time.monotonic()
+    call = caller(torch, name, inputs, device, compiled=True)
     with torch.inference_mode():
         call()
     compile_seconds = time.monotonic() - begin
@@ -91,7 +95,7 @@ def measure(torch, name, inputs, compiled, device):
 def apart(setting, name, batch, limit):
     """Compiles and measures in a process of its own, which has workers and may take any time. Raises TimeoutExpired."""
     caches = {"TORCHINDUCTOR_CACHE_DIR": str(setting.folder("inductor").resolve()), "TRITON_CACHE_DIR": str(setting.folder("triton").resolve())}
-    command = [sys.executable, Path(__file__).resolve(), name, batch, "compiled", setting.rivals]
+    command = [sys.executable, Path(__file__).resolve(), name, batch, setting.rivals]
     child = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | caches)
     try:
         output, errors = child.communicate(timeout=limit)
@@ -109,9 +113,8 @@ def main():
     import networks
     import torch
 
-    name, batch, how, device = sys.argv[1:]
-    columns = measure(torch, name, networks.batched_inputs(name, int(batch)), how == "compiled", device)
-    print(json.dumps(columns))
+    name, batch, device = sys.argv[1:]
+    print(json.dumps(measure_compiled(torch, name, networks.batched_inputs(name, int(batch)), device)))
 
 
 if __name__ == "__main__":

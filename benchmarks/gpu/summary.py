@@ -95,10 +95,10 @@ def print_models(folder):
 
 def print_sanitizer(folder):
     found = rows(folder, "sanitizer")
-    lines = [[row["name"], row.get("summary", "it did not end"), number(row, "passed", digits=0), row.get("problem", "")] for row in found]
+    lines = [[row["name"], row.get("summary", "it did not end"), number(row, "passed", digits=0), row.get("problem") or row.get("unfinished", "")] for row in found]
     if found:
         table("compute-sanitizer", ["tool and tests", "what it says", "tests that passed", "problem"], lines)
-        print(f"\n{sum(not row.get('problem') for row in found)} of {len(found)} without an error")
+        print(f"\n{sum(not row.get('problem') and not row.get('unfinished') for row in found)} of {len(found)} whole and without an error")
 
 
 def print_parts(folder):
@@ -114,7 +114,7 @@ def main():
     print_parts(folder)
     for row in rows(folder, "machine"):
         print(f"{row['name']}: {row['value']}")
-    for part in ("tests", "tuning", "data", "kernels"):
+    for part in ("tests", "watchdog", "tuning", "data", "kernels"):
         for row in rows(folder, part):
             print(f"{part}: {', '.join(f'{key} {value}' for key, value in row.items())}")
     print_sanitizer(folder)

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 
+import background
 import engines
 
 WARM_RUNS, BURSTS, BURST_SECONDS = 3, 7, 0.02
@@ -82,14 +83,15 @@ def event_seconds(torch, stream, launch, count):
 
 
 def seconds(launch, torch=None, stream=None):
-    """The median over bursts of the mean of a burst, after some runs to warm up."""
+    """The median over bursts of the mean of a burst, after some runs to warm up, while nothing is compiled in the background."""
     def burst(count):
         return host_seconds(launch, count) if torch is None else event_seconds(torch, stream, launch, count)
 
     burst(WARM_RUNS)
-    each = burst(WARM_RUNS)
-    count = max(1, min(200, int(BURST_SECONDS / each)))
-    return statistics.median(burst(count) for _ in range(BURSTS if each < 1 else 1))
+    with background.stopped():
+        each = burst(WARM_RUNS)
+        count = max(1, min(200, int(BURST_SECONDS / each)))
+        return statistics.median(burst(count) for _ in range(BURSTS if each < 1 else 1))
 
 
 def of_hone(engine):
