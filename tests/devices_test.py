@@ -52,6 +52,7 @@ class Devices(Case):
         self.succeed("compile", model, "-o", library, "--no-db", "--device", "opencl-pocl", "--no-check")
         for command in ("run", "bench"):
             line = self.refuse("did not end", command, library, "--time-limit", "0.005")
+            self.assertEqual(line.count(str(library)), 1, line)
             self.assertRegex(line, r"model\.so: step 'long' \(kernel \S+\) did not end: .* is lost to this process: what ran there did not end within 0\.005 s")
         self.succeed("run", library, "--time-limit", "0")
         self.refuse("--time-limit", "run", library, "--time-limit", "-1")

@@ -61,7 +61,10 @@ Status by_option(std::string_view option, const Status& status) {
 }
 
 Status in_file(const std::string& path, const Status& status) {
-  const bool is_named = status.code() == Code::kCancelled || status.message().starts_with(path);
+  const std::string& message = status.message();
+  const bool is_named = status.code() == Code::kCancelled || message.starts_with(path) ||
+                        message.find(" " + path + ": ") != std::string::npos ||
+                        message.find(" of " + path + " ") != std::string::npos;
   return status.ok() || is_named ? status : by_option(path, status);
 }
 
