@@ -41,7 +41,7 @@ inline constexpr int64_t kMaxHeads = 8;
 
 // This version changes if a number changes its meaning or place. A net that was trained with
 // another version is refused.
-inline constexpr int kInputVersion = 1;
+inline constexpr int kInputVersion = 2;
 
 struct InputShape {
   std::string name;           // such as "statements", "tags", "mask", "steps"

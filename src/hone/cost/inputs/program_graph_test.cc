@@ -186,6 +186,46 @@ TEST(program_graph, every_kind_of_task_has_one) {
   }
 }
 
+// Convolutions whose tails and windows make the most loops, with and without a residual.
+std::vector<compute::Dag> convolutions() {
+  std::vector<compute::Dag> all = {dags::inverted_residual(28, 28, 16, 96, 24),
+                                   dags::depthwise(56, 56, 96, 2)};
+  for (const bool residual : {false, true}) {
+    for (const int64_t side : {7, 14, 28, 60}) {
+      for (const int64_t kernel : {1, 3, 7}) {
+        all.push_back(dags::conv2d({.h = side,
+                                    .w = side,
+                                    .ic = 64,
+                                    .oc = 128,
+                                    .kernel = kernel,
+                                    .pad = kernel / 2,
+                                    .residual = residual}));
+      }
+    }
+  }
+  return all;
+}
+
+// Many schedules, as a search draws them, whatever the vectors and caches of the device.
+TEST(program_graph, the_template_has_room_for_what_a_search_draws) {
+  std::vector<compute::Dag> all = task_families();
+  for (compute::Dag& dag : convolutions()) all.push_back(std::move(dag));
+  for (const char* device : {"x86-64-avx2", "x86-64-avx512", "aarch64-neon"}) {
+    const target::Target target = target::find(device).value();
+    for (const compute::Dag& dag : all) {
+      const space::Space space = space::Space::create(dag, target).value();
+      Rng rng(3);
+      for (int i = 0; i < 100; ++i) {
+        const Result<space::Candidate> candidate = space.instantiate(space.sample(rng));
+        if (!candidate.ok()) continue;
+        const Status mapped = map_to_template(graph_of(*candidate), candidate->state).status();
+        ASSERT_TRUE(mapped.ok()) << device << ": " << compute::describe(dag) << ": "
+                                 << mapped.message();
+      }
+    }
+  }
+}
+
 // Values of points one after the other, of so many stages.
 compute::Dag chain(int stages) {
   compute::DagBuilder builder;
