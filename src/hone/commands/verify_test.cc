@@ -10,6 +10,7 @@
 #include "hone/graph/graph.h"
 #include "hone/graph/test_model.h"
 #include "hone/session/naive_run.h"
+#include "hone/target/target.h"
 
 namespace hone {
 namespace {
@@ -149,6 +150,20 @@ TEST(verify, finds_nothing_wrong_whatever_pass_is_left_out) {
 }
 
 // Tasks of one key that differ in operands that a constant condition hides.
+// The code of another processor would end this process.
+TEST(verify, refuses_a_device_of_another_instruction_set) {
+  const bool x86 = target::host().cpu().triple.starts_with("x86_64");
+  for (const char* device : {"aarch64-neon", "cortex-a72", "neoverse-n1"}) {
+    VerifyOptions other = options();
+    other.compile.target.device = x86 ? device : "x86-64-avx2";
+    const Status status = verify(network(), other).status();
+    EXPECT_EQ(status.code(), Code::kUnsupported);
+    EXPECT_EQ(status.message(),
+              fmt::format("this CPU lacks the instruction set {}, which the device has",
+                          x86 ? "AArch64" : "x86-64"));
+  }
+}
+
 TEST(verify, tasks_that_hide_an_operand_get_their_own_arguments) {
   Rng rng(11);
   const Tensor x = graph::random_tensor({4, 6}, rng), y = graph::random_tensor({4, 6}, rng),

@@ -1,18 +1,34 @@
 #include "hone/machine/loaded_kernels.h"
 
+#include "hone/artifact/elf_object.h"
 #include "hone/backend/registry.h"
 #include "hone/runtime/cpu_features.h"
 
 namespace hone::machine {
+namespace {
+
+// Code of another instruction set would end this process.
+Status check_machine(const backend::Executable& executable) {
+  if (executable.kind == target::Kind::kGpu) return ok_status();  // the plan holds its code
+  HONE_ASSIGN_OR_RETURN(const artifact::Machine machine,
+                        artifact::object_machine(executable.code.str()));
+  if (machine == artifact::host_machine()) return ok_status();
+  return error(Code::kUnsupported, "this CPU lacks the instruction set {}, which the device has",
+               artifact::machine_name(machine));
+}
+
+}  // namespace
 
 Result<LoadedKernels> load_kernels(const artifact::ArtifactSpec& spec) {
+  for (const backend::Executable& executable : spec.executables)
+    HONE_RETURN_IF_ERROR(check_machine(executable));
   for (const std::string& feature : spec.features) {
     if (runtime::cpu_feature(feature.c_str()) != runtime::FeatureState::kPresent)
       return error(Code::kUnsupported, "this CPU lacks {}, which the device has", feature);
   }
   LoadedKernels kernels;
   for (const backend::Executable& executable : spec.executables) {
-    if (executable.kind == target::Kind::kGpu) continue;  // the plan holds its code
+    if (executable.kind == target::Kind::kGpu) continue;
     HONE_ASSIGN_OR_RETURN(backend::LoadedPtr code, backend::load(executable));
     kernels.code.push_back(std::move(code));
   }

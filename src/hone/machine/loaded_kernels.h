@@ -13,8 +13,8 @@ struct LoadedKernels {
   std::vector<backend::LoadedPtr> code;
   std::vector<hone_kernel> functions;  // per ArtifactSpec::kernel_symbols; null on a device
 };
-// Loads the executables of `spec`; an error if the CPU of this process lacks a feature that they
-// need.
+// Loads the executables of `spec`; an error if the CPU of this process lacks the instruction set or
+// a feature that they need.
 [[nodiscard]] Result<LoadedKernels> load_kernels(const artifact::ArtifactSpec& spec);
 
 }  // namespace hone::machine
