@@ -36,6 +36,7 @@ def check_refused(folder, db, score, train):
         output = [] if "-o" in arguments else ["-o", score]
         assert message in hone(*train, *output, *arguments, code=2), arguments
     assert score.read_text() == kept
+    assert f"{score}: a score of machine code" in hone("train", "--db", db, "--device", "host/1", "--from", score, "-o", folder / "more.model", code=2)
     bad = folder / "bad.model"
     for old, new, message in (("x86_64 with", "vax with", "fitted for vax with"), ("of version 2", "of version 1", "fit it anew"),
                               ("static score 1", "static score 2", "fit it anew"), ("launches ", "launches -1", "launches")):
@@ -57,6 +58,7 @@ def check_refine(folder, model, score):
         assert refined["compared"] == len(plain["kernels"]) and refined["compared"] < refined["candidates"] <= 4 * refined["compared"], refined
         assert 0 <= refined["changed"] <= refined["compared"] and refined["seconds"] > 0, refined
     assert "--refine: " in compiled("--refine", score)
+    assert f"--cost {score}: a score of machine code compiles each" in compiled("--cost", score, code=2)
     assert "fitted for" in compiled("--refine", score, "--device", "aarch64-neon", code=2)
     assert "candidates" in compiled("--refine", f"{score}:candidates=1", code=2)
     assert "missing.model" in compiled("--refine", folder / "missing.model", code=2)

@@ -9,6 +9,7 @@
 #include "hone/base/next_line.h"
 #include "hone/cost/fingerprint.h"
 #include "hone/cost/gbdt_model.h"
+#include "hone/cost/static_score.h"
 
 namespace hone::cost {
 namespace {
@@ -46,6 +47,8 @@ Status old_or_wrong(std::string_view name, std::string_view found, std::string_v
 
 Status check_title(std::string_view line, std::string_view name) {
   if (line == kTitle) return ok_status();
+  if (is_static_score(line))
+    return invalid("{}: a score of machine code (hone train --cost static), expected trees", name);
   if (line.starts_with(kFile)) return old_or_wrong(name, line, kTitle);
   return invalid("{}: no cost model, expected the first line '{}'", name, kTitle);
 }

@@ -23,6 +23,8 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 TEST(trained_file, says_what_was_expected) {
   const std::string good = format({FeatureSet::kStatements, Trees()});
   EXPECT_EQ(message(good), "parsed");
+  EXPECT_EQ(message("hone static score 1\n"),
+            "a.model: a score of machine code (hone train --cost static), expected trees");
   EXPECT_EQ(message("{}\n"), "a.model: no cost model, expected the first line 'hone cost model 2'");
   EXPECT_EQ(message(replaced(good, "kind gbdt", "kind tree")),
             "a.model: found 'kind tree', expected kind gbdt, combined or gpu");

@@ -8,6 +8,7 @@
 #include "hone/machine/local.h"
 #include "hone/session/cost_models.h"
 #include "hone/session/shipped_records.h"
+#include "hone/session/static_model.h"
 
 namespace hone {
 namespace {
@@ -18,6 +19,16 @@ Result<CostModelPtr> make_cost(const std::string& name, const std::string& adapt
       std::unique_ptr<cost::CostModel> model,
       make_cost_model({name, options.records.db, options.records.use_db, adapt, ""}));
   return CostModelPtr(std::move(model));
+}
+
+// A search asks a model about thousands of schedules.
+Status check_fast(const cost::CostModel& model, std::string_view option, const std::string& file) {
+  if (model.name() != kStaticModel) return ok_status();
+  return invalid(
+      "{} {}: a score of machine code compiles each schedule that it judges, which takes too long "
+      "for thousands of them; expected --refine {}, by which it chooses among the best few of "
+      "another model",
+      option, file, file);
 }
 
 // A store that only exists by default may be missing.
@@ -85,6 +96,8 @@ Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
   if (cost != guide) {
     HONE_ASSIGN_OR_RETURN(made_cost, make_cost(cost, "none", options));
   }
+  HONE_RETURN_IF_ERROR(check_fast(*made_cost, "--cost", cost));
+  HONE_RETURN_IF_ERROR(check_fast(*made_guide, "--guide", guide));
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_cost, cost, target));
   HONE_RETURN_IF_ERROR(cost::check_knows(*made_guide, guide, target));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const Refiner> refiner, make_refiner(options, target));

@@ -75,7 +75,7 @@ class StaticModel final : public cost::CostModel {
  public:
   StaticModel(cost::StaticScore score, std::string name)
       : score_(std::move(score)), name_(std::move(name)) {}
-  [[nodiscard]] std::string_view name() const override { return "static"; }
+  [[nodiscard]] std::string_view name() const override { return kStaticModel; }
   [[nodiscard]] Result<std::vector<double>> predict(
       std::span<const cost::Query> queries) const override {
     std::vector<double> seconds;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "hone/backend/backend.h"
@@ -22,6 +23,8 @@ namespace hone {
                                                           const ir::Program& program,
                                                           const backend::Executable& code,
                                                           const backend::CountOptions& how = {});
+
+inline constexpr std::string_view kStaticModel = "static";  // the name of such models
 
 // Makes the model of a score. Its predictions for another instruction set are an error, those of
 // candidates that cannot be compiled are infinite. `name` is the file that the score is from.
