@@ -52,14 +52,19 @@ class Sensitivity(support.Case):
             self.assertGreater(json.loads(self.tune(*arguments, "--json"))["trials"], 0)
 
     def test_bad_input(self):
-        for movable, message in (("roles:none_such", "leaves nothing to move: the decisions of these kernels are "),
+        for movable, message in (("roles:none_such", "--movable roles:none_such: no decision of these kernels has the role 'none_such', expected some of "),
+                                 ("roles:column+none_such", "has the role 'none_such', expected some of "),
+                                 ("7", "--movable 7 needs to know"),
                                  ("some", "--movable: search strategy 'mixed': movable: unknown choice 'some'"),
                                  ("0", "found '0', expected an integer from 1 to 99"), ("random:x", "number of roles")):
             error = self.tune(movable, code=2)
             self.assertIn(message, error)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
         self.assertIn("--tiles: unknown value 'odd'", self.tune("all", "--tiles", "odd", code=2))
+        self.assertIn("--tiles: search strategy 'mixed': option 'powers_of_two' is there twice",
+                      self.tune("all", "--tiles", "powers-of-two", "--search", "mixed:powers_of_two=0", code=2))
         self.assertFalse((self.folder / "model.so").exists())
+        self.assertFalse(self.db.exists())
         done = subprocess.run([support.HONE, "sensitivity", self.model, "--no-db"], capture_output=True, text=True)
         self.assertIn("a database is needed", done.stderr)
         self.assertEqual(done.returncode, 2)

@@ -118,8 +118,8 @@ class Tuning(Case):
         self.assertRegex(self.succeed(*efficient, "--device", "x86-64-avx2"), "\ntime: compiling ")
         for option, value in (("--budget", "5s"), ("--overlap", "yes"), ("--adapt", "head")):
             self.refuse(f"--mode efficient: nothing is measured, expected no {option}", *efficient, option, value)
-        self.refuse("mode 'fast', expected efficient or quality", *self.arguments("3s"), "--mode", "fast")
-        self.refuse("nearest: 'pearson', expected shapes or spearman", *self.arguments("3s"), "--nearest", "pearson")
+        self.refuse("--mode: unknown value 'fast', expected efficient or quality", *self.arguments("3s"), "--mode", "fast")
+        self.refuse("--nearest: 'pearson', expected shapes or spearman", *self.arguments("3s"), "--nearest", "pearson")
         self.assertGreater(self.succeed_json(*self.arguments("4s"), "--mode", "quality")["trials"], 0)
         self.succeed("compile", self.model, "-o", self.library, "--db", self.db, "--threads", "1", "--nearest", "spearman:tau=0.9,sources=1")
 

@@ -206,10 +206,14 @@ Result<std::string> parse_strategy(const Options& options) {
   const auto add = [&](std::string_view option) {
     strategy += (strategy.find(':') == std::string::npos ? ":" : ",") + std::string(option);
   };
-  if (options.tiles != "all") add("powers_of_two=1");
-  if (options.movable != "all") add("movable=" + options.movable);
-  status = check_strategy(strategy);
-  if (!status.ok()) return invalid("--movable: {}", status.message());
+  const auto take = [&](std::string_view name, const std::string& option) -> Status {
+    add(option);
+    const Status taken = check_strategy(strategy);
+    return taken.ok() ? taken : invalid("{}: {}", name, taken.message());
+  };
+  if (options.tiles != "all") HONE_RETURN_IF_ERROR(take("--tiles", "powers_of_two=1"));
+  if (options.movable != "all")
+    HONE_RETURN_IF_ERROR(take("--movable", "movable=" + options.movable));
   return strategy;
 }
 

@@ -39,7 +39,8 @@ Status check_own(const SearchOptions& options, TuneMode mode, const OwnParts& pa
     return invalid("there is a cost model of the caller's own, expected no option guide or adapt");
   if (mode == TuneMode::kEfficient && (parts.strategy != nullptr || parts.cost_model != nullptr))
     return invalid(
-        "mode efficient measures nothing, expected no strategy or cost model of the caller's own");
+        "--mode efficient: nothing is measured, expected no strategy or cost model of the caller's "
+        "own");
   return ok_status();
 }
 

@@ -76,15 +76,25 @@ Result<TuneMode> tune_mode(const SearchOptions& options) {
   if (options.mode.empty()) return TuneMode::kUsual;
   if (options.mode == "quality") return TuneMode::kQuality;
   if (options.mode != "efficient")
-    return invalid("mode '{}', expected efficient or quality", options.mode);
+    return invalid("--mode: unknown value '{}', expected efficient or quality", options.mode);
   const auto contradicts = [](std::string_view what) {
-    return invalid("mode efficient measures nothing, expected no {}", what);
+    return invalid("--mode efficient: nothing is measured, expected no {}", what);
   };
   if (options.overlap) return contradicts("overlap of compiling and measuring");
   if (options.adapt != "none") return contradicts("net that adapts to measurements (adapt)");
   if (options.max_trials > 0) return contradicts("number of trials");
   if (!options.filter.empty()) return contradicts("filter of what is measured (filter)");
   return TuneMode::kEfficient;
+}
+
+std::vector<const space::Space*> spaces_of(const ModelTasks& model) {
+  std::vector<const space::Space*> spaces;
+  const auto add = [&](const Result<space::Space>& space) {
+    if (space.ok()) spaces.push_back(&*space);
+  };
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) add(model.space(g));
+  for (const Alternative& other : model.alternatives) add(other.task->space(model.accuracy()));
+  return spaces;
 }
 
 std::string strategy_of(const SearchOptions& options, TuneMode mode) {
@@ -98,6 +108,7 @@ Status take_best_of_a_step(Untuned& untuned, search::Policy& policy,
                            const CompileOptions& options) {
   ModelTasks& model = untuned.model;
   const InPhase choosing(model.session->phases(), Phase::kChoosing);
+  HONE_RETURN_IF_ERROR(policy.movable().check_names(spaces_of(model)));
   std::vector<Step> steps;
   std::set<std::string> fixed;  // roles of kernels in which nothing moves
   for (size_t g = 0; g < untuned.schedules.size(); ++g) {

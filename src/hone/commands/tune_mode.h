@@ -15,6 +15,9 @@ enum class TuneMode : uint8_t { kUsual, kEfficient, kQuality };
 // the weights of Fasor's high-quality mode where the options name none.
 [[nodiscard]] std::string strategy_of(const SearchOptions& options, TuneMode mode);
 
+// Returns the spaces of a model's tasks, and of those that may take their place.
+[[nodiscard]] std::vector<const space::Space*> spaces_of(const ModelTasks& model);
+
 // Makes one step of the strategy for each kernel without a record: the best predicted of
 // kEfficientStep schedules that it proposes takes the place of what was chosen if it seems faster
 // by search::BestPredictedOptions::margin. Updates the summaries.

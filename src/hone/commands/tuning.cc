@@ -8,6 +8,7 @@
 #include "hone/commands/in_model.h"
 #include "hone/commands/measure_sizes.h"
 #include "hone/commands/task_programs.h"
+#include "hone/commands/tune_mode.h"
 #include "hone/db/registry.h"
 #include "hone/db/trial_info.h"
 #include "hone/machine/local.h"
@@ -374,10 +375,18 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
                 status.message());
 }
 
+// Roles that are named are known before anything is measured or stored.
+Status Tuning::check_movable() {
+  if (!policy_->movable().names_roles()) return ok_status();
+  HONE_ASSIGN_OR_RETURN(const ModelTasks model, make_tasks(session_, graph_, compile_));
+  return policy_->movable().check_names(spaces_of(model));
+}
+
 Result<TuneSummary> Tuning::run() {
   if (!options_.search.filter.empty()) {
     HONE_ASSIGN_OR_RETURN(filter_, make_code_filter(options_.search.filter, session_.target()));
   }
+  HONE_RETURN_IF_ERROR(check_movable());
   {
     const InPhase measuring(&phases_, Phase::kMeasuring);
     find_limits(session_.machine(), options_,

@@ -30,6 +30,7 @@ class Tuning {
   [[nodiscard]] Status write_and_plan();
   [[nodiscard]] TimeDemand demand() const;
   [[nodiscard]] Result<Written> write_untuned();
+  [[nodiscard]] Status check_movable();
   [[nodiscard]] Status search_schedules();
   [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
   [[nodiscard]] search::TuneLoopOptions loop_options(int64_t packed_bytes);

@@ -211,7 +211,8 @@ std::vector<std::string> adaptation_names() {
 Status check_adaptation(const std::string& adapt, const std::string& torch) {
   const std::vector<std::string> names = adaptation_names();
   if (std::find(names.begin(), names.end(), adapt) == names.end())
-    return invalid("adaptation '{}', expected one of {}", adapt, fmt::join(names, ", "));
+    return invalid("--adapt: unknown value '{}', expected one of {}", adapt,
+                   fmt::join(names, ", "));
   if (adapt == "none" || adapt == "head") return ok_status();
   return net::load_torch(torch).status();
 }

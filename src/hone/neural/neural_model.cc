@@ -288,8 +288,8 @@ Status check_adapts(const std::string& cost, const std::string& adapt, const std
   HONE_RETURN_IF_ERROR(check_adaptation(adapt, torch));
   if (!is_net_file(cost))
     return invalid(
-        "adaptation '{}' of the cost model '{}', expected a FILE.onnx that hone train "
-        "wrote: others learn without",
+        "--adapt {}: the cost model '{}' is no net, expected a FILE.onnx that hone train wrote: "
+        "others learn without",
         adapt, cost);
   return ok_status();
 }

@@ -129,14 +129,15 @@ Status MovableDecisions::set_sensitivities(std::vector<trial::TaskSensitivity> m
     return ok_status();
   }
   if (measured.empty())
-    return error(Code::kNotFound,
-                 "'{}' needs to know how much the roles of decisions matter, and nothing is stored "
-                 "of {}: measure it with hone sensitivity",
-                 text_, where);
+    return error(
+        Code::kNotFound,
+        "--movable {} needs to know how much the roles of decisions matter, and nothing is "
+        "stored of {}: measure it with hone sensitivity",
+        text_, where);
   const auto known = static_cast<int>(mean_effects(measured).size());
   if (count_ > known)
-    return invalid("'{}': found {} roles, expected at most the {} that were measured on {}", text_,
-                   count_, known, where);
+    return invalid("--movable {}: found {} roles, expected at most the {} that were measured on {}",
+                   text_, count_, known, where);
   measured_ = std::move(measured);
   return ok_status();
 }
@@ -215,8 +216,27 @@ Result<space::Movable> MovableDecisions::choose(const SearchTask& task,
   return movable;
 }
 
+Status MovableDecisions::check_names(std::span<const space::Space* const> spaces) const {
+  if (by_ != By::kNames) return ok_status();
+  std::set<std::string> roles, open;
+  for (const space::Space* space : spaces) {
+    roles.merge(space::roles(*space));
+    for (std::string& role : space::open_roles(*space)) open.insert(std::move(role));
+  }
+  if (open.empty()) return ok_status();  // there is nothing to decide, whatever may move
+  for (const std::string& name : names_) {
+    if (!roles.contains(name))
+      return invalid(
+          "--movable {}: no decision of these kernels has the role '{}', expected some of {}",
+          text_, name, fmt::join(roles, ", "));
+  }
+  const bool moves =
+      std::ranges::any_of(names_, [&](const std::string& name) { return open.contains(name); });
+  return moves ? ok_status() : nothing_moves(open);
+}
+
 Status MovableDecisions::nothing_moves(const std::set<std::string>& roles) const {
-  return invalid("movable '{}' leaves nothing to move: the decisions of these kernels are {}",
+  return invalid("--movable {} leaves nothing to move: the decisions of these kernels are {}",
                  text_, fmt::join(roles, ", "));
 }
 

@@ -44,6 +44,11 @@ class MovableDecisions {
   [[nodiscard]] Result<space::Movable> choose(const SearchTask& task,
                                               const compute::Dag& dag) const;
   [[nodiscard]] const std::string& text() const { return text_; }  // as it was parsed
+  // Returns whether the roles that move are named, and an error if one of these is no role of any
+  // kernel's decisions, or if all decisions with such a role have one option alone. `spaces` are
+  // those of all kernels.
+  [[nodiscard]] bool names_roles() const { return by_ == By::kNames; }
+  [[nodiscard]] Status check_names(std::span<const space::Space* const> spaces) const;
   // Returns the error if no decision of any kernel moves. `roles` are those of their decisions.
   [[nodiscard]] Status nothing_moves(const std::set<std::string>& roles) const;
 

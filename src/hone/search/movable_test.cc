@@ -180,13 +180,32 @@ TEST(movable, a_bad_choice_is_one_clear_error) {
   for (const char* text : {"", "some", "0", "100", "-1", "7.5", "random:0", "learned:x", "scores:x",
                            "roles:", "roles:a++b", "all:3", "roles"})
     EXPECT_EQ(MovableDecisions::parse(text).status().code(), Code::kInvalid) << text;
-  EXPECT_EQ(parse_with("5").status().message(),
-            "'5': found 5 roles, expected at most the 4 that were measured on this machine");
+  EXPECT_EQ(
+      parse_with("5").status().message(),
+      "--movable 5: found 5 roles, expected at most the 4 that were measured on this machine");
   Result<MovableDecisions> learned = MovableDecisions::parse("learned");
   ASSERT_TRUE(learned.ok());
-  EXPECT_EQ(learned->set_sensitivities({}, "avx2-2c with 2 threads").message(),
-            "'learned' needs to know how much the roles of decisions matter, and nothing is stored "
-            "of avx2-2c with 2 threads: measure it with hone sensitivity");
+  EXPECT_EQ(
+      learned->set_sensitivities({}, "avx2-2c with 2 threads").message(),
+      "--movable learned needs to know how much the roles of decisions matter, and nothing is "
+      "stored of avx2-2c with 2 threads: measure it with hone sensitivity");
+}
+
+TEST(movable, roles_that_are_named_are_those_of_decisions) {
+  const Fixture f;
+  const space::Space* const space = &*f.space;
+  const auto check = [&](const std::string& text) {
+    return MovableDecisions::parse(text).value().check_names({&space, 1}).message();
+  };
+  const std::set<std::string> known = space::roles(*space);
+  const std::string role = space::open_roles(*space)[0];
+  EXPECT_EQ(check("roles:" + role), "");
+  EXPECT_EQ(check(fmt::format("roles:{}", fmt::join(known, "+"))), "");
+  EXPECT_EQ(check("7"), "");
+  EXPECT_EQ(check(fmt::format("roles:{}+colunm", role)),
+            fmt::format("--movable roles:{}+colunm: no decision of these kernels has the role "
+                        "'colunm', expected some of {}",
+                        role, fmt::join(known, ", ")));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Status check_options(const CompileOptions& options) {
   if (options.records.transfer != "pool" && options.records.transfer != "one" &&
       options.records.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.records.transfer);
-  return of_option("nearest", search::parse_nearest(options.records.nearest)).status();
+  return of_option("--nearest", search::parse_nearest(options.records.nearest)).status();
 }
 
 }  // namespace hone

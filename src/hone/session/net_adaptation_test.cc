@@ -105,11 +105,12 @@ TEST_F(Adaptation, refuses_what_cannot_adapt) {
     return make_cost_model({.cost = cost, .adapt = adapt}).status().message();
   };
   EXPECT_EQ(refused(file_, "tail"),
-            "adaptation 'tail', expected one of none, head, full, momentum, "
+            "--adapt: unknown value 'tail', expected one of none, head, full, momentum, "
             "scratch");
-  EXPECT_EQ(refused("combined", "head"),
-            "adaptation 'head' of the cost model 'combined', expected a FILE.onnx that hone train "
-            "wrote: others learn without");
+  EXPECT_EQ(
+      refused("combined", "head"),
+      "--adapt head: the cost model 'combined' is no net, expected a FILE.onnx that hone train "
+      "wrote: others learn without");
   EXPECT_TRUE(make_cost_model({.cost = "combined"}).ok());
   EXPECT_EQ(check_adaptation("full", "/nowhere/libhone_torch.so").code(), Code::kUnsupported);
   EXPECT_FALSE(make("none")->learns());

@@ -26,7 +26,7 @@ Result<std::shared_ptr<const Refiner>> make_refiner(const CompileOptions& option
   const auto [name, fields] = split_options(options.advanced.refine);
   Refiner refiner{.name = std::string(name)};
   HONE_ASSIGN_OR_RETURN(refiner.options,
-                        of_option("refine", parse_fields<RefineOptions>(fields, kFields, {})));
+                        of_option("--refine", parse_fields<RefineOptions>(fields, kFields, {})));
   const std::string full = name == cost::kAutoModel ? cost::default_model(target) : refiner.name;
   HONE_ASSIGN_OR_RETURN(refiner.model,
                         make_cost_model({full, options.records.db, options.records.use_db}));

@@ -173,11 +173,11 @@ Result<std::unique_ptr<search::CodeFilter>> make_code_filter(const std::string& 
   const auto [name, options] = split_options(text);
   const std::string file(name);
   HONE_ASSIGN_OR_RETURN(const search::FilterLimits limits,
-                        of_option("filter", search::parse_filter_limits(options)));
+                        of_option("--filter", search::parse_filter_limits(options)));
   HONE_ASSIGN_OR_RETURN(const std::string content, read_file(file));
   if (!cost::is_static_score(content))
     return invalid(
-        "filter: {} is no score of machine code, expected a file of hone train --cost "
+        "--filter: {} is no score of machine code, expected a file of hone train --cost "
         "static",
         file);
   HONE_ASSIGN_OR_RETURN(cost::StaticScore score, cost::parse_static(content, file));

@@ -34,6 +34,14 @@ std::string_view common_role(const Decision& decision) {
   return role.substr(role.rfind('.') + 1);  // npos + 1 is 0
 }
 
+std::set<std::string> roles(const Space& space) {
+  std::set<std::string> roles;
+  for (int s = 0; s < space.num_sketches(); ++s) {
+    for (const Decision& decision : space.decisions(s)) roles.emplace(common_role(decision));
+  }
+  return roles;
+}
+
 std::vector<std::string> open_roles(const Space& space) {
   std::set<std::string> roles;
   for (int s = 0; s < space.num_sketches(); ++s) {

@@ -21,7 +21,9 @@ namespace hone::space {
 // Returns the role of a decision without the names of stages that some begin with: "shared" of
 // "data.shared". It means the same in every task.
 [[nodiscard]] std::string_view common_role(const Decision& decision);
-// Returns the common roles of decisions that have more than one option, sorted and each once.
+// Returns the common roles of all decisions, and those of decisions that have more than one option,
+// sorted and each once.
+[[nodiscard]] std::set<std::string> roles(const Space& space);
 [[nodiscard]] std::vector<std::string> open_roles(const Space& space);
 
 // The decisions that may move.
