@@ -231,6 +231,8 @@ def check_unused_options(folder, db):
     into, split = ["-o", folder / "no.model"], folder / "split.json"
     for option, value in OF_NETS.items():
         check(f"{option}: for training nets, but --cost gbdt fits trees", "train", *into, "--cost", "gbdt", option, *filter(None, [value]))
+        check(f"{option}: for training nets, but --cost static fits a score of machine code", "train", *into, "--cost", "static", option, *filter(None, [value]))
+    check("--booster: for fitting trees, but --cost static fits a score of machine code", "train", *into, "--cost", "static", "--booster", "xgboost")
     check("--epochs, --curve: for training nets, but --cost combined fits trees", "train", *into, "--curve", "c.html", "--epochs", "3")
     check("--lr: for training nets, but --from a.model fits trees", "train", *into, "--from", "a.model", "--lr", "0.1")
     check("--cost: a.model has trees, expected gbdt, combined or gpu, or no --cost, not small", "train", *into, "--from", "a.model", "--cost", "small")

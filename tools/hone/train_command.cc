@@ -127,9 +127,14 @@ Status check_options(const CLI::App& app, const TrainTexts& texts) {
   });
   const bool from_trees = from.ends_with(".model"), from_net = !from.empty() && !from_trees;
   if (from_net || (net && !from_trees)) return check_options_of_nets(app, texts.options, what);
-  if (texts.cost != "gbdt" && texts.cost != "combined" && texts.cost != "gpu")
-    return ok_status();  // train() says so
-  return check_unused(app, options_of_group(app, kNeural), "training nets", what + " fits trees");
+  const bool score = from.empty() && texts.cost == "static";
+  const bool known = score || from_trees || texts.cost == "gbdt" || texts.cost == "combined" ||
+                     texts.cost == "gpu";
+  if (!known) return ok_status();  // train() says that there is no such model
+  const std::string found = what + (score ? " fits a score of machine code" : " fits trees");
+  HONE_RETURN_IF_ERROR(check_unused(app, options_of_group(app, kNeural), "training nets", found));
+  if (!score) return ok_status();
+  return check_unused(app, options_of_group(app, kTrees), "fitting trees", found);
 }
 
 Status train(const TrainTexts& texts, const CLI::App& app) {
