@@ -70,6 +70,9 @@ def check_larger_than_template(folder, db, plain, template):
     assert re.search(r"1 tasks with \d+ schedules that the net cannot read are left out: " + deep, warnings), warnings
     judged = json.loads(hone("eval", "--db", db, "--cost", template, "--json"))
     assert judged["refused"] == 1 and judged["all"]["tasks"] > 0, judged
+    # A net that learns is judged alone, too.
+    adapted = json.loads(hone("eval", "--db", db, "--cost", template, "--adapt", "full", "--adapt-samples", "0,4", "--json"))["adapted"]
+    assert [score["refused"] for score in adapted] == [1, 1] and all(score["tasks"] == judged["all"]["tasks"] for score in adapted), adapted
     assert json.loads(hone("eval", "--db", db, "--cost", plain, "--json"))["refused"] == 0
 
 

@@ -65,6 +65,7 @@ struct ScheduleCountScore {
 struct AdaptedScore {
   int samples = 0;
   int tasks = 0;
+  int refused = 0;           // tasks that the model cannot judge, which are left out
   int64_t schedules = 0;     // that are judged
   double mse = 0;            // mean squared error
   double top_mse = 0;        // the same of the fastest quarter of each task: the paper's MSE(D)

@@ -86,9 +86,13 @@ Json to_json(const ScheduleCountScore& score) {
 }
 
 Json to_json(const AdaptedScore& score) {
-  return {{"samples", score.samples},     {"tasks", score.tasks},
-          {"schedules", score.schedules}, {"mse", score.mse},
-          {"top_mse", score.top_mse},     {"pair_accuracy", score.pair_accuracy}};
+  return {{"samples", score.samples},
+          {"tasks", score.tasks},
+          {"refused", score.refused},
+          {"schedules", score.schedules},
+          {"mse", score.mse},
+          {"top_mse", score.top_mse},
+          {"pair_accuracy", score.pair_accuracy}};
 }
 
 void print_adapted(std::span<const AdaptedScore> scores) {

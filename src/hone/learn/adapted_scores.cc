@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "hone/base/log.h"
 #include "hone/base/rng.h"
 #include "hone/learn/metrics.h"
 
@@ -101,13 +102,18 @@ Result<std::vector<AdaptedScore>> adapted_scores(const Dataset& dataset,
     std::vector<AdaptedScore> with_task = scores;
     const Status judged = judge(task, target, samples, make, with_task);
     if (judged.code() == Code::kUnsupported) {  // the model cannot judge the task
-      refused = error(Code::kUnsupported, "{}: {}", task.kernel_class, judged.message());
+      for (AdaptedScore& score : scores) ++score.refused;
+      if (refused.ok())
+        refused = error(Code::kUnsupported, "{}: {}", task.kernel_class, judged.message());
       continue;
     }
     HONE_RETURN_IF_ERROR(judged);
     scores = std::move(with_task);
   }
   if (scores[0].tasks == 0) HONE_RETURN_IF_ERROR(refused);
+  if (!refused.ok())
+    log_warning("{} tasks that the model cannot judge are left out: {}", scores[0].refused,
+                refused.message());
   if (scores[0].tasks == 0) {
     return invalid(
         "no task has the {} schedules that {} samples and {} to judge by take, but {} at most",

@@ -18,8 +18,8 @@ using ModelMaker = std::function<Result<std::unique_ptr<cost::CostModel>>()>;
 // Tells a fresh model schedules of each task, up to each number of `samples`, which ascend, and
 // judges it after each by the schedules that it is never told. Which these are depends on the task
 // and its schedules alone. Tasks that do not have kMinTrialsToJudge more than the most samples are
-// left out, and so are those that the model cannot judge. It is an error if no task is left or the
-// model does not learn.
+// left out, and so are those that the model cannot judge (AdaptedScore::refused). It is an error if
+// no task is left or the model does not learn.
 [[nodiscard]] Result<std::vector<AdaptedScore>> adapted_scores(const Dataset& dataset,
                                                                const target::Target& target,
                                                                std::span<const int> samples,

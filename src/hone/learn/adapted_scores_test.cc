@@ -95,5 +95,41 @@ TEST(adapted_scores, are_of_what_a_model_was_not_told) {
             "the cost model pupil does not learn from measurements");
 }
 
+// Knows one task alone.
+class Specialist final : public Pupil {
+ public:
+  Specialist(const Dataset& truth, uint64_t task) : Pupil(truth, 10), task_(task) {}
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    if (queries[0].task != task_) return error(Code::kUnsupported, "unknown");
+    return Pupil::predict(queries);
+  }
+
+ private:
+  uint64_t task_;
+};
+
+TEST(adapted_scores, tasks_that_the_model_refuses_are_counted_and_left_out) {
+  Dataset dataset = made_up(30);
+  const target::Target target = target::find("x86-64-avx2").value();
+  const auto make = [&]() -> Result<std::unique_ptr<cost::CostModel>> {
+    return std::unique_ptr<cost::CostModel>(std::make_unique<Specialist>(dataset, 5));
+  };
+  const std::vector<int> samples = {0, 10};
+  const auto alone = adapted_scores(dataset, target, samples, make).value();
+  dataset.tasks.push_back(dataset.tasks[0]);
+  dataset.tasks.back().key = 6;
+  dataset.tasks.back().kernel_class = "matmul";
+  const auto scores = adapted_scores(dataset, target, samples, make).value();
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_EQ(alone[i].refused, 0);
+    EXPECT_EQ(scores[i].refused, 1);
+    EXPECT_EQ(scores[i].tasks, 1);
+    EXPECT_EQ(scores[i].mse, alone[i].mse);
+  }
+  dataset.tasks.erase(dataset.tasks.begin());
+  EXPECT_EQ(adapted_scores(dataset, target, samples, make).status().message(), "matmul: unknown");
+}
+
 }  // namespace
 }  // namespace hone::learn

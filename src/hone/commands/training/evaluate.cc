@@ -164,8 +164,11 @@ Result<std::vector<AdaptedScore>> evaluate_adapted(const EvaluateOptions& option
     HONE_ASSIGN_OR_RETURN(learn::SplitData parts, parts_of(data, options.split_file));
     dataset = std::move(parts.test);
   }
+  // A net is judged alone: what it cannot judge is refused, not left to another model.
+  const cost::Use use = judged.name.ends_with(".onnx") ? cost::Use::kRank : cost::Use::kSearch;
   const auto make = [&] {
-    return make_cost_model({.cost = judged.name, .db = options.db, .adapt = options.adapt});
+    return make_cost_model(
+        {.cost = judged.name, .db = options.db, .adapt = options.adapt, .use = use});
   };
   Result<std::vector<AdaptedScore>> scores =
       learn::adapted_scores(dataset, data.target, samples, make);
