@@ -8,9 +8,9 @@ namespace hone::cost {
 namespace {
 
 enum Role : uint8_t { kMain, kSum, kRoot, kPoint, kBody };
-// One more than what was found where loops filled the places, in 4,000 schedules for AVX-512 of each
-// of 220 tasks of all kernel kinds and in 40 for AVX2 and NEON: 11 of a root, 9 of other points, 8 of
-// a body. A test draws some.
+// One more than what was found where loops filled the places, in 4,000 schedules for AVX-512 of
+// each of 220 tasks of all kernel kinds and in 40 for AVX2 and NEON: 11 of a root, 9 of other
+// points, 8 of a body. A test draws some.
 constexpr TemplateRole kRoles[] = {
     {"main", 1, 6, 4}, {"sum", 5, 4, 3}, {"root", 6, 12, 0}, {"point", 6, 10, 0}, {"body", 2, 9, 6},
 };
