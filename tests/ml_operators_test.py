@@ -99,12 +99,6 @@ def linear_classifier(n):
         multi_class=n.below(0, 2), post_transform=transform)
 
 
-def svm_probabilities(n):
-    """ONNX Runtime finds them by an iteration that ends before it is exact."""
-    add(n, "SVMClassifier", [n.array(5, 2)], 2, classlabels_ints=[4, 1], coefficients=floats(n, 5), support_vectors=floats(n, 5, 2), vectors_per_class=[2, 3],
-        rho=floats(n, 1), prob_a=[-1.5], prob_b=[0.1], **kernels(n))
-
-
 def kernels(n):
     kind = n.pick("LINEAR", "POLY", "RBF", "SIGMOID")
     return {"kernel_type": kind, "kernel_params": [0.5, 0.25, float(n.pick(2.0, 3.0))]}
@@ -120,13 +114,23 @@ def svm_regressor(n):
     add(n, "SVMRegressor", [n.array(4, features)], coefficients=floats(n, terms), rho=floats(n, 1), n_supports=vectors, **kernel, **more)
 
 
-def svm_classifier(n):
+def svm_classifier(n, transforms=("NONE", "LOGISTIC", "SOFTMAX"), **more):
     classes, features = n.below(2, 5), n.below(1, 4)
     per_class = [n.below(1, 4) for _ in range(classes)]
-    count, pairs = sum(per_class), classes * (classes - 1) // 2
+    count = sum(per_class)
     add(n, "SVMClassifier", [n.array(5, features)], 2, classlabels_ints=[int(x) for x in n.rng.permutation(9)[:classes]],
-        coefficients=floats(n, classes - 1, count), support_vectors=floats(n, count, features), vectors_per_class=per_class, rho=floats(n, pairs),
-        **kernels(n))
+        coefficients=floats(n, classes - 1, count), support_vectors=floats(n, count, features), vectors_per_class=per_class,
+        rho=floats(n, pairs_of(classes)), post_transform=n.pick(*transforms), **kernels(n), **{name: make(classes) for name, make in more.items()})
+
+
+def pairs_of(classes):
+    return classes * (classes - 1) // 2
+
+
+def svm_probabilities(n):
+    """The probabilities of two classes do not decide the label, and those of more are found by an iteration that ends early."""
+    svm_classifier(n, ("NONE", "LOGISTIC", "SOFTMAX", "PROBIT"), prob_a=lambda classes: [-0.5 - abs(x) for x in floats(n, pairs_of(classes))],
+                   prob_b=lambda classes: [3 * x for x in floats(n, pairs_of(classes))])
 
 
 # ---- trees ----
@@ -285,7 +289,7 @@ class MlOperators(RandomNodes):
 
     def test_support_vectors(self):
         self.compare(svm_regressor, svm_classifier, count=12)
-        self.compare(svm_probabilities, count=4, atol=5e-3)
+        self.compare(svm_probabilities, count=16, atol=1e-5)
 
     def test_trees(self):
         self.compare(tree_regressor, tree_classifier, count=14)
@@ -307,6 +311,28 @@ class MlOperators(RandomNodes):
         add(nodes, "LabelEncoder", [nodes.rng.integers(0, 3, (1, 2))], keys_strings=["a", "b"], values_int64s=[0, 1])
         self.refuse("node 'LabelEncoder_0' (ai.onnx.ml.LabelEncoder): keys that are no numbers: encode texts before the model", "show", self.save(nodes.model()))
 
+    def test_texts_of_labels_that_no_output_needs(self):
+        nodes = Nodes(1)
+        texts = {"classlabels_strings": ["no", "yes", "maybe"]}
+        add(nodes, "LinearClassifier", [nodes.array(3, 2)], 2, coefficients=floats(nodes, 6), intercepts=floats(nodes, 3), **texts)
+        add(nodes, "SVMClassifier", [nodes.array(5, 2)], 2, coefficients=floats(nodes, 6), support_vectors=floats(nodes, 6), vectors_per_class=[1, 1, 1],
+            rho=floats(nodes, 3), kernel_type="RBF", kernel_params=[0.5, 0.0, 0.0], **texts)
+        model = nodes.model()
+        model.graph.node.append(helper.make_node("Identity", ["y0_0"], ["same"]))  # nothing needs it either
+        for i in 2, 0:
+            del model.graph.output[i]
+        path = self.save(model)
+        found = self.outputs(path, nodes.feeds)
+        for name, expected in nodes.run_reference().items():
+            if name.endswith("_1"):
+                np.testing.assert_allclose(found.pop(name), expected, rtol=1e-4, atol=2e-5, err_msg=name)
+        self.assertFalse(found)
+
+    def test_probit_of_one_score_is_refused(self):
+        nodes = Nodes(1)
+        add(nodes, "LinearClassifier", [nodes.array(3, 2)], 2, coefficients=[1.0, 2.0], intercepts=[0.0], classlabels_ints=[0, 1], post_transform="PROBIT")
+        self.refuse("post_transform 'PROBIT' of one score that stands for two classes, expected NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO", "show", self.save(nodes.model()))
+
     def test_a_file_without_operators_of_onnx(self):
         nodes = Nodes(1)
         add(nodes, "Scaler", [nodes.array(2, 3)], offset=[0.5], scale=[2.0])
@@ -321,7 +347,7 @@ class RowsOfTables(RangeCase):
 
     def test_any_number_of_rows(self):
         nodes = Nodes(4)
-        for maker in (tree_regressor, tree_classifier, tree_classifier, linear_classifier, svm_classifier):
+        for maker in (tree_regressor, tree_classifier, tree_classifier, linear_classifier, svm_classifier, svm_probabilities):
             maker(nodes)
         model = nodes.model()
         for info in model.graph.input:

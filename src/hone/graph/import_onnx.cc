@@ -18,6 +18,7 @@
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/size_ties.h"
 #include "hone/graph/some_names.h"
+#include "hone/graph/unread_labels.h"
 #include "hone/graph/unsupported_list.h"
 #include "hone/graph/widen_nodes.h"
 #include "hone/open_model.h"
@@ -65,6 +66,7 @@ class Importer {
     HONE_RETURN_IF_ERROR(connect_nodes(proto));
     HONE_RETURN_IF_ERROR(read_outputs(proto));
     HONE_RETURN_IF_ERROR(sort_nodes(graph_));
+    leave_out_unread_labels(graph_);
     HONE_RETURN_IF_ERROR(infer_sizes(part));
     if (part == ImportPart::kLargest) return std::move(graph_);
     remove_dead_nodes(graph_);

@@ -1,5 +1,7 @@
 #include "hone/graph/ops/ml.h"
 
+#include <numeric>
+
 namespace hone::graph {
 
 Result<ValueId> ml_rows(ExpandContext& c, bool keeps_double) {
@@ -56,13 +58,17 @@ Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores) {
 }
 
 Result<std::vector<int64_t>> ml_labels(const ExpandContext& c, const char* integers) {
-  if (c.attributes().has("classlabels_strings") &&
-      !c.attributes().get<std::vector<std::string>>("classlabels_strings", {}).empty())
+  const auto texts = c.attributes().get<std::vector<std::string>>("classlabels_strings", {});
+  if (texts.empty()) return c.attributes().integers(integers);
+  if (c.wants(0)) {
     return c.unsupported(
-        "labels that are texts, expected numbers: train on the classes' numbers, or replace "
-        "classlabels_strings by {} 0, 1, ... in the file",
+        "labels that are texts, expected numbers: train on the classes' numbers, replace "
+        "classlabels_strings by {} 0, 1, ... in the file, or leave the labels out of the outputs",
         integers);
-  return c.attributes().integers(integers);
+  }
+  std::vector<int64_t> places(texts.size());
+  std::iota(places.begin(), places.end(), 0);
+  return places;
 }
 
 void ml_set_labels(ExpandContext& c, ValueId index, const std::vector<int64_t>& labels) {
@@ -77,7 +83,10 @@ Status ml_set_binary(ExpandContext& c, const BinaryScore& binary,
   const ValueId second = c.binary("Greater", s, binary.threshold);
   ml_set_labels(c, c.cast(c.reshape(second, {rows}), DType::kI64), labels);
   const std::string transform = c.attributes().text("post_transform", "NONE");
-  if (transform == "PROBIT") return c.unsupported("post_transform 'PROBIT'");
+  if (transform == "PROBIT")
+    return c.unsupported(
+        "post_transform 'PROBIT' of one score that stands for two classes, expected NONE, "
+        "LOGISTIC, SOFTMAX or SOFTMAX_ZERO");
   ValueId first = c.add("Neg", {s}), last = s;
   if (transform == "LOGISTIC") {
     first = c.add("Sigmoid", {first});

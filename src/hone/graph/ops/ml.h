@@ -30,7 +30,8 @@ template <typename T>
 // The same by the attribute of the context's node.
 [[nodiscard]] Result<ValueId> ml_transformed(ExpandContext& c, ValueId scores);
 
-// Returns the class labels, which are numbers; the error says what to do about texts.
+// Returns the class labels, which are numbers; the error says what to do about texts. If nothing
+// reads the labels (unread_labels.h), texts become 0, 1, ...
 [[nodiscard]] Result<std::vector<int64_t>> ml_labels(const ExpandContext& c, const char* integers);
 // Sets result 0 to the labels [N] of the rows of an index [N].
 void ml_set_labels(ExpandContext& c, ValueId index, const std::vector<int64_t>& labels);

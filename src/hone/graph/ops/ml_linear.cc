@@ -1,5 +1,6 @@
 // Linear models and support vector machines of ai.onnx.ml, as products of matrices.
 #include "hone/graph/ops/ml.h"
+#include "hone/graph/ops/ml_coupling.h"
 
 namespace hone::graph {
 namespace {
@@ -189,37 +190,38 @@ class Svc {
   }
 
   Status set_results(ValueId decisions) {
+    const std::string transform = c_.attributes().text("post_transform", "NONE");
     const Floats a = floats(c_, "prob_a"), b = floats(c_, "prob_b");
-    const int64_t rows = c_.shape_of(decisions)[0];
-    // A positive decision is the first class's.
+    // A positive decision is the first class's. Transforms other than NONE take it for a share.
     if (a.empty() && classes_ == 2)
-      return ml_set_binary(c_, {.score = decisions}, {labels_[1], labels_[0]});
-    if (a.empty()) {
-      const ValueId best =
-          c_.add("ArgMax", {votes(decisions)}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
-      ml_set_labels(c_, best, labels_);
-      if (c_.attributes().text("post_transform", "NONE") != "NONE")
-        return c_.unsupported("post_transform '{}' of decision values",
-                              c_.attributes().text("post_transform", ""));
-      c_.result(1, decisions);
-      return ok_status();
+      return ml_set_binary(c_, {.score = decisions, .is_share = transform != "NONE"},
+                           {labels_[1], labels_[0]});
+    // The label is that of the most votes, also where another class is more probable.
+    const ValueId best =
+        c_.add("ArgMax", {votes(decisions)}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+    ml_set_labels(c_, best, labels_);
+    ValueId scores = decisions;
+    if (!a.empty()) {
+      HONE_ASSIGN_OR_RETURN(scores, probabilities(decisions, a, b));
     }
-    if (classes_ != 2 || a.size() != 1 || b.size() != 1)
-      return c_.unsupported(
-          "probabilities of {} classes, which an iteration finds: convert with probability=False",
-          classes_);
-    // Platt's scaling: 1 / (1 + e^(a f + b)) is the first class's, within [1e-7, 1 - 1e-7].
-    const ValueId inner = c_.binary("Add", c_.binary("Mul", decisions, static_cast<double>(a[0])),
-                                    static_cast<double>(b[0]));
-    const ValueId p =
-        c_.add("Clip", {c_.add("Sigmoid", {c_.add("Neg", {inner})}), c_.scalar(DType::kF32, 1e-7),
-                        c_.scalar(DType::kF32, 1 - 1e-7)});
-    const ValueId q = c_.add("Sub", {c_.scalar(DType::kF32, 1), p});
-    const ValueId scores = c_.add("Concat", {p, q}, {{"axis", int64_t{1}}});
-    const ValueId second = c_.reshape(c_.binary("Greater", q, p), {rows});
-    ml_set_labels(c_, c_.cast(second, DType::kI64), labels_);
+    HONE_ASSIGN_OR_RETURN(scores, ml_transformed(c_, scores, transform));
     c_.result(1, scores);
     return ok_status();
+  }
+
+  // Platt's scaling: 1 / (1 + e^(a f + b)) is the first class's of a pair, within [1e-7, 1 - 1e-7].
+  Result<ValueId> probabilities(ValueId decisions, const Floats& a, const Floats& b) {
+    if (std::ssize(a) != pairs_ || std::ssize(b) != pairs_)
+      return c_.fail(
+          "{} numbers of prob_a and {} of prob_b, expected {}, one for each pair of {} classes",
+          a.size(), b.size(), pairs_, classes_);
+    const ValueId inner =
+        c_.binary("Add", c_.binary("Mul", decisions, c_.constant(ml_list(a, DType::kF32))),
+                  c_.constant(ml_list(b, DType::kF32)));
+    const ValueId first =
+        c_.add("Clip", {c_.add("Sigmoid", {c_.add("Neg", {inner})}), c_.scalar(DType::kF32, 1e-7),
+                        c_.scalar(DType::kF32, 1 - 1e-7)});
+    return coupled_probabilities(c_, first, classes_);
   }
 
   ExpandContext& c_;
