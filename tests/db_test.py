@@ -182,12 +182,12 @@ class Db(Case):
     def test_so_do_commands_that_compile_what_they_run(self):
         model, library, database = self.save(support.relu_model()), self.folder / "model.so", self.folder / "new.db"
         self.succeed("compile", model, "-o", library, "--no-db")
-        for command in (["run"], ["run", "--profile"], ["bench"], ["verify"]):
+        for command in (["run"], ["run", "--profile"], ["bench"], ["verify"], ["show"]):
             done = support.hone(command[0], model, *command[1:], "--db", database)
             self.assertEqual((done.returncode, done.stderr), (0, f"database {database} does not exist yet\n"), command)
             self.assertFalse(database.exists())
             self.refuse("no.db does not exist", command[0], model, *command[1:], "--db", self.folder / "no" / "no.db")
-        for command in (["show", model], ["bench", library], ["run", library, "--profile"]):
+        for command in (["bench", library], ["run", library, "--profile"]):
             self.refuse("new.db does not exist", *command, "--db", database)  # nothing to read there
 
     def test_what_fails_leaves_nothing_behind(self):

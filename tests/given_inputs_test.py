@@ -96,10 +96,20 @@ class Sizes(Case):
         library = self.folder / "model.so"
         self.succeed("compile", self.path, "-o", library, "--no-db", "--shape", "batch=1..8", "--shape", "past=0..16")
         self.assertEqual(self.succeed_json("run", library, "--shape", "past=0", "--shape", "batch=2")["outputs"][0]["shape"], [2, 0, 4])
-        for path in library, self.path:
-            self.refuse("--shape past: found the range '3..9', expected one size of each dimension", "run", path, "--shape", "past=3..9")
+        self.refuse("--shape past: found the range '3..9', expected one size of each dimension, as a run of a library has", "run", library, "--shape", "past=3..9")
         # No table is printed before the size that the library does not have.
         self.refuse("99", "bench", library, "--shape", "batch=1,99")
+
+    def test_ranges_of_a_model_that_is_run(self):
+        """It is compiled for them, and runs at their largest sizes, or at those of its inputs."""
+        ranges = "--shape", "batch=1..2", "--shape", "past=3..9"
+        self.assertEqual(self.succeed_json("run", self.path, *ranges)["outputs"][0]["shape"], [2, 9, 4])
+        x = np.full((1, 5, 4), -2, np.float32)
+        self.assertTrue(np.array_equal(self.outputs(self.path, {"x": x}, *ranges)["y"], np.zeros_like(x)))
+        np.save(self.folder / "x.npy", np.zeros((1, 2, 4), np.float32))
+        self.refuse("input 'x': dimension 1 (past) is 2, expected 3 to 9", "run", self.path, *ranges, "--input", f"x={self.folder / 'x.npy'}")
+        done = hone("bench", self.path, *ranges, "--repeat", 2)
+        self.assertEqual((done.returncode, done.stderr), (0, "measured at the largest sizes: x [2, 9, 4]\n"))
 
     def test_names_of_dimensions(self):
         out = ["-o", self.folder / "m.so", "--no-db"]

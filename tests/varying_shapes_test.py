@@ -185,6 +185,7 @@ class VaryingShapes(RangeCase):
                 ("sqe=1..9",): "a shape is given for 'sqe', which is no input: the inputs are 'ids', 'mask', the symbols 'batch', 'seq'; did you mean 'seq'?",
                 ("ids=1..2",): "1 extents are given for input 'ids', which has 2 dimensions",
                 ("ids=1..2x1..9", "mask=1..2x1..8"): "'seq' is 1..8 in input 'mask' and 1..9 elsewhere",
+                ("batch=8", "seq=1..99999999999"): "the shape [8, 99999999999] that is given for input 'ids' is too large, expected 100000000000 elements at most",
                 ("seq=1..100",): "this is at the largest sizes, batch=8, seq=100: give smaller ranges if the model is not valid there"}.items():
             self.refuse(message, "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
 

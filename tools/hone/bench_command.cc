@@ -209,6 +209,16 @@ Result<SizeList> take_sizes(std::map<std::string, Shape>& shapes, const std::str
   return list;
 }
 
+// A model that is compiled for ranges is measured at their largest sizes.
+void note_largest_sizes(const Model& model) {
+  std::string text;
+  for (const ModelTensor& input : model.inputs()) {
+    if (!input.dims.empty())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", input.name, to_string(input.shape));
+  }
+  fmt::print(stderr, "measured at the largest sizes: {}\n", text);
+}
+
 Status run_bench(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts));
   const std::map<std::string, Shape> given = options.compile.model.shapes;
@@ -218,6 +228,7 @@ Status run_bench(const ModelRunTexts& texts) {
   if (!is_compiled) note_new_database(options.compile);
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model, options.compile));
   HONE_ASSIGN_OR_RETURN(const Peak peak, find_peak(file.model, options.compile, texts.db));
+  if (!options.compile.model.ranges.empty()) note_largest_sizes(file.model);
   const auto measured = [&]() -> Result<Report> {
     const Result<Bench> bench =
         measure(texts.model, file.model, peak.limits, options.repeat, options.seed);

@@ -13,6 +13,7 @@
 #include "hone/database.h"
 #include "hone/device.h"
 #include "hone/npy.h"
+#include "hone/open_model.h"
 #include "hone/train.h"
 
 #include "interrupt.h"
@@ -43,7 +44,9 @@ void add_run_shapes(CLI::App& app, std::vector<std::string>& texts, const std::s
   app.add_option("--shape", texts,
                  "Shape of an input whose extents are open in the model or a range in the library: "
                  "NAME=4x3x224x224; or a size of the library by its name: batch=2" +
-                     more + "; repeat per input or size. Default: the largest")
+                     more +
+                     "; of a model that is compiled first, also a range, as for compile: batch=1..8"
+                     "; repeat per input or size. Default: the largest")
       ->type_name("NAME=DIMS")
       ->expected(1)
       ->take_all();
@@ -313,6 +316,19 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
   add_json(app, texts.json);
 }
 
+// Ranges are those of the library that a model is compiled to.
+static Status parse_sizes_of_run(const ModelRunTexts& texts, ModelOptions& model) {
+  const bool has_range = std::ranges::any_of(
+      texts.shapes, [](const std::string& text) { return text.find("..") != std::string::npos; });
+  bool is_compiled = false;
+  if (has_range) {
+    HONE_ASSIGN_OR_RETURN(is_compiled, is_library(texts.model));
+  }
+  if (has_range && !is_compiled) return parse_shape_ranges(texts.shapes, model);
+  HONE_ASSIGN_OR_RETURN(model.shapes, parse_shapes(texts.shapes));
+  return ok_status();
+}
+
 Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   ModelRun run;
   run.compile.interrupted = &listen_for_interrupt();
@@ -327,7 +343,7 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
                         of_option("--time-limit", parse_real(texts.time_limit, 0, 1e6)));
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
-  HONE_ASSIGN_OR_RETURN(run.compile.model.shapes, parse_shapes(texts.shapes));
+  HONE_RETURN_IF_ERROR(parse_sizes_of_run(texts, run.compile.model));
   HONE_ASSIGN_OR_RETURN(run.compile.model.bind, parse_bound(texts.bind));
   return run;
 }
@@ -354,7 +370,9 @@ Result<uint64_t> parse_seed(std::string_view text) {
 static Result<Shape> parse_run_shape(const std::string& text) {
   constexpr int64_t kMost = int64_t{1} << 40;
   if (text.find("..") != std::string::npos)
-    return invalid("found the range '{}', expected one size of each dimension, as a run has", text);
+    return invalid(
+        "found the range '{}', expected one size of each dimension, as a run of a library has",
+        text);
   const char separator = text.find('x') != std::string::npos ? 'x' : ',';
   Shape shape;
   for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {

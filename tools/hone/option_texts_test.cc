@@ -16,7 +16,8 @@ TEST(option_texts, a_run_has_one_size_which_may_be_0) {
   EXPECT_EQ(parse_shapes({"past=0", "x=1x0"}).value(),
             (std::map<std::string, Shape>{{"past", {0}}, {"x", {1, 0}}}));
   EXPECT_EQ(parse_shapes({"h=3..9"}).status().message(),
-            "--shape h: found the range '3..9', expected one size of each dimension, as a run has");
+            "--shape h: found the range '3..9', expected one size of each dimension, as a run of a "
+            "library has");
 }
 
 TEST(option_texts, an_error_begins_with_the_option) {

@@ -176,7 +176,7 @@ Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const bool is_compiled, is_library(texts.model.model));
   if (!is_compiled) note_new_database(options.compile);
   for (const auto& [name, tensor] : given) {
-    if (!is_compiled) model.shapes.emplace(name, tensor.shape());
+    if (!is_compiled && model.ranges.empty()) model.shapes.emplace(name, tensor.shape());
   }
   model.available = given;
   HONE_ASSIGN_OR_RETURN(OpenedModel file, open_file(texts.model.model, options.compile));

@@ -111,6 +111,7 @@ class History {
 Status show(const Options& options) {
   InspectOptions inspect_options;
   HONE_ASSIGN_OR_RETURN(inspect_options.compile, parse_build_options(options.build));
+  note_new_database(inspect_options.compile);
   inspect_options.compile.interrupted = &listen_for_interrupt();
   History history;
   Json passes = Json::object();

@@ -179,6 +179,7 @@ TEST_F(Varying, what_is_out_of_range_is_refused_at_once) {
   refuse(0, {2}, "input 'x': found a shape of rank 1, expected rank 2");
   refuse(0, {2, 3, 1}, "input 'x': found a shape of rank 3, expected rank 2");
   EXPECT_NE(model_set_input_shape(*model_, 0, 2, nullptr), 0);
+  EXPECT_STREQ(model_last_error(*model_), "input 'x': found no extents (NULL), expected 2 of them");
 }
 
 TEST_F(Varying, shapes_that_were_set_must_agree_in_a_run) {

@@ -5,15 +5,12 @@
 #include <filesystem>
 
 namespace hone::db {
-namespace {
 
 bool is_missing_folder(const std::string& path, std::string& folder) {
   folder = std::filesystem::path(path).parent_path().string();
   std::error_code failure;
   return !folder.empty() && !std::filesystem::is_directory(folder, failure);
 }
-
-}  // namespace
 
 Status sqlite_error(int extended_code, const std::string& path, std::string_view detail) {
   switch (extended_code & 0xff) {

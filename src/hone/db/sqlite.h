@@ -17,6 +17,9 @@
 
 namespace hone::db {
 
+// Returns whether the folder of a database does not exist, and which one that is.
+[[nodiscard]] bool is_missing_folder(const std::string& path, std::string& folder);
+
 class Connection {
  public:
   Connection(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}

@@ -176,9 +176,10 @@ Status migrate(Connection& db) {
 Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
                                                      const StoreOptions& options) {
   std::error_code failure;
-  if (!std::filesystem::exists(path, failure)) {
+  if (std::string folder; is_missing_folder(path, folder))
+    return error(Code::kNotFound, "folder {} of database {} does not exist", folder, path);
+  if (!std::filesystem::exists(path, failure))
     return error(Code::kNotFound, "database {} does not exist", path);
-  }
   // WAL needs to write beside the file; where that is impossible nobody else can be writing, so
   // the file is as good as immutable.
   const auto folder = std::filesystem::absolute(path).parent_path();

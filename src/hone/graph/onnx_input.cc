@@ -29,11 +29,18 @@ struct Declaration {
     }
     return true;
   }
+  [[nodiscard]] bool has_rank(size_t rank) const { return any_rank || rank == shape.size(); }
   // With other extents than the model's, too: another batch.
   [[nodiscard]] bool may_become(const Shape& given) const {
-    return (any_rank || given.size() == shape.size()) && is_valid(given);
+    return has_rank(given.size()) && is_valid(given);
   }
 };
+
+// Returns whether a shape has more elements than one may have, but nothing else is wrong with it.
+bool is_too_large(const Shape& shape) {
+  const bool has_extents = std::ranges::all_of(shape, [](int64_t extent) { return extent >= 0; });
+  return has_extents && shape.size() <= kMaxRank && !is_valid(shape);
+}
 
 Result<Declaration> read_declaration(const std::string& name, const onnx::TypeProto_Tensor& type,
                                      const std::string& file) {
@@ -149,6 +156,12 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
     return DeclaredInput{*dtype, value.shape(), -1, fitting};
   }
   if (const auto given = options.shapes.find(name); given != options.shapes.end()) {
+    if (declared.has_rank(given->second.size()) && is_too_large(given->second)) {
+      return invalid(
+          "{}: the shape {} that is given for input '{}' is too large, expected {:.0f} "
+          "elements at most",
+          file, to_string(given->second), name, kMaxElements);
+    }
     if (!declared.may_become(given->second)) {
       return invalid("{}: the shape {} is given for input '{}', which is declared as [{}]", file,
                      to_string(given->second), name, declared.to_text());

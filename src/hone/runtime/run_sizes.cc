@@ -149,7 +149,12 @@ bool agrees(const PlanHeader& plan, int input, const int64_t* dims, const Symbol
 bool in_range(const RunSizes& sizes, int input, int rank, const int64_t* dims, char* message) {
   const PlanHeader& plan = *sizes.plan;
   const PlanTensor& tensor = plan_input(plan, input);
-  if (rank != tensor.rank || (rank > 0 && dims == nullptr)) {
+  if (rank == tensor.rank && rank > 0 && dims == nullptr) {
+    say(message, "input '%s': found no extents (NULL), expected %d of them",
+        input_name(plan, input), rank);
+    return false;
+  }
+  if (rank != tensor.rank) {
     say(message, "input '%s': found a shape of rank %d, expected rank %d", input_name(plan, input),
         rank, tensor.rank);
     return false;

@@ -25,8 +25,11 @@ std::optional<SmallRounding> rounding_of(const Attributes& attributes) {
 Status infer_cast(InferContext& c) {
   const auto to = type_of_code(c.attributes().integer("to", 0));
   if (!to) {
-    return c.unsupported("a cast to element type {}",
-                         type_code_text(c.attributes().integer("to", 0)));
+    const int64_t code = c.attributes().integer("to", 0);
+    constexpr int64_t kString = 8;
+    return c.unsupported(
+        "a cast to element type {}, expected one of numbers or booleans{}", type_code_text(code),
+        code == kString ? ": leave the node out, and write texts after the model" : "");
   }
   if (!rounding_of(c.attributes()))
     return c.fail("round_mode '{}', expected up, down or nearest",

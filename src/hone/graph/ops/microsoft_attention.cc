@@ -136,7 +136,7 @@ Status refuse_operand(const ExpandContext& c, size_t i, const char* name) {
 }
 Status refuse_attribute(const ExpandContext& c, const char* name) {
   return c.attributes().integer(name, 0) != 0
-             ? c.unsupported("{} is {}", name, c.attributes().integer(name, 0))
+             ? c.unsupported("{} is {}, expected 0", name, c.attributes().integer(name, 0))
              : ok_status();
 }
 
@@ -329,7 +329,7 @@ Status expand_rotary(ExpandContext& c) {
     return c.unsupported("data whose shape depends on other data");
   HONE_RETURN_IF_ERROR(refuse_attribute(c, "is_packed_batching"));
   if (c.attributes().number("scale", 1) != 1)
-    return c.unsupported("scale is {}", c.attributes().number("scale", 1));
+    return c.unsupported("scale is {}, expected 1", c.attributes().number("scale", 1));
   const Shape& x = c.shape(0);
   if ((x.size() != 3 && x.size() != 4) || c.rank(2) != 2)
     return c.fail("data of shape {} and a cache of shape {}", to_string(x), to_string(c.shape(2)));

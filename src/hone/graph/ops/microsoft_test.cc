@@ -73,7 +73,7 @@ TEST(microsoft, attention_refuses_what_does_not_fit) {
   expect_error(with({7, 24}, {2}, two), Code::kInvalid, "weights of shape [7, 24]");
   expect_error(with({8, 24}, {2}, {}), Code::kInvalid, "0 heads");
   expect_error(with({8, 24}, {2}, {{"num_heads", int64_t{2}}, {"do_rotary", int64_t{1}}}),
-               Code::kUnsupported, "do_rotary is 1");
+               Code::kUnsupported, "do_rotary is 1, expected 0");
   expect_error(
       with({8, 24}, {2}, {{"num_heads", int64_t{2}}, {"qkv_hidden_sizes", Shape{8, 8, 9}}}),
       Code::kInvalid, "qkv_hidden_sizes [8, 8, 9]");
