@@ -71,12 +71,16 @@ void SizeFollower::set_parts(ValueId id, ShapeParts parts) {
   graph_.value(id).forms = varies ? std::move(parts) : ShapeParts();
 }
 
+// Returns whether a tensor has the type of another one, and no extent that is larger.
+static bool is_within(const Tensor& whole, const Tensor& part) {
+  const Shape &all = whole.shape(), &some = part.shape();
+  return whole.dtype() == part.dtype() &&
+         std::equal(some.begin(), some.end(), all.begin(), all.end(), std::less_equal<>());
+}
+
 bool SizeFollower::is_box(const Tensor& whole, const Tensor& part) const {
   const Shape &all = whole.shape(), &some = part.shape();
-  if (all.size() != some.size() || whole.dtype() != part.dtype()) return false;
-  for (size_t d = 0; d < all.size(); ++d) {
-    if (some[d] > all[d]) return false;
-  }
+  if (!is_within(whole, part)) return false;
   if (part.size() == 0) return true;
   if (some.empty()) return same_bytes(whole, part);
   const auto width = static_cast<size_t>(dtype_bytes(whole.dtype()));
@@ -103,6 +107,9 @@ ConstantKind SizeFollower::kind_of_constant(ValueId id) {
   const Tensor& whole = *value.constant;
   ConstantKind kind = is_made_here(id) || is_seen(id) ? ConstantKind::kFixed : ConstantKind::kOther;
   bool same_shape = true, box = true;
+  // Random numbers of a run are those of the largest sizes at its places.
+  const auto made_by = file_nodes_.find(origin(id));
+  const bool random = made_by != file_nodes_.end() && made_by->second->type.starts_with("Random");
   for (const SizeProbe& probe : probes_) {
     const Value* twin = probe.twin(origin(id));
     if (twin == nullptr) continue;
@@ -114,7 +121,7 @@ ConstantKind SizeFollower::kind_of_constant(ValueId id) {
     const Tensor& part = *twin->constant;
     if (part.data() == whole.data() && part.shape() == whole.shape()) continue;
     same_shape = same_shape && part.shape() == whole.shape() && part.dtype() == whole.dtype();
-    box = box && is_box(whole, part);
+    box = box && (random ? is_within(whole, part) : is_box(whole, part));
   }
   if (kind == ConstantKind::kFixed && !(same_shape && box))
     kind = box ? ConstantKind::kBox : same_shape ? ConstantKind::kNumbers : ConstantKind::kOther;
