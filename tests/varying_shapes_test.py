@@ -71,6 +71,47 @@ class VaryingShapes(RangeCase):
         self.refuse(f"--input: {self.folder / 'model.so'}: input 'x': dimension 2 (height) is 170, expected a multiple of 32", "run", self.folder / "model.so",
                     "--input", f"x={self.folder / 'x.npy'}")
 
+    def test_multiples_of_other_extents_than_sides(self):
+        """Samples in frames, the time of a U-Net and pairs of numbers, with the range of the rule and with one that is given."""
+        rng = np.random.default_rng(0)
+        weights = lambda *shape: rng.standard_normal(shape).astype(np.float32)
+        frames = make_model([helper.make_node("Reshape", ["x", "s"], ["y"]), helper.make_node("MatMul", ["y", "w"], ["z"])],
+                            [value("x", ("batch", "samples"))], [value("z", None)], {"s": np.array([0, -1, 16]), "w": weights(16, 3)})
+        net = make_model([helper.make_node("Conv", ["x", "w"], ["a"], strides=[2], kernel_shape=[2]), helper.make_node("ConvTranspose", ["a", "v"], ["b"], strides=[2]),
+                          helper.make_node("Concat", ["x", "b"], ["y"], axis=1)], [value("x", ("batch", 4, "time"))], [value("y", None)],
+                         {"w": weights(6, 4, 2), "v": weights(6, 4, 2)})
+        pairs = make_model([helper.make_node("Reshape", ["x", "s"], ["y"])], [value("x", ("n",))], [value("y", None)], {"s": np.array([-1, 2])})
+        for model, ranges, said, sizes in (
+                (frames, (), "samples is 16..512 in multiples of 16, as the model is not valid at others", ((8, 512), (1, 16), (3, 80))),
+                (frames, ("samples=48..480", "batch=1..2"), "samples is 48..480 in multiples of 16", ((2, 480), (1, 48), (2, 96))),
+                (frames, ("x=2x32..160",), "samples is 32..160 in multiples of 16", ((2, 160), (2, 32), (2, 64))),
+                (net, (), "time is 2..512 in multiples of 2", ((8, 4, 512), (1, 4, 2), (2, 4, 30))),
+                (pairs, (), "n is 2..8 in multiples of 2", ((8,), (2,), (6,)))):
+            with self.subTest(said):
+                path = self.save(model)
+                done = support.hone("compile", path, "-o", self.folder / "model.so", "--no-db", "--threads", 2, *(f"--shape={shape}" for shape in ranges))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(said, done.stderr)
+                for size in sizes:
+                    self.check(path, {"x": np.random.default_rng(size[-1]).standard_normal(size).astype(np.float32)})
+        path = self.save(frames)
+        self.refuse("give ranges that begin with a multiple, as samples is 16..512 in multiples of 16: --shape samples=16..512", "compile", path, "-o",
+                    self.folder / "model.so", "--no-db", "--shape=samples=1..512")
+
+    def test_random_numbers_of_a_run_are_those_of_the_largest(self):
+        """Also where an extent varies behind which numbers follow."""
+        model = make_model([helper.make_node("RandomNormalLike", ["x"], ["z"], seed=3.0), helper.make_node("Mul", ["z", "f"], ["n"]),
+                            helper.make_node("Add", ["x", "n"], ["y"])], [value("x", ("b", "s", 4))], [value("y", None)], {"f": np.float32(0.5)})
+        path = self.compile(model, "b=1..3", "s=1..20")
+        whole = self.outputs(self.folder / "model.so", {"x": np.zeros((3, 20, 4), np.float32)})["y"]
+        alone = self.folder / "one.so"
+        self.succeed("compile", path, "-o", alone, "--no-db", "--shape=b=3", "--shape=s=20")
+        self.assertTrue(np.array_equal(whole, self.outputs(alone, {"x": np.zeros((3, 20, 4), np.float32)})["y"]))
+        self.assertGreater(whole.std(), 0.3)
+        for b, s in (1, 1), (2, 7), (3, 19):
+            x = np.random.default_rng(s).standard_normal((b, s, 4)).astype(np.float32)
+            np.testing.assert_allclose(self.outputs(self.folder / "model.so", {"x": x})["y"], x + whole[:b, :s], rtol=1e-6, atol=1e-6)
+
     def test_nothing_is_left_of_a_larger_run(self):
         """A run of the largest size with NaN everywhere leaves NaN in whatever a smaller run does not compute anew."""
         for model, ranges, sizes in (
@@ -149,12 +190,16 @@ class VaryingShapes(RangeCase):
     def test_extents_that_are_not_equal(self):
         """Symbols of the file that an operator wants to be equal."""
         path = self.save(make_model([helper.make_node("Add", ["x", "y"], ["z"], name="sum")], [value("x", ("a", 4)), value("y", ("b", 4))], [value("z", None)]))
-        for shapes, message in ((("a=2..4", "b=5..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: give smaller ranges"),
+        for shapes, message in ((("a=2..4", "b=5..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: 'a' and 'b' have to be "
+                                 "equal, and their ranges 2..4 and 5..6 have no common size"),
+                                (("a=2..4", "b=1..6"), "operands of shapes [4, 4] and [6, 4]; this is at the largest sizes, a=4, b=6: 'a' and 'b' have to be "
+                                 "equal: give them one symbol and one range (--shape b=a)"),
                                 (("a=1..4", "b=1..4"), "operands of shapes [3, 4] and [4, 4]; this is so at a=3, b=4, but not at the largest sizes: give "
                                  "ranges within which the model is valid, and extents that are always equal one symbol (--shape b=a)")):
             self.refuse(f"node 'sum' (Add): {message}", "compile", path, "-o", self.folder / "out.so", "--no-db", *(f"--shape={shape}" for shape in shapes))
         library = self.folder / "model.so"
-        for options, said in ((), "'b' is equal to 'a', as the model is not valid otherwise"), (("--shape=b=a", "--shape=a=1..8"), ""):
+        tied = "'b' is equal to 'a', as the model is not valid otherwise"
+        for options, said in ((), tied), (("--shape=b=a", "--shape=a=1..8"), ""), (("--shape=a=1..9",), tied):
             done = support.hone("compile", path, "-o", library, "--no-db", *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(said, done.stderr)

@@ -49,7 +49,8 @@ class Importer {
   [[nodiscard]] RangeFailure failure() const {
     return {at_sizes_,       is_valid_at_largest_, open_.batches,
             open_.sequences, open_.side_divisor,   open_.may_batch_states,
-            open_.symbols,   open_.inputs,         ties_};
+            open_.symbols,   open_.inputs,         ties_,
+            advice_};
   }
 
  private:
@@ -104,9 +105,11 @@ class Importer {
 
   // Finds which symbols have to be equal, and says so, where the model is not valid at some sizes.
   Status with_ties(const Status& status, const Graph& raw, const InputSizes& sizes) {
-    if (!status.message().ends_with(kOneSymbol)) return status;
+    const std::string& message = status.message();
+    if (!message.ends_with(kValidRanges)) return status;
     ties_ = symbols_to_tie(raw, sizes, open_.unnamed);
-    return {status.code(), fmt::format("{} ({})", status.message(), tie_options(ties_))};
+    advice_ = fmt::format("{} ({})", kValidRanges, tie_options(ties_));
+    return {status.code(), message.substr(0, message.size() - kValidRanges.size()) + advice_};
   }
 
   // Returns whether the shapes of the graph were inferred with widened nodes, which `raw` has then.
@@ -147,7 +150,7 @@ class Importer {
   }
 
   // Adds the sizes that shapes were inferred at, if there are ranges.
-  [[nodiscard]] Status at_largest(const Status& status) const {
+  [[nodiscard]] Status at_largest(const Status& status) {
     if (open_.symbols.empty()) return status;
     std::string sizes, smaller;
     for (const SizeSymbol& symbol : open_.symbols) {
@@ -157,9 +160,9 @@ class Importer {
       if (smaller.empty() && symbol.max > symbol.min)
         smaller = range_option(half, open_.symbols, open_.inputs);
     }
-    return {status.code(), fmt::format("{}; this is at the largest sizes, {}: give smaller ranges "
-                                       "if the model is not valid there, as {}",
-                                       status.message(), sizes, smaller)};
+    advice_ = "give smaller ranges if the model is not valid there, as " + smaller;
+    return {status.code(), fmt::format("{}; this is at the largest sizes, {}: {}", status.message(),
+                                       sizes, advice_)};
   }
 
   // Adds which inputs would have to be bound, where that is what was wrong.
@@ -313,6 +316,7 @@ class Importer {
   bool is_valid_at_largest_ = false;
   std::optional<SizeForm> batch_;  // of Graph::rebatch, if it varies
   std::vector<TiedSymbols> ties_;
+  std::string advice_;  // RangeFailure
   Graph graph_;
   std::map<std::string, ValueId> ids_;
   UnsupportedList unsupported_;

@@ -33,6 +33,8 @@ struct ImportOptions {
   // Sides of images that have a range are multiples of this, as the ends of the range have to be.
   // The importer finds it where a model is not valid at all sizes.
   int64_t side_step = 1;
+  // Likewise, for other symbols by their names, as of samples in frames.
+  std::map<std::string, int64_t> steps;
   // If not null, receives one line that says which ranges were given so; empty if none.
   std::string* taken = nullptr;
   // Inputs that become constants (--bind), as their value decides a shape.

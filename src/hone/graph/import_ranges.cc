@@ -7,6 +7,8 @@
 #include <span>
 
 #include "hone/base/log.h"
+#include "hone/graph/equal_symbols.h"
+#include "hone/graph/import_steps.h"
 #include "hone/graph/some_names.h"
 
 namespace hone::graph {
@@ -23,6 +25,10 @@ class RangeImporter {
     Result<Graph> first = read_(tried_, ImportPart::kAll, failure_);
     const std::string taken = taken_;
     if (first.ok() || !failure_.at_sizes) return told(std::move(first));
+    const std::vector<EqualSymbols> equal = equal_symbols(options_, failure_, read_);
+    for (const EqualSymbols& pair : equal) {
+      if (pair.have_common_size()) failure_.ties.push_back({pair.one.name, pair.other.name});
+    }
     const RangeFailure failure = failure_;
     std::optional<Graph> other;
     if (failure.may_batch_states) {
@@ -41,13 +47,23 @@ class RangeImporter {
     }
     if (other) return told(*std::move(other));
     taken_ = taken;
-    return told(std::move(first));
+    if (advice_.empty()) advice_ = advice_for_equal(equal);
+    return told(advised(first.status(), failure));
   }
 
  private:
   void start_anew() {
     tried_ = options_;
     tried_.taken = &taken_;
+  }
+
+  // Returns the error with what was found out in place of the general advice.
+  [[nodiscard]] Status advised(const Status& status, const RangeFailure& failure) const {
+    const std::string& message = status.message();
+    if (advice_.empty() || failure.advice.empty() || !message.ends_with(failure.advice))
+      return status;
+    const size_t end = message.size() - failure.advice.size();
+    return {status.code(), message.substr(0, end) + advice_};
   }
 
   Result<Graph> told(Result<Graph> graph) const {
@@ -72,8 +88,8 @@ class RangeImporter {
   // Returns the graph of the first other ranges at which the model is valid.
   std::optional<Graph> elsewhere() {
     for (const auto other :
-         {&RangeImporter::in_steps, &RangeImporter::tied, &RangeImporter::shorter,
-          &RangeImporter::longer, &RangeImporter::larger_batch}) {
+         {&RangeImporter::in_steps, &RangeImporter::tied, &RangeImporter::in_other_steps,
+          &RangeImporter::shorter, &RangeImporter::longer, &RangeImporter::larger_batch}) {
       std::optional<Graph> graph = (this->*other)();
       if (graph) return graph;
     }
@@ -108,6 +124,53 @@ class RangeImporter {
                       int64_t{1} << found));
     }
     return best;
+  }
+
+  // Sets the ranges of symbols in steps; those of the rule begin with so many of them. Returns what
+  // there is to say; nothing if a symbol would have one size.
+  struct SaidSteps {
+    std::string ranges;
+    std::string options;  // for ranges that were given and begin with no multiple
+  };
+  std::optional<SaidSteps> set_steps(const std::vector<SymbolStep>& steps, int64_t first) {
+    SaidSteps said;
+    for (SymbolStep step : steps) {
+      if (!step.is_given) step.range.min = first * step.step;
+      if (step.range.min >= step.range.max) return std::nullopt;
+      tried_.steps[step.name] = step.step;
+      set_symbol_range(tried_, failure_, step.name, step.range);
+      said.ranges +=
+          fmt::format("{}{} is {}..{} in multiples of {}", said.ranges.empty() ? "" : ", ",
+                      step.name, step.range.min, step.range.max, step.step);
+      if (!step.is_whole)
+        said.options += " " + range_option({step.name, step.range.min, step.range.max},
+                                           failure_.symbols, failure_.inputs);
+    }
+    return said;
+  }
+
+  // Other symbols than sides, each in its own steps. A range of the rule begins with one of them,
+  // or a few if the model is not valid there.
+  std::optional<Graph> in_other_steps() {
+    const std::vector<SymbolStep> steps = symbol_steps(tried_, failure_, read_);
+    if (steps.empty()) return std::nullopt;
+    const ImportOptions before = tried_;
+    const bool by_rule = !std::ranges::all_of(steps, &SymbolStep::is_given);
+    for (int64_t first = 1; first <= (by_rule ? 4 : 1); first *= 2) {
+      tried_ = before;
+      const std::optional<SaidSteps> said = set_steps(steps, first);
+      std::optional<Graph> graph = said ? attempt() : std::nullopt;
+      if (!graph) continue;
+      if (said->options.empty()) {
+        say(fmt::format("{}: {}, as the model is not valid at others", file_, said->ranges));
+        return graph;
+      }
+      advice_ = fmt::format("give ranges that begin with a multiple, as {}:{}", said->ranges,
+                            said->options);
+      break;
+    }
+    tried_ = before;
+    return std::nullopt;
   }
 
   [[nodiscard]] bool is_by_rule(const std::string& name) const {
@@ -292,7 +355,7 @@ class RangeImporter {
   const std::string file_;
   const ReadModel& read_;
   ImportOptions tried_;
-  std::string taken_;
+  std::string taken_, advice_;
   RangeFailure failure_;
 };
 

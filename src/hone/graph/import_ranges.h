@@ -23,6 +23,7 @@ struct RangeFailure {
   std::vector<SizeSymbol> symbols;     // OpenShapes
   InputForms inputs;                   // OpenShapes
   std::vector<TiedSymbols> ties;       // those that make it valid; only of ImportPart::kAll
+  std::string advice;                  // what its message ends with, if that is advice for ranges
 };
 
 // This is what an import does where inputs have ranges.
@@ -39,8 +40,10 @@ using ReadModel = std::function<Result<Graph>(const ImportOptions& options, Impo
 // far as the rule gave such: equal ones, half as long sequences, then a batch of 1, then sequences,
 // or a batch, that begin with more elements: each with the fewest at which the model is valid. If
 // sides of images have ranges, and the model is valid at the largest, multiples of a power of two
-// are tried before. Where it makes a difference, ImportOptions::batched_states is tried first, with
-// all of them. Logs the warnings of the graph.
+// are tried before; then, of other symbols at which one less than the largest is not valid, the
+// multiples of a divisor of both ends, whoever gave the range. Where it makes a difference,
+// ImportOptions::batched_states is tried first, with all of them. An error says what was found out
+// about the ranges that were given. Logs the warnings of the graph.
 [[nodiscard]] Result<Graph> import_ranges(const ImportOptions& options, const std::string& file,
                                           const ReadModel& read);
 

@@ -253,7 +253,8 @@ class Resolver {
     used_.insert(!name.empty() || kind == DimKind::kSide ? name : rule_name(kind));
     if (const auto at = ranges_.find(name); at != ranges_.end()) {
       // One step for all places of a symbol, of which some may not look like a side.
-      const int64_t step = kind == DimKind::kSide ? side_step(at->second) : 1;
+      int64_t step = kind == DimKind::kSide ? side_step(at->second) : 1;
+      if (step == 1) step = given_step(name, at->second);
       return form_of(name, at->second, steps_.emplace(name, step).first->second);
     }
     if (const auto at = numbers_.find(name); at != numbers_.end())
@@ -261,13 +262,21 @@ class Resolver {
     if (kind == DimKind::kSide) return std::nullopt;
     const bool batch = kind == DimKind::kBatch;
     const std::string symbol = !name.empty() ? name : rule_name(kind);
-    if (const auto at = ranges_.find(symbol); at != ranges_.end())
-      return form_of(symbol, at->second);
+    if (const auto at = ranges_.find(symbol); at != ranges_.end()) {
+      const int64_t step = given_step(symbol, at->second);
+      return form_of(symbol, at->second, steps_.emplace(symbol, step).first->second);
+    }
     const DimRange range = {1, batch ? options_.most_batch : options_.most_sequence, {}};
     ranges_[symbol] = range;
     taken_.push_back(symbol);
     (batch ? result_.batches : result_.sequences).push_back(symbol);
     return form_of(symbol, range);
+  }
+
+  // Returns the step of ImportOptions::steps in which a symbol is counted.
+  [[nodiscard]] int64_t given_step(const std::string& name, const DimRange& range) const {
+    const auto at = options_.steps.find(name);
+    return at == options_.steps.end() || range.min == range.max ? 1 : at->second;
   }
 
   // Returns the step in which a side is counted.

@@ -147,11 +147,9 @@ Result<std::vector<SizeProbe>> make_probes(const Graph& raw, const std::vector<s
     set_sizes(probe.graph, sizes, point);
     std::vector<size_t> own_ends;
     if (const Status status = infer_shapes(probe.graph, own_ends); !status.ok()) {
-      return Status(
-          status.code(),
-          fmt::format("{}; this is so at {}, but not at the largest sizes: give ranges within "
-                      "which the model is valid, and {}",
-                      status.message(), to_text(sizes.symbols, point), kOneSymbol));
+      return Status(status.code(),
+                    fmt::format("{}; this is so at {}, but not at the largest sizes: {}",
+                                status.message(), to_text(sizes.symbols, point), kValidRanges));
     }
     find_twins(probe, raw, ends, own_ends);
     probes.push_back(std::move(probe));

@@ -19,7 +19,8 @@ using TiedSymbols = std::vector<std::string>;
                                                       const std::set<std::string>& unnamed);
 
 // An error at some of the sizes ends so where such options may help.
-inline constexpr std::string_view kOneSymbol = "extents that are always equal one symbol";
+inline constexpr std::string_view kValidRanges =
+    "give ranges within which the model is valid, and extents that are always equal one symbol";
 // Returns "--shape n=m": the options that make symbols equal, or an example of such if there are
 // none.
 [[nodiscard]] std::string tie_options(const std::vector<TiedSymbols>& ties);

@@ -11,7 +11,7 @@ namespace hone::graph {
 // Returns the largest, or the smallest, values of all symbols.
 [[nodiscard]] std::vector<int64_t> largest_symbols(const Varying& varying);
 [[nodiscard]] std::vector<int64_t> smallest_symbols(const Varying& varying);
-// Returns in what steps a symbol counts: 1, or the step of a side (ImportOptions::side_step), which
+// Returns in what steps a symbol counts: 1, or that of ImportOptions::side_step or steps, which
 // is its factor in the inputs.
 [[nodiscard]] int64_t step_of(const Varying& varying, int symbol);
 // Returns the shape of a value with these parts, of which the largest shape is given.
