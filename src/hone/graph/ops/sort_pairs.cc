@@ -59,9 +59,14 @@ SortPairs::SortPairs(DType key, int64_t most)
           ir::make_buffer("counts", DType::kI64, {dtype_bytes(key) * kDigits}, ir::Scope::kThread)),
       at_("at", DType::kI64) {}
 
+std::vector<Stmt> SortPairs::put(const Expr& at, const Expr& key, const Expr& place) const {
+  return {ir::make_store(key_, {at}, key), ir::make_store(place_, {at}, place)};
+}
+
 std::vector<Stmt> SortPairs::add(const Local& count, const Expr& key, const Expr& place) const {
-  return {ir::make_store(key_, {count.get()}, key), ir::make_store(place_, {count.get()}, place),
-          count.set(count.get() + 1)};
+  std::vector<Stmt> steps = put(count.get(), key, place);
+  steps.push_back(count.set(count.get() + 1));
+  return steps;
 }
 
 Stmt SortPairs::sort(const Expr& count) const {
@@ -76,9 +81,6 @@ Stmt SortPairs::sort_few(const Expr& count) const {
     const Expr key = ir::load(other_key_, {ir::constant(0)}),
                place = ir::load(other_place_, {ir::constant(0)});
     const Expr before = ir::max(at_.get() + -1, ir::constant(0));
-    const auto put = [&](const Expr& at, const Expr& k, const Expr& p) {
-      return std::vector{ir::make_store(key_, {at}, k), ir::make_store(place_, {at}, p)};
-    };
     std::vector<Stmt> move = put(at_.get(), this->key(before), this->place(before));
     move.push_back(at_.set(before));
     const Expr goes_on =

@@ -18,6 +18,8 @@ class SortPairs {
   SortPairs(DType key, int64_t most);
   [[nodiscard]] ir::Expr key(const ir::Expr& at) const { return ir::load(key_, {at}); }
   [[nodiscard]] ir::Expr place(const ir::Expr& at) const { return ir::load(place_, {at}); }
+  [[nodiscard]] std::vector<ir::Stmt> put(const ir::Expr& at, const ir::Expr& key,
+                                          const ir::Expr& place) const;
   // Appends a pair and increments the count.
   [[nodiscard]] std::vector<ir::Stmt> add(const Local& count, const ir::Expr& key,
                                           const ir::Expr& place) const;

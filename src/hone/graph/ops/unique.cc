@@ -1,5 +1,5 @@
 // Unique: the different elements, or slices along an axis, where each first stands, which of them
-// each is, and how often it occurs. Time grows with elements times different elements.
+// each is, and how often it occurs.
 #include <algorithm>
 
 #include "hone/graph/evaluate.h"
@@ -7,6 +7,7 @@
 #include "hone/graph/known_elements.h"
 #include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/sort_pairs.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
 namespace hone::graph {
@@ -26,32 +27,37 @@ Status infer_unique_rows(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
+// Sorts the numbers of the rows by their elements, from the last column to the first one, and
+// compares neighbours.
 class UniqueRows {
  public:
   explicit UniqueRows(EmitContext& c)
       : c_(c),
         rows_(c.input(0).shape[0]),
         width_(c.input(0).shape[1]),
+        given_("given", DType::kI64),
         count_("count", DType::kI64),
-        found_("found", DType::kI64),
-        order_("order", DType::kI64),
-        rank_("rank", DType::kI64) {
-    for (const char* name : {"first", "times", "which", "place"})
-      lists_.push_back(ir::make_buffer(name, DType::kI64, {rows_}, ir::Scope::kStack));
+        differs_("differs", DType::kI64),
+        sorted_(sort_key_type(compute_type(c.input(0).dtype)), rows_) {
+    for (const char* name : {"first", "times", "which", "number"})
+      lists_.push_back(ir::make_buffer(name, DType::kI64, {rows_}, ir::Scope::kThread));
   }
 
   void emit() {
     c_.body("unique", {}, [&](const std::vector<Expr>&) {
-      std::vector<Stmt> body = {count_.set(number(0)), collect(), write(), number_rows()};
+      std::vector<Stmt> body = {given_.set(rows()), sort(),  collect(),
+                                number_groups(),    write(), number_rows()};
       body.push_back(c_.store(4, {number(0)}, count_.get()));
-      Stmt all = with_locals({count_, found_, order_, rank_}, std::move(body));
+      Stmt all = sorted_.with_memory({with_locals({given_, count_, differs_}, std::move(body))});
       for (const ir::BufferPtr& list : lists_) all = ir::make_alloc(list, {all});
       return std::vector{all};
     });
   }
 
  private:
-  enum List : size_t { kFirst, kTimes, kWhich, kPlace };
+  // By group of equal rows, in ascending order: its first row, how many rows it has, its number in
+  // the result. By row: its group.
+  enum List : size_t { kFirst, kTimes, kWhich, kNumber };
 
   static Expr number(int64_t value) { return ir::constant(value); }
   [[nodiscard]] Expr rows() {
@@ -62,82 +68,90 @@ class UniqueRows {
   [[nodiscard]] Stmt put(List list, const Expr& i, const Expr& value) const {
     return ir::make_store(lists_[list], {i}, value);
   }
-  static Stmt loop(const ir::VarPtr& var, const Expr& extent, std::vector<Stmt> body) {
-    return ir::make_for(var, number(0), extent, ir::ForKind::kSerial, std::move(body));
-  }
-  static Expr equal(const Expr& a, const Expr& b) { return ir::make(ir::Op::kEq, {a, b}); }
 
-  // Returns whether x comes before y. NaN comes last, and all NaNs are equal.
-  static Expr before(const Expr& x, const Expr& y) {
-    if (!is_float(x->type)) return ir::less(x, y);
-    const Expr only_y_is_none = ir::logical_and(equal(x, x), ir::make(ir::Op::kNe, {y, y}));
-    return ir::make(ir::Op::kOr, {ir::less(x, y), only_y_is_none});
+  // Ascends with the elements; all NaNs have the last one.
+  [[nodiscard]] Expr key_of(const Expr& row, const Expr& column) {
+    return sort_key(c_.read(0, "data", {row, column}), false, NanOrder::kLast);
   }
 
-  // order = -1, 0, 1 as row a is before, like or after row b.
-  Stmt compare(const Expr& a, const Expr& b) {
-    const ir::VarPtr m = ir::make_var("m");
-    const auto read = [&](const Expr& row) {
-      const Expr element = c_.read(0, "data", {row, ir::variable(m)});
-      return element->type == DType::kBool ? ir::cast(DType::kI64, element) : element;
-    };
-    const Expr x = read(a), y = read(b);
-    const Expr undecided = equal(order_.get(), number(0));
+  // The sort is stable, so of equal rows the first one stays the first.
+  Stmt sort() {
+    const Expr zero = ir::constant_int(0, sort_key_type(compute_type(c_.input(0).dtype)));
     return ir::make_block(
-        {order_.set(number(0)),
-         loop(m, number(width_),
-              {ir::make_if(ir::logical_and(undecided, before(x, y)), {order_.set(number(-1))}),
-               ir::make_if(ir::logical_and(undecided, before(y, x)), {order_.set(number(1))})})});
+        {count_to("i", given_.get(), [&](const Expr& i) { return sorted_.put(i, zero, i); }),
+         count_to("m", number(width_), [&](const Expr& m) {
+           return std::vector{count_to("i", given_.get(),
+                                       [&](const Expr& i) {
+                                         const Expr row = sorted_.place(i);
+                                         return sorted_.put(i, key_of(row, number(width_ - 1) - m),
+                                                            row);
+                                       }),
+                              sorted_.sort(given_.get())};
+         })});
   }
 
-  // Each row is looked for among those seen before.
+  // Sets differs_ to whether row i in ascending order is another one than the row before.
+  Stmt compare(const Expr& i) {
+    const Expr own = sorted_.place(i), before = sorted_.place(ir::max(i + -1, number(0)));
+    return ir::make_block(
+        {differs_.set(ir::select(ir::less(number(0), i), number(0), number(1))),
+         count_to("m", number(width_), [&](const Expr& m) {
+           const Expr other = ir::make(ir::Op::kNe, {key_of(own, m), key_of(before, m)});
+           return std::vector{ir::make_if(other, {differs_.set(number(1))})};
+         })});
+  }
+
   Stmt collect() {
-    const ir::VarPtr i = ir::make_var("i"), j = ir::make_var("j");
-    const Expr row = ir::variable(i), seen = ir::variable(j);
-    const Expr open = ir::less(found_.get(), number(0));
-    const Stmt look = loop(
-        j, count_.get(),
-        {ir::make_if(open, {compare(row, at(kFirst, seen)),
-                            ir::make_if(equal(order_.get(), number(0)), {found_.set(seen)})})});
-    const Stmt take =
-        ir::make_if(open, {found_.set(count_.get()), put(kFirst, found_.get(), row),
-                           put(kTimes, found_.get(), number(0)), count_.set(count_.get() + 1)});
-    return loop(i, rows(),
-                {found_.set(number(-1)), look, take, put(kWhich, row, found_.get()),
-                 put(kTimes, found_.get(), at(kTimes, found_.get()) + 1)});
+    const Stmt groups = count_to("i", given_.get(), [&](const Expr& i) {
+      const Expr row = sorted_.place(i), group = count_.get() + -1;
+      const Stmt open =
+          ir::make_if(ir::make(ir::Op::kEq, {differs_.get(), number(1)}),
+                      {put(kFirst, count_.get(), row), put(kTimes, count_.get(), number(0)),
+                       put(kNumber, count_.get(), count_.get()), count_.set(count_.get() + 1)});
+      return std::vector{compare(i), open, put(kWhich, row, group),
+                         put(kTimes, group, at(kTimes, group) + 1)};
+    });
+    return ir::make_block({count_.set(number(0)), groups});
   }
 
-  // Each different row goes where it belongs: behind the smaller ones, or as it was found.
+  // Without a sort groups have the order of their first rows.
+  Stmt number_groups() {
+    if (c_.node().attributes.integer("sorted", 1) != 0) return nullptr;
+    const Expr next = differs_.get();
+    return ir::make_block(
+        {differs_.set(number(0)), count_to("i", given_.get(), [&](const Expr& row) {
+           const Expr group = at(kWhich, row);
+           return std::vector{ir::make_if(ir::make(ir::Op::kEq, {at(kFirst, group), row}),
+                                          {put(kNumber, group, next), differs_.set(next + 1)})};
+         })});
+  }
+
   Stmt write() {
-    const ir::VarPtr j = ir::make_var("j"), l = ir::make_var("l"), m = ir::make_var("m");
-    const Expr row = ir::variable(j), other = ir::variable(l), column = ir::variable(m);
-    std::vector<Stmt> body = {rank_.set(row)};
-    if (c_.node().attributes.integer("sorted", 1) != 0) {
-      body = {rank_.set(number(0)),
-              loop(l, count_.get(),
-                   {compare(at(kFirst, other), at(kFirst, row)),
-                    ir::make_if(ir::less(order_.get(), number(0)), {rank_.set(rank_.get() + 1)})})};
-    }
-    body.push_back(put(kPlace, row, rank_.get()));
-    body.push_back(
-        loop(m, number(width_),
-             {c_.store(0, {rank_.get(), column}, c_.read(0, "data", {at(kFirst, row), column}))}));
-    body.push_back(c_.store(1, {rank_.get()}, at(kFirst, row)));
-    body.push_back(c_.store(3, {rank_.get()}, at(kTimes, row)));
-    std::erase(body, nullptr);
-    return loop(j, count_.get(), std::move(body));
+    return count_to("j", count_.get(), [&](const Expr& group) {
+      const Expr first = at(kFirst, group), to = at(kNumber, group);
+      std::vector<Stmt> body = {
+          count_to("m", number(width_),
+                   [&](const Expr& m) {
+                     return std::vector{c_.store(0, {to, m}, c_.read(0, "data", {first, m}))};
+                   }),
+          c_.store(1, {to}, first), c_.store(3, {to}, at(kTimes, group))};
+      std::erase(body, nullptr);
+      return body;
+    });
   }
 
   Stmt number_rows() {
-    const ir::VarPtr i = ir::make_var("i");
-    const Expr row = ir::variable(i);
-    const Stmt store = c_.store(2, {row}, at(kPlace, at(kWhich, row)));
-    return store ? loop(i, rows(), {store}) : nullptr;
+    return count_to("i", given_.get(), [&](const Expr& row) {
+      std::vector<Stmt> body = {c_.store(2, {row}, at(kNumber, at(kWhich, row)))};
+      std::erase(body, nullptr);
+      return body;
+    });
   }
 
   EmitContext& c_;
   int64_t rows_, width_;
-  Local count_, found_, order_, rank_;
+  Local given_, count_, differs_;
+  SortPairs sorted_;
   std::vector<ir::BufferPtr> lists_;
 };
 
