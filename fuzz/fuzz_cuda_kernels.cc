@@ -141,7 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<Data> kKinds = {Data::kPlain, Data::kPlain, Data::kIntegers,
                                            Data::kInfinite, Data::kNan};
   Data kind = rng.choice(kKinds);
-  if (kind == Data::kNan && tasks.is_extremum) kind = Data::kInfinite;
+  if (kind == Data::kNan && tasks.is_any_operator) kind = Data::kInfinite;
   for (const Candidate& candidate : candidates) {
     ++programs_run;
     // Printed code leaves out products with values that are known to be 0.

@@ -81,7 +81,7 @@ void check_task(const RandomTasks& tasks, const RandomTask& task, Rng& rng) {
                                            Data::kIntegers, Data::kNan,   Data::kInfinite,
                                            Data::kDenormal};
   Oracle oracle{rng.choice(kKinds), rng.next(), {}};
-  if (oracle.data == Data::kNan && tasks.is_extremum) oracle.data = Data::kInfinite;
+  if (oracle.data == Data::kNan && tasks.is_any_operator) oracle.data = Data::kInfinite;
   // Terms that a schedule may leave out are zero, unless they are zero times infinity. (Around an
   // input zeros are known only where no constant of the task is infinite.)
   const bool ends = std::any_of(dag.stages.begin(), dag.stages.end(),

@@ -175,7 +175,7 @@ void convolution(TestModel& model, Rng& rng, bool depthwise, bool transposed) {
   model.output(last);
 }
 
-bool pooling(TestModel& model, Rng& rng) {
+void pooling(TestModel& model, Rng& rng) {
   const size_t dims = rng.chance(0.7) ? 2 : 1;
   const std::vector<int64_t> e = extents(rng, dims + 1, kMostWork / 16);
   Shape data = {1, e[dims]}, kernel, strides, pads;
@@ -200,18 +200,16 @@ bool pooling(TestModel& model, Rng& rng) {
     model.node("MaxPool", {"x"}, {"y"},
                {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}});
   }
-  return kind >= 2;
 }
 
 // Softmax, normalization and reductions along axes.
-bool rows(TestModel& model, Rng& rng) {
+void rows(TestModel& model, Rng& rng) {
   const Shape shape = extents(rng, static_cast<size_t>(rng.between(2, 4)), kMostWork / 8);
   const auto rank = static_cast<int64_t>(shape.size());
   model.input("x", shape);
   const int64_t axis = rng.below(rank);
   static const std::vector<std::string> kReductions = {"ReduceMean", "ReduceMax", "ReduceL2",
                                                        "ReduceMin", "ReduceProd"};
-  bool is_extremum = false;
   switch (rng.below(4)) {
     case 0: model.node("Softmax", {"x"}, {"y"}, {{"axis", axis}}); break;
     case 1: model.node("LogSoftmax", {"x"}, {"y"}, {{"axis", axis}}); break;
@@ -229,14 +227,12 @@ bool rows(TestModel& model, Rng& rng) {
       int64_t terms = 1;
       for (const int64_t a : axes) terms *= shape[static_cast<size_t>(a)];
       if (terms > 33 && op == "ReduceProd") op = "ReduceMax";  // a product of many comes to zero
-      is_extremum = op == "ReduceMax" || op == "ReduceMin";
       model.node(op, {"x"}, {"y"}, {{"axes", axes}, {"keepdims", rng.below(2)}});
       model.output("y");
-      return is_extremum;
+      return;
     }
   }
   model.output(followers(model, rng, "y", shape));
-  return is_extremum;
 }
 
 void elementwise(TestModel& model, Rng& rng) {
@@ -300,12 +296,12 @@ RandomTasks random_tasks(Rng& rng) {
     case 4: tasks.family = "convolution", convolution(model, rng, false, false); break;
     case 5: tasks.family = "depthwise", convolution(model, rng, true, false); break;
     case 6: tasks.family = "transposed", convolution(model, rng, rng.chance(0.2), true); break;
-    case 7: tasks.family = "pooling", tasks.is_extremum = pooling(model, rng); break;
-    case 8: tasks.family = "rows", tasks.is_extremum = rows(model, rng); break;
+    case 7: tasks.family = "pooling", pooling(model, rng); break;
+    case 8: tasks.family = "rows", rows(model, rng); break;
     case 9: tasks.family = "elementwise", elementwise(model, rng); break;
     case 10: tasks.family = "movement", movement(model, rng); break;
     case 11:
-      tasks.family = "operator", tasks.is_extremum = true;
+      tasks.family = "operator", tasks.is_any_operator = true;
       add_random_operator(model, rng);
       break;
     default:

@@ -20,8 +20,8 @@ struct RandomTask {
 struct RandomTasks {
   std::string family;
   std::vector<RandomTask> all;  // distinct ones; none if the model was not legal
-  // A maximum (or minimum) of many: whether a NaN among them stays depends on their order.
-  bool is_extremum = false;
+  // A random operator: in some, whether a NaN stays depends on the order of the elements.
+  bool is_any_operator = false;
 };
 
 // Small enough for the interpreter.

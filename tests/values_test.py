@@ -182,7 +182,9 @@ class Nan(Values):
                             "Greater": (("x", "y"), {}, x > y), "LessOrEqual": (("x", "y"), {}, x <= y), "Equal": (("x", "y"), {}, x == y),
                             "Sign": (("x",), {}, np.sign(x)), "IsNaN": (("x",), {}, np.isnan(x)),
                             "Cast": (("x",), {"to": TensorProto.BOOL}, x.astype(bool)),
-                            "Hardmax": (("x",), {"axis": 1}, np.eye(length, dtype=dtype)[x.argmax(1)])}
+                            "Hardmax": (("x",), {"axis": 1}, np.eye(length, dtype=dtype)[x.argmax(1)]),
+                            "ReduceMax": (("x",), {"axes": [1]}, x.max(1, keepdims=True)),
+                            "ReduceMin": (("x",), {"axes": [0]}, x.min(0, keepdims=True))}
                     nodes.append(helper.make_node("Clip", [f"x_{end}", "low", "high"], [f"Clip_{end}"]))
                     expected[f"Clip_{end}"] = np.clip(x, dtype(-0.5), dtype(0.5))
                     for operator, (operands, attributes, wanted) in cases.items():
@@ -193,7 +195,49 @@ class Nan(Values):
             self.assert_values(self.outputs(self.save(make_model(nodes, inputs, outputs, constants)), feeds), expected)
 
 
+    def test_pooling_passes_over_it(self):
+        """As ONNX Runtime does: in vectors and what is left of them, beside padding, of each float."""
+        rng = np.random.default_rng(24)
+        for dtype in (np.float32, np.float64, np.float16):
+            nodes, feeds, outputs, expected = [], {}, [], {}
+            for i, shape in enumerate(((1, 1, 3), (1, 5, 17), (2, 3, 9, 11), (1, 16, 8, 8))):
+                x = rng.standard_normal(shape).astype(dtype)
+                x[rng.random(shape) < 0.4] = np.nan
+                x.flat[:2] = 1.5, np.nan
+                feeds[f"x{i}"] = x
+                spatial = len(shape) - 2
+                around = [(0, 0), (0, 0)] + [(1, 1)] * spatial
+                lowest = np.pad(np.where(np.isnan(x), -np.inf, x), around, constant_values=-np.inf)
+                windows = np.lib.stride_tricks.sliding_window_view(lowest, (3,) * spatial, axis=tuple(range(2, 2 + spatial)))
+                window = {"kernel_shape": [3] * spatial, "pads": [1] * 2 * spatial}
+                nodes.append(helper.make_node("MaxPool", [f"x{i}"], [f"pool{i}"], **window))
+                nodes.append(helper.make_node("GlobalMaxPool", [f"x{i}"], [f"all{i}"]))
+                expected[f"pool{i}"] = windows.max(tuple(range(-spatial, 0)))
+                expected[f"all{i}"] = np.fmax.reduce(x, tuple(range(2, 2 + spatial)), keepdims=True)
+            inputs = [value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype)) for name, array in feeds.items()]
+            outputs = [value(name, array.shape, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))) for name, array in expected.items()]
+            self.assert_values(self.outputs(self.save(make_model(nodes, inputs, outputs)), feeds), expected)
+
+
 class Zeros(Values):
+    def test_functions(self):
+        """What is odd, or begins with its argument, keeps a zero's sign: in vectors and alone, folded too, of each float."""
+        functions = ("Sin", "Tan", "Asin", "Atan", "Sinh", "Asinh", "Tanh", "Atanh", "Erf", "Sqrt", "Round", "Floor", "Ceil", "Elu", "Selu",
+                     "Celu", "Gelu", "Softsign", "Mish", "HardSwish", "Swish", "LeakyRelu")
+        for dtype in (np.float32, np.float64, np.float16):
+            code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+            for length in (1, 9, 40):
+                x = np.zeros(length, dtype)
+                x[::2] = -0.0
+                nodes = [helper.make_node(name, [given], [f"{name}_{given}"]) for name in functions for given in ("x", "c")]
+                nodes += [helper.make_node("Gelu", [given], [f"gelu_{given}"], approximate="tanh") for given in ("x", "c")]
+                outputs = [value(node.output[0], x.shape, code) for node in nodes]
+                found = self.outputs(self.save(make_model(nodes, [value("x", x.shape, code)], outputs, {"c": x}, 24)), {"x": x})
+                for name, array in found.items():
+                    with self.subTest(name, dtype=dtype.__name__, length=length):
+                        np.testing.assert_array_equal(array, x)
+                        np.testing.assert_array_equal(np.signbit(array), np.signbit(x))
+
     def test_signs(self):
         """The sign of a zero decides that of its reciprocal."""
         x, y = np.float32([-0.0, 0.0, 1.5, -1.5]), np.float32([0.0, -0.0, 1.5, -1.5])

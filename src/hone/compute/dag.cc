@@ -177,11 +177,16 @@ Stage reduction(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce
   output.write = out.at(variables(axes));
   output.other = ir::make_buffer(out.buffer->name + ".other", out.buffer->dtype, out.buffer->shape);
   const Expr old = ir::load(output.buffer, output.write);
-  output.value = ir::make(combine, {old, value});
+  // An extreme gives its second operand for NaN: the old value, so that NaN is passed over.
+  const bool is_extreme = combine == Op::kMax || combine == Op::kMin;
+  const auto combined = [&](const Expr& element) {
+    return is_extreme ? ir::make(combine, {element, old}) : ir::make(combine, {old, element});
+  };
+  output.value = combined(value);
   output.identity = is_float(out.buffer->dtype)
                         ? ir::constant_float(identity, out.buffer->dtype)
                         : ir::cast(out.buffer->dtype, ir::constant(static_cast<int64_t>(identity)));
-  output.merge = ir::make(combine, {old, ir::load(output.other, output.write)});
+  output.merge = combined(ir::load(output.other, output.write));
   return {op, op, std::move(axes), std::move(reduce), nullptr, {std::move(output)}, {}, {}};
 }
 

@@ -47,7 +47,15 @@ class KeyBuilder {
       add(static_cast<uint64_t>(std::find(vars_.begin(), vars_.end(), e->var) - vars_.begin()));
     if (e->buffer) add_buffer(e->buffer);
     add(e->args.size());
-    for (const Expr& arg : e->args) add_expr(arg);
+    // The order of a maximum's operands, which decides about NaN alone, is no part of the key.
+    const bool swapped = e->args.size() == 2 && is_own(e->args[1]) &&
+                         (e->op == ir::Op::kMax || e->op == ir::Op::kMin);
+    for (size_t i = 0; i < e->args.size(); ++i) add_expr(e->args[swapped ? 1 - i : i]);
+  }
+
+  // The old value of the output whose new one is hashed.
+  [[nodiscard]] bool is_own(const Expr& e) const {
+    return e->op == ir::Op::kLoad && e->buffer == own_;
   }
 
   void add_stmt(const ir::Stmt& s) {
@@ -72,8 +80,10 @@ class KeyBuilder {
     for (const Output& output : stage.outputs) {
       add_buffer(output.buffer);
       for (const Expr& index : output.write) add_expr(index);
+      own_ = output.buffer;
       add_expr(output.value);
       add_expr(output.identity);
+      own_ = nullptr;
     }
     for (const ir::Stmt& s : stage.body) add_stmt(s);
   }
@@ -82,6 +92,7 @@ class KeyBuilder {
   uint64_t hash_ = 0x686f6e65;
   std::vector<ir::BufferPtr> buffers_;
   std::vector<ir::VarPtr> vars_;
+  ir::BufferPtr own_;
 };
 
 }  // namespace

@@ -470,10 +470,23 @@ ir::Op combine_op(Combine combine) {
   switch (combine) {
     case Combine::kSum: return ir::Op::kAdd;
     case Combine::kProduct: return ir::Op::kMul;
-    case Combine::kMax: return ir::Op::kMax;
-    case Combine::kMin: return ir::Op::kMin;
+    case Combine::kMax:
+    case Combine::kMaxOrNan: return ir::Op::kMax;
+    case Combine::kMin:
+    case Combine::kMinOrNan: return ir::Op::kMin;
   }
-  HONE_ASSERT(false, "a reduction combines in one of four ways");
+  HONE_ASSERT(false, "no way in which a reduction combines");
+}
+
+// `old` with one more element. It is the second operand of an extreme, which gives that one for
+// NaN: so a NaN is passed over, whatever the order of the elements, and a NaN in `old` stays.
+Expr combined(Combine combine, const Expr& old, const Expr& element) {
+  const ir::Op op = combine_op(combine);
+  if (op != ir::Op::kMax && op != ir::Op::kMin) return ir::make(op, {old, element});
+  const Expr extreme = ir::make(op, {element, old});
+  const bool keeps_nan = combine == Combine::kMaxOrNan || combine == Combine::kMinOrNan;
+  if (!keeps_nan || !is_float(element->type)) return extreme;
+  return ir::select(ir::make(ir::Op::kNe, {element, element}), element, extreme);
 }
 
 }  // namespace
@@ -481,7 +494,7 @@ ir::Op combine_op(Combine combine) {
 Expr combine_identity(Combine combine, DType dtype) {
   if (combine == Combine::kSum) return literal(dtype, 0);
   if (combine == Combine::kProduct) return literal(dtype, 1);
-  return combine == Combine::kMax ? lowest(dtype) : highest(dtype);
+  return combine_op(combine) == ir::Op::kMax ? lowest(dtype) : highest(dtype);
 }
 
 void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
@@ -491,12 +504,11 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   output.write = write;
   output.value = record.value;
   if (!record.reduce.empty() && record.joint.empty()) {
-    const ir::Op op = combine_op(record.combine);
     const Expr old = ir::load(buffer, write);
-    output.value = ir::make(op, {old, record.value});
+    output.value = combined(record.combine, old, record.value);
     output.identity = combine_identity(record.combine, buffer->dtype);
     output.other = ir::make_buffer(buffer->name + ".other", buffer->dtype, buffer->shape);
-    output.merge = ir::make(op, {old, ir::load(output.other, write)});
+    output.merge = combined(record.combine, old, ir::load(output.other, write));
   }
   compute::Stage stage;
   stage.name = record.tag.name;

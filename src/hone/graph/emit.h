@@ -41,7 +41,8 @@ struct StageTag {
   StageTag(std::string stage, std::string tag) : name(std::move(stage)), op(std::move(tag)) {}
 };
 
-enum class Combine : uint8_t { kSum, kProduct, kMax, kMin };
+// A maximum or minimum passes over NaN, or the result is NaN if an element is.
+enum class Combine : uint8_t { kSum, kProduct, kMax, kMin, kMaxOrNan, kMinOrNan };
 
 class EmitContext {
  public:

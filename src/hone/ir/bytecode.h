@@ -28,6 +28,7 @@ enum class Opcode : uint16_t {
   kAnd, kOr, kXor, kRemF,
   kMulAddI,                                      // dst = a * b + end
   kUnaryI, kUnaryF,                              // aux: Op
+  kGelu,                                         // aux: by tanh
   kTyped,  // operations of kU64, shifts, kRem; aux: Op, DType
   kCompareU,                                     // aux: Op
   kWrap, kFloatToInt, kRoundF32, kRoundFloat,    // aux: DType

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/base/assert.h"
+#include "hone/ir/gelu.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::ir {
@@ -191,6 +192,11 @@ void BytecodeWriter::value_into(const Expr& e, int32_t dst) {
     return;
   }
   if (multiply_add(e, dst)) return;
+  if (const std::optional<Gelu> found = find_gelu(*e)) {
+    const auto aux = static_cast<uint16_t>(found->by_tanh ? 1 : 0);
+    emit({.code = Opcode::kGelu, .aux = aux, .dst = dst, .a = value(found->x)});
+    return;
+  }
   const int32_t a = value(e->args[0]);
   if (e->args.size() == 1) {
     const bool kept = e->op == Op::kAbs && e->type == DType::kU64;

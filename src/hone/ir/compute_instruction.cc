@@ -1,6 +1,7 @@
 #include "hone/ir/compute_instruction.h"
 
 #include "hone/base/assert.h"
+#include "hone/ir/gelu.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::ir {
@@ -26,6 +27,7 @@ bool compute_instruction(const Instruction& i, Cell* r) {
     case Opcode::kCompareU: to.i = compare_integers(op, DType::kU64, a.i, b.i); break;
     case Opcode::kUnaryI: to.i = apply_unary(op, a.i); break;
     case Opcode::kUnaryF: to.f = apply_unary(op, a.f); break;
+    case Opcode::kGelu: to.f = gelu(a.f, i.aux != 0); break;
     case Opcode::kWrap: to.i = wrap_int(type, a.i); break;
     case Opcode::kIntToFloat: to.f = int_to_float(from, type, a.i); break;
     case Opcode::kFloatToInt: to.i = float_to_int(type, a.f); break;

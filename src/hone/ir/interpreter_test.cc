@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numbers>
 
 namespace hone::ir {
 namespace {
@@ -61,6 +62,32 @@ TEST(interpreter, float64_mode_does_not_round) {
   EXPECT_EQ(args[2].at(0), sum);
   EXPECT_NE(sum, static_cast<double>(static_cast<float>(sum)));
   EXPECT_FALSE(run(program, args).ok()) << "f64 data for an f32 buffer needs float64 mode";
+}
+
+// GELU of a float below 0 is not what is left of rounded parts, and constants count as the numbers
+// that they stand for.
+TEST(interpreter, gelu_is_computed_as_a_whole) {
+  const auto x = make_buffer("x", DType::kF32, {1}), y = make_buffer("y", DType::kF32, {1});
+  const auto number = [](double v) { return constant_float(v); };
+  const Expr at_0 = at(x, {constant(0)}), half = at_0 * number(0.5);
+  const Expr by_erf = half * (make(Op::kErf, {at_0 * number(std::sqrt(0.5))}) + number(1));
+  const Expr cube = at_0 * at_0 * at_0 * number(0.044715);
+  const Expr inner = (at_0 + cube) * number(std::sqrt(2 / std::numbers::pi));
+  const Expr by_tanh = half * (make(Op::kTanh, {inner}) + number(1));
+  struct Case {
+    Expr value;
+    double at, expected;
+  };
+  // By mpmath with 40 digits.
+  for (const Case& c : {Case{by_erf, -9, -1.01572956536e-18}, Case{by_erf, -13, -7.95231371941e-38},
+                        Case{by_tanh, -5, -2.29179619663e-7}}) {
+    const Program program = {
+        "gelu", {{x, Role::kInput}, {y, Role::kOutput}}, {{make_store(y, {constant(0)}, c.value)}}};
+    std::vector<Tensor> args = {Tensor(DType::kF32, {1}), Tensor(DType::kF32, {1})};
+    args[0].set(0, c.at);
+    ASSERT_TRUE(run(program, args).ok());
+    EXPECT_NEAR(args[1].at(0) / c.expected, 1, 1e-7) << c.at;
+  }
 }
 
 TEST(interpreter, counts_what_is_touched) {

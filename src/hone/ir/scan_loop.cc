@@ -18,6 +18,8 @@ bool is_load_of(const Expr& e, const StmtNode& store) {
 // The operator of the chain that leads from the root to the only load of the store's own element.
 bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
   if (is_load_of(e, store)) return true;
+  if (is_nan_or_extreme(e) && !op && !loads_from(e->args[1], store.buffer.get()))
+    return is_chain(e->args[2], store, op);
   if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin &&
       e->op != Op::kMax) {
     return false;
@@ -135,6 +137,14 @@ std::optional<Op> reduction_op(const StmtNode& store) {
   std::optional<Op> op;
   if (!is_chain(store.value, store, op)) return std::nullopt;
   return op;
+}
+
+bool is_nan_or_extreme(const Expr& e) {
+  if (e->op != Op::kSelect || e->args[0]->op != Op::kNe || !is_float(e->type)) return false;
+  const Expr &element = e->args[1], &extreme = e->args[2];
+  return (extreme->op == Op::kMax || extreme->op == Op::kMin) &&
+         equal(e->args[0]->args[0], element) && equal(e->args[0]->args[1], element) &&
+         equal(extreme->args[0], element);
 }
 
 bool moves_by_one(const Expr& index, const VarPtr& var) {

@@ -11,8 +11,12 @@
 namespace hone::ir {
 
 // Returns the operator of a store x[i] = x[i] op e whose x[i] occurs once; x[i] - e counts as a
-// sum.
+// sum, and an extreme may keep NaN (is_nan_or_extreme).
 [[nodiscard]] std::optional<Op> reduction_op(const StmtNode& store);
+
+// Returns whether an expression is select(x != x, x, max(x, y)), or so with min: NaN if x or y is.
+// As the value of a store to y it makes a reduction that keeps NaN.
+[[nodiscard]] bool is_nan_or_extreme(const Expr& e);
 
 // A loop that is a scan.
 struct Scan {

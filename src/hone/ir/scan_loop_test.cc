@@ -54,5 +54,23 @@ TEST(scan_loop, nothing_else_is_carried_between_steps) {
   EXPECT_FALSE(scan_of("s[0] = s[0] + x[i, n]  y[i, n] = x[i, n]"));
 }
 
+TEST(scan_loop, an_extreme_may_keep_nan) {
+  const auto x = make_buffer("x", DType::kF32, {4}), s = make_buffer("s", DType::kF32, {1});
+  const Expr element = load(x, {constant(2)}), old = load(s, {constant(0)});
+  const auto op_of = [&](const Expr& value) {
+    return reduction_op(*make_store(s, {constant(0)}, value));
+  };
+  const Expr is_nan = make(Op::kNe, {element, element});
+  const Expr kept = select(is_nan, element, max(element, old));
+  EXPECT_EQ(op_of(kept), Op::kMax);
+  EXPECT_TRUE(is_nan_or_extreme(kept));
+  EXPECT_EQ(op_of(max(element, old)), Op::kMax);
+  EXPECT_FALSE(is_nan_or_extreme(max(element, old)));
+  for (const Expr& other : {select(is_nan, old, max(element, old)), select(is_nan, element, old),
+                            select(make(Op::kNe, {old, old}), old, max(old, element)),
+                            select(make(Op::kEq, {element, element}), element, max(element, old))})
+    EXPECT_EQ(op_of(other), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hone::ir

@@ -13,10 +13,10 @@ namespace {
 // The functions that the emitter calls, and those that LLVM makes of loops, of vectors and of
 // rounding if a processor has no instruction for it. These are C's functions of double; those of
 // float end in f.
-constexpr std::string_view kMath[] = {"atan",  "ceil", "cos",   "erf",       "exp",  "exp2",
-                                      "floor", "fma",  "fmod",  "log",       "log2", "nearbyint",
-                                      "pow",   "rint", "round", "roundeven", "sin",  "sincos",
-                                      "sqrt",  "tanh", "trunc"};
+constexpr std::string_view kMath[] = {"atan",      "ceil",  "cos",  "erf",   "erfc",      "exp",
+                                      "exp2",      "floor", "fma",  "fmod",  "log",       "log2",
+                                      "nearbyint", "pow",   "rint", "round", "roundeven", "sin",
+                                      "sincos",    "sqrt",  "tanh", "trunc"};
 constexpr std::string_view kOthers[] = {"memcpy", "memmove", "memset",
                                         // of the linker itself
                                         "_GLOBAL_OFFSET_TABLE_"};

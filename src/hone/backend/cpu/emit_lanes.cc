@@ -8,7 +8,6 @@
 namespace hone::backend::cpu {
 namespace {
 
-using ir::Op;
 using ir::StmtNode;
 using target::LoopKind;
 using target::LoopPlan;
@@ -18,6 +17,11 @@ IndexForm quotient(IndexForm form, int64_t divisor) {
   form.constant /= divisor;
   for (auto& [atom, coefficient] : form.terms) coefficient /= divisor;
   return form;
+}
+
+// How a reduction's store joins parts.
+Combining combining(const StmtNode& s) {
+  return {*reduction_op(s), ir::is_nan_or_extreme(s.value)};
 }
 
 }  // namespace
@@ -112,13 +116,13 @@ void VectorLoops::begin_partials(const LaneUse& use, const LoopPlan& plan) {
   const int native = plan.lanes;
   for (const StmtNode* s : use.partials) {
     Partial partial;
-    partial.op = *reduction_op(*s);
+    partial.by = combining(*s);
     partial.width = native;
     const DType type = s->buffer->dtype;
     for (int64_t i = 0; i < plan.chains; ++i) {
       llvm::Value* slot = entry_alloca(type_of(type), native);
       llvm::Value* start = builder_.CreateVectorSplat(static_cast<unsigned>(native),
-                                                      operators_.identity(partial.op, type));
+                                                      operators_.identity(partial.by.op, type));
       builder_.CreateStore(start, slot);
       partial.slots.push_back(slot);
     }
@@ -138,23 +142,24 @@ void VectorLoops::end_partials(const LaneUse& use) {
     llvm::Value* total = nullptr;
     for (llvm::Value* slot : partial.slots) {
       llvm::Value* part = builder_.CreateLoad(vector_type, slot);
-      total = total ? operators_.binary(partial.op, total, part, type) : part;
+      total = total ? operators_.combined(partial.by, total, part, type) : part;
     }
-    total = operators_.reduce_lanes(total, partial.op, type);
+    total = operators_.reduce_lanes(total, partial.by, type);
     const Access target = memory_.access(s->buffer, s->indices);
     llvm::Value* old = memory_.load(target);
-    memory_.store(target, operators_.binary(partial.op, old, total, type));
+    memory_.store(target, operators_.combined(partial.by, old, total, type));
   }
 }
 
 // x = x op e(lane): each lane starts from the operator's identity (or its partial result).
-void VectorLoops::emit_reduction(const StmtNode& s, const Access& access, Op op) {
+void VectorLoops::emit_reduction(const StmtNode& s, const Access& access) {
+  const Combining by = combining(s);
   const DType type = s.buffer->dtype;
   llvm::Type* lanes_type = with_lanes(type_of(type));
   const auto it = partials_.find(&s);
   llvm::Value* slot = nullptr;
   llvm::Value* all = nullptr;
-  llvm::Value* start = splat(operators_.identity(op, type));
+  llvm::Value* start = splat(operators_.identity(by.op, type));
   int width = lanes_.width;
   if (it != partials_.end()) {
     slot = it->second.slots[static_cast<size_t>(partial_slot_)];
@@ -169,9 +174,9 @@ void VectorLoops::emit_reduction(const StmtNode& s, const Access& access, Op op)
   HONE_ASSERT(result->getType() == lanes_type, "a reduction changed its type");
   if (llvm::Value* mask = all_lanes_mask()) result = builder_.CreateSelect(mask, result, start);
   if (!slot) {
-    llvm::Value* total = operators_.reduce_lanes(result, op, type);
+    llvm::Value* total = operators_.reduce_lanes(result, by, type);
     llvm::Value* old = memory_.load(access);
-    return memory_.store(access, operators_.binary(op, old, total, type));
+    return memory_.store(access, operators_.combined(by, old, total, type));
   }
   if (width > lanes_.width) result = with_part(all, result, 0);
   builder_.CreateStore(result, slot);

@@ -29,13 +29,13 @@ class VectorLoops : EmitterPart {
   // Emits a loop as target::plan_loop() says. Returns false if it is to run serially.
   bool emit(const ir::StmtNode& s);
   // Emits a store x = x op e(lane) inside a loop.
-  void emit_reduction(const ir::StmtNode& s, const Access& access, ir::Op op);
+  void emit_reduction(const ir::StmtNode& s, const Access& access);
 
  private:
   // Partial results in the lanes of vectors.
   struct Partial {
     std::vector<llvm::Value*> slots;  // vectors of native width
-    ir::Op op;
+    Combining by;
     int width;
   };
   void emit_chunks(const ir::StmtNode& s, int64_t extent, const IndexForm& min,

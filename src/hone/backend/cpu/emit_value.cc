@@ -6,7 +6,9 @@
 #include "hone/backend/cpu/emit_scan.h"
 #include "hone/backend/cpu/signs_of_zeros.h"
 #include "hone/backend/cpu/vector_math.h"
+#include "hone/ir/gelu.h"
 #include "hone/ir/scalar.h"
+#include "hone/ir/scan_loop.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -22,32 +24,6 @@ bool is_call(Op op) {
 }
 
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
-
-struct Scaled {
-  Expr x;
-  double by = 1;
-};
-
-// e as a product with a positive constant, if it is one.
-Scaled scaled_factor(const Expr& e) {
-  for (size_t i = 0; e->op == Op::kMul && i < 2; ++i) {
-    const Expr& factor = e->args[i];
-    if (factor->op == Op::kFloat && factor->float_value > 0)
-      return {e->args[1 - i], factor->float_value};
-  }
-  return {e};
-}
-
-// f of 1 + f, an erf or a tanh; null for anything else.
-Expr step_above_one(const Expr& sum) {
-  for (size_t i = 0; sum->op == Op::kAdd && i < 2; ++i) {
-    const Expr &one = sum->args[i], &step = sum->args[1 - i];
-    if (one->op == Op::kFloat && one->float_value == 1 &&
-        (step->op == Op::kErf || step->op == Op::kTanh))
-      return step;
-  }
-  return nullptr;
-}
 
 }  // namespace
 
@@ -66,7 +42,7 @@ llvm::Value* Values::value(const Expr& e) {
     case Op::kAnd:
     case Op::kOr: return logical(*e);
     case Op::kNot: return builder_.CreateNot(value(e->args[0]));
-    case Op::kSelect: return select(*e);
+    case Op::kSelect: return ir::is_nan_or_extreme(e) ? nan_or_extreme(*e) : select(*e);
     case Op::kCast: return conversions_.convert(value(e->args[0]), e->args[0]->type, e->type);
     case Op::kBits: return conversions_.reinterpret(value(e->args[0]), e->args[0]->type, e->type);
     case Op::kAdd:
@@ -194,6 +170,16 @@ llvm::Value* Values::select(const ExprNode& e) {
   return builder_.CreateSelect(test, a, b);
 }
 
+// Both operands are read once, also where one is NaN.
+llvm::Value* Values::nan_or_extreme(const ExprNode& e) {
+  const ExprNode& extreme = *e.args[2];
+  llvm::Value* x = value(extreme.args[0]);
+  llvm::Value* y = value(extreme.args[1]);
+  match(x, y);
+  const SignsOfZeros exact(builder_, true);
+  return operators_.nan_or_extreme(extreme.op, x, y);
+}
+
 llvm::Value* Values::select_lanes(const ExprNode& e, llvm::Value* test) {
   const Lanes outer = lanes_;
   lanes_.mask = both(outer.mask, test);
@@ -244,8 +230,11 @@ llvm::Value* Values::branch_select(const ExprNode& e, llvm::Value* test) {
 }
 
 llvm::Value* Values::arithmetic(const ExprNode& e) {
-  if (e.op == Op::kMul && is_float(e.type) && e.type != DType::kF64) {
-    if (llvm::Value* known = activation(e)) return known;
+  if (e.op == Op::kMul && is_float(e.type)) {
+    if (const std::optional<ir::Gelu> found = ir::find_gelu(e))
+      return operators_.gelu(value(found->x), found->by_tanh, e.type);
+    llvm::Value* known = e.type == DType::kF64 ? nullptr : activation(e);
+    if (known) return known;
   }
   llvm::Value* a = value(e.args[0]);
   llvm::Value* b = value(e.args[1]);
@@ -301,27 +290,31 @@ llvm::Value* Values::with_known(const ExprNode& e, llvm::Value* a, llvm::Value* 
   return nullptr;
 }
 
-// Activations that are products, in fewer instructions than their factors: SiLU, x sigmoid(x), and
-// GELU, x / 2 (1 + erf(x / sqrt 2)) or x / 2 (1 + tanh(u)) = x sigmoid(2 u). Null for any others.
+// Activations that are products, in fewer instructions than their factors: SiLU, x sigmoid(c x),
+// and others like GELU, y (1 + erf(u)) or y / 2 (1 + tanh(u)) = y sigmoid(2 u). Null for any
+// others.
 llvm::Value* Values::activation(const ExprNode& product) {
   const bool avx512 = has_avx512(target_);
   for (size_t i = 0; i < 2; ++i) {
     const Expr &factor = product.args[i], &other = product.args[1 - i];
-    if (factor->op == Op::kSigmoid && equal(factor->args[0], other)) {
-      llvm::Value* x = value(other);
-      return logistic_f32(builder_, x, x, 1, avx512);
+    if (factor->op == Op::kSigmoid) {
+      const ir::Scaled argument = ir::scaled_factor(factor->args[0]);
+      if (equal(argument.x, other)) {
+        llvm::Value* x = value(other);
+        return logistic_f32(builder_, x, x, argument.by, avx512);
+      }
     }
-    const Expr step = step_above_one(factor);
+    const Expr step = ir::step_above_one(factor);
     if (!step || hoisted_.contains(step.get()) || hoisted_.contains(factor.get())) continue;
-    const Scaled argument = scaled_factor(step->args[0]);
+    const ir::Scaled argument = ir::scaled_factor(step->args[0]);
     llvm::Value* x = value(argument.x);
     if (step->op == Op::kErf) {
-      llvm::Value* half = value(other);
+      llvm::Value* y = value(other);
       llvm::Value* erf = erf_f32(builder_, x, argument.by, avx512);
-      match(half, erf);
-      return builder_.CreateFAdd(builder_.CreateFMul(half, erf), half);
+      match(y, erf);
+      return builder_.CreateFAdd(builder_.CreateFMul(y, erf), y);
     }
-    const Scaled half = scaled_factor(other);
+    const ir::Scaled half = ir::scaled_factor(other);
     llvm::Value* y = value(half.x);
     match(y, x);
     if (half.by != 0.5)

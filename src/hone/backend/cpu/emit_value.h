@@ -46,6 +46,7 @@ class Values : EmitterPart {
   llvm::Value* select(const ir::ExprNode& e);
   llvm::Value* select_lanes(const ir::ExprNode& e, llvm::Value* test);
   llvm::Value* load_or_constant(const ir::ExprNode& select, llvm::Value* test);
+  llvm::Value* nan_or_extreme(const ir::ExprNode& e);
   llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
 
   Conversions& conversions_;

@@ -3,11 +3,13 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "hone/backend/cpu/emit_object.h"
 #include "hone/backend/cpu/signs_of_zeros.h"
 #include "hone/backend/cpu/vector_math.h"
+#include "hone/ir/gelu.h"
 
 namespace hone::backend::cpu {
 using ir::Op;
@@ -136,6 +138,19 @@ llvm::Value* Operators::function(Op op, llvm::Value* x, DType type) {
   HONE_ASSERT(false, "not a function of floats");
 }
 
+llvm::Value* Operators::gelu(llvm::Value* x, bool by_tanh, DType type) {
+  if (type != DType::kF64) return gelu_f32(builder_, x, by_tanh, has_avx512(target_));
+  const auto number = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
+  if (!by_tanh) {
+    llvm::Value* u = builder_.CreateFMul(x, number(-std::numbers::sqrt2 / 2));
+    return builder_.CreateFMul(builder_.CreateFMul(x, number(0.5)), library_call("erfc", {u}));
+  }
+  llvm::Value* cube = builder_.CreateFMul(builder_.CreateFMul(x, x), x);
+  llvm::Value* u = builder_.CreateFAdd(x, builder_.CreateFMul(cube, number(ir::kGeluCube)));
+  llvm::Value* power = library_call("exp", {builder_.CreateFMul(u, number(-ir::kGeluScale))});
+  return builder_.CreateFDiv(x, builder_.CreateFAdd(power, number(1)));
+}
+
 // One call per lane: for what has no vector form.
 llvm::Value* Operators::library_call(const char* name, llvm::ArrayRef<llvm::Value*> args) {
   llvm::Type* type = args[0]->getType();
@@ -178,13 +193,22 @@ llvm::Value* Operators::identity(Op op, DType type) {
   return llvm::ConstantInt::get(of, op == Op::kMul ? 1 : 0);
 }
 
-llvm::Value* Operators::reduce_lanes(llvm::Value* vector, Op op, DType type) {
+llvm::Value* Operators::nan_or_extreme(Op op, llvm::Value* a, llvm::Value* b) {
+  llvm::Value* extreme = float_binary(op, a, b, DType::kF32);  // NaN if b is
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), a, extreme);
+}
+
+llvm::Value* Operators::combined(const Combining& by, llvm::Value* a, llvm::Value* b, DType type) {
+  return by.keeps_nan ? nan_or_extreme(by.op, a, b) : binary(by.op, a, b, type);
+}
+
+llvm::Value* Operators::reduce_lanes(llvm::Value* vector, const Combining& by, DType type) {
   auto width =
       static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   for (; width > 1; width /= 2) {
     llvm::Value* a = part_of(vector, 0, width / 2);
     llvm::Value* b = part_of(vector, width / 2, width / 2);
-    vector = binary(op, a, b, type);
+    vector = combined(by, a, b, type);
   }
   return builder_.CreateExtractElement(vector, uint64_t{0});
 }

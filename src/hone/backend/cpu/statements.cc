@@ -178,9 +178,8 @@ void Statements::emit_store(const StmtNode& s) {
   const Access target = memory_.access(s.buffer, s.indices);
   if (failed()) return;
   if (lanes_.width > 1 && !space_.varying(target.form)) {
-    if (const std::optional<Op> op = ir::is_const_int(s.value) ? std::nullopt : reduction_op(s)) {
-      return vector_loops_.emit_reduction(s, target, *op);
-    }
+    if (!ir::is_const_int(s.value) && reduction_op(s))
+      return vector_loops_.emit_reduction(s, target);
   }
   memory_.store(target, values_.value(s.value));
 }

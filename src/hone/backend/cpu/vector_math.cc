@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
 
 #include <cmath>
 #include <initializer_list>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "hone/base/assert.h"
+#include "hone/ir/gelu.h"
 
 namespace hone::backend::cpu {
 namespace {
@@ -19,8 +22,11 @@ using llvm::Value;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMagic = 0x1.8p23;  // adding it rounds a small float to an integer in its low bits
+constexpr double kBiased = kMagic + 127;  // the same, as the exponent of a float
 constexpr double kMagic64 = 0x1.8p52;
 constexpr unsigned kLanes512 = 16;
+// Where x reaches the ends of what negative_power() takes.
+constexpr double kNothing = 127.25 * std::numbers::ln2, kInfinite = 127.75 * std::numbers::ln2;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
 // the range after reduction; the error before rounding to float is below 0.1 ulp each
@@ -32,14 +38,22 @@ constexpr std::initializer_list<double> kExp2 = {  // 2^r, 0 <= r <= 1, exact at
 constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
     -0x1.109f24p-3, 0x1.1ed906p-3,  -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
     0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2,  -0x1p-1};
-// tanh(x) / x as P / Q in x^2, |x| <= kTanhEnd, where it is 1 to the last place; erf alike.
-constexpr double kTanhEnd = 9.02, kErfEnd = 3.925;
-constexpr std::initializer_list<double> kTanhP = {0x1.c9a1bp-27, 0x1.59549ep-16, 0x1.c9f7fcp-9,
-                                                  0x1.120436p-3, 0x1p+0};
+// e^(t^2 / 2) (1 - the normal distribution at t) as P / (slope t P + Q), 0 <= t <= 13.3, which
+// comes to 1 / (slope t): so the rounding of P and Q counts little where t is large. 0.3 ulp.
+constexpr double kTailSlope = 2.5066282746310002;  // sqrt(2 pi)
+constexpr std::initializer_list<double> kTailP = {0x1.387776p-8, 0x1.70502cp-5, 0x1.915548p-3,
+                                                  0x1.d23922p-2, 0x1p-1};
+constexpr std::initializer_list<double> kTailQ = {0x1.700fbp-20, 0x1.85a5fep-7, 0x1.d23bcep-4,
+                                                  0x1.d21662p-2, 1};
+// tanh(x) / x as slope + P / Q in x^2, |x| <= kTanhEnd, where it is 1 to the last place; erf alike.
+// The slope is a power of 2, so that the rounding of P / Q counts for a part of the result alone.
+constexpr double kTanhEnd = 9.02, kTanhSlope = 0.125, kErfEnd = 3.925, kErfSlope = 0.25;
+constexpr std::initializer_list<double> kTanhP = {-0x1.6782cep-24, -0x1.572e22p-16, 0x1.10c81p-12,
+                                                  0x1.34dcbap-4, 0x1.cp-1};
 constexpr std::initializer_list<double> kTanhQ = {0x1.a0b704p-21, 0x1.58416p-12, 0x1.a7defap-6,
                                                   0x1.de5764p-2, 0x1p+0};
-constexpr std::initializer_list<double> kErfP = {0x1.129d8cp-19, 0x1.2aac7ep-12, 0x1.ee72f8p-9,
-                                                 0x1.b047eep-5,  0x1.8653a8p-3,  0x1.20dd74p+0};
+constexpr std::initializer_list<double> kErfP = {-0x1.f50692p-18, -0x1.9a4c8p-18, 0x1.bf17p-16,
+                                                 0x1.8ce094p-6,   0x1.0a5cap-4,   0x1.c1bae8p-1};
 constexpr std::initializer_list<double> kErfQ = {0x1.3f2aacp-15, 0x1.3115bp-10, 0x1.eaf4cap-7,
                                                  0x1.d3af48p-4,  0x1.012558p-1, 0x1p+0};
 // erf(k kErfStep + r) in r, |r| <= kErfStep / 2, for k = 0 to 15, highest power first; odd for k =
@@ -89,6 +103,8 @@ class Math {
   Value* tanh(Value* x);
   Value* erf(Value* x, double scale = 1);
   Value* logistic(Value* y, Value* x, double scale = 1);
+  Value* gelu(Value* x);
+  Value* gelu_by_tanh(Value* x);
   Value* sin_cos(Value* x, bool cosine);
   Value* atan(Value* x);
 
@@ -99,7 +115,8 @@ class Math {
   Value* fma(Value* a, Value* b, Value* c) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
   }
-  Value* poly(Value* x, std::initializer_list<double> coefficients) {
+  template <typename Coefficients>
+  Value* poly(Value* x, const Coefficients& coefficients) {
     Value* sum = nullptr;
     for (const double c : coefficients) sum = sum ? fma(sum, x, f(c)) : f(c);
     return sum;
@@ -117,9 +134,17 @@ class Math {
   }
   Value* bits(Value* x) { return b_.CreateBitCast(x, int_); }
   Value* from_bits(Value* x) { return b_.CreateBitCast(x, float_); }
-  Value* odd_step(Value* x, double end, std::initializer_list<double> p,
+  Value* odd_step(Value* x, double end, double slope, std::initializer_list<double> p,
                   std::initializer_list<double> q);
   Value* erf_by_pieces(Value* x, double scale);
+  Value* near_sin_cos(Value* x, bool cosine);
+  Value* of_each_lane(const char* name, Value* x);
+  // What a product lacks because it is rounded.
+  Value* lost(Value* a, Value* b, Value* product) { return fma(a, b, b_.CreateFNeg(product)); }
+  struct Power {
+    Value *factor, *power_of_2;  // of 2^-127 it is 0, of 2^128 infinity
+  };
+  Power negative_power(Value* x, double scale, Value* rest);
   Value* scale(Value* p, Value* n);
   Value* scale_shifted(Value* p, Value* shifted);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
@@ -191,22 +216,22 @@ Value* Math::log(Value* x) {
   return b_.CreateSelect(b_.CreateFCmpOEQ(x, f(0.0)), f(-kInfinity), result);
 }
 
-// An odd function that is 1 from `end` on, as x P(x^2) / Q(x^2).
-Value* Math::odd_step(Value* x, double end, std::initializer_list<double> p,
+// An odd function that is 1 from `end` on, as x (slope + P(x^2) / Q(x^2)).
+Value* Math::odd_step(Value* x, double end, double slope, std::initializer_list<double> p,
                       std::initializer_list<double> q) {
   x = at_least(at_most(x, end), -end);
   Value* s = b_.CreateFMul(x, x);
-  Value* result = b_.CreateFMul(x, b_.CreateFDiv(poly(s, p), poly(s, q)));
+  Value* result = fma(x, b_.CreateFDiv(poly(s, p), poly(s, q)), b_.CreateFMul(x, f(slope)));
   return at_least(at_most(result, 1.0), -1.0);
 }
 
-Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhP, kTanhQ); }
+Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhSlope, kTanhP, kTanhQ); }
 
 // erf(scale x).
 Value* Math::erf(Value* x, double scale) {
   if (avx512_) return erf_by_pieces(x, scale);
   if (scale != 1) x = b_.CreateFMul(x, f(scale));
-  return odd_step(x, kErfEnd, kErfP, kErfQ);
+  return odd_step(x, kErfEnd, kErfSlope, kErfP, kErfQ);
 }
 
 // A polynomial around the nearest multiple of a step, whose coefficients a register of 16 holds: no
@@ -229,21 +254,115 @@ Value* Math::erf_by_pieces(Value* x, double scale) {
   return copysign(sum, x);
 }
 
-// y / (1 + e^(-scale x)), a power of 2 whose exponent's rounding costs little more than x's own.
-// The division runs beside the products.
-Value* Math::logistic(Value* y, Value* x, double scale) {
-  Value* exponent = b_.CreateFMul(x, f(-scale * std::numbers::log2e));
-  if (avx512_) return b_.CreateFDiv(y, b_.CreateFAdd(exp2(exponent), f(1.0)));
-  constexpr double kInfinite = 128.0, kNothing = -126.0;  // beyond them nothing changes
-  exponent = at_least(at_most(exponent, kInfinite), kNothing);
-  Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, exponent);
-  Value* p = poly(b_.CreateFSub(exponent, n), kExp2);
-  Value* power = power_of_2(b_.CreateSub(bits(b_.CreateFAdd(n, f(kMagic))), bits(f(kMagic))));
-  return b_.CreateFDiv(y, fma(p, power, f(1.0)));
+// e^(-scale (x + rest)) as a product, by -scale x = n ln 2 - scale r. The exponent has to be from
+// -127 to 128. Nothing is lost in r, so the error does not grow with the exponent.
+Math::Power Math::negative_power(Value* x, double scale, Value* rest) {
+  Value* shifted = fma(x, f(-scale * std::numbers::log2e), f(kBiased));
+  Value* n = b_.CreateFSub(shifted, f(kBiased));
+  const double step = std::numbers::ln2 / scale;
+  const double unit = std::ldexp(1.0, std::ilogb(step) - 14);  // n times 15 bits is a float
+  const double high = std::floor(step / unit) * unit;
+  Value* r = fma(n, f(step - high), fma(n, f(high), x));
+  if (rest) r = b_.CreateFAdd(r, rest);
+  std::vector<double> coefficients;
+  for (const double c : kExp) {
+    const auto power = static_cast<int>(kExp.size() - coefficients.size()) - 1;
+    coefficients.push_back(c * std::pow(-scale, power));
+  }
+  return {poly(r, coefficients), from_bits(b_.CreateShl(bits(shifted), 23))};
 }
 
-// The multiple of pi / 2 is taken off in double precision.
+// y / (1 + e^(-scale x)).
+Value* Math::logistic(Value* y, Value* x, double scale) {
+  constexpr double kMost = 0x1p10;  // powers of the scale are far from the ends of the range
+  if (scale > kMost || scale < 1 / kMost) {
+    x = b_.CreateFMul(x, f(scale));
+    scale = 1;
+  }
+  x = at_least(at_most(x, kNothing / scale), -kInfinite / scale);
+  const Power power = negative_power(x, scale, nullptr);
+  return b_.CreateFDiv(y, fma(power.factor, power.power_of_2, f(1.0)));
+}
+
+// x / 2 (1 + erf(x / sqrt 2)) = max(0, x) - |x| (1 - the normal distribution at |x|), where nothing
+// cancels. A negative infinity times 0 is NaN.
+Value* Math::gelu(Value* x) {
+  constexpr double kEnd = 13.27;  // the power of 2 is 0 here
+  Value* negative = b_.CreateFNeg(x);
+  Value* t = at_most(abs(x), kEnd);
+  Value* size = b_.CreateSelect(b_.CreateFCmpOGT(negative, t), negative, t);
+  Value* s = b_.CreateFMul(t, t);
+  const Power power = negative_power(s, 0.5, lost(t, t, s));
+  Value* p = poly(t, kTailP);
+  Value* q = fma(b_.CreateFMul(t, f(kTailSlope)), p, poly(t, kTailQ));
+  Value* tail = b_.CreateFMul(size, b_.CreateFDiv(p, q));
+  tail = b_.CreateFMul(tail, power.factor);
+  return fma(b_.CreateFNeg(tail), power.power_of_2, at_least(x, 0));
+}
+
+// x / (1 + e^(-scale (x + cube x^3))). The exponent is a sum of two floats, as a small error of a
+// large one is a large error of the result.
+Value* Math::gelu_by_tanh(Value* y) {
+  constexpr double kCube = ir::kGeluCube;
+  const auto place_of = [&](double of) {  // of x + cube x^3, by Newton's method from above
+    double at = of;
+    for (int i = 0; i < 60; ++i) at -= (at + kCube * at * at * at - of) / (1 + 3 * kCube * at * at);
+    return at;
+  };
+  const double end = place_of(kNothing / ir::kGeluScale);
+  Value* x = at_least(at_most(y, end), -place_of(kInfinite / ir::kGeluScale));
+  constexpr auto kRounded = static_cast<double>(static_cast<float>(kCube));
+  Value* s = b_.CreateFMul(x, x);
+  Value* p = fma(s, f(kRounded), f(1.0));
+  Value* s_rest = fma(s, f((kCube - kRounded) / kRounded), lost(x, x, s));
+  Value* p_rest = fma(s, f(kRounded), b_.CreateFSub(f(1.0), p));
+  p_rest = fma(s_rest, f(kRounded), p_rest);
+  Value* u = b_.CreateFMul(x, p);
+  const Power power = negative_power(u, ir::kGeluScale, fma(x, p_rest, lost(x, p, u)));
+  return b_.CreateFDiv(y, fma(power.factor, power.power_of_2, f(1.0)));
+}
+
+// The multiple of pi / 2 is taken off in double precision. Where that has not enough digits, the C
+// library is called.
 Value* Math::sin_cos(Value* x, bool cosine) {
+  constexpr double kFar = 0x1p30;
+  Value* is_far = b_.CreateFCmpOGT(abs(x), f(kFar));
+  if (is_far->getType()->isVectorTy()) is_far = b_.CreateOrReduce(is_far);
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  llvm::LLVMContext& context = b_.getContext();
+  auto* far = llvm::BasicBlock::Create(context, "far", function);
+  auto* near = llvm::BasicBlock::Create(context, "near", function);
+  auto* after = llvm::BasicBlock::Create(context, "after", function);
+  b_.CreateCondBr(is_far, far, near, llvm::MDBuilder(context).createBranchWeights(1, 1 << 20));
+  b_.SetInsertPoint(far);
+  Value* of_far = of_each_lane(cosine ? "cosf" : "sinf", x);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(near);
+  Value* of_near = near_sin_cos(x, cosine);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* result = b_.CreatePHI(float_, 2);
+  result->addIncoming(of_far, far);
+  result->addIncoming(of_near, near);
+  return result;
+}
+
+Value* Math::of_each_lane(const char* name, Value* x) {
+  llvm::Type* element = b_.getFloatTy();
+  const llvm::FunctionCallee callee = b_.GetInsertBlock()->getModule()->getOrInsertFunction(
+      name, llvm::FunctionType::get(element, {element}, false));
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(float_);
+  if (!vector) return b_.CreateCall(callee, {x});
+  Value* out = llvm::Constant::getNullValue(float_);
+  for (uint64_t i = 0; i < vector->getNumElements(); ++i) {
+    Value* one = b_.CreateCall(callee, {b_.CreateExtractElement(x, i)});
+    out = b_.CreateInsertElement(out, one, i);
+  }
+  return out;
+}
+
+// |x| is at most 2^30.
+Value* Math::near_sin_cos(Value* x, bool cosine) {
   llvm::Type* wide = shaped(b_.getDoubleTy());
   const auto d = [&](double v) { return llvm::ConstantFP::get(wide, v); };
   Value* x64 = b_.CreateFPExt(x, wide);
@@ -251,11 +370,11 @@ Value* Math::sin_cos(Value* x, bool cosine) {
   Value* n = b_.CreateFSub(shifted, d(kMagic64));
   Value* r64 = fma(n, d(-0x1.921fb54442d18p0), x64);
   r64 = fma(n, d(-0x1.1a62633145c07p-54), r64);
-  Value* r = at_least(at_most(b_.CreateFPTrunc(r64, float_), 0.79), -0.79);
+  Value* r = b_.CreateFPTrunc(r64, float_);
   Value* quadrant = b_.CreateTrunc(b_.CreateBitCast(shifted, shaped(b_.getInt64Ty())), int_);
   if (cosine) quadrant = b_.CreateAdd(quadrant, i(1));
   Value* s = b_.CreateFMul(r, r);
-  Value* sine = fma(b_.CreateFMul(s, poly(s, kSin)), r, r);
+  Value* sine = copysign(fma(b_.CreateFMul(s, poly(s, kSin)), r, r), r);  // of -0, too
   Value* rest = fma(poly(s, kCos), s, f(-0.5));
   Value* cosine_value = fma(rest, s, f(1.0));
   Value* odd = b_.CreateICmpNE(b_.CreateAnd(quadrant, i(1)), i(0));
@@ -309,6 +428,11 @@ Value* loose_exp_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
 
 Value* logistic_f32(llvm::IRBuilder<>& builder, Value* y, Value* x, double scale, bool has_avx512) {
   return Math(builder, x, has_avx512).logistic(y, x, scale);
+}
+
+Value* gelu_f32(llvm::IRBuilder<>& builder, Value* x, bool by_tanh, bool has_avx512) {
+  Math math(builder, x, has_avx512);
+  return by_tanh ? math.gelu_by_tanh(x) : math.gelu(x);
 }
 
 Value* erf_f32(llvm::IRBuilder<>& builder, Value* x, double scale, bool has_avx512) {

@@ -1,9 +1,9 @@
 // backend/cpu/vector_math.h - functions of float32 as inline polynomials for scalars and vectors.
 //
 // The largest error in units of the last place, over all floats (checked by vector_math_test), is:
-// exp 2, exp2 3, log 2, tanh 8, erf 8 (with AVX-512 3), sigmoid 4 + 1.25 |x|, sin and cos 2 for |x|
-// <= 1e6, atan 3. Infinities, NaN, zeros and denormal results are correct, except that denormal
-// results of sigmoid may be zero.
+// exp 2, exp2 3, log 2, tanh 4, erf 4, sigmoid 4, GELU 4, sin and cos 2, atan 3. Infinities, NaN,
+// zeros and denormal results are correct, except that denormal results of sigmoid and GELU may be
+// zero.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -22,9 +22,13 @@ namespace hone::backend::cpu {
 // not matter where x is itself a rounded result.
 [[nodiscard]] llvm::Value* loose_exp_f32(llvm::IRBuilder<>& builder, llvm::Value* x,
                                          bool has_avx512);
-// Emits y sigmoid(scale x), which takes as many instructions as the sigmoid alone.
+// Emits y sigmoid(scale x), which takes as many instructions as the sigmoid alone; scale must be >
+// 0.
 [[nodiscard]] llvm::Value* logistic_f32(llvm::IRBuilder<>& builder, llvm::Value* y, llvm::Value* x,
                                         double scale, bool has_avx512);
+// Emits GELU (ir/gelu.h).
+[[nodiscard]] llvm::Value* gelu_f32(llvm::IRBuilder<>& builder, llvm::Value* x, bool by_tanh,
+                                    bool has_avx512);
 // Emits erf(scale x); scale must be > 0.
 [[nodiscard]] llvm::Value* erf_f32(llvm::IRBuilder<>& builder, llvm::Value* x, double scale,
                                    bool has_avx512);

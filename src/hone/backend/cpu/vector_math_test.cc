@@ -87,10 +87,10 @@ ir::Program map_program(int64_t n, const F& f, ir::ForKind kind = ir::ForKind::k
 
 TEST(vector_math, errors_stay_within_the_stated_limits) {
   const Case cases[] = {{Op::kExp, 2, 1e40},          {Op::kPow, 3, 1e40},
-                        {Op::kLog, 2, 1e40},          {Op::kTanh, 8, 1e40},
-                        {Op::kErf, 8, 1e40},          {Op::kSigmoid, 4, 1e40, 0x1p-126, 1.25},
-                        {Op::kSub, 4, 1e40, 0, 2.25}, {Op::kMul, 4, 1e40, 0x1p-119, 1.25},
-                        {Op::kSin, 2, 1e6},           {Op::kCos, 2, 1e6},
+                        {Op::kLog, 2, 1e40},          {Op::kTanh, 4, 1e40},
+                        {Op::kErf, 4, 1e40},          {Op::kSigmoid, 4, 1e40, 0x1p-126},
+                        {Op::kSub, 4, 1e40, 0, 2.25}, {Op::kMul, 4, 1e40, 0x1p-119},
+                        {Op::kSin, 2, 1e40},          {Op::kCos, 2, 1e40},
                         {Op::kAtan, 3, 1e40}};
   const std::vector<float> in = inputs();
   const auto n = static_cast<int64_t>(in.size());
@@ -148,7 +148,7 @@ ir::Program gelu_program(Gelu form, int64_t n) {
   return map_program(n, [&](const ir::Expr& x) { return gelu(form, x); });
 }
 
-TEST(vector_math, gelu_is_right_beside_its_argument) {
+TEST(vector_math, gelu_is_right_where_it_is_small) {
   const std::vector<float> in = inputs();
   const auto n = static_cast<int64_t>(in.size());
   for (const target::Target& target : runnable_targets()) {
@@ -167,8 +167,12 @@ TEST(vector_math, gelu_is_right_beside_its_argument) {
             EXPECT_TRUE(std::isnan(found)) << x;
           continue;
         }
-        const double off = std::fabs(static_cast<double>(found) - exact_gelu(form, x));
-        ASSERT_LE(off, std::fabs(x) * 0x1p-22 + 0x1p-126) << x << " on " << target.name;
+        const double want = exact_gelu(form, x);
+        if (std::fabs(want) < 0x1p-119) {  // may be zero
+          ASSERT_LE(std::fabs(static_cast<double>(found) - want), 0x1p-119) << x;
+        } else {
+          ASSERT_LE(ulps(found, want), 4) << x << " on " << target.name;
+        }
       }
     }
   }
@@ -186,10 +190,10 @@ TEST(vector_math, gelu_takes_few_instructions) {
     const char* device;
     int most, divisions;  // a vector
   };
-  // A ratio of polynomials with the products written out would take 22 and 23 for AVX-512.
+  // Exact tails cost a power of e, and the form by tanh an exponent of two floats.
   for (const Case& c :
-       {Case{Gelu::kErf, "x86-64-avx512", 19, 0}, Case{Gelu::kTanh, "x86-64-avx512", 13, 1},
-        Case{Gelu::kErf, "x86-64-avx2", 21, 1}, Case{Gelu::kTanh, "x86-64-avx2", 21, 1}}) {
+       {Case{Gelu::kErf, "x86-64-avx512", 33, 1}, Case{Gelu::kTanh, "x86-64-avx512", 26, 1},
+        Case{Gelu::kErf, "x86-64-avx2", 33, 1}, Case{Gelu::kTanh, "x86-64-avx2", 26, 1}}) {
     const InnerLoop loop = inner_loop_of(gelu_program(c.form, 1 << 12), c.device);
     EXPECT_LE(loop.mix.fma + loop.mix.arithmetic + loop.mix.shuffle, c.most) << c.device;
     EXPECT_EQ(divisions(loop), c.divisions) << c.device;
@@ -206,7 +210,7 @@ TEST(vector_math, erf_by_pieces_is_near_without_a_division) {
     const auto at = [&](int64_t i) { return static_cast<float>(i - n / 2) * 0x1p-17F; };
     for (int64_t i = 0; i < n; ++i) args[0].as<float>()[static_cast<size_t>(i)] = at(i);
     ASSERT_TRUE(run_machine_code(program, target, args).ok());
-    const double limit = target.cpu().vector_bytes == 64 ? 3 : 8;
+    const double limit = target.cpu().vector_bytes == 64 ? 3 : 4;
     for (int64_t i = 0; i < n; ++i) {
       const float found = args[1].as<float>()[static_cast<size_t>(i)];
       ASSERT_LE(ulps(found, std::erf(static_cast<double>(at(i)))), limit) << at(i);

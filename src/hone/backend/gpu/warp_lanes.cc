@@ -85,10 +85,12 @@ std::optional<Reduction> reduction_of(const StmtNode& s) {
   const Op op = s.value->op;
   if ((op != Op::kAdd && op != Op::kMax && op != Op::kMin) || s.value->type != DType::kF32)
     return std::nullopt;
-  const Expr& own = s.value->args[0];
-  if (own->op != Op::kLoad || own->buffer != s.buffer || !same_indices(own->args, s.indices))
-    return std::nullopt;
-  return Reduction{&s, op, s.value->args[1]};
+  for (size_t i = 0; i < 2; ++i) {
+    const Expr& own = s.value->args[i];
+    if (own->op == Op::kLoad && own->buffer == s.buffer && same_indices(own->args, s.indices))
+      return Reduction{&s, op, s.value->args[1 - i]};
+  }
+  return std::nullopt;
 }
 const char* quad_function(Op op) {
   return op == Op::kAdd ? "quad_sum" : op == Op::kMax ? "quad_max" : "quad_min";

@@ -39,6 +39,7 @@ const CFunction kFunctions[] = {
     HONE_C_FUNCTION(cos, Double1),
     HONE_C_FUNCTION(cosf, Float1),
     HONE_C_FUNCTION(erf, Double1),
+    HONE_C_FUNCTION(erfc, Double1),
     HONE_C_FUNCTION(erff, Float1),
     HONE_C_FUNCTION(exp, Double1),
     HONE_C_FUNCTION(expf, Float1),

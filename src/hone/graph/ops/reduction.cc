@@ -36,8 +36,8 @@ const Reduction kReductions[] = {
     {"ReduceSum", Combine::kSum, "reduce_sum"},
     {"ReduceMean", Combine::kSum, "reduce_mean", nullptr, mean, NAN},
     {"ReduceProd", Combine::kProduct, "reduce_prod", nullptr, nullptr, 1},
-    {"ReduceMax", Combine::kMax, "reduce_max", nullptr, nullptr, -kInfinity},
-    {"ReduceMin", Combine::kMin, "reduce_min", nullptr, nullptr, kInfinity},
+    {"ReduceMax", Combine::kMaxOrNan, "reduce_max", nullptr, nullptr, -kInfinity},
+    {"ReduceMin", Combine::kMinOrNan, "reduce_min", nullptr, nullptr, kInfinity},
     {"ReduceL1", Combine::kSum, "reduce_l1", apply<ir::Op::kAbs>},
     {"ReduceL2", Combine::kSum, "reduce_l2", square, real_function<ir::Op::kSqrt>},
     {"ReduceSumSquare", Combine::kSum, "reduce_sum_square", square},
@@ -54,7 +54,7 @@ const Reduction& reduction_of(const Node& node) {
 }
 
 bool takes_extreme(const Reduction& reduction) {
-  return reduction.combine == Combine::kMax || reduction.combine == Combine::kMin;
+  return reduction.combine == Combine::kMaxOrNan || reduction.combine == Combine::kMinOrNan;
 }
 
 // Returns, per dimension, whether it is reduced.
@@ -78,7 +78,7 @@ Status set_identity(InferContext& c, const Reduction& reduction, const Shape& sh
   HONE_ASSIGN_OR_RETURN(Tensor tensor, c.new_constant(dtype, shape));
   Tensor identity(dtype, {});
   if (takes_extreme(reduction) && dtype == DType::kBool) {
-    identity.set(0, reduction.combine == Combine::kMin);
+    identity.set(0, reduction.combine == Combine::kMinOrNan);
   } else if (takes_extreme(reduction) && !is_float(dtype)) {
     const int64_t limit = combine_identity(reduction.combine, dtype)->int_value;
     if (dtype_bytes(dtype) == 8) {

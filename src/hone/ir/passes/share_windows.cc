@@ -1,6 +1,7 @@
 #include "hone/ir/passes/share_windows.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "hone/ir/linear.h"
@@ -14,11 +15,15 @@ namespace {
 constexpr int64_t kMaxTaps = 16;       // taps along an axis
 constexpr int64_t kMaxPlaces = 4'096;  // iterations that are compared
 
-// a[i] = a[i] op term; null if the store is something else.
+// An extreme has the old value behind the term, so that a NaN in the term is passed over.
+bool is_extreme(Op op) { return op == Op::kMax || op == Op::kMin; }
+
+// a[i] = a[i] + term or a[i] = max(term, a[i]); null if the store is something else.
 Expr term_of(const StmtNode& store) {
   const Expr& value = store.value;
-  if (value->op != Op::kAdd && value->op != Op::kMax && value->op != Op::kMin) return nullptr;
-  const Expr &own = value->args[0], &term = value->args[1];
+  if (value->op != Op::kAdd && !is_extreme(value->op)) return nullptr;
+  const size_t place = is_extreme(value->op) ? 1 : 0;
+  const Expr &own = value->args[place], &term = value->args[1 - place];
   const bool accumulates = own->op == Op::kLoad && own->buffer == store.buffer &&
                            std::equal(own->args.begin(), own->args.end(), store.indices.begin(),
                                       [](const Expr& a, const Expr& b) { return equal(a, b); });
@@ -86,7 +91,8 @@ class Window {
       const std::optional<Places> places = places_without(nest_, taps, *indices);
       if (!places) return;
       const int64_t n = taps->extent->int_value;
-      const int64_t after = (places->distinct * (n - 1)) + places->iterations;
+      const int64_t joins = no_element(nest_.store->value->op, term_->type) ? n : n - 1;
+      const int64_t after = (places->distinct * joins) + places->iterations;
       if (after >= places->iterations * n || (least > 0 && after >= least)) continue;
       least = after;
       best = i;
@@ -115,14 +121,25 @@ class Window {
   }
 
   void expand(const Stmt& taps) {
-    Expr column;
+    const Op op = nest_.store->value->op;
+    const auto joined = [&](const Expr& old, const Expr& term) {
+      return is_extreme(op) ? make(op, {term, old}) : make(op, {old, term});
+    };
+    Expr column = no_element(op, term_->type);
     for (int64_t i = 0; i < taps->extent->int_value; ++i) {
       const Expr tap = substitute(term_, {{taps->var, constant(taps->min->int_value + i)}});
-      column = column ? make(nest_.store->value->op, {column, tap}) : tap;
+      column = column ? joined(column, tap) : tap;
     }
-    const Expr& own = nest_.store->value->args[0];
-    nest_.store = make_store(nest_.store->buffer, nest_.store->indices,
-                             make(nest_.store->value->op, {own, column}));
+    const Expr& own = nest_.store->value->args[is_extreme(op) ? 1 : 0];
+    nest_.store = make_store(nest_.store->buffer, nest_.store->indices, joined(own, column));
+  }
+
+  // What an extreme of floats begins with, so that a NaN in the first term is passed over; else
+  // null.
+  static Expr no_element(Op op, DType type) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (!is_extreme(op) || !is_float(type)) return nullptr;
+    return constant_float(op == Op::kMax ? -kInfinity : kInfinity, type);
   }
 
   // Columns of a point after each other, so that few wait in registers for the next point.

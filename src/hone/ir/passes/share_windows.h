@@ -1,7 +1,7 @@
 // ir/passes/share_windows.h - shares the sums that neighbouring windows have in common.
 //
 // If the taps of a window and several points are straight code, points have whole columns of taps
-// in common. A column's sum (or maximum, or minimum) becomes one expression:
+// in common. A column's sum, or its maximum in a[w] = max(x, a[w]), becomes one expression:
 //
 //   unrolled kw in 0..3 { unrolled kh in 0..3 { unrolled w in 0..4 {
 //     a[w] = a[w] + x[kh, kw + w] } } }
