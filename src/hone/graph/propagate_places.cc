@@ -272,6 +272,10 @@ Status propagate_scatter_nd(ExpandContext& c) {
   }
   const std::string reduction = c.attributes().text("reduction", "none");
   const std::optional<double> fill = neutral_update(reduction, c.dtype(2));
+  for (size_t d = 1; d < c.shape(2).size(); ++d)
+    if (is_decided(c, 2, d))
+      return c.unsupported("updates of which data decide dimension {}, expected the first alone",
+                           d);
   if (c.shape(1).size() != 2 || c.shape(1)[0] != c.shape(2)[0])
     return c.unsupported(
         "indices of rank {} whose number depends on data, expected [n, depth] for [n, ...] updates",

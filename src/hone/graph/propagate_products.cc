@@ -1,6 +1,7 @@
 // Gemm and Einsum of values whose shape depends on data. Terms that are not there are 0.
 #include <map>
 
+#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/einsum.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
@@ -24,7 +25,8 @@ Result<Labels> decided_labels(ExpandContext& c, const EinsumEquation& equation) 
   for (size_t i = 0; i < c.num_inputs(); ++i) {
     for (size_t d = 0; d < equation.operands[i].size(); ++d) {
       const auto known = decided.find(equation.operands[i][d]);
-      if (known == decided.end()) continue;
+      const bool repeats = c.shape(i)[d] == 1 && !is_decided(c, i, d);
+      if (known == decided.end() || repeats) continue;
       HONE_ASSIGN_OR_RETURN(known->second,
                             checked_extent(c, known->second, part_of(i, d), "elements of a label"));
     }
@@ -47,6 +49,42 @@ ValueId with_zeros(ExpandContext& c, size_t i, const EinsumEquation& equation,
   return sums ? filled(c, with_extents(c, x, join_extents(c, shape)), 0) : x;
 }
 
+ExtentPart part_of(ExpandContext& c, ValueId x, size_t d) { return parts(c, x, d, d + 1)[0]; }
+
+// Returns the factors of a Gemm, [m, k] and [k, n]. A run fails where they have different numbers
+// of terms to sum.
+Result<std::vector<ValueId>> with_same_terms(ExpandContext& c, std::vector<ValueId> factors) {
+  const ExtentPart a = part_of(c, factors[0], 1), b = part_of(c, factors[1], 0);
+  const size_t decided = a.extents != kNoValue ? 0 : 1;
+  const ExtentPart& own = decided == 0 ? a : b;
+  if (own.extents == kNoValue) return factors;
+  std::vector<ExtentPart> shape = parts(c, factors[decided], 0, 2);
+  HONE_ASSIGN_OR_RETURN(shape[1 - decided],
+                        checked_extent(c, own, decided == 0 ? b : a, "terms to sum"));
+  factors[decided] = with_extents(c, without_extents(c, factors[decided]), join_extents(c, shape));
+  return factors;
+}
+
+// Returns an error unless what a Gemm adds has one element, or surely as many as the product, in
+// each dimension.
+Status check_addend(ExpandContext& c, const std::vector<ValueId>& factors) {
+  const size_t rank = c.has(2) ? c.shape(2).size() : 0;
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t at = d + 2 - rank;
+    if (c.shape(2)[d] == 1 && !is_decided(c, 2, d)) continue;
+    const ExtentPart own = part_of(c, c.input(2), d), result = part_of(c, factors[at], at);
+    const bool is_number = own.extents == kNoValue || result.extents == kNoValue;
+    const bool same = is_number ? own.extents == result.extents && own.dim == result.dim
+                                : are_same_element(c.graph(), c.nodes(), {own.extents, own.dim},
+                                                   {result.extents, result.dim});
+    if (!same)
+      return c.unsupported(
+          "operand 2 with {} elements in dimension {}, where data decide how many the product has",
+          c.shape(2)[d], d);
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 // It is made of operators that follow what varies.
@@ -57,6 +95,8 @@ Status propagate_gemm(ExpandContext& c) {
     const bool transposed = c.attributes().integer(i == 0 ? "transA" : "transB", 0) != 0;
     factors.push_back(transposed ? c.transpose(c.input(i), {1, 0}) : c.input(i));
   }
+  HONE_ASSIGN_OR_RETURN(factors, with_same_terms(c, factors));
+  HONE_RETURN_IF_ERROR(check_addend(c, factors));
   ValueId y = scaled(c, c.add("MatMul", factors), c.attributes().number("alpha", 1));
   if (c.has(2)) y = c.binary("Add", y, scaled(c, c.input(2), c.attributes().number("beta", 1)));
   c.result(0, y);

@@ -141,16 +141,18 @@ Status propagate_tile(ExpandContext& c) {
   ValueId x = without_extents(c, c.input(0));
   std::vector<ExtentPart> shape;
   for (size_t d = 0; d < most.size(); ++d) {
-    if (repeats[d] < 0) return c.fail("repeats are {}", to_string(repeats));
+    int64_t all = 0;
+    if (repeats[d] < 0 || __builtin_mul_overflow(most[d], repeats[d], &all))
+      return c.fail("repeats are {}", to_string(repeats));
     if (!is_decided(c, 0, d)) {
-      shape.push_back({kNoValue, most[d] * repeats[d]});
+      shape.push_back({kNoValue, all});
       continue;
     }
     const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
     shape.push_back({c.binary("Mul", extent, static_cast<double>(repeats[d])), 0});
     if (repeats[d] == 1) continue;
     if (c.node().made_for != nullptr) return c.unsupported("{}", kMadeForOneShape);
-    const ValueId places = c.binary("Mod", numbers_from_0(c, most[d] * repeats[d]), divisor(c, d));
+    const ValueId places = c.binary("Mod", numbers_from_0(c, all), divisor(c, d));
     x = at_places(c, x, places, d);
     repeats[d] = 1;
   }

@@ -38,7 +38,7 @@ struct RowRule {
 
 Row same(size_t operand, size_t dim) { return {operand, dim, {static_cast<int64_t>(dim)}}; }
 
-// The dimensions of operand 0 for which a condition holds, which all results have, too.
+// Returns the dimensions of operand 0 for which a condition holds. All results have them, too.
 template <typename Condition>
 Rows dims_where(const ExpandContext& c, Condition holds) {
   Rows rows;
@@ -59,7 +59,7 @@ Rows all_but_channels(const ExpandContext& c) {
   return dims_where(c, [](size_t d) { return d != 1; });
 }
 
-// Rows of a matrix; a vector is one row.
+// Returns the rows of a matrix; a vector is one row.
 Rows samples(const ExpandContext& c) { return c.rank(0) == 2 ? batch(c) : Rows{}; }
 
 Rows before_axis(const ExpandContext& c) {
@@ -77,16 +77,19 @@ Rows but_axes(const ExpandContext& c) {
   });
 }
 
-// Dimensions that keep their elements.
+// Returns the dimensions that keep their elements.
 Rows not_resized(const ExpandContext& c) {
   const Tensor* scales = c.has(2) ? c.constant_of(c.input(2)) : nullptr;
-  if (scales == nullptr || c.attributes().find<std::vector<int64_t>>("axes") != nullptr) return {};
+  const bool crops =  // and takes places by the extent
+      c.attributes().text("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+  if (scales == nullptr || crops || c.attributes().find<std::vector<int64_t>>("axes") != nullptr)
+    return {};
   return dims_where(c, [&](size_t d) {
     return static_cast<int64_t>(d) < scales->size() && scales->at(static_cast<int64_t>(d)) == 1;
   });
 }
 
-// The regions and the numbers of their pictures.
+// Returns the regions and the numbers of their pictures.
 Rows regions(const ExpandContext&) { return {{1, 0, {0}}, {2, 0, {0}}}; }
 
 // A grid [N, height, width, 2] gives a result [N, C, height, width].
@@ -112,27 +115,35 @@ Rows reversed(const ExpandContext& c) {
   return rows;
 }
 
-// Rows of the first factor, which stay where they are if it has as many dimensions as the result.
+// Returns rows of the first factor, which stay where they are if it has as many dimensions as the
+// result. Those of several matrices are only taken where the second factor has one.
 Rows rows_of_product(const ExpandContext& c) {
-  return dims_where(c,
-                    [&](size_t d) { return c.rank(0) >= c.rank(1) && d + 1 < c.shape(0).size(); });
+  const size_t rank = c.shape(0).size();
+  return dims_where(c, [&](size_t d) {
+    return d + 2 == rank ? c.rank(0) >= c.rank(1) : d + 1 < rank && c.rank(1) == 2;
+  });
+}
+Rows all_but_last(const ExpandContext& c) {
+  return dims_where(c, [&](size_t d) { return d + 1 < c.shape(0).size(); });
 }
 
 Rows rows_and_columns(const ExpandContext& c) {
   const bool transposed[] = {c.attributes().integer("transA", 0) != 0,
                              c.attributes().integer("transB", 0) != 0};
-  Rows rows = {{0, transposed[0] ? size_t{1} : size_t{0}, {0}},
-               {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
-  // What is added is repeated where it has one element.
+  const Rows rows = {{0, transposed[0] ? size_t{1} : size_t{0}, {0}},
+                     {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
+  // What is added is repeated where it has one element, and else looked at by propagate_gemm().
   const size_t rank = c.has(2) ? c.shape(2).size() : 0;
-  for (size_t d = 0; d < rank; ++d)
-    if (c.shape(2)[d] > 1) rows.push_back({2, d, {static_cast<int64_t>(d + 2 - rank)}});
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t at = d + 2 - rank;
+    if (c.shape(2)[d] > 1 && is_decided(c, at, rows[at].dim)) return {};
+  }
   return rows;
 }
 
-// The steps and the rows of a recurrent net, X [steps, batch, inputs]: Y [steps, directions, batch,
-// states] and the last states [directions, batch, states]; the batch comes first in each where
-// `layout` is 1.
+// Returns the steps and the rows of a recurrent net, X [steps, batch, inputs]: Y [steps,
+// directions, batch, states] and the last states [directions, batch, states]; the batch comes first
+// in each where `layout` is 1.
 Rows steps_and_rows(const ExpandContext& c) {
   if (c.attributes().integer("layout", 0) != 0)
     return {{0, 0, {0}}, {0, 1, {1, kNowhere}}, {4, 0, {0}}};
@@ -183,7 +194,6 @@ constexpr RowRule kRules[] = {
     {"LpPool", batch},
     {"MatMulInteger", rows_of_product},
     {"MaxPool", batch, nullptr, propagate_max_pool},
-    {"MaxRoiPool", regions},
     {"MaxUnpool", batch_of_two, safe<1>},
     {"MeanVarianceNormalization", but_axes},
     {"OneHot", one_hot, safe<0>},
@@ -206,7 +216,7 @@ constexpr RowRule kRules[] = {
     {"ai.onnx.ml.TreeEnsemble", samples},
     {"ai.onnx.ml.TreeEnsembleClassifier", samples},
     {"ai.onnx.ml.TreeEnsembleRegressor", samples},
-    {"com.microsoft.MatMulNBits", rows_of_product},
+    {"com.microsoft.MatMulNBits", all_but_last},
 };
 
 // Returns a dimension that data decide and that is none of these.

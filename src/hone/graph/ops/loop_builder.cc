@@ -79,12 +79,11 @@ void LoopBuilder::add_nodes(ExpandContext& c, std::vector<Node> nodes) {
   std::move(nodes.begin(), nodes.end(), std::back_inserter(c.nodes_));
 }
 
-// It is a loop without turns, which fails where there is to be one.
 namespace {
 
 constexpr const char* kNotChecked =
-    "this device does not check in a run that values whose shape data decide go together: where "
-    "they do not, results are wrong, and a CPU ends the run with an error";
+    "this device does not check in a run that computed places, lengths and shapes go together: "
+    "where they do not, results may be wrong, and a CPU ends the run with an error";
 
 void warn_once(Graph& graph, const char* text) {
   if (std::count(graph.warnings.begin(), graph.warnings.end(), text) == 0)
@@ -93,6 +92,7 @@ void warn_once(Graph& graph, const char* text) {
 
 }  // namespace
 
+// It is a loop without turns, which fails where there is to be one.
 Result<std::vector<ValueId>> LoopBuilder::add_fault(ExpandContext& c, ValueId fails,
                                                     const LoopEnd& end,
                                                     const std::vector<ValueId>& values) {
