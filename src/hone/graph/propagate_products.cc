@@ -17,10 +17,10 @@ using Labels = std::map<char, ExtentPart>;
 
 Result<Labels> decided_labels(ExpandContext& c, const EinsumEquation& equation) {
   Labels decided;
-  const auto part_of = [&](size_t i, size_t d) { return parts(c, c.input(i), d, d + 1)[0]; };
   for (size_t i = 0; i < c.num_inputs(); ++i) {
     for (size_t d = 0; d < equation.operands[i].size(); ++d)
-      if (is_decided(c, i, d)) decided.emplace(equation.operands[i][d], part_of(i, d));
+      if (is_decided(c, i, d))
+        decided.emplace(equation.operands[i][d], parts(c, c.input(i), d, d + 1)[0]);
   }
   for (size_t i = 0; i < c.num_inputs(); ++i) {
     for (size_t d = 0; d < equation.operands[i].size(); ++d) {
@@ -28,7 +28,8 @@ Result<Labels> decided_labels(ExpandContext& c, const EinsumEquation& equation) 
       const bool repeats = c.shape(i)[d] == 1 && !is_decided(c, i, d);
       if (known == decided.end() || repeats) continue;
       HONE_ASSIGN_OR_RETURN(known->second,
-                            checked_extent(c, known->second, part_of(i, d), "elements of a label"));
+                            checked_extent(c, known->second, parts(c, c.input(i), d, d + 1)[0],
+                                           "elements of a label"));
     }
   }
   return decided;
@@ -49,7 +50,13 @@ ValueId with_zeros(ExpandContext& c, size_t i, const EinsumEquation& equation,
   return sums ? filled(c, with_extents(c, x, join_extents(c, shape)), 0) : x;
 }
 
-ExtentPart part_of(ExpandContext& c, ValueId x, size_t d) { return parts(c, x, d, d + 1)[0]; }
+// Returns an extent, a number if it is known.
+ExtentPart part_of(ExpandContext& c, ValueId x, size_t d) {
+  const ExtentPart part = parts(c, x, d, d + 1)[0];
+  if (part.extents == kNoValue) return part;
+  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
+  return known ? ExtentPart{kNoValue, *known} : part;
+}
 
 // Returns the factors of a Gemm, [m, k] and [k, n]. A run fails where they have different numbers
 // of terms to sum.

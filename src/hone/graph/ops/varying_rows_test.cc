@@ -137,7 +137,8 @@ TEST(varying_rows, products) {
     });
   }
   expect_same({3}, [](TestModel& m) {
-    m.node("Gemm", {"v", "v"}, {"y"}, {{"transA", int64_t{1}}});
+    m.constant("one", numbers({1, 3}));
+    m.node("Gemm", {"v", "v", "one"}, {"y"}, {{"transA", int64_t{1}}});
   });
   for (const char* equation : {"ij,ij->j", "ij,kj->ik", "ij,ik->jk", "ij,ij->ij"}) {
     static std::string text;
@@ -256,6 +257,18 @@ TEST(varying_rows, operands_of_different_numbers_of_rows_end_the_run) {
   EXPECT_NE(found.status().message().find("different numbers of elements of a label"),
             std::string::npos)
       << found.status().message();
+}
+
+TEST(varying_rows, what_may_not_go_together_is_refused) {
+  TestModel m(18);
+  m.input("mask", {kRows}, DType::kBool).input("x", {kRows, 2}).constant("w", numbers({2, 3}));
+  m.node("Compress", {"x", "mask"}, {"v"}, {{"axis", int64_t{0}}});
+  m.constant("c", numbers({kRows, 3})).node("Gemm", {"v", "w", "c"}, {"y"}).output("y");
+  const Result<Graph> graph = m.import();
+  ASSERT_FALSE(graph.ok()) << "a run may have other rows than are added";
+  EXPECT_NE(graph.status().message().find("operand 2 with 5 elements in dimension 0"),
+            std::string::npos)
+      << graph.status().message();
 }
 
 TEST(varying_rows, what_is_computed_for_one_shape_is_refused) {
