@@ -202,8 +202,8 @@ const std::vector<Reduction>& reductions() {
 
 // Points whose windows overlap: share_windows.
 Program windows(Rng& rng) {
-  const int64_t taps = rng.between(2, 4), height = rng.between(1, 3), width = rng.between(2, 5),
-                stride = rng.chance(0.7) ? 1 : rng.between(2, 3);
+  const int64_t taps = rng.between(2, 4), height = rng.between(1, 3), width = rng.between(3, 6),
+                stride = rng.chance(0.8) ? 1 : rng.between(2, 3);
   Texts loops = {fmt::format("{} p in 0..{}", loop_kind(rng, 0.8), taps),
                  fmt::format("{} q in 0..{}", loop_kind(rng, 0.8), taps),
                  fmt::format("{} h in 0..{}", loop_kind(rng, 0.8), height),
@@ -211,8 +211,11 @@ Program windows(Rng& rng) {
   rng.shuffle(loops);
   if (rng.chance(0.2)) loops.push_back(fmt::format("if h + p < {}", rng.between(1, taps)));
   loops.emplace_back("vectorized v in 0..4");
-  const std::string update = fmt::format(fmt::runtime(rng.choice(reductions()).form), "a[h, w, v]",
-                                         fmt::format("x[p + h * {0}, q + w * {0}, v]", stride));
+  // An extreme has the old value behind the term, so that it passes over NaN.
+  const Reduction reduction = rng.choice(reductions());
+  Texts operands = {"a[h, w, v]", fmt::format("x[p + h * {0}, q + w * {0}, v]", stride)};
+  if (reduction.neutral != std::string_view("0.0")) std::swap(operands[0], operands[1]);
+  const std::string update = fmt::format(fmt::runtime(reduction.form), operands[0], operands[1]);
   const std::string zero = nested({fmt::format("for h in 0..{}", height),
                                    fmt::format("for w in 0..{}", width), "for v in 0..4"},
                                   "a[h, w, v] = 0.0");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/ir/scan_loop.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -212,11 +213,17 @@ void ValuesBeyond::follow_points(const Buffer* buffer, const Site& site) {
 }
 
 void ValuesBeyond::follow_reduction(const Buffer* buffer, const Site& init, const Site& update) {
-  const Expr& value = update.store->value;
+  const Expr& whole = update.store->value;
+  const Expr& value = is_nan_or_extreme(whole) ? whole->args[2] : whole;
   const auto neutral = neutral_of(value->op);
-  const bool is_own =
-      neutral && value->args[0]->op == Op::kLoad && value->args[0]->buffer.get() == buffer;
-  if (!is_own) return;
+  if (!neutral) return;
+  const auto is_own = [&](const Expr& e) {
+    return e->op == Op::kLoad && e->buffer.get() == buffer;
+  };
+  // A sum has the old value before the term, an extreme behind it.
+  const size_t own = is_own(value->args[0]) ? 0 : 1;
+  if (!is_own(value->args[own])) return;
+  const Expr& term = value->args[1 - own];
   // The loops that the initial value does not have.
   std::vector<const StmtNode*> reduced;
   for (const StmtNode* s : update.around) {
@@ -226,9 +233,9 @@ void ValuesBeyond::follow_reduction(const Buffer* buffer, const Site& init, cons
   }
   if (reduced.size() != 1) return;
   const Ranges ranges = scope_of(update.around);
-  for (const Need& mark : marks_of(value->args[1], ranges)) {
+  for (const Need& mark : marks_of(term, ranges)) {
     const bool is_loop = mark.at.terms.size() == 1 && mark.at.coefficient(reduced[0]->var) == 1;
-    if (!is_loop || evaluate(value->args[1], mark, ranges) != neutral) continue;
+    if (!is_loop || evaluate(term, mark, ranges) != neutral) continue;
     ends_[buffer] = {mark.form, mark.unit, mark.at.constant};
     return;
   }
