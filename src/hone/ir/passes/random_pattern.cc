@@ -204,10 +204,10 @@ const std::vector<Reduction>& reductions() {
 Program windows(Rng& rng) {
   const int64_t taps = rng.between(2, 4), height = rng.between(1, 3), width = rng.between(3, 6),
                 stride = rng.chance(0.8) ? 1 : rng.between(2, 3);
-  Texts loops = {fmt::format("{} p in 0..{}", loop_kind(rng, 0.8), taps),
-                 fmt::format("{} q in 0..{}", loop_kind(rng, 0.8), taps),
-                 fmt::format("{} h in 0..{}", loop_kind(rng, 0.8), height),
-                 fmt::format("{} w in 0..{}", loop_kind(rng, 0.8), width)};
+  Texts loops = {fmt::format("{} p in 0..{}", loop_kind(rng, 0.9), taps),
+                 fmt::format("{} q in 0..{}", loop_kind(rng, 0.9), taps),
+                 fmt::format("{} h in 0..{}", loop_kind(rng, 0.9), height),
+                 fmt::format("{} w in 0..{}", loop_kind(rng, 0.9), width)};
   rng.shuffle(loops);
   if (rng.chance(0.2)) loops.push_back(fmt::format("if h + p < {}", rng.between(1, taps)));
   loops.emplace_back("vectorized v in 0..4");
