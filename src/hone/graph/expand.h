@@ -56,8 +56,6 @@ class ExpandContext : public InferContext {
   // Adds a node that does with other operands what `node`, which has one result, does. It gets its
   // name, too.
   ValueId add_like(const Node& node, std::vector<ValueId> inputs);
-  // Likewise, for a node of any number of results.
-  std::vector<ValueId> add_all_like(const Node& node, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);
   ValueId scalar(DType dtype, double value);           // constant of rank 0
   ValueId integers(const std::vector<int64_t>& list);  // i64 constant of rank 1
@@ -99,6 +97,9 @@ class ExpandContext : public InferContext {
   // Adds one of new_constant(), which a function fills.
   ValueId filled_constant(DType dtype, const Shape& shape,
                           const std::function<void(Tensor&)>& fill);
+  friend Result<bool> propagate_rows(ExpandContext& c);
+  // Adds a node as add_like() does, for one of any number of results.
+  std::vector<ValueId> add_all_like(const Node& node, std::vector<ValueId> inputs);
   std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
   void set_origin(Node& made);

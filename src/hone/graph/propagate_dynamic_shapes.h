@@ -53,7 +53,7 @@ namespace hone::graph {
 // Operators whose results do not depend on each other along what data decide. It returns false if
 // the operator is none of these.
 [[nodiscard]] Result<bool> propagate_rows(ExpandContext& c);
-// Of these, operators where data decide other dimensions, too.
+// Some of these, where data decide other dimensions, too.
 [[nodiscard]] Status propagate_average_pool(ExpandContext& c);
 [[nodiscard]] Status propagate_convolution(ExpandContext& c);
 [[nodiscard]] Status propagate_gemm(ExpandContext& c);
