@@ -279,7 +279,7 @@ class Options(Case):
 
     def test_adaptation(self):
         for adapt, cost, message in (("nonesuch", "analytic", "expected one of none, head, full, momentum"),
-                                     ("head", "analytic", "cost model 'analytic', expected a FILE.onnx"),
+                                     ("head", "analytic", "--adapt head: the cost model 'analytic' is no net, expected a FILE.onnx"),
                                      ("head", self.model, "not a cost model"), ("head", "absent.onnx", "absent.onnx")):
             with self.subTest(adapt, cost=cost):
                 self.refuse(message, "tune", self.model, "-o", self.output, "--no-db", "--cost", cost, "--adapt", adapt)

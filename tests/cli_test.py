@@ -248,7 +248,7 @@ class Library(Case):
             for kernel in report["kernels" if command[0] == "bench" else "profile"]:
                 self.assertGreater(kernel["limit_seconds"], 0, kernel)
                 self.assertIn(kernel["limit"], ("compute", "L1", "L2", "L3", "memory"))
-        for command in (("show", self.model), ("bench", self.library), ("run", self.library, "--profile"), ("devices",)):
+        for command in (("bench", self.library), ("run", self.library, "--profile"), ("devices",)):
             self.refuse("none.db", *command, "--db", self.folder / "none.db")
 
     def test_explain_shows_a_task_down_to_its_machine_code(self):
