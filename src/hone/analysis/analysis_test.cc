@@ -351,7 +351,7 @@ TEST(cpu_measure, a_models_own_half_types_cost_less_than_what_a_schedule_rounds)
   EXPECT_LT(f16, bf16);
   EXPECT_LT(bf16, narrowed);
   EXPECT_EQ(arithmetic(half(DType::kF16), 64), arithmetic(half(DType::kBF16), 64));  // not measured
-  // Of fewer conversions in a cycle of multiply-adds, each delays these less.
+  // A conversion delays the multiply-adds less where fewer conversions share a cycle with them.
   const auto delay_of_conversion = [&](int64_t rows) {
     const auto tile = [&](const compute::Dag& dag) {
       return arithmetic(dag, 32, "unroll(matmul.acc, m)", 4);

@@ -30,15 +30,12 @@ struct Joined {
   std::vector<ExtentPart> shapes;  // extents of operands that are shapes alone, which data decide
 };
 
-Along along(ExpandContext& c, const ExtentPart& part, int64_t most) {
-  if (part.extents == kNoValue || most == 0) return {{kNoValue, most}, most};
-  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
-  return known ? Along{{kNoValue, *known}, most} : Along{part, most};
+Along along(const ExpandContext& c, const ExtentPart& part, int64_t most) {
+  return {most == 0 ? ExtentPart{kNoValue, most} : as_number(c, part), most};
 }
 
 bool are_same(const ExpandContext& c, const Along& a, const Along& b) {
-  return are_same_element(c.graph(), c.nodes(), {a.part.extents, a.part.dim},
-                          {b.part.extents, b.part.dim});
+  return are_same(c, a.part, b.part);
 }
 
 // Returns one of two extents that are equal where neither is 1.

@@ -23,11 +23,6 @@ bool may_count_from_end(const ExpandContext& c, ValueId indices) {
   return false;
 }
 
-// Returns indices of which those below 0 count from the end that a run has.
-ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents) {
-  return from_begin(c, indices, c.cast(extents, c.dtype_of(indices)));
-}
-
 Status propagate_gather(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size();

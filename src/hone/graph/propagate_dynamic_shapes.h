@@ -17,6 +17,8 @@ namespace hone::graph {
 [[nodiscard]] bool is_decided(const ExpandContext& c, size_t i, size_t d);
 // Returns one of the extents, as a vector of one element.
 [[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
+// Returns an extent that is never 0: where it was, there are no elements.
+[[nodiscard]] ValueId divisor(ExpandContext& c, ValueId extent);
 // Returns an extent as a vector of one element.
 [[nodiscard]] ValueId extent_of(ExpandContext& c, const ExtentPart& part);
 // Returns an extent that data decide. A run in which another operand has not as many of `what`
@@ -35,10 +37,18 @@ namespace hone::graph {
 [[nodiscard]] ValueId safe_indices(ExpandContext& c, ValueId indices);
 
 // Returns places from the beginning for such as may be below 0, which count from the end.
+// Returns indices from the beginning; those below 0 count from extents of any type.
+[[nodiscard]] ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents);
 [[nodiscard]] ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent);
 
 // Returns the extents of the dimensions begin .. end of x.
 [[nodiscard]] std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end);
+// Returns the extent of a dimension, as a number if it is known.
+[[nodiscard]] ExtentPart part_of(ExpandContext& c, ValueId x, size_t d);
+// Returns a number for an extent that is known.
+[[nodiscard]] ExtentPart as_number(const ExpandContext& c, const ExtentPart& part);
+// Returns whether two extents are surely equal: one element, or one number.
+[[nodiscard]] bool are_same(const ExpandContext& c, const ExtentPart& a, const ExtentPart& b);
 [[nodiscard]] std::vector<ExtentPart> joined(std::vector<ExtentPart> a,
                                              const std::vector<ExtentPart>& b);
 // Returns the largest shape that an operand, which is a shape, gives.

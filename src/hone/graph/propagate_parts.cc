@@ -28,17 +28,15 @@ ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
   return c.slice(extents, 0, d, d + 1);
 }
 
+ValueId divisor(ExpandContext& c, ValueId extent) { return c.binary("Max", extent, 1.0); }
+
 ValueId extent_of(ExpandContext& c, const ExtentPart& part) {
   return part.extents == kNoValue ? c.integers({part.dim}) : dimension(c, part.extents, part.dim);
 }
 
 Result<ExtentPart> checked_extent(ExpandContext& c, const ExtentPart& part, const ExtentPart& other,
                                   std::string_view what) {
-  const ElementOf element = {part.extents, part.dim};
-  if (other.extents == kNoValue
-          ? known_element(c.graph(), c.nodes(), element) == other.dim
-          : are_same_element(c.graph(), c.nodes(), element, {other.extents, other.dim}))
-    return part;
+  if (are_same(c, as_number(c, part), as_number(c, other))) return part;
   const ValueId extent = extent_of(c, part);
   const ValueId is_same = c.binary("Equal", extent, extent_of(c, other));
   HONE_ASSIGN_OR_RETURN(
@@ -84,6 +82,10 @@ ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent) {
   return c.add("Where", {is_below, c.binary("Add", place, extent), place});
 }
 
+ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents) {
+  return from_begin(c, indices, c.cast(extents, c.dtype_of(indices)));
+}
+
 ValueId safe_indices(ExpandContext& c, ValueId indices) { return filled(c, indices, 0); }
 
 std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end) {
@@ -95,6 +97,22 @@ std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t 
                                        : ExtentPart{extents, dim});
   }
   return list;
+}
+
+ExtentPart as_number(const ExpandContext& c, const ExtentPart& part) {
+  if (part.extents == kNoValue) return part;
+  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
+  return known ? ExtentPart{kNoValue, *known} : part;
+}
+
+ExtentPart part_of(ExpandContext& c, ValueId x, size_t d) {
+  return as_number(c, parts(c, x, d, d + 1)[0]);
+}
+
+bool are_same(const ExpandContext& c, const ExtentPart& a, const ExtentPart& b) {
+  if (a.extents == kNoValue || b.extents == kNoValue)
+    return a.extents == b.extents && a.dim == b.dim;
+  return are_same_element(c.graph(), c.nodes(), {a.extents, a.dim}, {b.extents, b.dim});
 }
 
 std::vector<ExtentPart> joined(std::vector<ExtentPart> a, const std::vector<ExtentPart>& b) {

@@ -25,9 +25,6 @@ ValueId product_of(ExpandContext& c, const std::vector<ExtentPart>& parts) {
   return c.reduce("ReduceProd", join_extents(c, parts), {0});
 }
 
-// Returns a divisor that is never 0: where it was, there are no elements.
-ValueId divisor(ExpandContext& c, ValueId x) { return c.binary("Max", x, 1.0); }
-
 Result<Target> target_of(ExpandContext& c) {
   const Tensor* asked = c.upper_of(c.input(1));
   if (asked == nullptr) return c.required(1, "the shape").status();
@@ -199,7 +196,7 @@ Status propagate_scatter_elements(ExpandContext& c) {
   // Negative indices count from the end that a run has.
   if (varies(c, 0) || is_spared) {
     const ValueId extent = dimension(c, actual_extents(c, data), dim);
-    places = from_begin(c, places, c.cast(c.reshape(extent, {}), c.dtype(1)));
+    places = indices_from_begin(c, places, c.reshape(extent, {}));
   }
   if (extents != kNoValue) {
     HONE_ASSIGN_OR_RETURN(const ValueId checked, extents_of_updates(c, c.shape(1).size()));
@@ -264,7 +261,7 @@ Status propagate_scatter_nd(ExpandContext& c) {
   const auto from_begin_of_data = [&](ValueId indices) {
     if (of_data == kNoValue) return indices;
     const ValueId extents = join_extents(c, parts(c, c.input(0), 0, depth));
-    return from_begin(c, indices, c.cast(extents, c.dtype(1)));
+    return indices_from_begin(c, indices, extents);
   };
   if (!varies(c, 1) && !varies(c, 2)) {
     return give(c.add("ScatterND", {data, from_begin_of_data(c.input(1)), c.input(2)},

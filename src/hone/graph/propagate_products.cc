@@ -1,7 +1,6 @@
 // Gemm and Einsum of values whose shape depends on data. Terms that are not there are 0.
 #include <map>
 
-#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/einsum.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
 
@@ -50,14 +49,6 @@ ValueId with_zeros(ExpandContext& c, size_t i, const EinsumEquation& equation,
   return sums ? filled(c, with_extents(c, x, join_extents(c, shape)), 0) : x;
 }
 
-// Returns an extent, a number if it is known.
-ExtentPart part_of(ExpandContext& c, ValueId x, size_t d) {
-  const ExtentPart part = parts(c, x, d, d + 1)[0];
-  if (part.extents == kNoValue) return part;
-  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
-  return known ? ExtentPart{kNoValue, *known} : part;
-}
-
 // Returns the factors of a Gemm, [m, k] and [k, n]. A run fails where they have different numbers
 // of terms to sum.
 Result<std::vector<ValueId>> with_same_terms(ExpandContext& c, std::vector<ValueId> factors) {
@@ -80,11 +71,7 @@ Status check_addend(ExpandContext& c, const std::vector<ValueId>& factors) {
     const size_t at = d + 2 - rank;
     if (c.shape(2)[d] == 1 && !is_decided(c, 2, d)) continue;
     const ExtentPart own = part_of(c, c.input(2), d), result = part_of(c, factors[at], at);
-    const bool is_number = own.extents == kNoValue || result.extents == kNoValue;
-    const bool same = is_number ? own.extents == result.extents && own.dim == result.dim
-                                : are_same_element(c.graph(), c.nodes(), {own.extents, own.dim},
-                                                   {result.extents, result.dim});
-    if (!same)
+    if (!are_same(c, own, result))
       return c.unsupported(
           "operand 2 with {} elements in dimension {}, where data decide how many the product has",
           c.shape(2)[d], d);

@@ -11,10 +11,10 @@ namespace {
 
 constexpr const char* kMadeForOneShape = "data whose shape depends on other data";
 
-// Returns an extent of operand 0 as a scalar that is never 0: where it was, there are no elements.
-ValueId divisor(ExpandContext& c, size_t d) {
+// Returns an extent of operand 0, by which may be divided, as a scalar.
+ValueId divisor_of(ExpandContext& c, size_t d) {
   const ValueId extent = dimension(c, c.extents_of(c.input(0)), static_cast<int64_t>(d));
-  return c.reshape(c.binary("Max", extent, 1.0), {});
+  return c.reshape(divisor(c, extent), {});
 }
 
 // Returns the elements of x at these places (i64 [n]) along a dimension.
@@ -40,7 +40,7 @@ ValueId padded(ExpandContext& c, ValueId x, size_t d, int64_t low, int64_t high,
   const int64_t most = c.shape_of(x)[d];
   const ValueId numbers = c.binary(
       "Sub", numbers_from_0(c, std::max<int64_t>(most + low + high, 0)), static_cast<double>(low));
-  const ValueId places = padded_places(c, numbers, mode, divisor(c, d));
+  const ValueId places = padded_places(c, numbers, mode, divisor_of(c, d));
   return at_places(c, x, c.binary("Min", places, static_cast<double>(most - 1)), d);
 }
 
@@ -71,7 +71,7 @@ Status propagate_pad(ExpandContext& c) {
       shape.push_back({kNoValue, c.shape(0)[d] + more});
       continue;
     }
-    // What an operator adds may follow from the largest shape.
+    // The pads of a node that another operator is made of may follow from the largest shape.
     if (c.node().made_for != nullptr && pads.any(d)) return c.unsupported("{}", kMadeForOneShape);
     shape.push_back(longer(c, d, more));
     if (!repeats || !pads.any(d)) continue;
@@ -152,7 +152,7 @@ Status propagate_tile(ExpandContext& c) {
     shape.push_back({c.binary("Mul", extent, static_cast<double>(repeats[d])), 0});
     if (repeats[d] == 1) continue;
     if (c.node().made_for != nullptr) return c.unsupported("{}", kMadeForOneShape);
-    const ValueId places = c.binary("Mod", numbers_from_0(c, all), divisor(c, d));
+    const ValueId places = c.binary("Mod", numbers_from_0(c, all), divisor_of(c, d));
     x = at_places(c, x, places, d);
     repeats[d] = 1;
   }
@@ -167,7 +167,7 @@ Status propagate_gather_elements(ExpandContext& c) {
   ValueId places = safe_indices(c, indices);
   if (is_decided(c, 0, axis)) {  // negative indices count from the end that a run has
     const ValueId extent = dimension(c, c.extents_of(data), static_cast<int64_t>(axis));
-    places = from_begin(c, places, c.cast(c.reshape(extent, {}), c.dtype(1)));
+    places = indices_from_begin(c, places, c.reshape(extent, {}));
   }
   const ValueId y = c.add("GatherElements", {without_extents(c, data), places},
                           {{"axis", static_cast<int64_t>(axis)}});

@@ -132,7 +132,7 @@ Rows rows_and_columns(const ExpandContext& c) {
                              c.attributes().integer("transB", 0) != 0};
   const Rows rows = {{0, transposed[0] ? size_t{1} : size_t{0}, {0}},
                      {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
-  // What is added is repeated where it has one element, and else looked at by propagate_gemm().
+  // An addend of one element is repeated; propagate_gemm() looks at others.
   const size_t rank = c.has(2) ? c.shape(2).size() : 0;
   for (size_t d = 0; d < rank; ++d) {
     const size_t at = d + 2 - rank;
@@ -233,10 +233,6 @@ std::optional<std::pair<size_t, size_t>> other_dim(const ExpandContext& c, const
   return std::nullopt;
 }
 
-ExtentPart part_of(ExpandContext& c, const Row& row) {
-  return parts(c, c.input(row.operand), row.dim, row.dim + 1)[0];
-}
-
 // Returns what the rows say of the extents of a result, of which the largest are known. A run fails
 // where two operands have different numbers of the same rows.
 Result<std::vector<ExtentPart>> extents_of(ExpandContext& c, const Rows& rows, size_t result,
@@ -246,13 +242,14 @@ Result<std::vector<ExtentPart>> extents_of(ExpandContext& c, const Rows& rows, s
   for (const Row& row : rows) {
     if (!is_decided(c, row.operand, row.dim) || row.in(result) < 0) continue;
     const int64_t at = row.in(result);
-    ExtentPart part = part_of(c, row);
+    ExtentPart part = part_of(c, c.input(row.operand), row.dim);
     for (const Row& other : rows) {
       if (&other == &row || !c.has(other.operand) || other.in(result) != at) continue;
       // Nodes that an operator is made of have constants of the largest shape, which stand for the
       // run's.
       if (c.node().made_for != nullptr && !is_decided(c, other.operand, other.dim)) continue;
-      HONE_ASSIGN_OR_RETURN(part, checked_extent(c, part, part_of(c, other), "rows"));
+      HONE_ASSIGN_OR_RETURN(
+          part, checked_extent(c, part, part_of(c, c.input(other.operand), other.dim), "rows"));
     }
     all[static_cast<size_t>(at)] = part;
   }

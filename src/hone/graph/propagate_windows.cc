@@ -77,7 +77,7 @@ Status propagate_max_pool(ExpandContext& c) {
   return propagate_window(c, {}, neutral_of(c.dtype(0), -1));
 }
 
-// Where padding does not count, the mean is the sum over the number of elements that are there.
+// The mean is the sum over the number of elements that are there, if padding does not count.
 Status propagate_average_pool(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Window window, decided_window(c, {}));
   std::vector<int64_t> pads = window.pad_low;

@@ -27,7 +27,7 @@ TEST(size_widening, sizes_of_packed_heads_that_vary) {
                {{2, 6}, {1, 1}, {2, 3}, {1, 4}});
 }
 
-// Of a signal that is shorter than the transform, or longer.
+// The signal is shorter than the transform, or longer.
 TEST(size_widening, transforms_of_a_given_length) {
   for (const int64_t parts : {1, 2}) {
     for (const bool inverse : {false, true}) {

@@ -34,7 +34,7 @@ void leave_out_unread_labels(Graph& graph) {
     left_out.insert(node.outputs[0]);
     node.outputs[0] = kNoValue;
   }
-  // What reads them is not needed either, nor what reads that.
+  // Nodes that read them are not needed either, nor those that read what these compute.
   std::erase_if(graph.nodes, [&](const Node& node) {
     const bool reads =
         std::ranges::any_of(node.inputs, [&](ValueId in) { return left_out.contains(in); });

@@ -25,7 +25,7 @@ constexpr double kMagic = 0x1.8p23;  // adding it rounds a small float to an int
 constexpr double kBiased = kMagic + 127;  // the same, as the exponent of a float
 constexpr double kMagic64 = 0x1.8p52;
 constexpr unsigned kLanes512 = 16;
-// Where x reaches the ends of what negative_power() takes.
+// Arguments at which negative_power() reaches the ends of what it takes.
 constexpr double kNothing = 127.25 * std::numbers::ln2, kInfinite = 127.75 * std::numbers::ln2;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
@@ -139,7 +139,7 @@ class Math {
   Value* erf_by_pieces(Value* x, double scale);
   Value* near_sin_cos(Value* x, bool cosine);
   Value* of_each_lane(const char* name, Value* x);
-  // What a product lacks because it is rounded.
+  // Returns what a product lacks because it is rounded.
   Value* lost(Value* a, Value* b, Value* product) { return fma(a, b, b_.CreateFNeg(product)); }
   struct Power {
     Value *factor, *power_of_2;  // of 2^-127 it is 0, of 2^128 infinity

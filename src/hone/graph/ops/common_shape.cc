@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "hone/graph/known_elements.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/ops/taken_branch.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
@@ -10,20 +9,7 @@
 namespace hone::graph {
 namespace {
 
-// Returns an extent of a value, as a number if it is known.
-ExtentPart extent_of(ExpandContext& c, ValueId x, size_t d) {
-  const ExtentPart part = parts(c, x, d, d + 1)[0];
-  if (part.extents == kNoValue) return part;
-  const auto known = known_element(c.graph(), c.nodes(), {part.extents, part.dim});
-  return known ? ExtentPart{kNoValue, *known} : part;
-}
-
 bool is_number(const ExtentPart& part) { return part.extents == kNoValue; }
-
-bool are_same(const ExpandContext& c, const ExtentPart& a, const ExtentPart& b) {
-  if (is_number(a) || is_number(b)) return is_number(a) && is_number(b) && a.dim == b.dim;
-  return are_same_element(c.graph(), c.nodes(), {a.extents, a.dim}, {b.extents, b.dim});
-}
 
 // Returns whether some run lacks value i.
 bool may_be_missing(const std::vector<ValueId>& is_there, size_t i) {
@@ -43,12 +29,12 @@ Result<CommonShape> common_shape(ExpandContext& c, const Shapes& shapes, const s
   for (size_t i = 0; i < shapes.values.size(); ++i)
     all_there = all_there && !may_be_missing(shapes.is_there, i);
   for (size_t d = 0; d < common.most.size(); ++d) {
-    common.parts.push_back(extent_of(c, first, d));
+    common.parts.push_back(part_of(c, first, d));
     common.differs.push_back(false);
     ExtentPart& part = common.parts.back();
     for (size_t i = 1; i < shapes.values.size() && d != shapes.axis; ++i) {
       const ValueId x = shapes.values[i];
-      const ExtentPart other = extent_of(c, x, d);
+      const ExtentPart other = part_of(c, x, d);
       const int64_t most = c.shape_of(x)[d];
       const bool is_same = are_same(c, part, other);
       const bool is_certain = !may_be_missing(shapes.is_there, i);

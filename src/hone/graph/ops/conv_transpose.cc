@@ -207,8 +207,7 @@ class Builder {
   // The phases by r instead, from the first v to the last of all results, if all have the same
   // window: then they can be one convolution.
   bool align_phases() {
-    // Where a result has fewer elements than its stride, phases that it does not have would be
-    // added.
+    // Phases that a result does not have, as it has fewer elements than its stride, would be added.
     const auto is_short = [](const Extent& e) { return e.output < e.stride; };
     if (group_ != 1 || std::any_of(extents_.begin(), extents_.end(), is_short)) return false;
     std::vector<std::vector<Phase>> aligned = {{}};

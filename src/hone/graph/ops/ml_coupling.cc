@@ -74,7 +74,7 @@ Result<ValueId> coupled_probabilities(ExpandContext& c, ValueId first, int64_t c
   const ValueId qp = body.reduce(
       "ReduceSum", body.binary("Mul", q, body.reshape(p, {rows, 1, classes})), {2}, false);
   const ValueId pqp = body.reduce("ReduceSum", body.binary("Mul", p, qp), {1});
-  // Whether a row goes on is decided when a sweep begins. A NaN is no distance: such rows end.
+  // The beginning of a sweep decides whether a row goes on. A NaN is no distance: such rows end.
   const ValueId error = body.add("Abs", {body.binary("Sub", qp, pqp)});
   const ValueId far = body.cast(body.binary("GreaterOrEqual", error, kTolerance / count), type);
   const ValueId moves = body.add(

@@ -223,7 +223,7 @@ constexpr std::string_view kEnsemble =
 }  // namespace
 
 std::span<const Op> ml_tree_ops() {
-  // Those of the second half are for a number of rows that varies (widen_nodes.cc), with the
+  // Those of the second half are for a number of rows that varies (widen_rules.cc), with the
   // largest one as `rows`.
   static const std::string kOfRange = "rows:i ";
   static const std::string regressor = kOfRange + std::string(kRegressor);

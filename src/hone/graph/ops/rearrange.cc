@@ -100,7 +100,7 @@ std::span<const Op> rearrange_ops() {
        .emit = emit_expand,
        .non_negative = like_operand},
       {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .expand = expand_tile},
-      // This one becomes the same operators at all sizes (widen_nodes.cc).
+      // This one becomes the same operators at all sizes (widen_rules.cc).
       {.name = "hone.Tile", .min_inputs = 2, .max_inputs = 2, .expand = expand_tile_apart},
       {.name = "DepthToSpace", .attributes = "blocksize:i mode:s", .expand = expand_depth_to_space},
       {.name = "SpaceToDepth", .attributes = "blocksize:i mode:s", .expand = expand_space_to_depth},

@@ -12,10 +12,9 @@ namespace hone::graph {
 namespace {
 
 // Returns whether all runs have the largest extent of a dimension.
-bool is_known(const ExpandContext& c, ValueId value, int64_t axis) {
-  const ValueId extents = c.extents_of(value);
-  return extents == kNoValue || known_element(c.graph(), c.nodes(), {extents, axis}) ==
-                                    c.shape_of(value)[static_cast<size_t>(axis)];
+bool is_known(ExpandContext& c, ValueId value, int64_t axis) {
+  const ExtentPart part = part_of(c, value, static_cast<size_t>(axis));
+  return part.extents == kNoValue && part.dim == c.shape_of(value)[static_cast<size_t>(axis)];
 }
 
 // Returns the number of steps if data decide it, else kNoValue. A run fails in which operands have

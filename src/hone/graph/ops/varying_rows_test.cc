@@ -8,7 +8,7 @@
 namespace hone::graph {
 namespace {
 
-// What a test adds behind the rows "v", up to the result "y".
+// Functions of a test add nodes behind the rows "v", up to the result "y".
 using Build = void (*)(TestModel&);
 
 constexpr int64_t kRows = 5;
