@@ -79,7 +79,7 @@ class Sequences(Case):
             self.compare(nodes, {"x": x, "y": y, "i": np.asarray(place)}, {"z": FLOAT})
         for place in (2, -3):
             np.save(self.folder / "i.npy", np.asarray(place))
-            self.refuse("node 'SequenceAt_z' (SequenceAt): the sequence has no tensor at the position that this run computed", "run",
+            self.refuse("node 'SequenceAt_z' (SequenceAt): the sequence has no tensor at this position in this run", "run",
                         self.folder / "model.onnx", "--input", f"i={self.folder / 'i.npy'}")
 
     def test_what_cannot_be_resolved_is_refused_in_one_line(self):

@@ -26,6 +26,21 @@ ValueId ExpandContext::input(size_t i) const {
   return i < node().inputs.size() ? node().inputs[i] : kNoValue;
 }
 
+namespace {
+
+// Returns whether extents of a node's results may be those of a value that stands for the largest.
+bool has_extents_of_largest(const Graph& graph, const Node& node) {
+  static constexpr std::string_view kOfFirst[] = {"Reshape", "Slice", "Squeeze", "Unsqueeze"};
+  const bool of_first =  // other operands are shapes, axes and places
+      node.type.starts_with("Reduce") ||
+      std::find(std::begin(kOfFirst), std::end(kOfFirst), node.type) != std::end(kOfFirst);
+  const auto end = of_first && !node.inputs.empty() ? node.inputs.begin() + 1 : node.inputs.end();
+  return std::any_of(node.inputs.begin(), end,
+                     [&](ValueId in) { return in != kNoValue && graph.value(in).is_of_largest; });
+}
+
+}  // namespace
+
 ValueId ExpandContext::placeholder() {
   return graph().add_value("placeholder", DType::kF32, Shape(8, 1));
 }
@@ -44,9 +59,11 @@ std::vector<ValueId> ExpandContext::append(Node made, std::vector<ValueId> input
   }
   made.outputs = outputs;
   set_origin(made);
+  const bool is_of_largest = has_extents_of_largest(graph(), made);
   status_ = add_inferred(graph(), std::move(made), nodes_);
-  if (!status_.ok()) {
-    for (ValueId& id : outputs) id = placeholder();
+  for (ValueId& id : outputs) {
+    if (!status_.ok()) id = placeholder();
+    graph().value(id).is_of_largest = is_of_largest;
   }
   return outputs;
 }
@@ -82,7 +99,11 @@ ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,
 }
 
 ValueId ExpandContext::constant(Tensor tensor) {
-  return graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
+  const bool has_extents = tensor.size() > 1;
+  const ValueId made =
+      graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
+  graph().value(made).is_of_largest = has_extents;
+  return made;
 }
 
 ValueId ExpandContext::filled_constant(DType dtype, const Shape& shape,
@@ -213,7 +234,8 @@ std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
   for (const auto& [local, operand] : body.captures)
     values[static_cast<size_t>(local)] = node().inputs[operand];
   for (const auto& [local, tensor] : body.constants)
-    values[static_cast<size_t>(local)] = constant(tensor);
+    values[static_cast<size_t>(local)] =
+        graph().add_constant(fmt::format("{}.constant", node().name), tensor);
   for (const Node& from : body.nodes) {
     if (!status_.ok()) break;
     if (nodes_.size() > kMaxNodes) {

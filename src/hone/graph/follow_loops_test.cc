@@ -166,7 +166,8 @@ TEST(follow_loops, sequences_of_a_loop_that_counts) {
     model.node("SequenceLength", {"all"}, {"count"})
         .node("SequenceAt", {"all", "start"}, {"first"})
         .node("SequenceAt", {"all", "end"}, {"tail"});
-    check_sizes(model.output("y").output("first").output("tail").output("count").output("last"));
+    model.output("y").output("first").output("tail").output("count").output("last");
+    check_sizes(model, 3);  // with those that end a run without such a position
   }
 }
 

@@ -78,6 +78,13 @@ class Fuser {
     return {false, weighted ? -num_elements(graph_.value(n.inputs[1]).shape) : 0, -i};
   }
 
+  // Returns whether a node is a fill behind the sizes of a run, of what a reduction made. Apart
+  // from it, the reduction leaves out the rows that the fill replaces.
+  bool cuts_rows(int anchor, int i) const {
+    return node(anchor).type.starts_with("Reduce") && node(i).type == "Where" &&
+           !graph_.value(node(i).outputs[0]).forms.empty();
+  }
+
   // Elementwise, of the group's shape, free, and with nothing but elementwise reads of the group.
   bool can_follow(int i, const Shape& shape) const {
     const Node& n = node(i);
@@ -111,7 +118,7 @@ class Fuser {
         for (const int reader : uses_.readers[static_cast<size_t>(node(member).outputs[0])]) {
           if (std::count(group.begin(), group.end(), reader) > 0 || !can_follow(reader, shape))
             continue;
-          if (!reads_pointwise(reader, group, shape)) continue;
+          if (!reads_pointwise(reader, group, shape) || cuts_rows(anchor, reader)) continue;
           if (next < 0 || reader < next) next = reader;
         }
       }

@@ -16,6 +16,7 @@ namespace {
 struct Along {
   ExtentPart part;   // a number if it is known
   int64_t most = 1;  // the largest
+  bool stands_for_run = false;
   [[nodiscard]] bool is_decided() const { return part.extents != kNoValue; }
 };
 
@@ -30,8 +31,8 @@ struct Joined {
   std::vector<ExtentPart> shapes;  // extents of operands that are shapes alone, which data decide
 };
 
-Along along(const ExpandContext& c, const ExtentPart& part, int64_t most) {
-  return {most == 0 ? ExtentPart{kNoValue, most} : as_number(c, part), most};
+Along along(const ExpandContext& c, const ExtentPart& part, int64_t most, bool stands_for_run) {
+  return {most == 0 ? ExtentPart{kNoValue, most} : as_number(c, part), most, stands_for_run};
 }
 
 bool are_same(const ExpandContext& c, const Along& a, const Along& b) {
@@ -52,7 +53,6 @@ Joined join(ExpandContext& c, const std::vector<Along>& all) {
   bool differ = false;
   for (const Along& one : all) {
     differ = differ || (!one.is_decided() && one.part.dim < one.most);
-    if (!one.is_decided() && one.part.dim != 1) number = one.part.dim;
     if (!one.is_decided()) continue;
     const auto known = std::find_if(decided.begin(), decided.end(),
                                     [&](const Along& other) { return are_same(c, one, other); });
@@ -64,9 +64,11 @@ Joined join(ExpandContext& c, const std::vector<Along>& all) {
     }
   }
   for (const Along& one : decided) joined.most = std::max(joined.most, one.most);
-  // Nodes that an operator is made of have constants of the largest shape, which stand for the
-  // run's.
-  if (c.node().made_for != nullptr && !decided.empty() && number == joined.most) number.reset();
+  for (const Along& one : all) {
+    if (one.is_decided() || one.part.dim == 1) continue;
+    if (!one.stands_for_run || decided.empty() || one.part.dim != joined.most)
+      number = one.part.dim;
+  }
   joined.repeats = std::max(joined.most, number.value_or(1)) > 1 && !decided.empty() &&
                    (number || decided.size() > 1);
   joined.is_plain = !differ && !joined.repeats && decided.size() < 2;
@@ -130,12 +132,20 @@ class Broadcast {
   Broadcast(ExpandContext& c, size_t rank) : c_(c), all_(rank) {}
 
   // Adds a shape, and returns its number.
-  size_t add(const std::vector<ExtentPart>& parts, const Shape& most) {
+  size_t add(const std::vector<ExtentPart>& parts, const Shape& most, bool stands_for_run = false) {
     const size_t missing = all_.size() - most.size();
     for (size_t d = 0; d < all_.size(); ++d)
-      all_[d].push_back(d < missing ? Along{{kNoValue, 1}, 1}
-                                    : along(c_, parts[d - missing], most[d - missing]));
+      all_[d].push_back(d < missing
+                            ? Along{{kNoValue, 1}, 1}
+                            : along(c_, parts[d - missing], most[d - missing], stands_for_run));
     return count_++;
+  }
+  // Likewise, that of the first dimensions of operand `i`.
+  size_t add_operand(size_t i, size_t rank) {
+    const Shape& shape = c_.shape(i);
+    return add(hone::graph::parts(c_, c_.input(i), 0, rank),
+               Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank)),
+               stands_for_run(c_, i));
   }
   // Adds an operand that is a shape, without elements to fit.
   void add_shape(const std::vector<ExtentPart>& parts, const Shape& most) {
@@ -181,10 +191,6 @@ class Broadcast {
   size_t count_ = 0;
 };
 
-std::vector<ExtentPart> all_parts(ExpandContext& c, size_t operand) {
-  return parts(c, c.input(operand), 0, c.shape(operand).size());
-}
-
 // Returns an operand of a product whose summed extent, dimension `d`, data decide. A run fails
 // where it is not the other operand's.
 Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const ExtentPart& other) {
@@ -196,14 +202,16 @@ Result<ValueId> with_checked_terms(ExpandContext& c, ValueId x, size_t d, const 
 // Returns the operands of a product. A run fails where they have different numbers of terms.
 Result<std::vector<ValueId>> factors(ExpandContext& c) {
   const size_t column = c.shape(0).size() - 1, row = c.shape(1).size() - 2;
-  const Along a = along(c, parts(c, c.input(0), column, column + 1)[0], c.shape(0)[column]);
-  const Along b = along(c, parts(c, c.input(1), row, row + 1)[0], c.shape(1)[row]);
+  const auto along_of = [&](size_t i, size_t d) {
+    return along(c, parts(c, c.input(i), d, d + 1)[0], c.shape(i)[d], stands_for_run(c, i));
+  };
+  const Along a = along_of(0, column), b = along_of(1, row);
   std::vector<ValueId> list = {c.input(0), c.input(1)};
   const bool is_same =
       a.is_decided() && b.is_decided() ? are_same(c, a, b) : a.is_decided() == b.is_decided();
-  // Nodes that an operator is made of have constants of the largest shape, which stand for the
-  // run's.
-  if (is_same || (c.node().made_for != nullptr && !(a.is_decided() && b.is_decided()))) return list;
+  const bool is_of_run =
+      (!a.is_decided() && a.stands_for_run) || (!b.is_decided() && b.stands_for_run);
+  if (is_same || is_of_run) return list;
   if (a.is_decided()) {
     HONE_ASSIGN_OR_RETURN(list[0], with_checked_terms(c, list[0], column, b.part));
   } else {
@@ -222,7 +230,7 @@ Result<bool> propagate_pointwise(ExpandContext& c) {
     rank = std::max(rank, c.shape(i).size());
   }
   Broadcast broadcast(c, rank);
-  for (size_t i = 0; i < c.num_inputs(); ++i) broadcast.add(all_parts(c, i), c.shape(i));
+  for (size_t i = 0; i < c.num_inputs(); ++i) broadcast.add_operand(i, c.shape(i).size());
   broadcast.join_all();
   HONE_RETURN_IF_ERROR(c.status());
   if (broadcast.is_plain()) return false;
@@ -245,7 +253,7 @@ Status propagate_expand(ExpandContext& c) {
     wanted.push_back(is_known ? ExtentPart{kNoValue, most[d]}
                               : ExtentPart{c.input(1), static_cast<int64_t>(d)});
   Broadcast broadcast(c, std::max(c.shape(0).size(), most.size()));
-  const size_t data = broadcast.add(all_parts(c, 0), c.shape(0));
+  const size_t data = broadcast.add_operand(0, c.shape(0).size());
   broadcast.add_shape(wanted, most);
   broadcast.join_all();
   HONE_ASSIGN_OR_RETURN(const ValueId repeated, broadcast.fit(x, data));
@@ -261,11 +269,7 @@ Status propagate_matmul(ExpandContext& c) {
   if (first.size() < kMatrix || second.size() < kMatrix)
     return c.unsupported("a product with a vector whose shape depends on data");
   Broadcast broadcast(c, std::max(first.size(), second.size()) - kMatrix);
-  for (size_t i = 0; i < 2; ++i) {
-    const size_t rank = c.shape(i).size();
-    broadcast.add(parts(c, c.input(i), 0, rank - kMatrix),
-                  Shape(c.shape(i).begin(), c.shape(i).end() - kMatrix));
-  }
+  for (size_t i = 0; i < 2; ++i) broadcast.add_operand(i, c.shape(i).size() - kMatrix);
   broadcast.join_all();
   HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> of, factors(c));
   HONE_ASSIGN_OR_RETURN(const ValueId a, broadcast.fit(filled(c, of[0], 0), 0, kMatrix));

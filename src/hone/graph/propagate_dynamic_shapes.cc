@@ -208,6 +208,9 @@ Result<bool> follow_kind(Graph& graph, const Node& node, std::vector<Node>& node
   ExpandContext context(graph, node, nodes);
   HONE_ASSIGN_OR_RETURN(bool followed, propagate_rows(context));
   if (!followed) {
+    HONE_ASSIGN_OR_RETURN(followed, propagate_squeeze(context));
+  }
+  if (!followed) {
     HONE_ASSIGN_OR_RETURN(followed, follow_pointwise(context));
   }
   HONE_RETURN_IF_ERROR(context.status());

@@ -15,6 +15,9 @@ namespace hone::graph {
 [[nodiscard]] std::optional<int64_t> known_extent(const ExpandContext& c, size_t i, size_t d);
 // Returns whether data decide the extent of a dimension of operand i.
 [[nodiscard]] bool is_decided(const ExpandContext& c, size_t i, size_t d);
+// Returns whether a fixed extent of operand i may stand for the one that a run has: operators that
+// are made of others make constants of the largest shape.
+[[nodiscard]] bool stands_for_run(const ExpandContext& c, size_t i);
 // Returns one of the extents, as a vector of one element.
 [[nodiscard]] ValueId dimension(ExpandContext& c, ValueId extents, int64_t d);
 // Returns an extent that is never 0: where it was, there are no elements.
@@ -63,6 +66,8 @@ namespace hone::graph {
 // Operators whose results do not depend on each other along what data decide. It returns false if
 // the operator is none of these.
 [[nodiscard]] Result<bool> propagate_rows(ExpandContext& c);
+// Returns false, with nothing built, if the operator is no Squeeze of dimensions that data decide.
+[[nodiscard]] Result<bool> propagate_squeeze(ExpandContext& c);
 // Some of these, where data decide other dimensions, too.
 [[nodiscard]] Status propagate_average_pool(ExpandContext& c);
 [[nodiscard]] Status propagate_convolution(ExpandContext& c);

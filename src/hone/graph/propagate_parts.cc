@@ -24,6 +24,10 @@ bool is_decided(const ExpandContext& c, size_t i, size_t d) {
   return varies(c, i) && !known_extent(c, i, d);
 }
 
+bool stands_for_run(const ExpandContext& c, size_t i) {
+  return c.node().made_for != nullptr && c.graph().value(c.input(i)).is_of_largest;
+}
+
 ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
   return c.slice(extents, 0, d, d + 1);
 }

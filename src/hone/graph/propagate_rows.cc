@@ -245,9 +245,7 @@ Result<std::vector<ExtentPart>> extents_of(ExpandContext& c, const Rows& rows, s
     ExtentPart part = part_of(c, c.input(row.operand), row.dim);
     for (const Row& other : rows) {
       if (&other == &row || !c.has(other.operand) || other.in(result) != at) continue;
-      // Nodes that an operator is made of have constants of the largest shape, which stand for the
-      // run's.
-      if (c.node().made_for != nullptr && !is_decided(c, other.operand, other.dim)) continue;
+      if (stands_for_run(c, other.operand) && !is_decided(c, other.operand, other.dim)) continue;
       HONE_ASSIGN_OR_RETURN(
           part, checked_extent(c, part, part_of(c, c.input(other.operand), other.dim), "rows"));
     }

@@ -235,6 +235,9 @@ struct SizeRuleOf {
 [[nodiscard]] Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t dim);
 // The error that says so.
 [[nodiscard]] Status does_not_follow(const SizeRule& rule, ValueId out, size_t dim);
+// Returns the dimension of operand 0 that the attribute `axis` names, or the one that it is
+// without.
+[[nodiscard]] size_t axis_of(const SizeRule& rule, int64_t otherwise);
 // Makes elements of a run lie side by side along a dimension of an operand, which is moved where
 // they do not.
 [[nodiscard]] Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim);
@@ -272,6 +275,7 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_extents();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_grids();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_pads();
+[[nodiscard]] std::span<const SizeRuleOf> size_rules_of_reductions();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_resizes();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_scatters();
 [[nodiscard]] std::span<const SizeRuleOf> size_rules_of_shapes();
@@ -284,6 +288,9 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 
 // Returns x as float32 if its type has fewer bits than that.
 [[nodiscard]] ValueId widened(SizeRule& rule, ValueId x);
+// Returns what a reduction of this type makes of the elements of x that a run has along `dims`.
+[[nodiscard]] ValueId reduced(SizeRule& rule, const std::string& type, ValueId x,
+                              const std::vector<size_t>& dims, bool keep);
 // Returns the sum of the elements of x that a run has along `dims`, divided by their number.
 [[nodiscard]] ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims,
                               bool keep);

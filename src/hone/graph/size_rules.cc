@@ -237,6 +237,11 @@ Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim) {
   return ok_status();
 }
 
+size_t axis_of(const SizeRule& rule, int64_t otherwise) {
+  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
+                                             rule.c.rank_of(rule.node.inputs[0])));
+}
+
 Status join_parts(const SizeRule& rule, DimParts& known, const DimParts& own) {
   const auto needed = [](const DimParts& parts) {
     std::vector<std::pair<int, int64_t>> several;
@@ -274,9 +279,10 @@ Status share_parts(SizeRule& rule, const std::vector<SharedDim>& shared, DimPart
 const SizeRuleOf* size_rule_of(const Node& node) {
   for (const auto& list :
        {std::span<const SizeRuleOf>(kRules), size_rules_of_extents(), size_rules_of_shapes(),
-        size_rules_of_slices(), size_rules_of_sums(), size_rules_of_norms(), size_rules_of_pads(),
-        size_rules_of_places(), size_rules_of_grids(), size_rules_of_resizes(),
-        size_rules_of_scatters(), size_rules_of_unpools(), size_rules_of_windows()}) {
+        size_rules_of_slices(), size_rules_of_sums(), size_rules_of_reductions(),
+        size_rules_of_norms(), size_rules_of_pads(), size_rules_of_places(), size_rules_of_grids(),
+        size_rules_of_resizes(), size_rules_of_scatters(), size_rules_of_unpools(),
+        size_rules_of_windows()}) {
     for (const SizeRuleOf& rule : list) {
       if (rule.type == node.type) return &rule;
     }

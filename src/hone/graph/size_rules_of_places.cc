@@ -8,11 +8,6 @@
 namespace hone::graph {
 namespace {
 
-size_t axis_of(const SizeRule& rule, int64_t otherwise) {
-  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
-                                             rule.c.rank_of(rule.node.inputs[0])));
-}
-
 // Known indices have to be there at each size, as far as a run of this size has them. Of each
 // `depth` numbers, `component` is an index of the dimension.
 Status check_known(const SizeRule& rule, ValueId indices, const DimParts& extent,

@@ -164,11 +164,6 @@ Status follow_reshape(SizeRule& rule) {
   return ok_status();
 }
 
-size_t axis_of(const SizeRule& rule, int64_t otherwise) {
-  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
-                                             rule.c.rank_of(rule.node.inputs[0])));
-}
-
 // Returns whether there is room for forms that only make a library faster.
 bool may_add_forms(const SizeRule& rule) {
   return rule.sizes.graph().varying.forms.size() < kMaxForms / 2;

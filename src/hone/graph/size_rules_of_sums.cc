@@ -1,8 +1,7 @@
-// Rules for shapes that vary, of operators that mix elements: products, softmax, reductions.
+// Rules for shapes that vary, of operators that mix elements: products, softmax.
 #include <algorithm>
 #include <limits>
 
-#include "hone/graph/neutral.h"
 #include "hone/graph/ops/einsum.h"
 #include "hone/graph/passes/rewrite.h"
 #include "hone/graph/size_follower.h"
@@ -98,11 +97,6 @@ Status follow_gemm(SizeRule& rule) {
   return ok_status();
 }
 
-size_t axis_of(const SizeRule& rule, int64_t otherwise) {
-  return static_cast<size_t>(*normalize_axis(rule.node.attributes.integer("axis", otherwise),
-                                             rule.c.rank_of(rule.node.inputs[0])));
-}
-
 // Returns whether a constant of the shape of the scores hides each key from the queries before it.
 // `hides` tells of an element whether it does.
 template <typename Hides>
@@ -172,129 +166,12 @@ Status follow_softmax(SizeRule& rule) {
   return ok_status();
 }
 
-// Which dimensions a reduction reduces.
-Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const auto axes, rule.c.integers_or_attribute(1, "axes"));
-  const bool all = !axes || axes->empty();
-  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
-  std::vector<bool> reduced(static_cast<size_t>(rank),
-                            all && rule.node.attributes.integer("noop_with_empty_axes", 0) == 0);
-  for (size_t i = 0; !all && i < axes->size(); ++i)
-    reduced[static_cast<size_t>(*normalize_axis((*axes)[i], rank))] = true;
-  return reduced;
-}
-
-// The number that changes nothing in a reduction of this kind.
-double neutral_in(std::string_view type, DType dtype) {
-  if (type == "ReduceProd") return 1;
-  const bool least = type == "ReduceMax" || type == "ArgMax" || type == "ReduceLogSumExp";
-  const bool most = type == "ReduceMin" || type == "ArgMin";
-  return neutral_of(dtype, least ? -1 : most ? 1 : 0);
-}
-
-ShapeParts parts_of_reduced(const SizeRule& rule, const std::vector<bool>& reduced, bool keep) {
-  const ShapeParts from = rule.sizes.parts_of(rule.node.inputs[0]);
-  ShapeParts parts;
-  for (size_t d = 0; d < from.size(); ++d) {
-    if (!reduced[d]) parts.push_back(from[d]);
-    if (reduced[d] && keep) parts.push_back({{kNoForm, 1}});
-  }
-  return parts;
-}
-
-Status follow_reduction(SizeRule& rule) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<bool> reduced, reduced_dims(rule));
-  const ValueId x = rule.node.inputs[0];
-  const bool keep = rule.node.attributes.integer("keepdims", 1) != 0;
-  std::vector<size_t> dims;
-  bool mixes = false;
-  for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) continue;
-    dims.push_back(d);
-    mixes = mixes || rule.sizes.varies(x, d);
-  }
-  ShapeParts parts = parts_of_reduced(rule, reduced, keep);
-  if (mixes && rule.node.type == "ReduceMean") {
-    build_mean(rule, x, dims, keep);
-  } else if (mixes) {
-    rule.node.inputs[0] =
-        rule.sizes.filled(rule.c, x, dims, neutral_in(rule.node.type, rule.c.dtype_of(x)));
-  }
-  rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
-  return ok_status();
-}
-
-// The number that is filled in is no more than any element, so it is found where all elements of a
-// run are as little, and the last one of these is the last one of the run.
-Status follow_arg(SizeRule& rule) {
-  const size_t axis = axis_of(rule, 0);
-  HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
-  const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
-  std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
-  reduced[axis] = true;
-  ShapeParts parts =
-      parts_of_reduced(rule, reduced, rule.node.attributes.integer("keepdims", 1) != 0);
-  const ValueId given =
-      rule.sizes.filled(rule.c, x, {axis}, neutral_in(rule.node.type, rule.c.dtype_of(x)));
-  rule.node.inputs[0] = given;
-  if (rule.sizes.varies(x, axis) && rule.node.attributes.integer("select_last_index", 0) != 0) {
-    const ValueId last =
-        rule.c.binary("Add", rule.sizes.extent_of(rule.c, rule.sizes.parts_of(x)[axis]), -1.0);
-    rule.c.result(0, rule.c.binary("Min", rule.c.add_like(rule.node, {given}), last));
-    rule.replaced = true;
-  }
-  rule.sizes.set_parts(out, std::move(parts));
-  return ok_status();
-}
-
 constexpr SizeRuleOf kRules[] = {
-    {"MatMul", follow_matmul},
-    {"Gemm", follow_gemm},
-    {"Einsum", follow_einsum},
-    {"Softmax", follow_softmax},
-    {"LogSoftmax", follow_softmax},
-    {"ReduceSum", follow_reduction, 0b10},
-    {"ReduceMean", follow_reduction, 0b10},
-    {"ReduceProd", follow_reduction, 0b10},
-    {"ReduceMax", follow_reduction, 0b10},
-    {"ReduceMin", follow_reduction, 0b10},
-    {"ReduceL1", follow_reduction, 0b10},
-    {"ReduceL2", follow_reduction, 0b10},
-    {"ReduceSumSquare", follow_reduction, 0b10},
-    {"ReduceLogSum", follow_reduction, 0b10},
-    {"ReduceLogSumExp", follow_reduction, 0b10},
-    {"ArgMax", follow_arg},
-    {"ArgMin", follow_arg},
+    {"MatMul", follow_matmul},   {"Gemm", follow_gemm},          {"Einsum", follow_einsum},
+    {"Softmax", follow_softmax}, {"LogSoftmax", follow_softmax},
 };
 
 }  // namespace
-
-ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
-  ExpandContext& c = rule.c;
-  ValueId count = kNoValue;
-  std::vector<int64_t> axes;
-  for (const size_t d : dims) {
-    axes.push_back(static_cast<int64_t>(d));
-    const ValueId extent = rule.sizes.extent_of(c, rule.sizes.parts_of(x)[d]);
-    count = count == kNoValue ? extent : c.binary("Mul", count, extent);
-  }
-  const ValueId sum = c.reduce("ReduceSum", rule.sizes.filled(c, x, dims, 0), axes, keep);
-  return c.binary("Div", sum, c.cast(count, c.dtype_of(x)));
-}
-
-ValueId widened(SizeRule& rule, ValueId x) {
-  const DType dtype = rule.c.dtype_of(x);
-  if (!is_float(dtype) || dtype == DType::kF64 || dtype == DType::kF32) return x;
-  const ValueId wide = rule.c.cast(x, DType::kF32);
-  rule.sizes.set_parts(wide, rule.sizes.parts_of(x));
-  return wide;
-}
-
-void build_mean(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool keep) {
-  const ValueId mean = mean_of(rule, widened(rule, x), dims, keep);
-  rule.c.result(0, rule.c.cast(mean, rule.c.dtype_of(x)));
-  rule.replaced = true;
-}
 
 std::span<const SizeRuleOf> size_rules_of_sums() { return kRules; }
 

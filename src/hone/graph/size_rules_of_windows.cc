@@ -230,8 +230,10 @@ Status follow_global_max_pool(SizeRule& rule) {
   ShapeParts parts = rule.sizes.parts_of(rule.node.outputs[0]);
   const ShapeParts from = rule.sizes.parts_of(rule.node.inputs[0]);
   for (size_t d = 0; d < kFirstSide; ++d) parts[d] = from[d];
-  rule.node.inputs[0] = rule.sizes.filled(rule.c, rule.node.inputs[0], sides_of(rule),
-                                          -std::numeric_limits<double>::infinity());
+  if (sides_vary(rule)) {
+    rule.c.result(0, reduced(rule, "ReduceMax", rule.node.inputs[0], sides_of(rule), true));
+    rule.replaced = true;
+  }
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));
   return ok_status();
 }

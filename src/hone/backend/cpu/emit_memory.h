@@ -71,6 +71,8 @@ class Memory : EmitterPart {
   std::vector<llvm::Value*> lane_pointers(const Access& access);
   llvm::Value* lane_addresses(const Access& access);
   [[nodiscard]] bool is_reversed(const Access& access) const;
+  // Returns whether all lanes lie in the buffer, whatever their mask is.
+  [[nodiscard]] bool is_inside(const Access& access) const;
   Access ascending(const Access& access);
   llvm::Value* reversed(llvm::Value* lanes);
   [[nodiscard]] bool ends_row(const Access& access) const;

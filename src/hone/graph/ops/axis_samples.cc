@@ -242,11 +242,11 @@ std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
                                       const Store& store) const {
   Windows windows;
   if (make_windows(windows)) return {WindowSums(*this, windows, rows, element, store).all()};
-  const compute::Axis all = compute::make_axis("o", results_);
-  const Expr o = ir::variable(all.var);
-  const Stmt row =
-      at(o, nullptr, [&](const Sum& sum) { return std::vector{store(o, sum(element))}; });
-  return {rows({loops_over({all}, {row})})};
+  const Stmt all = vectors_to("o", ir::constant(results_), [&](const Expr& o) {
+    return std::vector{
+        at(o, nullptr, [&](const Sum& sum) { return std::vector{store(o, sum(element))}; })};
+  });
+  return {rows({all})};
 }
 
 }  // namespace hone::graph

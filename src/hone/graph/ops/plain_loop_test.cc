@@ -3,6 +3,7 @@
 
 #include "hone/graph/loop_body.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/reference_testing.h"
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -316,6 +317,23 @@ TEST(plain_loop, rows_are_counted_from_the_end) {
         EXPECT_EQ(found[0].as<float>()[0], static_cast<float>(row + 1));
         EXPECT_EQ(found[0].as<float>()[1], static_cast<float>(row + 101));
       }
+    }
+  }
+}
+
+TEST(plain_loop, a_row_that_a_run_does_not_have_is_an_error) {
+  const std::string reader = "node { op_type: 'SequenceAt' input: 's' input: 'place' output: 'y' }";
+  for (const bool known : {false, true}) {
+    for (const int64_t place : {5, -6}) {
+      SCOPED_TRACE(fmt::format("{}, {}", place, known));
+      TestModel model = list_of_rows(reader, true);
+      std::vector<Tensor> inputs = {floats({2}, {0, 100}), number(5)};
+      give(model, inputs, "place", number(place), known);
+      const auto found = run_reference(model.output("y").graph(), inputs);
+      ASSERT_FALSE(found.ok());
+      EXPECT_NE(found.status().message().find("no tensor at this position in this run"),
+                std::string::npos)
+          << found.status().message();
     }
   }
 }

@@ -107,11 +107,11 @@ Result<ValueId> checked_place(ExpandContext& c, ValueId place, ValueId count) {
   const ValueId is_behind = c.add("Not", {c.binary("Less", place, count)});
   HONE_ASSIGN_OR_RETURN(
       const std::vector<ValueId> made,
-      LoopBuilder::add_fault(c, c.binary("Or", is_below, is_behind),
-                             {.beyond = fmt::format("{}: the sequence has no tensor at the "
-                                                    "position that this run computed",
-                                                    name_and_type(c.node()))},
-                             {place}));
+      LoopBuilder::add_fault(
+          c, c.binary("Or", is_below, is_behind),
+          {.beyond = fmt::format("{}: the sequence has no tensor at this position in this run",
+                                 name_and_type(c.node()))},
+          {place}));
   return made[0];
 }
 
@@ -124,11 +124,11 @@ Result<ValueId> place_of_row(ExpandContext& c, ValueId rows, size_t i) {
     HONE_ASSIGN_OR_RETURN(const int64_t checked, position(c, i, c.shape_of(rows)[0], 0));
     return c.scalar(DType::kI64, static_cast<double>(checked));
   }
-  if (known != nullptr && integer_at(*known, 0) >= 0) return place;
   const ValueId count = number_of_rows(c, rows);
-  const ValueId from_end = c.binary("Add", place, count);
-  if (known != nullptr) return c.binary("Max", from_end, 0.0);
-  return checked_place(c, c.add("Where", {c.binary("Less", place, 0.0), from_end, place}), count);
+  const ValueId from_begin = known != nullptr && integer_at(*known, 0) >= 0
+                                 ? place
+                                 : hone::graph::from_begin(c, place, count);
+  return checked_place(c, from_begin, count);
 }
 
 Status expand_at(ExpandContext& c) {

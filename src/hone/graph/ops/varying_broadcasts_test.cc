@@ -112,6 +112,48 @@ TEST(varying_broadcasts, products_have_as_many_terms_of_both_operands) {
   expect_error(fixed, {first_of(4, 3), first_of(3, 1), x, kZ}, "different numbers of terms to sum");
 }
 
+// The nodes that an operator is made of have constants of the largest shape, which fit in any run,
+// but a number of the model's own is no such extent.
+TEST(varying_broadcasts, operators_that_are_made_of_others_fit_the_numbers_of_the_model) {
+  const Tensor x = floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  TestModel product = two_choices({4, 2}, {3});
+  product.constant("c", floats({1, 4}, {1, 10, 100, 1000}));
+  const Graph fused =
+      product.node("FusedMatMul", {"c", "a"}, {"y"}, {{"alpha", 0.5F}}, "com.microsoft")
+          .output("y")
+          .graph();
+  const auto all = run_optimized(fused, {first_of(4, 4), first_of(3, 1), x, kZ});
+  EXPECT_EQ(relative_error(all[0], floats({1, 2}, {3765.5F, 4321})), 0);
+  for (const int64_t count : {1, 3})
+    expect_error(fused, {first_of(4, count), first_of(3, 1), x, kZ},
+                 "different numbers of terms to sum");
+
+  TestModel sum(18);
+  sum.input("mask", {4}, DType::kBool).input("x", {4}, DType::kU8).constant("s", floats({}, {1}));
+  Tensor numbers(DType::kU8, {4});
+  for (int64_t i = 0; i < 4; ++i) numbers.set(i, static_cast<double>(10 * i));
+  sum.constant("c", numbers).node("Compress", {"x", "mask"}, {"a"}, {{"axis", int64_t{0}}});
+  const Graph quantized =
+      sum.node("QLinearAdd", {"a", "s", "", "c", "s", "", "s"}, {"y"}, {}, "com.microsoft")
+          .output("y")
+          .graph();
+  Tensor four(DType::kU8, {4});
+  for (int64_t i = 0; i < 4; ++i) four.set(i, static_cast<double>(i + 1));
+  const auto run = [&](int64_t count) {
+    return run_optimized(quantized, {first_of(4, count), four})[0];
+  };
+  EXPECT_EQ(relative_error(run(4),
+                           [&] {
+                             Tensor expected(DType::kU8, {4});
+                             for (int64_t i = 0; i < 4; ++i)
+                               expected.set(i, static_cast<double>(11 * i + 1));
+                             return expected;
+                           }()),
+            0);
+  EXPECT_EQ(run(1).shape(), Shape{4});  // one element is repeated
+  expect_error(quantized, {first_of(4, 3), four}, kDiffer);
+}
+
 TEST(varying_broadcasts, products_of_as_many_matrices) {
   TestModel m = two_choices({4, 1, 2}, {3, 2, 1});
   const Graph graph = m.node("MatMul", {"a", "b"}, {"y"}).output("y").graph();

@@ -1,8 +1,10 @@
 // Operators that reduce, order, choose and write elements of values whose shape depends on data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "hone/graph/reference_testing.h"
 #include "hone/graph/test_model.h"
@@ -22,6 +24,11 @@ TestModel chosen_rows(const Shape& shape) {
 
 const Tensor kSome = floats({6}, {0, 1, 0, 1, 1, 0});
 const Tensor kNone = floats({6}, {0, 0, 0, 0, 0, 0});
+
+bool has_loop(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.loop != nullptr; });
+}
 
 void expect_integers(const Tensor& actual, const std::vector<int64_t>& values) {
   ASSERT_EQ(actual.dtype(), DType::kI64);
@@ -188,6 +195,55 @@ TEST(varying_places, a_scan_has_as_many_steps_as_there_are_rows) {
   const auto none = run_optimized(graph, {kNone, x, start});
   EXPECT_EQ(relative_error(none[0], start), 0);
   EXPECT_EQ(none[1].shape(), (Shape{0, 2}));
+}
+
+// Expects that a run of `y` with so many chosen elements of six ends with an error of this text, or
+// gives the first ones in a shape.
+void expect_shape_or_error(TestModel& m, int64_t count, const std::optional<Shape>& shape,
+                           const std::string& text) {
+  SCOPED_TRACE(count);
+  Tensor mask(DType::kF32, {6});
+  for (int64_t i = 0; i < count; ++i) mask.set(i, 1);
+  const Tensor x = floats({6}, {1, 2, 3, 4, 5, 6});
+  const Graph graph = m.output("y").graph();
+  const auto found = run_reference(graph, {mask, x});
+  ASSERT_EQ(found.ok(), shape.has_value());
+  if (!shape) {
+    EXPECT_NE(found.status().message().find(text), std::string::npos) << found.status().message();
+    return;
+  }
+  EXPECT_EQ((*found)[0].shape(), *shape);
+  for (int64_t i = 0; i < count; ++i) EXPECT_EQ((*found)[0].at(i), x.at(i)) << i;
+}
+
+TEST(varying_places, a_reshape_to_another_number_of_elements_is_an_error) {
+  const char* const kText = "its operand has another number of elements than the shape";
+  for (const int64_t count : {0, 4, 6}) {
+    TestModel fixed = chosen_rows({6});
+    fixed.constant("shape", ints({2, 3})).node("Reshape", {"chosen", "shape"}, {"y"});
+    expect_shape_or_error(fixed, count, count == 6 ? std::optional(Shape{2, 3}) : std::nullopt,
+                          kText);
+    TestModel divided = chosen_rows({6});
+    divided.constant("shape", ints({3, -1})).node("Reshape", {"chosen", "shape"}, {"y"});
+    expect_shape_or_error(divided, count,
+                          count == 4 ? std::nullopt : std::optional(Shape{3, count / 3}), kText);
+    // Places of elements [n, 1] are as many as there are rows.
+    TestModel computed = chosen_rows({6});
+    computed.node("Shape", {"places"}, {"shape"}).node("Reshape", {"chosen", "shape"}, {"y"});
+    expect_shape_or_error(computed, count, Shape{count, 1}, "");
+    EXPECT_FALSE(has_loop(computed.graph())) << "a shape that surely fits is not checked";
+  }
+}
+
+TEST(varying_places, a_squeeze_of_another_number_than_one_is_an_error) {
+  for (const int64_t count : {0, 1}) {
+    TestModel m = chosen_rows({6});
+    m.constant("one", ints({1})).constant("none", ints({0})).constant("first", ints({0}));
+    m.node("Slice", {"chosen", "none", "one"}, {"some"});
+    m.node("Squeeze", {"some", "first"}, {"y"});
+    expect_shape_or_error(m, count, count == 1 ? std::optional(Shape{}) : std::nullopt,
+                          "a dimension that it removes has no element");
+  }
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
+#include "hone/ir/passes/loop_digits.h"
 #include "hone/ir/passes/renumber_tiles.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
@@ -35,12 +37,18 @@ class LoopLimiter {
       : limits_(limits), sizes_(std::move(sizes)), options_(options) {}
 
   Stmt statement(const Stmt& s) {
-    if (s->body.empty() || (s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized))
-      return s;
+    if (s->body.empty()) return s;
+    if (s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized) return vectorized(s);
     const auto mark = ranges_.mark();
     if (s->kind == StmtKind::kFor) ranges_.bind_loop(s->var, s->min, s->extent);
     if (s->kind == StmtKind::kIf) ranges_.assume(s->condition);
     const std::vector<Need> needed = needs_of(*s);
+    if (!needed.empty()) {
+      ranges_.reset(mark);
+      if (const std::optional<Stmt> cut = cut_into_digits(*s, needed, ranges_))
+        return statement(noted(*cut));
+      ranges_.bind_loop(s->var, s->min, s->extent);
+    }
     Stmt made = map_body(s, [&](const Stmt& child) { return statement(child); });
     for (const Need& need : needed) made = limited(made, need);
     const std::optional<InnerDigit> digit = first_digit(*s, needed);
@@ -62,6 +70,25 @@ class LoopLimiter {
   [[nodiscard]] bool changed() const { return changed_; }
 
  private:
+  // A loop of which a run may need the first lanes only ends early by whole chunks of them.
+  Stmt vectorized(const Stmt& loop) {
+    const auto mark = ranges_.mark();
+    ranges_.bind_loop(loop->var, loop->min, loop->extent);
+    const bool may_end = !needs_of(*loop).empty();
+    ranges_.reset(mark);
+    if (!may_end) return loop;
+    const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
+    return cut ? statement(noted(*cut)) : loop;
+  }
+
+  // Notes that the loops of a statement are made to end early.
+  Stmt noted(const Stmt& s) {
+    for_each_stmt(*s, [&](const StmtNode& part) {
+      if (part.kind == StmtKind::kFor) cut_.insert(part.var.get());
+    });
+    return s;
+  }
+
   // What a loop's statements store outside of what they allocate.
   struct Effects {
     std::vector<const Var*> inner;
@@ -73,28 +100,40 @@ class LoopLimiter {
   // Returns, for each size, when an iteration of a loop is needed, if that depends on the loop.
   std::vector<Need> needs_of(const StmtNode& loop) {
     std::vector<Need> all;
-    const bool may_end = loop.kind == StmtKind::kFor &&
-                         (loop.for_kind == ForKind::kSerial || loop.for_kind == ForKind::kParallel);
-    if (!may_end || !is_worth_it(loop)) return all;
+    const bool may_end = loop.kind == StmtKind::kFor && (loop.for_kind == ForKind::kSerial ||
+                                                         loop.for_kind == ForKind::kParallel ||
+                                                         loop.for_kind == ForKind::kVectorized);
+    if (!may_end) return all;
+    const Worth worth = worth_of(loop);
+    if (worth == Worth::kNone) return all;
     for (const int form : limits_.forms()) {
       Effects effects;
       for (const Stmt& child : loop.body) collect(*child, loop, form, effects);
       if (effects.failed || !effects.need || !depends(effects.need->at, loop.var)) continue;
       // A size is 1 or more.
       if (ranges_.of(effects.need->at).hi < effects.need->unit) continue;
+      if (worth == Worth::kKnownEnd && !has_known_end(loop, *effects.need)) continue;
       all.push_back(*std::move(effects.need));
     }
     return all;
   }
 
-  bool is_worth_it(const StmtNode& loop) {
-    if (loop.for_kind == ForKind::kParallel) return true;
+  // Which ends of a loop save more than they cost.
+  enum class Worth : uint8_t { kNone, kKnownEnd, kAny };
+  Worth worth_of(const StmtNode& loop) {
+    if (loop.for_kind != ForKind::kSerial || cut_.contains(loop.var.get())) return Worth::kAny;
     int64_t stores = 0;
     for (const Stmt& child : loop.body)
       stores += std::min(count_stores(*child, ranges_), options_.min_stores_of_all);
-    const int64_t times = ranges_.of(loop.extent).hi;
-    return stores >= options_.min_stores ||
-           saturated_product(stores, times) >= options_.min_stores_of_all;
+    const int64_t all = saturated_product(stores, ranges_.of(loop.extent).hi);
+    if (stores >= options_.min_stores || all >= options_.min_stores_of_all) return Worth::kAny;
+    return all >= options_.min_stores_of_known_end ? Worth::kKnownEnd : Worth::kNone;
+  }
+
+  // Returns whether a loop ends where the size alone says, which is found once for all times that
+  // the loop runs.
+  static bool has_known_end(const StmtNode& loop, const Need& need) {
+    return need.at.terms.size() == 1 && need.at.coefficient(loop.var) > 0;
   }
 
   void collect(const StmtNode& s, const StmtNode& loop, int form, Effects& effects) {
@@ -221,6 +260,7 @@ class LoopLimiter {
   const BufferPtr sizes_;
   const LimitOptions& options_;
   Ranges ranges_;
+  std::unordered_set<const Var*> cut_;  // of loops that were cut so that they end early
   bool changed_ = false;
 };
 

@@ -89,6 +89,56 @@ program merged {
   }
 }
 
+// All dimensions in one loop, whose digits are limited: it becomes a loop of each.
+TEST(limit_loops, digits_of_a_serial_loop) {
+  const Program program = parsed(R"(
+program digits {
+  input x: f32[131072]
+  output y: f32[131072]
+  phase {
+    parallel t in 0..2 {
+      for i in 0..2048 {
+        vectorized j in 0..32 { y[t * 65536 + i * 32 + j] = x[t * 65536 + i * 32 + j] * 2.0 }
+      }
+    }
+  }
+}
+)");
+  // 8 x 128 x 128, of which 8 x sizes[0] x sizes[1] are needed.
+  const std::vector<ParamLimit> limits = {{1, {.form = 0, .period = 16384, .unit = 128}},
+                                          {1, {.form = 1, .period = 128}}};
+  const LimitedProgram made = limit_loops(program, limits, make_sizes(2));
+  EXPECT_EQ(print(made.program).find("if "), std::string::npos) << print(made.program);
+  const int64_t all = run_limited(program, {limits, {128, 128}}, 1).after;
+  for (const std::vector<int64_t>& sizes :
+       {std::vector<int64_t>{1, 1}, {128, 128}, {16, 16}, {100, 33}, {7, 127}}) {
+    const LimitRun run = run_limited(program, {limits, sizes}, 1);
+    EXPECT_EQ(run.difference, "");
+    EXPECT_LE(run.after, all * sizes[0] * (sizes[1] + 31) / 16384 + 16384);
+  }
+}
+
+TEST(limit_loops, long_vectorized_loops_end_by_chunks) {
+  const Program program = parsed(R"(
+program long_rows {
+  input x: f32[4, 140]
+  output y: f32[4, 140]
+  phase {
+    parallel t in 0..4 {
+      vectorized j in 0..140 { y[t, j] = x[t, j] * 2.0 }
+    }
+  }
+}
+)");
+  const std::vector<ParamLimit> limits = {{1, {.form = 0, .dimension = 1}}};
+  const int64_t all = run_limited(program, {limits, {140}}, 1).after;
+  for (const int64_t size : {1, 31, 32, 33, 100, 139, 140}) {
+    const LimitRun run = run_limited(program, {limits, {size}}, 1);
+    EXPECT_EQ(run.difference, "");
+    EXPECT_LE(run.after, all * (size + 44) / 140 + 64) << size;
+  }
+}
+
 TEST(limit_loops, two_sizes_of_fused_tiles) {
   const Program program = parsed(R"(
 program fused {

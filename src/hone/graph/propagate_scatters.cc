@@ -1,10 +1,8 @@
-// Reshape, Flatten, ScatterElements and ScatterND of values whose shape depends on data. These move
-// elements to places that follow from the shape that a run has.
+// ScatterElements and ScatterND of values whose shape depends on data: updates that are not there
+// change nothing.
 #include <algorithm>
 #include <optional>
 
-#include "hone/graph/integer_at.h"
-#include "hone/graph/known_elements.h"
 #include "hone/graph/neutral.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/common_shape.h"
@@ -12,95 +10,6 @@
 
 namespace hone::graph {
 namespace {
-
-// A shape that a Reshape asks for: the largest, and what each of its extents is in a run.
-struct Target {
-  Shape most;
-  std::vector<ExtentPart> parts;
-};
-
-// Returns the product of extents, as a vector of one element.
-ValueId product_of(ExpandContext& c, const std::vector<ExtentPart>& parts) {
-  if (parts.empty()) return c.integers({1});
-  return c.reduce("ReduceProd", join_extents(c, parts), {0});
-}
-
-Result<Target> target_of(ExpandContext& c) {
-  const Tensor* asked = c.upper_of(c.input(1));
-  if (asked == nullptr) return c.required(1, "the shape").status();
-  if (varies(c, 1)) return c.unsupported("a shape whose length depends on data");
-  if (c.shape(1).size() != 1 || c.dtype(1) != DType::kI64)
-    return c.fail("a shape that is no vector of 64-bit integers");
-  const Tensor numbers = *asked;
-  const bool is_known = c.constant_of(c.input(1)) != nullptr;
-  const bool copies = c.attributes().integer("allowzero", 0) == 0;
-  const Shape from = c.shape(0);
-  Target target;
-  std::vector<ExtentPart> others;
-  int64_t rest = 1, open = -1;
-  for (int64_t d = 0; d < numbers.size(); ++d) {
-    const int64_t number = integer_at(numbers, d);
-    const auto dim = static_cast<size_t>(d);
-    target.most.push_back(number);
-    target.parts.push_back(is_known ? ExtentPart{kNoValue, number} : ExtentPart{c.input(1), d});
-    if (number == 0 && copies) {
-      if (dim >= from.size())
-        return c.fail("a 0 in place {}, of a value of rank {}", d, from.size());
-      target.most.back() = from[dim];
-      target.parts.back() = parts(c, c.input(0), dim, dim + 1)[0];
-    } else if (number < 0) {
-      if (number != -1 || open >= 0) return c.fail("the shape has {} in place {}", number, d);
-      open = d;
-      continue;
-    }
-    if (__builtin_mul_overflow(rest, target.most.back(), &rest))
-      return c.fail("the shape {} is too large", to_string(target.most));
-    others.push_back(target.parts.back());
-  }
-  const int64_t all = num_elements(from);
-  if (open < 0 ? rest != all : rest == 0 || all % rest != 0) {
-    return c.unsupported("a value of at most {} to a shape of at most {}", to_string(from),
-                         to_string(target.most));
-  }
-  if (open >= 0) {
-    target.most[static_cast<size_t>(open)] = all / rest;
-    const ValueId count = product_of(c, parts(c, c.input(0), 0, from.size()));
-    target.parts[static_cast<size_t>(open)] = {
-        c.binary("Div", count, divisor(c, product_of(c, others))), 0};
-  }
-  return target;
-}
-
-// Returns whether all dimensions but one have one element, so that elements are in the same order
-// whatever the extents are.
-bool is_list(const Shape& shape) {
-  return std::count(shape.begin(), shape.end(), 1) + 1 >= std::ssize(shape);
-}
-
-// Returns for each element of the target where it lies among the elements of x in its largest
-// shape.
-ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
-  const Shape from = c.shape_of(x);
-  ValueId number = c.scalar(DType::kI64, 0);  // of the element, in the order of those of a run
-  for (size_t d = 0; d < target.most.size(); ++d) {
-    const std::vector<ExtentPart> behind(target.parts.begin() + static_cast<long>(d) + 1,
-                                         target.parts.end());
-    const ValueId stride = c.reshape(product_of(c, behind), {});
-    number = c.binary("Add", number, c.binary("Mul", places_along(c, target.most, d), stride));
-  }
-  ValueId place = c.scalar(DType::kI64, 0);
-  int64_t stride = 1;
-  for (size_t d = from.size(); d-- > 0;) {
-    const ValueId extent =
-        divisor(c, c.reshape(dimension(c, c.extents_of(x), static_cast<int64_t>(d)), {}));
-    const ValueId next = c.binary("Div", number, extent);
-    const ValueId at = c.binary("Sub", number, c.binary("Mul", next, extent));
-    place = c.binary("Add", place, c.binary("Mul", at, static_cast<double>(stride)));
-    number = next;
-    stride *= from[d];
-  }
-  return place;
-}
 
 // Returns the update that changes nothing; of the reduction "none" there is none.
 std::optional<double> neutral_update(std::string_view reduction, DType dtype) {
@@ -110,46 +19,6 @@ std::optional<double> neutral_update(std::string_view reduction, DType dtype) {
     return neutral_of(dtype, reduction == "max" ? -1 : 1);
   return std::nullopt;
 }
-
-// Gives the node the elements of its operand in another shape.
-Status give_in_shape(ExpandContext& c, const Target& target) {
-  const ValueId x = c.input(0), plain = without_extents(c, x);
-  ValueId y = kNoValue;
-  if (is_list(c.shape(0)) && is_list(target.most)) {
-    y = c.reshape(plain, target.most);
-  } else {
-    const ValueId last = c.integers({std::max<int64_t>(num_elements(c.shape(0)) - 1, 0)});
-    const ValueId places = c.binary("Min", places_of(c, x, target), last);
-    y = c.add("Gather", {c.reshape(plain, {num_elements(c.shape(0))}), places});
-  }
-  c.result(0, with_extents(c, y, join_extents(c, target.parts)));
-  return ok_status();
-}
-
-}  // namespace
-
-Status propagate_reshape(ExpandContext& c) {
-  if (!varies(c, 0)) return c.unsupported("a shape whose length depends on data");
-  HONE_ASSIGN_OR_RETURN(const Target target, target_of(c));
-  return give_in_shape(c, target);
-}
-
-Status propagate_flatten(ExpandContext& c) {
-  const auto rank = static_cast<int64_t>(c.shape(0).size());
-  const int64_t given = c.attributes().integer("axis", 1);
-  if (given < -rank || given > rank) return c.fail("axis {} of a value of rank {}", given, rank);
-  const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
-  const Shape from = c.shape(0);
-  const auto middle = from.begin() + static_cast<long>(axis);
-  const auto count = [](auto begin, auto end) { return num_elements(Shape(begin, end)); };
-  Target target;
-  target.most = {count(from.begin(), middle), count(middle, from.end())};
-  for (const auto& [begin, end] : {std::pair{size_t{0}, axis}, std::pair{axis, from.size()}})
-    target.parts.push_back({product_of(c, parts(c, c.input(0), begin, end)), 0});
-  return give_in_shape(c, target);
-}
-
-namespace {
 
 // Returns x with one more element along a dimension, which may be anything.
 ValueId with_spare(ExpandContext& c, ValueId x, size_t axis) {
