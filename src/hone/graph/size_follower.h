@@ -288,6 +288,8 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 
 // Returns x as float32 if its type has fewer bits than that.
 [[nodiscard]] ValueId widened(SizeRule& rule, ValueId x);
+// Returns x with a dimension for each part of some dimensions; `dims` become those of the result.
+[[nodiscard]] ValueId with_parts_apart(SizeRule& rule, ValueId x, std::vector<size_t>& dims);
 // Returns what a reduction of this type makes of the elements of x that a run has along `dims`.
 [[nodiscard]] ValueId reduced(SizeRule& rule, const std::string& type, ValueId x,
                               const std::vector<size_t>& dims, bool keep);

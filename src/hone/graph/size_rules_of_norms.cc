@@ -48,18 +48,28 @@ Status check_parameters(const SizeRule& rule) {
   return ok_status();
 }
 
+bool has_single_parameters(const SizeRule& rule) {
+  for (size_t i = 1; i < rule.node.inputs.size(); ++i)
+    if (rule.node.has_input(i) && num_elements(rule.c.shape_of(rule.node.inputs[i])) != 1)
+      return false;
+  return true;
+}
+
 // Rows that do not vary are independent; means of others are those of what a run has.
 Status follow_norm(SizeRule& rule) {
   ExpandContext& c = rule.c;
-  const std::vector<size_t> dims = normalized_dims(rule, -1);
+  std::vector<size_t> dims = normalized_dims(rule, -1);
   const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
-  const ShapeParts parts = rule.sizes.parts_of(x);
+  const ShapeParts of_x = rule.sizes.parts_of(x);
   HONE_RETURN_IF_ERROR(check_parameters(rule));
-  rule.sizes.set_parts(out, parts);
+  rule.sizes.set_parts(out, of_x);
   if (std::none_of(dims.begin(), dims.end(), [&](size_t d) { return rule.sizes.varies(x, d); }))
     return ok_status();
   const double epsilon = static_cast<double>(rule.node.attributes.number("epsilon", 1e-5F));
   ValueId y = widened(rule, x);
+  // With one dimension for each part, kernels need no views between them.
+  if (has_single_parameters(rule)) y = with_parts_apart(rule, y, dims);
+  const ShapeParts parts = rule.sizes.parts_of(y);
   if (rule.node.type == "LayerNormalization") {
     y = c.binary("Sub", y, mean_of(rule, y, dims, true));
     rule.sizes.set_parts(y, parts);
@@ -71,8 +81,8 @@ Status follow_norm(SizeRule& rule) {
   const DType type = c.dtype_of(out);
   y = c.binary("Mul", c.cast(y, type), c.cast(rule.node.inputs[1], type));
   if (rule.node.has_input(2)) y = c.binary("Add", y, c.cast(rule.node.inputs[2], type));
-  c.result(0, y);
-  rule.sizes.set_parts(out, parts);
+  c.result(0, c.reshape(y, c.shape_of(x)));
+  rule.sizes.set_parts(out, of_x);
   rule.replaced = true;
   return ok_status();
 }

@@ -61,32 +61,13 @@ bool is_in_turn(const SizeRule& rule, const std::string& type, ValueId x,
 // Reduces one part that varies after the other, from the last on, as a loop over one of them ends
 // where the size does. The result has one element in place of each dimension.
 ValueId reduced_in_turn(SizeRule& rule, const std::string& type, ValueId x,
-                        const std::vector<size_t>& dims) {
+                        std::vector<size_t> dims) {
   ExpandContext& c = rule.c;
-  Shape shape, result;
-  ShapeParts parts;
-  std::vector<size_t> varying;
+  Shape result = c.shape_of(x);
+  for (const size_t d : dims) result[d] = 1;
+  ValueId y = with_parts_apart(rule, x, dims);
+  ShapeParts parts = rule.sizes.parts_of(y);
   std::vector<int64_t> fixed;
-  for (size_t d = 0; d < c.shape_of(x).size(); ++d) {
-    const DimParts own = rule.sizes.parts_of(x)[d];
-    const bool is_reduced = std::count(dims.begin(), dims.end(), d) > 0;
-    result.push_back(is_reduced ? 1 : c.shape_of(x)[d]);
-    if (!is_reduced) {
-      shape.push_back(c.shape_of(x)[d]);
-      parts.push_back(own);
-      continue;
-    }
-    for (const SizePart& part : own) {
-      if (part.form == kNoForm)
-        fixed.push_back(std::ssize(shape));
-      else
-        varying.push_back(shape.size());
-      shape.push_back(part.most);
-      parts.push_back({part});
-    }
-  }
-  ValueId y = c.reshape(x, shape);
-  rule.sizes.set_parts(y, parts);
   std::string by = type;
   const auto reduce = [&](ValueId of, const std::vector<int64_t>& axes) {
     y = c.reduce(by.c_str(), of, axes);
@@ -94,9 +75,12 @@ ValueId reduced_in_turn(SizeRule& rule, const std::string& type, ValueId x,
     rule.sizes.set_parts(y, parts);
     by = joined_by(type);
   };
-  for (size_t i = varying.size(); i-- > 0;) {
-    const double neutral = neutral_in(by, c.dtype_of(y));
-    reduce(rule.sizes.filled(c, y, {varying[i]}, neutral), {static_cast<int64_t>(varying[i])});
+  for (size_t i = dims.size(); i-- > 0;) {
+    const auto axis = static_cast<int64_t>(dims[i]);
+    if (rule.sizes.varies(y, dims[i]))
+      reduce(rule.sizes.filled(c, y, {dims[i]}, neutral_in(by, c.dtype_of(y))), {axis});
+    else
+      fixed.push_back(axis);
   }
   if (!fixed.empty()) reduce(y, fixed);
   return c.reshape(y, result);
@@ -168,6 +152,31 @@ constexpr SizeRuleOf kRules[] = {
 };
 
 }  // namespace
+
+ValueId with_parts_apart(SizeRule& rule, ValueId x, std::vector<size_t>& dims) {
+  ExpandContext& c = rule.c;
+  const ShapeParts from = rule.sizes.parts_of(x);
+  const Shape all = c.shape_of(x);
+  Shape shape;
+  ShapeParts parts;
+  std::vector<size_t> apart;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (std::count(dims.begin(), dims.end(), d) == 0) {
+      shape.push_back(all[d]);
+      parts.push_back(from[d]);
+      continue;
+    }
+    for (const SizePart& part : from[d]) {
+      apart.push_back(shape.size());
+      shape.push_back(part.most);
+      parts.push_back({part});
+    }
+  }
+  const ValueId y = c.reshape(x, shape);
+  rule.sizes.set_parts(y, std::move(parts));
+  dims = std::move(apart);
+  return y;
+}
 
 ValueId reduced(SizeRule& rule, const std::string& type, ValueId x, const std::vector<size_t>& dims,
                 bool keep) {
