@@ -46,7 +46,7 @@ class LoopLimiter {
     if (!needed.empty()) {
       ranges_.reset(mark);
       if (const std::optional<Stmt> cut = cut_into_digits(*s, needed, ranges_))
-        return statement(noted(*cut));
+        return statement(noted(*s, *cut));
       ranges_.bind_loop(s->var, s->min, s->extent);
     }
     Stmt made = map_body(s, [&](const Stmt& child) { return statement(child); });
@@ -78,15 +78,18 @@ class LoopLimiter {
     ranges_.reset(mark);
     if (!may_end) return loop;
     const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
-    return cut ? statement(noted(*cut)) : loop;
+    return cut ? statement(noted(*loop, *cut)) : loop;
   }
 
-  // Notes that the loops of a statement are made to end early.
-  Stmt noted(const Stmt& s) {
-    for_each_stmt(*s, [&](const StmtNode& part) {
-      if (part.kind == StmtKind::kFor) cut_.insert(part.var.get());
+  // Notes that the loops that a loop was cut into are made to end early.
+  Stmt noted(const StmtNode& loop, const Stmt& cut) {
+    std::unordered_set<const Var*> inside;
+    for_each_stmt(loop, [&](const StmtNode& part) { inside.insert(part.var.get()); });
+    for_each_stmt(*cut, [&](const StmtNode& part) {
+      if (part.kind == StmtKind::kFor && !inside.contains(part.var.get()))
+        cut_.insert(part.var.get());
     });
-    return s;
+    return cut;
   }
 
   // What a loop's statements store outside of what they allocate.

@@ -34,7 +34,8 @@ struct LimitOptions {
   // A serial loop ends early only if an iteration, or all of them together, store so many elements;
   // less costs more to test than it saves.
   int64_t min_stores = 128, min_stores_of_all = 1024;
-  int64_t min_stores_of_known_end = 64;  // of all, if the size alone says where the loop ends
+  // Where the size alone says where the loop ends, so few stores of all iterations are worth it.
+  int64_t min_stores_of_known_end = 64;
 };
 
 [[nodiscard]] BufferPtr make_sizes(int64_t number);  // i64[number]
