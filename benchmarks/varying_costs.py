@@ -34,7 +34,7 @@ def model(nodes, inputs, outputs, constants=()):
 
 
 def rows(operator, attributes, kind=FLOAT, constants=(), operands=(), outputs=None):
-    """An operator of x [batch, n], with its largest shape and others."""
+    """A model of one operator of x [batch, n]."""
     outputs = outputs or {"y": (kind, 2)}
     node = helper.make_node(operator, ["x", *operands], list(outputs), **attributes)
     return model([node], {"x": (kind, ["batch", "n"])}, outputs, constants)
@@ -111,14 +111,20 @@ def cases():
     }
 
 
+def places(name, extents):
+    """Integers are below this number: data is 0 or 1, and places are inside of a row as long as theirs, or of a table of 64."""
+    if name == "x":
+        return 2
+    return min(extents[-1], 64) if extents[-1] > 1 else 64
+
+
 def inputs_at(shapes, generator, kinds):
     made = {}
     for text in shapes.split(","):
         name, shape = text.split("=")
         extents = [int(extent) for extent in shape.split("x")]
         if kinds[name] == INT:
-            # Places, which are inside whatever they are of.
-            made[name] = generator.integers(0, 2 if name == "x" else min(extents[-1] if len(extents) > 1 and extents[-1] > 1 else 64, 64), extents)
+            made[name] = generator.integers(0, places(name, extents), extents)
         else:
             made[name] = generator.normal(size=extents).astype(np.float32)
     return made

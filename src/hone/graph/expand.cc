@@ -11,6 +11,22 @@
 
 namespace hone::graph {
 
+namespace {
+
+// Returns whether extents of a node's results may be those of a value that stands for the largest.
+bool has_extents_of_largest(const Graph& graph, const Node& node) {
+  static constexpr std::string_view kOfFirst[] = {"Pad",     "Reshape", "Slice",    "Split",
+                                                  "Squeeze", "Tile",    "Unsqueeze"};
+  const bool of_first =  // other operands are shapes, axes and places
+      node.type.starts_with("Reduce") ||
+      std::find(std::begin(kOfFirst), std::end(kOfFirst), node.type) != std::end(kOfFirst);
+  const auto end = of_first && !node.inputs.empty() ? node.inputs.begin() + 1 : node.inputs.end();
+  return std::any_of(node.inputs.begin(), end,
+                     [&](ValueId in) { return in != kNoValue && graph.value(in).is_of_largest; });
+}
+
+}  // namespace
+
 // Messages about a node that is made here name the one that it is made for.
 void ExpandContext::set_origin(Node& made) {
   const Node& given = node();
@@ -25,21 +41,6 @@ void ExpandContext::set_origin(Node& made) {
 ValueId ExpandContext::input(size_t i) const {
   return i < node().inputs.size() ? node().inputs[i] : kNoValue;
 }
-
-namespace {
-
-// Returns whether extents of a node's results may be those of a value that stands for the largest.
-bool has_extents_of_largest(const Graph& graph, const Node& node) {
-  static constexpr std::string_view kOfFirst[] = {"Reshape", "Slice", "Squeeze", "Unsqueeze"};
-  const bool of_first =  // other operands are shapes, axes and places
-      node.type.starts_with("Reduce") ||
-      std::find(std::begin(kOfFirst), std::end(kOfFirst), node.type) != std::end(kOfFirst);
-  const auto end = of_first && !node.inputs.empty() ? node.inputs.begin() + 1 : node.inputs.end();
-  return std::any_of(node.inputs.begin(), end,
-                     [&](ValueId in) { return in != kNoValue && graph.value(in).is_of_largest; });
-}
-
-}  // namespace
 
 ValueId ExpandContext::placeholder() {
   return graph().add_value("placeholder", DType::kF32, Shape(8, 1));
@@ -100,10 +101,13 @@ ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,
 
 ValueId ExpandContext::constant(Tensor tensor) {
   const bool has_extents = tensor.size() > 1;
-  const ValueId made =
-      graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
+  const ValueId made = given_constant(*this, std::move(tensor));
   graph().value(made).is_of_largest = has_extents;
   return made;
+}
+
+ValueId given_constant(ExpandContext& c, Tensor tensor) {
+  return c.graph().add_constant(fmt::format("{}.constant", c.node().name), std::move(tensor));
 }
 
 ValueId ExpandContext::filled_constant(DType dtype, const Shape& shape,
@@ -234,8 +238,7 @@ std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
   for (const auto& [local, operand] : body.captures)
     values[static_cast<size_t>(local)] = node().inputs[operand];
   for (const auto& [local, tensor] : body.constants)
-    values[static_cast<size_t>(local)] =
-        graph().add_constant(fmt::format("{}.constant", node().name), tensor);
+    values[static_cast<size_t>(local)] = given_constant(*this, tensor);
   for (const Node& from : body.nodes) {
     if (!status_.ok()) break;
     if (nodes_.size() > kMaxNodes) {

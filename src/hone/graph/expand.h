@@ -112,6 +112,9 @@ class ExpandContext : public InferContext {
   bool declined_ = false;
 };
 
+// Returns a constant of numbers of the model's own, such as an attribute, whose extents are not
+// those of the largest shape (Value::is_of_largest).
+ValueId given_constant(ExpandContext& c, Tensor tensor);
 // Returns a constant of which each element follows from its number; an error if it takes more bytes
 // than all constants may (kMaxMadeBytes). It is for shapes that extents of the model decide.
 ValueId constant_by(ExpandContext& c, DType dtype, const Shape& shape,

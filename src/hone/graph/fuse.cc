@@ -78,7 +78,7 @@ class Fuser {
     return {false, weighted ? -num_elements(graph_.value(n.inputs[1]).shape) : 0, -i};
   }
 
-  // Returns whether a node is a fill behind the sizes of a run, of what a reduction made. Apart
+  // Returns whether a node may be a fill behind the sizes of a run, of what a reduction made. Apart
   // from it, the reduction leaves out the rows that the fill replaces.
   bool cuts_rows(int anchor, int i) const {
     return node(anchor).type.starts_with("Reduce") && node(i).type == "Where" &&

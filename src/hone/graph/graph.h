@@ -60,7 +60,8 @@ struct Value {
   std::optional<Tensor> upper;  // upper bound of a small integer that depends on data
   std::vector<bool> is_upper;   // per element of `upper`, if some always have that value
   // While nodes are added: an operator that is made of others made a constant of its largest shape,
-  // or computed this from one. So its extents stand for those that data decide.
+  // or computed this from one, maybe among other operands. So its extents stand for those that data
+  // decide.
   bool is_of_largest = false;
   // The Slice that made this value, while nodes are added; set_extents() forgets it.
   std::optional<RunSlice> slice;

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "hone/graph/integer_at.h"
-#include "hone/graph/known_elements.h"
 #include "hone/graph/node_names.h"
 #include "hone/graph/ops/loop_builder.h"
 #include "hone/graph/propagate_dynamic_shapes.h"
@@ -68,7 +67,8 @@ ValueId product_of(ExpandContext& c, const std::vector<ExtentPart>& parts) {
 }
 
 // A run in which a shape has another number of elements than the operand ends with an error of this
-// text. It is the shape, or else the value, that depends on it.
+// text. The check becomes a part of an extent of the shape that data decide, or, if there is none,
+// of the value.
 Status check_fit(ExpandContext& c, Target& target, ValueId& value, std::string_view text) {
   const std::vector<ExtentPart> from = parts(c, c.input(0), 0, c.shape(0).size());
   const ValueId fits = c.binary("Equal", product_of(c, from), product_of(c, target.parts));
@@ -199,11 +199,28 @@ Status propagate_reshape(ExpandContext& c) {
   return give_in_shape(c, std::move(target));
 }
 
+namespace {
+
+// Returns the dimensions of one element; nothing if data decide whether another one has as many.
+std::optional<std::vector<int64_t>> ones_of(const ExpandContext& c) {
+  std::vector<int64_t> ones;
+  for (size_t d = 0; d < c.shape(0).size(); ++d) {
+    if (c.shape(0)[d] == 1)
+      ones.push_back(static_cast<int64_t>(d));
+    else if (is_decided(c, 0, d))
+      return std::nullopt;
+  }
+  return ones;
+}
+
+}  // namespace
+
 Result<bool> propagate_squeeze(ExpandContext& c) {
   if (c.node().type != "Squeeze" || !varies(c, 0)) return false;
-  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
-  if (!axes) return false;
+  HONE_ASSIGN_OR_RETURN(auto axes, c.integers_or_attribute(1, "axes"));
   const size_t rank = c.shape(0).size();
+  if (!axes) axes = ones_of(c);
+  if (!axes) return false;
   std::vector<bool> taken(rank, false);
   Target target;
   for (const int64_t given : *axes) {

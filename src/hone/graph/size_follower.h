@@ -235,8 +235,8 @@ struct SizeRuleOf {
 [[nodiscard]] Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t dim);
 // The error that says so.
 [[nodiscard]] Status does_not_follow(const SizeRule& rule, ValueId out, size_t dim);
-// Returns the dimension of operand 0 that the attribute `axis` names, or the one that it is
-// without.
+// Returns the dimension of operand 0 that the attribute `axis` names, or `otherwise` if the node
+// has none.
 [[nodiscard]] size_t axis_of(const SizeRule& rule, int64_t otherwise);
 // Makes elements of a run lie side by side along a dimension of an operand, which is moved where
 // they do not.
@@ -291,8 +291,8 @@ void read_tuples(SizeRule& rule, size_t operand, const ShapeParts& parts, size_t
 // Returns x with a dimension for each part of some dimensions; `dims` become those of the result.
 [[nodiscard]] ValueId with_parts_apart(SizeRule& rule, ValueId x, std::vector<size_t>& dims);
 // Returns what a reduction of this type makes of the elements of x that a run has along `dims`.
-[[nodiscard]] ValueId reduced(SizeRule& rule, const std::string& type, ValueId x,
-                              const std::vector<size_t>& dims, bool keep);
+[[nodiscard]] ValueId reduce_run(SizeRule& rule, const std::string& type, ValueId x,
+                                 const std::vector<size_t>& dims, bool keep);
 // Returns the sum of the elements of x that a run has along `dims`, divided by their number.
 [[nodiscard]] ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims,
                               bool keep);

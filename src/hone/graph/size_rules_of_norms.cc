@@ -9,10 +9,9 @@ namespace {
 
 // The dimensions along which a node normalizes: from its axis on.
 std::vector<size_t> normalized_dims(const SizeRule& rule, int64_t otherwise) {
-  const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
-  const int64_t axis = *normalize_axis(rule.node.attributes.integer("axis", otherwise), rank);
+  const size_t rank = rule.c.shape_of(rule.node.inputs[0]).size();
   std::vector<size_t> dims;
-  for (int64_t d = axis; d < rank; ++d) dims.push_back(static_cast<size_t>(d));
+  for (size_t d = axis_of(rule, otherwise); d < rank; ++d) dims.push_back(d);
   return dims;
 }
 

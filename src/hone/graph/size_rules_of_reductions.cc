@@ -12,11 +12,11 @@ Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
   HONE_ASSIGN_OR_RETURN(const auto axes, rule.c.integers_or_attribute(1, "axes"));
   const bool all = !axes || axes->empty();
   const int64_t rank = rule.c.rank_of(rule.node.inputs[0]);
-  std::vector<bool> reduced(static_cast<size_t>(rank),
-                            all && rule.node.attributes.integer("noop_with_empty_axes", 0) == 0);
+  std::vector<bool> is_reduced(static_cast<size_t>(rank),
+                               all && rule.node.attributes.integer("noop_with_empty_axes", 0) == 0);
   for (size_t i = 0; !all && i < axes->size(); ++i)
-    reduced[static_cast<size_t>(*normalize_axis((*axes)[i], rank))] = true;
-  return reduced;
+    is_reduced[static_cast<size_t>(*normalize_axis((*axes)[i], rank))] = true;
+  return is_reduced;
 }
 
 // The number that changes nothing in a reduction of this kind.
@@ -27,19 +27,19 @@ double neutral_in(std::string_view type, DType dtype) {
   return neutral_of(dtype, least ? -1 : most ? 1 : 0);
 }
 
-ShapeParts parts_of_reduced(const SizeRule& rule, ValueId x, const std::vector<bool>& reduced,
+ShapeParts parts_of_reduced(const SizeRule& rule, ValueId x, const std::vector<bool>& is_reduced,
                             bool keep) {
   const ShapeParts from = rule.sizes.parts_of(x);
   ShapeParts parts;
   for (size_t d = 0; d < from.size(); ++d) {
-    if (!reduced[d]) parts.push_back(from[d]);
-    if (reduced[d] && keep) parts.push_back({{kNoForm, 1}});
+    if (!is_reduced[d]) parts.push_back(from[d]);
+    if (is_reduced[d] && keep) parts.push_back({{kNoForm, 1}});
   }
   return parts;
 }
 
-// How sums and the like of several dimensions are joined that are made one after the other; empty
-// if they cannot be.
+// Returns the reduction that joins the results of this one along other dimensions; empty if there
+// is none.
 std::string joined_by(const std::string& type) {
   if (type == "ReduceL1" || type == "ReduceSumSquare") return "ReduceSum";
   const bool is_own =
@@ -58,8 +58,8 @@ bool is_in_turn(const SizeRule& rule, const std::string& type, ValueId x,
   return varying > 1 && !joined_by(type).empty();
 }
 
-// Reduces one part that varies after the other, from the last on, as a loop over one of them ends
-// where the size does. The result has one element in place of each dimension.
+// Reduces the parts that vary one by one, from the last on, as a loop over one of them ends where
+// the size does. The result has one element in place of each dimension.
 ValueId reduced_in_turn(SizeRule& rule, const std::string& type, ValueId x,
                         std::vector<size_t> dims) {
   ExpandContext& c = rule.c;
@@ -102,7 +102,7 @@ Status follow_reduction(SizeRule& rule) {
     build_mean(rule, x, dims, keep);
   } else if (mixes && is_in_turn(rule, rule.node.type, x, dims)) {
     const bool rounds = rule.node.type != "ReduceMax" && rule.node.type != "ReduceMin";
-    const ValueId y = reduced(rule, rule.node.type, rounds ? widened(rule, x) : x, dims, keep);
+    const ValueId y = reduce_run(rule, rule.node.type, rounds ? widened(rule, x) : x, dims, keep);
     rule.c.result(0, rule.c.cast(y, rule.c.dtype_of(x)));
     rule.replaced = true;
   } else if (mixes) {
@@ -119,10 +119,10 @@ Status follow_arg(SizeRule& rule) {
   const size_t axis = axis_of(rule, 0);
   HONE_RETURN_IF_ERROR(make_contiguous(rule, rule.node.inputs[0], axis));
   const ValueId x = rule.node.inputs[0], out = rule.node.outputs[0];
-  std::vector<bool> reduced(rule.c.shape_of(x).size(), false);
-  reduced[axis] = true;
+  std::vector<bool> is_reduced(rule.c.shape_of(x).size(), false);
+  is_reduced[axis] = true;
   ShapeParts parts =
-      parts_of_reduced(rule, x, reduced, rule.node.attributes.integer("keepdims", 1) != 0);
+      parts_of_reduced(rule, x, is_reduced, rule.node.attributes.integer("keepdims", 1) != 0);
   const ValueId given =
       rule.sizes.filled(rule.c, x, {axis}, neutral_in(rule.node.type, rule.c.dtype_of(x)));
   rule.node.inputs[0] = given;
@@ -178,8 +178,8 @@ ValueId with_parts_apart(SizeRule& rule, ValueId x, std::vector<size_t>& dims) {
   return y;
 }
 
-ValueId reduced(SizeRule& rule, const std::string& type, ValueId x, const std::vector<size_t>& dims,
-                bool keep) {
+ValueId reduce_run(SizeRule& rule, const std::string& type, ValueId x,
+                   const std::vector<size_t>& dims, bool keep) {
   ExpandContext& c = rule.c;
   std::vector<int64_t> axes;
   std::vector<bool> is_reduced(c.shape_of(x).size(), false);
@@ -207,7 +207,7 @@ ValueId mean_of(SizeRule& rule, ValueId x, const std::vector<size_t>& dims, bool
     const ValueId extent = rule.sizes.extent_of(c, rule.sizes.parts_of(x)[d]);
     count = count == kNoValue ? extent : c.binary("Mul", count, extent);
   }
-  const ValueId sum = reduced(rule, "ReduceSum", x, dims, keep);
+  const ValueId sum = reduce_run(rule, "ReduceSum", x, dims, keep);
   return c.binary("Div", sum, c.cast(count, c.dtype_of(x)));
 }
 

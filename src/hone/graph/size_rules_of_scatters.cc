@@ -32,8 +32,7 @@ void build_with_spare_place(SizeRule& rule, size_t axis, const std::vector<size_
 
 Status follow_scatter_elements(SizeRule& rule) {
   ValueId& data = rule.node.inputs[0];
-  const auto axis = static_cast<size_t>(
-      *normalize_axis(rule.node.attributes.integer("axis", 0), rule.c.rank_of(data)));
+  const size_t axis = axis_of(rule, 0);
   std::vector<size_t> dims;
   for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
     dims.push_back(d);
@@ -120,8 +119,7 @@ ValueId written_places(SizeRule& rule, size_t axis, bool circular) {
 Status follow_tensor_scatter(SizeRule& rule) {
   ValueId &data = rule.node.inputs[0], &update = rule.node.inputs[1];
   const ValueId out = rule.node.outputs[0];
-  const auto axis = static_cast<size_t>(
-      *normalize_axis(rule.node.attributes.integer("axis", -2), rule.c.rank_of(data)));
+  const size_t axis = axis_of(rule, -2);
   const bool circular = rule.node.attributes.text("mode", "linear") == "circular";
   for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
     std::vector<SharedDim> shared = {{&data, d}, {&update, d}};

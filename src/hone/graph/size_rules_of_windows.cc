@@ -231,7 +231,7 @@ Status follow_global_max_pool(SizeRule& rule) {
   const ShapeParts from = rule.sizes.parts_of(rule.node.inputs[0]);
   for (size_t d = 0; d < kFirstSide; ++d) parts[d] = from[d];
   if (sides_vary(rule)) {
-    rule.c.result(0, reduced(rule, "ReduceMax", rule.node.inputs[0], sides_of(rule), true));
+    rule.c.result(0, reduce_run(rule, "ReduceMax", rule.node.inputs[0], sides_of(rule), true));
     rule.replaced = true;
   }
   rule.sizes.set_parts(rule.node.outputs[0], std::move(parts));

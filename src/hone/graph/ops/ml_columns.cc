@@ -23,8 +23,8 @@ Status expand_scaler(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_columns(c, "offset", offset.size()));
   HONE_RETURN_IF_ERROR(check_columns(c, "scale", scale.size()));
   const ValueId x = c.cast(c.input(0), DType::kF32);
-  const ValueId shifted = c.binary("Sub", x, c.constant(ml_list(offset, DType::kF32)));
-  c.result(0, c.binary("Mul", shifted, c.constant(ml_list(scale, DType::kF32))));
+  const ValueId shifted = c.binary("Sub", x, given_constant(c, ml_list(offset, DType::kF32)));
+  c.result(0, c.binary("Mul", shifted, given_constant(c, ml_list(scale, DType::kF32))));
   return ok_status();
 }
 
@@ -61,7 +61,7 @@ Status expand_imputer(ExpandContext& c) {
   HONE_RETURN_IF_ERROR(check_columns(c, "the imputed values", static_cast<size_t>(imputed.size())));
   const ValueId missing =
       std::isnan(replaced) ? c.add("IsNaN", {c.input(0)}) : c.binary("Equal", c.input(0), replaced);
-  c.result(0, c.add("Where", {missing, c.constant(std::move(imputed)), c.input(0)}));
+  c.result(0, c.add("Where", {missing, given_constant(c, std::move(imputed)), c.input(0)}));
   return ok_status();
 }
 
@@ -193,17 +193,18 @@ Status expand_label_encoder(ExpandContext& c) {
     any_nan |= is_nan;
   }
   const ValueId x = c.add("Unsqueeze", {c.input(0), c.integers({rank})});
-  ValueId equal = c.binary("Equal", x, c.constant(std::move(found.keys)));
+  ValueId equal = c.binary("Equal", x, given_constant(c, std::move(found.keys)));
   if (any_nan) {
-    const ValueId both = c.binary("And", c.add("IsNaN", {x}), c.constant(std::move(nan_keys)));
+    const ValueId both =
+        c.binary("And", c.add("IsNaN", {x}), given_constant(c, std::move(nan_keys)));
     equal = c.binary("Or", equal, both);
   }
   const ValueId hits = c.cast(equal, DType::kI32);
   const ValueId place = c.add("ArgMax", {hits}, {{"axis", rank}, {"keepdims", int64_t{0}}});
   const ValueId known = c.cast(c.reduce("ReduceMax", hits, {rank}, false), DType::kBool);
   const ValueId value =
-      c.add("Gather", {c.constant(std::move(found.values)), place}, {{"axis", int64_t{0}}});
-  c.result(0, c.add("Where", {known, value, c.constant(std::move(found.otherwise))}));
+      c.add("Gather", {given_constant(c, std::move(found.values)), place}, {{"axis", int64_t{0}}});
+  c.result(0, c.add("Where", {known, value, given_constant(c, std::move(found.otherwise))}));
   return ok_status();
 }
 

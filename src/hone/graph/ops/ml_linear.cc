@@ -20,7 +20,7 @@ ValueId matrix(ExpandContext& c, const Floats& list, int64_t rows, int64_t colum
       tensor.as<float>()[static_cast<size_t>(transposed ? k * rows + r : r * columns + k)] =
           list[static_cast<size_t>(r * columns + k)];
   }
-  return c.constant(std::move(tensor));
+  return given_constant(c, std::move(tensor));
 }
 
 // x C^T + b, with the coefficients [targets, features] of the attributes.
@@ -34,7 +34,7 @@ Result<ValueId> linear_scores(ExpandContext& c, int64_t targets) {
                   features);
   ValueId y = c.binary("MatMul", x, matrix(c, coefficients, targets, features, true));
   if (std::ssize(intercepts) == targets)
-    y = c.binary("Add", y, c.constant(ml_list(intercepts, DType::kF32)));
+    y = c.binary("Add", y, given_constant(c, ml_list(intercepts, DType::kF32)));
   else if (!intercepts.empty())
     return c.fail("{} intercepts for {} targets", intercepts.size(), targets);
   return y;
@@ -135,7 +135,7 @@ class Svc {
           classes_, count, vectors.size(), coefficients_.size(), rho_.size(), features);
     HONE_ASSIGN_OR_RETURN(const ValueId kernels, kernel(c_, x, vectors, count));
     const ValueId decisions = c_.binary("Add", c_.binary("MatMul", kernels, pair_weights(count)),
-                                        c_.constant(ml_list(rho_, DType::kF32)));
+                                        given_constant(c_, ml_list(rho_, DType::kF32)));
     return set_results(decisions);
   }
 
@@ -169,7 +169,7 @@ class Svc {
         put(j, i);
       }
     }
-    return c_.constant(std::move(weights));
+    return given_constant(c_, std::move(weights));
   }
 
   // [N, classes]: how many pairs each class wins.
@@ -185,8 +185,9 @@ class Svc {
     const ValueId positive = c_.binary("Greater", decisions, 0.0);
     const ValueId negative = c_.add("Not", {positive});
     return c_.binary(
-        "Add", c_.binary("MatMul", c_.cast(positive, DType::kF32), c_.constant(std::move(win))),
-        c_.binary("MatMul", c_.cast(negative, DType::kF32), c_.constant(std::move(lose))));
+        "Add",
+        c_.binary("MatMul", c_.cast(positive, DType::kF32), given_constant(c_, std::move(win))),
+        c_.binary("MatMul", c_.cast(negative, DType::kF32), given_constant(c_, std::move(lose))));
   }
 
   Status set_results(ValueId decisions) {
@@ -216,8 +217,8 @@ class Svc {
           "{} numbers of prob_a and {} of prob_b, expected {}, one for each pair of {} classes",
           a.size(), b.size(), pairs_, classes_);
     const ValueId inner =
-        c_.binary("Add", c_.binary("Mul", decisions, c_.constant(ml_list(a, DType::kF32))),
-                  c_.constant(ml_list(b, DType::kF32)));
+        c_.binary("Add", c_.binary("Mul", decisions, given_constant(c_, ml_list(a, DType::kF32))),
+                  given_constant(c_, ml_list(b, DType::kF32)));
     const ValueId first =
         c_.add("Clip", {c_.add("Sigmoid", {c_.add("Neg", {inner})}), c_.scalar(DType::kF32, 1e-7),
                         c_.scalar(DType::kF32, 1 - 1e-7)});

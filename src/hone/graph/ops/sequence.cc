@@ -125,10 +125,8 @@ Result<ValueId> place_of_row(ExpandContext& c, ValueId rows, size_t i) {
     return c.scalar(DType::kI64, static_cast<double>(checked));
   }
   const ValueId count = number_of_rows(c, rows);
-  const ValueId from_begin = known != nullptr && integer_at(*known, 0) >= 0
-                                 ? place
-                                 : hone::graph::from_begin(c, place, count);
-  return checked_place(c, from_begin, count);
+  const bool counts_from_begin = known != nullptr && integer_at(*known, 0) >= 0;
+  return checked_place(c, counts_from_begin ? place : from_begin(c, place, count), count);
 }
 
 Status expand_at(ExpandContext& c) {

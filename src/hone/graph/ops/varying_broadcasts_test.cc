@@ -154,6 +154,21 @@ TEST(varying_broadcasts, operators_that_are_made_of_others_fit_the_numbers_of_th
   expect_error(quantized, {first_of(4, 3), four}, kDiffer);
 }
 
+TEST(varying_broadcasts, so_do_numbers_that_are_attributes) {
+  TestModel m(18);
+  m.input("mask", {4}, DType::kBool).input("x", {2, 4});
+  m.node("Compress", {"x", "mask"}, {"a"}, {{"axis", int64_t{1}}});
+  const std::vector<float> offset = {1, 2, 3, 4}, scale = {1, 1, 1, 2};
+  const Graph graph =
+      m.node("Scaler", {"a"}, {"y"}, {{"offset", offset}, {"scale", scale}}, "ai.onnx.ml")
+          .output("y")
+          .graph();
+  const Tensor x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto all = run_optimized(graph, {first_of(4, 4), x});
+  EXPECT_EQ(relative_error(all[0], floats({2, 4}, {0, 0, 0, 0, 4, 4, 4, 8})), 0);
+  expect_error(graph, {first_of(4, 3), x}, kDiffer);
+}
+
 TEST(varying_broadcasts, products_of_as_many_matrices) {
   TestModel m = two_choices({4, 1, 2}, {3, 2, 1});
   const Graph graph = m.node("MatMul", {"a", "b"}, {"y"}).output("y").graph();

@@ -70,19 +70,20 @@ class LoopLimiter {
   [[nodiscard]] bool changed() const { return changed_; }
 
  private:
-  // A loop of which a run may need the first lanes only ends early by whole chunks of them.
+  // A vectorized loop ends early by whole chunks of lanes if a run may need its first ones only.
   Stmt vectorized(const Stmt& loop) {
+    const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
+    if (!cut) return loop;
     const auto mark = ranges_.mark();
     ranges_.bind_loop(loop->var, loop->min, loop->extent);
     const bool may_end = !needs_of(*loop).empty();
     ranges_.reset(mark);
-    if (!may_end) return loop;
-    const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
-    return cut ? statement(noted(*loop, *cut)) : loop;
+    return may_end ? statement(noted(*loop, *cut)) : loop;
   }
 
   // Notes that the loops that a loop was cut into are made to end early.
   Stmt noted(const StmtNode& loop, const Stmt& cut) {
+    changed_ = true;
     std::unordered_set<const Var*> inside;
     for_each_stmt(loop, [&](const StmtNode& part) { inside.insert(part.var.get()); });
     for_each_stmt(*cut, [&](const StmtNode& part) {

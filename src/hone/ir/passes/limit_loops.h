@@ -6,10 +6,11 @@
 //   parallel t in 0..86 { if (t * 6 < sizes[2]) { for i in 0..6 { .. } } }
 //
 // Tiles that are needed in each of many rows of tiles become the first ones of all
-// (ir/passes/renumber_tiles.h). A serial loop gets an end that the sizes decide. Loops of a
-// register tile, which are unrolled or vectorized, stay whole, so that the tiles' code is the same
-// as without sizes. What is not needed says ir/passes/size_limits.h. If the program does not have
-// the sizes yet, they become its last param.
+// (ir/passes/renumber_tiles.h). A serial loop gets an end that the sizes decide; one over merged
+// dimensions becomes one for each of them, and a long vectorized one a loop of chunks
+// (ir/passes/loop_digits.h). Loops of a register tile, which are unrolled or vectorized, stay
+// whole, so that the tiles' code is the same as without sizes. What is not needed says
+// ir/passes/size_limits.h. If the program does not have the sizes yet, they become its last param.
 #pragma once
 
 #include "hone/ir/passes/size_limits.h"

@@ -1,5 +1,7 @@
 #include "hone/ir/passes/loop_digits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hone/ir/simplify.h"
@@ -28,7 +30,7 @@ bool add_cuts(const Expr& e, const VarPtr& var, std::vector<int64_t>& cuts) {
   return true;
 }
 
-// The strides of the digits, from the least on, of a loop of so many iterations.
+// Returns the strides of the digits of a loop's number, from the least on; nothing if it has none.
 std::vector<int64_t> strides_of(const StmtNode& loop, const std::vector<Need>& needs) {
   std::vector<int64_t> strides = {1};
   for (const Need& need : needs) {

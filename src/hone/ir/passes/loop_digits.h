@@ -12,8 +12,8 @@
 namespace hone::ir {
 
 // Cuts a serial loop into one loop per digit of its number, where digits decide whether a run needs
-// an iteration. Nothing if there are none, or if the needs are no needs of digits. The loops that
-// are made have no limits yet. `ranges` knows what is around the loop.
+// an iteration. Nothing if none do, or if a need depends on the number in another way. The loops
+// that are made have no limits yet. `ranges` knows what is around the loop.
 [[nodiscard]] std::optional<Stmt> cut_into_digits(const StmtNode& loop,
                                                   const std::vector<Need>& needs, Ranges& ranges);
 
