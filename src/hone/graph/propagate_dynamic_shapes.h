@@ -40,9 +40,9 @@ namespace hone::graph {
 [[nodiscard]] ValueId safe_indices(ExpandContext& c, ValueId indices);
 
 // Returns places from the beginning for such as may be below 0, which count from the end.
-// Returns indices from the beginning; those below 0 count from extents of any type.
-[[nodiscard]] ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents);
 [[nodiscard]] ValueId from_begin(ExpandContext& c, ValueId place, ValueId extent);
+// Likewise indices, by extents of any type.
+[[nodiscard]] ValueId indices_from_begin(ExpandContext& c, ValueId indices, ValueId extents);
 
 // Returns the extents of the dimensions begin .. end of x.
 [[nodiscard]] std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end);

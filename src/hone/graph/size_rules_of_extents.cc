@@ -75,7 +75,7 @@ Status follow_unique(SizeRule& rule) {
   return rule.c.status();
 }
 
-// What a run does not have is not taken.
+// The condition takes nothing that a run does not have.
 Status follow_compress(SizeRule& rule) {
   ValueId &x = rule.node.inputs[0], &condition = rule.node.inputs[1];
   HONE_RETURN_IF_ERROR(make_contiguous(rule, x, 0));

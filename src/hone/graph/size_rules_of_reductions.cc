@@ -7,7 +7,7 @@
 namespace hone::graph {
 namespace {
 
-// Which dimensions a reduction reduces.
+// Returns which dimensions a reduction reduces.
 Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
   HONE_ASSIGN_OR_RETURN(const auto axes, rule.c.integers_or_attribute(1, "axes"));
   const bool all = !axes || axes->empty();
@@ -19,7 +19,7 @@ Result<std::vector<bool>> reduced_dims(SizeRule& rule) {
   return is_reduced;
 }
 
-// The number that changes nothing in a reduction of this kind.
+// Returns the number that changes nothing in a reduction of this kind.
 double neutral_in(std::string_view type, DType dtype) {
   if (type == "ReduceProd") return 1;
   const bool least = type == "ReduceMax" || type == "ArgMax" || type == "ReduceLogSumExp";
@@ -105,7 +105,7 @@ Status follow_reduction(SizeRule& rule) {
     const ValueId y = reduce_run(rule, rule.node.type, rounds ? widened(rule, x) : x, dims, keep);
     rule.c.result(0, rule.c.cast(y, rule.c.dtype_of(x)));
     rule.replaced = true;
-  } else if (mixes) {
+  } else if (mixes) {  // the node stays
     rule.node.inputs[0] =
         rule.sizes.filled(rule.c, x, dims, neutral_in(rule.node.type, rule.c.dtype_of(x)));
   }

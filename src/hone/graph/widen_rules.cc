@@ -41,7 +41,7 @@ bool widen_non_zero(Widener& w, Node& node) {
   return w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
 }
 
-// What a run does not have is not taken. Data without an axis has a rule
+// The condition takes nothing that a run does not have. Data without an axis has a rule
 // (size_rules_of_extents.cc).
 bool widen_compress(Widener& w, Node& node) {
   if (!node.attributes.has("axis")) return false;
@@ -149,7 +149,7 @@ bool keep_split(Widener& w, Node& node) {
   return true;
 }
 
-// Where each element is repeated as often at all sizes, it stays what the import makes of it.
+// It stays what the import makes of it where each element is repeated as often at all sizes.
 bool keep_resize(Widener& w, Node& node) {
   bool varies = false;
   for (const ValueId id : {node.inputs[0], node.outputs[0]}) {

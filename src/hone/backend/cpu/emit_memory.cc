@@ -221,7 +221,7 @@ llvm::Value* Memory::load(const Access& access) {
   return conversions_.from_memory(loaded, access.of->dtype);
 }
 
-// Where they do, lanes that are masked off may be read, too. That is faster than a masked load,
+// Lanes that are masked off may be read where all of them do. That is faster than a masked load,
 // which takes a hundred times as long where no lane is read of memory that was never touched.
 bool Memory::is_inside(const Access& access) const {
   int64_t last = access.buffer->lane_copies - 1;

@@ -35,7 +35,7 @@ struct LimitOptions {
   // A serial loop ends early only if an iteration, or all of them together, store so many elements;
   // less costs more to test than it saves.
   int64_t min_stores = 128, min_stores_of_all = 1024;
-  // Where the size alone says where the loop ends, so few stores of all iterations are worth it.
+  // A loop of which the size alone says where it ends needs no more stores of all iterations.
   int64_t min_stores_of_known_end = 64;
 };
 

@@ -110,20 +110,22 @@ std::optional<Stmt> cut_into_chunks(const StmtNode& loop, Ranges& ranges) {
   for (const Stmt& s : loop.body)
     if (!may_cut(*s) || has_registers(*s)) return std::nullopt;
   const int64_t chunks = loop.extent->int_value / kChunk, rest = loop.extent->int_value % kChunk;
-  const auto lanes = [&](const Expr& first, int64_t count, const Ranges& around) {
-    Ranges inside = around;
+  const auto lanes = [&](const Expr& first, int64_t count) {
+    const auto mark = ranges.mark();
     const VarPtr lane = make_var(loop.var->name);
-    inside.bind_loop(lane, constant(0), constant(count));
-    return make_for(lane, constant(0), constant(count), ForKind::kVectorized,
-                    {with_number(loop, first + variable(lane), inside)});
+    ranges.bind_loop(lane, constant(0), constant(count));
+    const Stmt body = with_number(loop, first + variable(lane), ranges);
+    ranges.reset(mark);
+    return make_for(lane, constant(0), constant(count), ForKind::kVectorized, {body});
   };
   const VarPtr chunk = make_var(loop.var->name + "_chunk");
   const auto mark = ranges.mark();
   ranges.bind_loop(chunk, constant(0), constant(chunks));
-  std::vector<Stmt> made = {make_for(chunk, constant(0), constant(chunks), ForKind::kSerial,
-                                     {lanes(variable(chunk) * kChunk, kChunk, ranges)})};
+  const Stmt body = lanes(variable(chunk) * kChunk, kChunk);
   ranges.reset(mark);
-  if (rest > 0) made.push_back(lanes(constant(chunks * kChunk), rest, ranges));
+  std::vector<Stmt> made = {
+      make_for(chunk, constant(0), constant(chunks), ForKind::kSerial, {body})};
+  if (rest > 0) made.push_back(lanes(constant(chunks * kChunk), rest));
   return make_block(std::move(made));
 }
 
