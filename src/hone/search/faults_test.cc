@@ -235,8 +235,8 @@ TEST(faults, a_full_disk_keeps_what_was_stored_and_space_lets_it_go_on) {
   const Result<TempDir> folder = TempDir::create();
   const std::string database = database_of(folder);
   {
-    // Bytes that the file may have: a disk of this size.
-    const RealTuning full(database, {.max_bytes = 128 * 1024});
+    // Bytes that the file may have: a disk of this size, which takes some batches of 8 records.
+    const RealTuning full(database, {.max_bytes = 192 * 1024});
     const auto result = full.tune(0);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_NE(result->store_status.message().find("what was stored before is kept"),
