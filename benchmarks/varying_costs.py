@@ -130,8 +130,9 @@ def inputs_at(shapes, generator, kinds):
     return made
 
 
-def libraries_time(libraries, inputs, rounds):
-    engines = {name: varying_shapes.HoneAt(path, inputs, 1) for name, path in libraries.items()}
+def libraries_time(libraries, rounds):
+    """Processor seconds and outputs of libraries that run in turns. `libraries`: name -> (path, inputs)"""
+    engines = {name: varying_shapes.HoneAt(path, inputs, 1) for name, (path, inputs) in libraries.items()}
     seconds = varying_shapes.measure_own_time({name: varying_shapes.Call(engine) for name, engine in engines.items()}, rounds)
     outputs = {name: engine.run() for name, engine in engines.items()}
     for engine in engines.values():
@@ -166,7 +167,7 @@ def main():
                 alone = Path(folder) / f"{i}.so"
                 compile_library(options.hone, path, shapes, alone)
                 inputs = inputs_at(shapes, np.random.default_rng(1), kinds)
-                seconds, outputs = libraries_time({"range": ranged, "alone": alone}, inputs, options.rounds)
+                seconds, outputs = libraries_time({name: (library, inputs) for name, library in (("range", ranged), ("alone", alone))}, options.rounds)
                 for a, b in zip(outputs["range"], outputs["alone"], strict=True):
                     if a.shape != b.shape or not np.allclose(a, b, rtol=1e-4, atol=1e-5):
                         sys.exit(f"{name} at {shapes}: the library of the range computes something else")

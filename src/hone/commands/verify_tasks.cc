@@ -1,6 +1,7 @@
 #include "hone/commands/verify_tasks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -68,8 +69,13 @@ Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph&
 
 class Checker {
  public:
-  Checker(const ModelTasks& model, const Reference& reference, VerifyReport& report)
-      : model_(model), graph_(model.graph), reference_(reference), report_(report) {
+  Checker(const ModelTasks& model, const PartialBuffers& partial, const Reference& reference,
+          VerifyReport& report)
+      : model_(model),
+        graph_(model.graph),
+        partial_(partial),
+        reference_(reference),
+        report_(report) {
     const graph::Varying& varying = graph_.varying;
     for (size_t i = 0; i < varying.outputs.size(); ++i) {
       if (!varying.outputs[i].empty()) outputs_[graph_.outputs[i]] = &varying.outputs[i];
@@ -124,12 +130,32 @@ class Checker {
     const graph::Value& value = graph_.value(id);
     const int buffer = value.storage.buffer;
     if (buffer < 0) return false;
-    const void* memory = steps.memory(graph_.buffers[static_cast<size_t>(buffer)], buffer);
-    return memory != nullptr && check(id, graph::stored_value(value, memory), &node, call);
+    const void* memory = memory_of(steps, buffer);
+    if (memory == nullptr) return false;
+    return check(id, graph::stored_value(value, memory), &node, call, computed(steps, value));
   }
 
-  bool check(ValueId id, const Tensor& found, const graph::Node* node,
-             const graph::TaskCall* call) {
+  const void* memory_of(const StepRun& steps, int buffer) const {
+    return steps.memory(graph_.buffers[static_cast<size_t>(buffer)], buffer);
+  }
+
+  // Which elements of a value the run has computed; nothing if it has all.
+  std::optional<Tensor> computed(const StepRun& steps, const graph::Value& value) const {
+    const auto limits = partial_.find(value.storage.buffer);
+    if (limits == partial_.end()) return std::nullopt;
+    const graph::Buffer& buffer = graph_.buffers[static_cast<size_t>(value.storage.buffer)];
+    const Tensor flags = computed_elements(
+        limits->second, num_elements(buffer.shape), [&](const graph::DecidedPlace& place) {
+          const void* memory = memory_of(steps, place.buffer);
+          return memory == nullptr ? 0 : static_cast<const int64_t*>(memory)[place.element];
+        });
+    graph::Value like = value;
+    like.dtype = DType::kBool;
+    return graph::stored_value(like, flags.data());
+  }
+
+  bool check(ValueId id, const Tensor& found, const graph::Node* node, const graph::TaskCall* call,
+             const std::optional<Tensor>& computed = {}) {
     const auto entry = reference_.find(id);
     if (entry == reference_.end()) return false;
     const Expected& expected = entry->second;
@@ -147,8 +173,13 @@ class Checker {
     if (expected.sized && found.shape() != part) return false;
     const bool varies = expected.part || is_dense(node) || graph_.value(id).extents != kNoValue;
     const bool smaller = varies && fits(part, found.shape());
-    compare_one(name_of(graph_, id), smaller ? cut(found, part, is_dense(node)) : found, expected,
-                node, call);
+    const auto shown = [&](const Tensor& whole) {
+      return smaller ? cut(whole, part, is_dense(node)) : whole;
+    };
+    Tensor own = shown(found);
+    if (computed && own.shape() == part && own.dtype() == expected.tensor.dtype())
+      take_others(shown(*computed), expected.tensor, own);
+    compare_one(name_of(graph_, id), own, expected, node, call);
     return true;
   }
 
@@ -182,8 +213,20 @@ class Checker {
     report_.divergences.push_back(std::move(*divergence));
   }
 
+  // Sets the elements that are not `computed`, which are undefined, to those of `expected`.
+  static void take_others(const Tensor& computed, const Tensor& expected, Tensor& found) {
+    const auto bytes = static_cast<size_t>(dtype_bytes(found.dtype()));
+    for (int64_t i = 0; i < found.size(); ++i) {
+      const size_t at = static_cast<size_t>(i) * bytes;
+      if (computed.at(i) == 0)
+        std::memcpy(static_cast<char*>(found.data()) + at,
+                    static_cast<const char*>(expected.data()) + at, bytes);
+    }
+  }
+
   const ModelTasks& model_;
   const graph::Graph& graph_;
+  const PartialBuffers& partial_;
   const Reference& reference_;
   VerifyReport& report_;
   std::vector<bool> done_;  // per value: it is in memory
@@ -234,10 +277,10 @@ VerifyReport report_of(const ModelTasks& model, double tolerance) {
 }
 
 // Runs the tasks one by one beside the reference.
-Result<VerifyReport> compare_run(const ModelTasks& model, StepRun steps,
+Result<VerifyReport> compare_run(const ModelTasks& model, const Assembly& assembly, StepRun steps,
                                  const std::vector<Tensor>& inputs, const Reference& reference,
                                  VerifyReport report) {
-  Checker checker(model, reference, report);
+  Checker checker(model, assembly.partial, reference, report);
   checker.check_constants();
   HONE_RETURN_IF_ERROR(checker.run(steps, inputs));
   if (report.compared == 0)
@@ -256,7 +299,8 @@ Result<VerifyReport> verify_tasks(const graph::Graph& imported, const ModelTasks
   HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
   HONE_ASSIGN_OR_RETURN(const Reference reference, naive_reference(imported, model.graph, inputs,
                                                                    values_in_memory(model), naive));
-  return compare_run(model, std::move(steps), inputs, reference, report_of(model, tolerance));
+  return compare_run(model, assembly, std::move(steps), inputs, reference,
+                     report_of(model, tolerance));
 }
 
 Result<VerifyReport> verify_tasks(const graph::Graph& imported, const graph::Graph& reference,
@@ -277,7 +321,8 @@ Result<VerifyReport> verify_tasks(const graph::Graph& imported, const graph::Gra
   HONE_ASSIGN_OR_RETURN(Reference expected,
                         naive_reference(reference, model.graph, dense, same, naive));
   for (auto& [id, value] : expected) value.sized = true;
-  return compare_run(model, std::move(steps), inputs, expected, report_of(model, tolerance));
+  return compare_run(model, assembly, std::move(steps), inputs, expected,
+                     report_of(model, tolerance));
 }
 
 Result<VerifyReport> verify_tasks(const std::vector<NamedTensor>& reference,
@@ -286,7 +331,7 @@ Result<VerifyReport> verify_tasks(const std::vector<NamedTensor>& reference,
   VerifyReport report = report_of(model, tolerance);
   const Reference given = given_reference(reference, model.graph, values_in_memory(model), report);
   HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads()));
-  return compare_run(model, std::move(steps), inputs, given, std::move(report));
+  return compare_run(model, assembly, std::move(steps), inputs, given, std::move(report));
 }
 
 }  // namespace hone

@@ -15,7 +15,8 @@ constexpr int kMostSteps = 32;  // operators between an element and the number t
 constexpr int kMostFinds = 1000;
 
 bool keeps_elements(std::string_view type) {
-  return type == "Identity" || type == "Reshape" || type == "Squeeze" || type == "Unsqueeze";
+  return type == "Identity" || type == "Reshape" || type == "Squeeze" || type == "Unsqueeze" ||
+         type == "hone.Copy";
 }
 
 class Elements {
@@ -227,6 +228,10 @@ class SameValues {
 std::optional<int64_t> known_element(const Graph& graph, const std::vector<Node>& nodes,
                                      ElementOf at) {
   return Elements(graph, nodes).find(at);
+}
+
+ElementOf origin_of_element(const Graph& graph, const std::vector<Node>& nodes, ElementOf at) {
+  return Elements(graph, nodes).origin(at);
 }
 
 std::optional<int64_t> difference_of_elements(const Graph& graph, const std::vector<Node>& nodes,

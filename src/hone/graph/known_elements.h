@@ -22,6 +22,9 @@ struct ElementOf {
 // Returns an element if it is a constant, or moved from one, or always has its upper bound.
 [[nodiscard]] std::optional<int64_t> known_element(const Graph& graph,
                                                    const std::vector<Node>& nodes, ElementOf at);
+// Returns the element that this one was moved from, itself if nothing known moved it.
+[[nodiscard]] ElementOf origin_of_element(const Graph& graph, const std::vector<Node>& nodes,
+                                          ElementOf at);
 // Returns a - b, if that follows from sums and differences with constants and with elements that
 // are terms of both: b + 1 and b.
 [[nodiscard]] std::optional<int64_t> difference_of_elements(const Graph& graph,

@@ -37,6 +37,7 @@ class InPlaceTable {
       for (const Argument& a : tasks.calls[c].arguments) {
         if (a.kind == Argument::Kind::kArena) ++uses[{plan.time_steps[c], a.index}];
       }
+      for (const int buffer : tasks.calls[c].sizes) ++uses[{plan.time_steps[c], buffer}];
     }
     for (const InPlace& pair : in_place) {
       const auto in = static_cast<size_t>(pair.input), out = static_cast<size_t>(pair.output);
@@ -102,13 +103,16 @@ MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> time_steps) {
   plan.offsets.assign(tasks.buffers.size(), -1);
   plan.lives.assign(tasks.buffers.size(), {-1, -1});
   for (size_t i = 0; i < tasks.calls.size(); ++i) {
-    for (const Argument& argument : tasks.calls[i].arguments) {
-      if (argument.kind != Argument::Kind::kArena) continue;
-      auto& [first, last] = plan.lives[static_cast<size_t>(argument.index)];
+    const auto keep = [&](int buffer) {
+      auto& [first, last] = plan.lives[static_cast<size_t>(buffer)];
       const int step = plan.time_steps[i];
       if (first < 0 || step < first) first = step;
       last = std::max(last, step);
+    };
+    for (const Argument& argument : tasks.calls[i].arguments) {
+      if (argument.kind == Argument::Kind::kArena) keep(argument.index);
     }
+    for (const int buffer : tasks.calls[i].sizes) keep(buffer);
   }
   // Written before a run, and kept for the runs behind it.
   if (tasks.sizes >= 0) plan.lives[static_cast<size_t>(tasks.sizes)] = {0, after};

@@ -147,6 +147,40 @@ bool is_list(const Shape& shape) {
   return std::count(shape.begin(), shape.end(), 1) + 1 >= std::ssize(shape);
 }
 
+// A dimension of which data decide the extent.
+struct DecidedDim {
+  ExtentPart part;
+  int64_t most = 0, stride = 0;
+};
+
+// Returns those of a shape; nothing if another dimension of a run has less than its largest extent.
+std::optional<std::vector<DecidedDim>> decided_dims(const ExpandContext& c, const Shape& most,
+                                                    const std::vector<ExtentPart>& parts) {
+  std::vector<DecidedDim> decided;
+  int64_t stride = 1;
+  for (size_t d = most.size(); d-- > 0; stride *= most[d]) {
+    const ExtentPart known = as_number(c, parts[d]);
+    if (known.extents != kNoValue)
+      decided.push_back({known, most[d], stride});
+    else if (known.dim != most[d])
+      return std::nullopt;
+  }
+  return decided;
+}
+
+// Returns whether the elements lie in the largest shapes as in those of a run: what data decide of
+// the operand are dimensions of the target, too, and all others are whole.
+bool keeps_places(ExpandContext& c, const Target& target) {
+  const auto own = decided_dims(c, c.shape(0), parts(c, c.input(0), 0, c.shape(0).size()));
+  const auto made = decided_dims(c, target.most, target.parts);
+  return own && made &&
+         std::equal(own->begin(), own->end(), made->begin(), made->end(),
+                    [&](const DecidedDim& a, const DecidedDim& b) {
+                      return a.most == b.most && a.stride == b.stride &&
+                             are_same(c, a.part, b.part);
+                    });
+}
+
 // Returns for each element of the target where it lies among the elements of x in its largest
 // shape.
 ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
@@ -180,7 +214,7 @@ Status give_in_shape(ExpandContext& c, Target target) {
     HONE_RETURN_IF_ERROR(check_fit(
         c, target, plain, "its operand has another number of elements than the shape in this run"));
   }
-  if (is_list(c.shape(0)) && is_list(target.most)) {
+  if ((is_list(c.shape(0)) && is_list(target.most)) || keeps_places(c, target)) {
     y = c.reshape(plain, target.most);
   } else {
     const ValueId last = c.integers({std::max<int64_t>(num_elements(c.shape(0)) - 1, 0)});

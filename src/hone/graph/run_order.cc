@@ -175,6 +175,15 @@ std::vector<std::vector<int>> dependences(const TaskList& tasks) {
       others.all.push_back(own);
       if (writes) others.writers.push_back(own);
     }
+    for (const int buffer : call.sizes) {
+      const Shape& shape = tasks.buffers[static_cast<size_t>(buffer)].shape;
+      BufferUses& others = uses[{Argument::Kind::kArena, buffer}];
+      const Use own(c, {compute::Region::whole(shape), compute::Region::none(shape)});
+      for (const Use& other : others.writers) {
+        if (other.call != c && conflict(other, own)) before.push_back(other.call);
+      }
+      others.all.push_back(own);
+    }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
   }

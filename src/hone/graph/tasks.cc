@@ -139,6 +139,7 @@ class Extractor {
       list.outputs.push_back(info(graph_.output_names[i], graph_.outputs[i]));
     }
     find_extents();
+    list.decided = find_decided_sizes(graph_);
   }
 
   Status add_calls() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hone/compute/dag.h"
+#include "hone/graph/decided_sizes.h"
 #include "hone/graph/fuse.h"
 #include "hone/graph/graph.h"
 
@@ -41,6 +42,9 @@ struct TaskCall {
   double runs = 1;  // the expected number of its runs in a run of the model
   std::vector<IndexParam> indices = {};
   std::vector<PartsOfParam> parts = {};
+  // Buffers of the arena (i64) that its kernel reads beside the arguments: numbers of elements that
+  // data decide.
+  std::vector<int> sizes = {};
 };
 
 // Calls with one key, which share a schedule. Those with equal constants share packed weights, too.
@@ -90,7 +94,8 @@ struct TensorInfo {
 struct TaskList {
   std::vector<TensorInfo> inputs, outputs;  // the inputs without `hone.sizes`
   Varying varying;
-  int sizes = -1;                 // the buffer with `hone.sizes`, which no call writes, or -1
+  int sizes = -1;                    // the buffer with `hone.sizes`, which no call writes, or -1
+  std::vector<DecidedSize> decided;  // numbers of elements that data decide
   std::vector<Buffer> buffers;    // all buffers of the graph; plan_memory places those of the arena
   std::vector<Tensor> constants;  // without duplicates
   std::vector<uint64_t> constant_hashes;

@@ -8,7 +8,7 @@
 
 #include "hone/artifact/artifact.h"
 #include "hone/graph/run_order.h"
-#include "hone/session/limit_tasks.h"
+#include "hone/session/partial_buffers.h"
 #include "hone/session/session.h"
 #include "hone/session/variant_kernels.h"
 #include "hone/trial/roofline.h"
@@ -50,6 +50,7 @@ struct Assembly {
   std::vector<Tensor> weights;   // the memory that spec.weights points to
   std::vector<size_t> on_host;   // the groups of tasks that run on the host beside a device
   std::vector<VariantUse> uses;  // what each group has of AssemblyLimits::variants
+  PartialBuffers partial;        // what a run leaves out as data decide
 };
 
 // Compiles the kernels, packs the weights and plans the memory. `schedules` has one element per

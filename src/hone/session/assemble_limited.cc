@@ -50,6 +50,11 @@ Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedule
   return ok_status();
 }
 
+bool has_sizes(const ModelTasks& model) {
+  const bool decided = !model.tasks.decided.empty() && model.target().kind() == target::Kind::kCpu;
+  return decided || model.tasks.sizes >= 0;
+}
+
 bool has_variants(const ModelTasks& model, const CompileOptions& options) {
   return model.target().kind() == target::Kind::kCpu && options.target.max_memory == 0;
 }
@@ -116,6 +121,7 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
     context.may_replace = context.may_replace && scope.may_replace;
     const graph::TaskCall& call =
         split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
+    if (!split.limits[g].decided.empty()) return;
     variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
                                   split.limits[g], context);
   });
@@ -157,6 +163,7 @@ Result<Assembly> assemble_limited(ModelTasks& model, std::span<const schedule::S
   HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(*model.session, split.tasks, limited.steps,
                                                     options.interrupted, shared, HostKernels::kNone,
                                                     {split.limits, variants, limited.runs}));
+  assembly.partial = partial_buffers(split);
   add_size_tables(limited, variants, assembly.uses, model);
   return assembly;
 }

@@ -19,6 +19,9 @@ struct LimitedModel {
 };
 [[nodiscard]] Result<LimitedModel> limit_model(const ModelTasks& model,
                                                std::span<const schedule::Steps> schedules);
+// Returns whether kernels may leave out what a run does not need: its sizes vary, or data decide
+// how many elements there are.
+[[nodiscard]] bool has_sizes(const ModelTasks& model);
 // Returns whether kernels may have other schedules for smaller sizes.
 [[nodiscard]] bool has_variants(const ModelTasks& model, const CompileOptions& options);
 // Returns the facts on which the variants of a group of `limited` depend. The result points into

@@ -113,6 +113,20 @@ int CallSteps::add_weight(const Tensor& tensor) {
   return index;
 }
 
+// Where the kernel reads sizes, in the order of the params behind the arguments of the call: those
+// of the run, if it takes them, and those that data decide.
+std::vector<int64_t> CallSteps::offsets_of_sizes(const graph::TaskCall& call,
+                                                 const Kernel& kernel) const {
+  const std::vector<ir::Param>& params = kernel.program().params;
+  const auto begin = params.begin() + std::ssize(call.arguments);
+  const auto inputs = std::ranges::count(begin, params.end(), ir::Role::kInput, &ir::Param::role);
+  std::vector<int64_t> offsets;
+  if (inputs > std::ssize(call.sizes)) offsets.push_back(assembly_.spec.sizes);
+  for (const int buffer : call.sizes)
+    offsets.push_back(memory_.offsets[static_cast<size_t>(buffer)]);
+  return offsets;
+}
+
 // Workspaces lie one behind the other. What only prepare phases use may be anything.
 std::vector<artifact::ArtifactArgument> CallSteps::arguments_of(const graph::TaskCall& call,
                                                                 const Kernel& kernel,
@@ -120,6 +134,8 @@ std::vector<artifact::ArtifactArgument> CallSteps::arguments_of(const graph::Tas
   int64_t workspace = workspace_;
   const std::vector<ir::Param>& params = kernel.program().params;
   std::vector<artifact::ArtifactArgument> arguments(params.size());
+  const std::vector<int64_t> sizes = offsets_of_sizes(call, kernel);
+  auto size = sizes.begin();
   for (size_t i = 0; i < params.size(); ++i) {
     artifact::ArtifactArgument& argument = arguments[i];
     argument.bytes = params[i].buffer->bytes();
@@ -145,7 +161,7 @@ std::vector<artifact::ArtifactArgument> CallSteps::arguments_of(const graph::Tas
       const std::vector<int64_t>& moved = offsets_[static_cast<size_t>(call.group)];
       if (!moved.empty()) argument.offset += moved[i];
     } else if (params[i].role == ir::Role::kInput) {
-      argument.offset = assembly_.spec.sizes;
+      argument.offset = *size++;
     } else if (params[i].role == ir::Role::kWorkspace) {
       argument.offset = workspace;
       workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);

@@ -36,6 +36,8 @@ class CallSteps {
   [[nodiscard]] Result<std::vector<std::vector<int>>> pack(const graph::TaskCall& call);
   [[nodiscard]] std::vector<int> add_used(const Kernel& kernel, std::span<const Tensor> arguments);
   [[nodiscard]] int add_weight(const Tensor& tensor);
+  [[nodiscard]] std::vector<int64_t> offsets_of_sizes(const graph::TaskCall& call,
+                                                      const Kernel& kernel) const;
   [[nodiscard]] std::vector<artifact::ArtifactArgument> arguments_of(
       const graph::TaskCall& call, const Kernel& kernel, const std::vector<int>& weights);
   void add_part(int call, const Part& part, std::vector<artifact::ArtifactArgument> arguments);

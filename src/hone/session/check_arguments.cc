@@ -48,7 +48,8 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
     }
   }
   for (size_t i = call.arguments.size(); i < params.size(); ++i) {
-    const bool is_sizes = !kernel.tiles.empty() && params[i].role == ir::Role::kInput;
+    const bool is_sizes =
+        (!kernel.tiles.empty() || !call.sizes.empty()) && params[i].role == ir::Role::kInput;
     const bool own =
         params[i].role == ir::Role::kPacked || params[i].role == ir::Role::kWorkspace || is_sizes;
     if (!own && params[i].buffer->values.empty())

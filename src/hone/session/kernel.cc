@@ -11,6 +11,7 @@
 #include "hone/ir/visit.h"
 #include "hone/machine/local.h"
 #include "hone/runtime/float_mode.h"
+#include "hone/session/decided_params.h"
 #include "hone/session/loaded_kernel.h"
 
 namespace hone {
@@ -107,6 +108,10 @@ std::vector<ir::RunExtent> extents_of_runs(const compute::Dag& dag, const Kernel
   return extents;
 }
 
+bool has_param(const ir::Program& program, const ir::BufferPtr& buffer) {
+  return std::ranges::count(program.params, buffer, &ir::Param::buffer) > 0;
+}
+
 void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ir::Param& param = kernel.program().params[i];
@@ -140,13 +145,17 @@ Result<Kernel> build_limited(const compute::Dag& dag, const LoweredPtr& lowered,
   early.passes.prefetch_blocks.run_extents = extents_of_runs(dag, limits, sizes);
   HONE_ASSIGN_OR_RETURN(const search::ProgramPtr program,
                         search::lower_schedule(ended, steps, early));
-  ir::LimitedProgram limited = ir::limit_loops(*program, limits.outputs, sizes);
-  if (!limited.changed && limits.ends.empty()) return build_kernel(lowered, steps, target);
+  ir::LimitOptions options;
+  if (!limits.decided.empty()) options.first_of_kernel = limits.decided_from;
+  ir::LimitedProgram limited = ir::limit_loops(*program, limits.outputs, sizes, options);
+  const bool is_plain = !limited.changed && limits.ends.empty();
+  if (is_plain && limits.decided.empty()) return build_kernel(lowered, steps, target);
+  limited.program = with_decided_params(std::move(limited.program), limits, sizes);
   if (const Status valid = ir::verify(limited.program); !valid.ok())
     return error(Code::kInternal, "bug: with the ends of its loops: {}", valid.message());
   auto made = std::make_shared<const ir::Program>(std::move(limited.program));
   HONE_ASSIGN_OR_RETURN(Kernel kernel, build_kernel(make_lowered(std::move(made)), steps, target));
-  kernel.tiles = std::move(limited.tiles);
+  if (has_param(kernel.program(), sizes)) kernel.tiles = std::move(limited.tiles);
   return kernel;
 }
 

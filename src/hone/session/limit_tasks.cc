@@ -6,6 +6,8 @@
 #include <set>
 
 #include "hone/graph/integer_at.h"
+#include "hone/session/decided_forms.h"
+#include "hone/session/decided_params.h"
 #include "hone/session/needed_parts.h"
 
 namespace hone {
@@ -179,10 +181,30 @@ bool is_of_whole_call(const ir::Program& program, const ir::ParamLimit& limit) {
               .empty();
 }
 
+// Leaves out limits by sizes that data decide if the call does not come behind them, and notes
+// where it finds the others.
+void read_decided(const graph::TaskList& tasks, int call, const DecidedForms& decided,
+                  KernelLimits& limits) {
+  limits.decided_from = static_cast<int>(tasks.varying.forms.size());
+  const auto find = [&](int form) {
+    if (!decided.contains(form)) return true;
+    const auto known = std::ranges::find(limits.decided, form, &DecidedSource::form);
+    if (known != limits.decided.end()) return true;
+    const std::optional<graph::DecidedPlace> place = decided.place_for(form, call);
+    if (!place) return false;
+    const Shape& shape = tasks.buffers[static_cast<size_t>(place->buffer)].shape;
+    limits.decided.push_back({form, *place, num_elements(shape)});
+    return true;
+  };
+  std::erase_if(limits.outputs, [&](const ir::ParamLimit& one) { return !find(one.limit.form); });
+  std::erase_if(limits.ends, [&](const auto& end) { return !find(end.second.form); });
+}
+
 // What is known of tensors beyond the sizes of a run, from the first call to the last.
 class KnownTensors {
  public:
-  explicit KnownTensors(const graph::TaskList& tasks) : tasks_(tasks) {
+  KnownTensors(const graph::TaskList& tasks, const DecidedForms& decided)
+      : tasks_(tasks), sizes_(decided.of_places()) {
     std::vector<int>& all = sizes_[{graph::Argument::Kind::kArena, tasks.sizes}];
     for (int form = 0; form < graph::kMaxForms; ++form) all.push_back(form);
     for (const graph::TaskCall& call : tasks.calls) {
@@ -386,7 +408,8 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
   made.runs.resize(tasks.calls.size());
   std::vector<KernelLimits>& limits = made.kernels;
   limits.resize(tasks.calls.size());
-  KnownTensors tensors(tasks);
+  const DecidedForms decided(tasks);
+  KnownTensors tensors(tasks, decided);
   std::vector<ir::Program> naive;
   std::vector<ir::ValuesBeyond> beyond;
   for (size_t c = 0; c < tasks.calls.size(); ++c) {
@@ -394,14 +417,15 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     beyond.push_back(tensors.follow(tasks.calls[c], naive[c]));
     limits[c].ends = ends_of(tasks.calls[c].dag, beyond.back());
   }
-  const std::vector<int64_t> multiples = multiples_of(tasks.varying);
-  NeededParts needed(tasks.varying);
+  const std::vector<int64_t> multiples = multiples_of(decided.all());
+  NeededParts needed(decided.all());
   add_outside_readers(tasks, needed);
   const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
   const OptionalCalls optional(tasks);
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
+    read_decided(tasks, static_cast<int>(c), decided, limits[c]);
     limits[c].multiples = multiples;
     std::vector<ir::Program> programs;  // outlive what is found in them
     std::vector<ir::SizeLimits> found;
@@ -423,6 +447,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
                          ir::RunFacts{.multiples = multiples});
     }
     std::vector<ir::RunNeed> runs = optional.runs_of(call, found, needed);
+    std::erase_if(runs, [&](const ir::RunNeed& run) { return decided.contains(run.form); });
     if (runs.size() > 1) runs.resize(1);  // a step of the plan has one
     add_inputs(call, found, runs, needed);
     if (runs.empty()) continue;
@@ -450,6 +475,7 @@ LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<Kernel
         made.limits.push_back(own);
       }
       made.tasks.groups[group].calls.push_back(c);
+      made.tasks.calls[static_cast<size_t>(c)].sizes = decided_buffers(own);
       made.tasks.calls[static_cast<size_t>(c)].group = static_cast<int>(group);
     }
   }

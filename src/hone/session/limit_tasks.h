@@ -40,12 +40,23 @@ struct OffsetLimit {
 [[nodiscard]] std::vector<OffsetLimit> limits_of_parts(const graph::ShapeParts& parts,
                                                        const Shape& shape);
 
+// A size that data decide, from where a kernel reads it.
+struct DecidedSource {
+  int form = 0;
+  graph::DecidedPlace place;
+  int64_t elements = 0;  // of the place's buffer
+  bool operator==(const DecidedSource&) const = default;
+};
+
 // The parts that a kernel may leave out: what its outputs' limits say, and the terms at the ends of
 // reductions that change nothing (ir/passes/values_beyond.h).
 struct KernelLimits {
   std::vector<ir::ParamLimit> outputs;
   std::vector<std::pair<size_t, ir::ReductionEnd>> ends;  // by the index of the stage
   std::vector<int64_t> multiples;                         // as in ir::RunFacts
+  // Of the forms above, those that data decide. Such forms begin with `decided_from`.
+  std::vector<DecidedSource> decided;
+  int decided_from = 0;
   [[nodiscard]] bool any() const { return !outputs.empty() || !ends.empty(); }
   bool operator==(const KernelLimits&) const = default;
 };

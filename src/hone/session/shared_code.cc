@@ -50,7 +50,7 @@ class Finder {
         compute::at_origin(call.dag, graph::MemoryPlan::kAlignment);
     if (!task) return;
     KernelLimits limits = group < limits_.kernels.size() ? limits_.kernels[group] : KernelLimits();
-    if (limits_move(limits, *task)) return;
+    if (!limits.decided.empty() || limits_move(limits, *task)) return;
     const uint64_t key = compute::task_key(task->dag);
     found_[group] =
         SharedCode{group, std::move(task->dag), std::move(limits), std::move(task->offsets)};

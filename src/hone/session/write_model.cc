@@ -156,7 +156,7 @@ Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>&
     if (model.tasks.sizes >= 0) HONE_RETURN_IF_ERROR(keep_rows_apart(model, schedules, options));
     HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
                           together_options(model, schedules, options));
-    if (model.tasks.sizes >= 0) return assemble_limited(model, schedules, options, together);
+    if (has_sizes(model)) return assemble_limited(model, schedules, options, together);
     return assemble(*model.session, model.tasks, schedules, options.interrupted, together, host);
   };
   Result<Assembly> assembly = once(HostKernels::kNone);

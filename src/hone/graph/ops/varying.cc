@@ -143,13 +143,16 @@ void emit_compact(EmitContext& c) {
   const std::vector<Axis> inner(all.begin() + std::ssize(points), all.end());
   c.body("compact", points, [&](const std::vector<Expr>&) {
     const std::vector<Expr> at = compute::variables(all);
-    Expr flat = number(0), inside = ir::constant_bool(true), first = ir::constant_bool(true);
+    // Whether all elements of a row are there: then each one keeps its place.
+    Expr whole = ir::constant_bool(true);
+    Expr flat = number(0), there = whole, inside = whole, first = whole;
     std::vector<Stmt> extents;
     for (size_t d = 0; d < shape.size(); ++d) {
       const std::vector<Expr> entry = {number(static_cast<int64_t>(d))};
       const Expr extent = c.read(1, "extents", entry);
       flat = flat * extent + at[d];
-      inside = ir::logical_and(inside, ir::less(at[d], extent));
+      (d == 0 ? there : inside) = ir::logical_and(d == 0 ? there : inside, ir::less(at[d], extent));
+      if (d > 0) whole = ir::logical_and(whole, ir::make(ir::Op::kEq, {extent, number(shape[d])}));
       extents.push_back(c.store(1, entry, extent));
     }
     if (!points.empty()) first = ir::make(ir::Op::kEq, {at[0], number(0)});
@@ -159,9 +162,12 @@ void emit_compact(EmitContext& c) {
       stride /= extent;
       to.push_back(ir::floormod(ir::floordiv(flat, stride), extent));
     }
-    return std::vector{
-        loops_over(inner, {ir::make_if(inside, {c.store(0, to, c.read(0, "data", at))})}),
-        ir::make_if(first, extents)};
+    const Expr data = c.read(0, "data", at);
+    std::vector<Stmt> moved = {
+        ir::make_if(whole, {loops_over(inner, {c.store(0, at, data)})}),
+        ir::make_if(ir::make(ir::Op::kNot, {whole}),
+                    {loops_over(inner, {ir::make_if(inside, {c.store(0, to, data)})})})};
+    return std::vector{ir::make_if(there, std::move(moved)), ir::make_if(first, extents)};
   });
 }
 

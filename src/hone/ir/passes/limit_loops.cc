@@ -225,6 +225,7 @@ class LoopLimiter {
 
   [[nodiscard]] TileLimit first_limit(const StmtNode& loop, const std::vector<Need>& needed) const {
     for (const Need& need : needed) {
+      if (need.form >= options_.first_of_kernel) continue;
       if (const TileLimit found = tile_limit(need, loop.var); found.form >= 0) return found;
     }
     return {};
@@ -237,6 +238,7 @@ class LoopLimiter {
     if (loop.for_kind != ForKind::kParallel || first_limit(loop, needed).form >= 0)
       return std::nullopt;
     for (const Need& need : needed) {
+      if (need.form >= options_.first_of_kernel) continue;
       if (const std::optional<InnerDigit> digit = inner_digit(loop, need, ranges_)) return digit;
     }
     return std::nullopt;

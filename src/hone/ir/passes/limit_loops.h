@@ -13,6 +13,8 @@
 // ir/passes/size_limits.h. If the program does not have the sizes yet, they become its last param.
 #pragma once
 
+#include <limits>
+
 #include "hone/ir/passes/size_limits.h"
 
 namespace hone::ir {
@@ -37,6 +39,9 @@ struct LimitOptions {
   int64_t min_stores = 128, min_stores_of_all = 1024;
   // A loop of which the size alone says where it ends needs no more stores of all iterations.
   int64_t min_stores_of_known_end = 64;
+  // From this form on, sizes are known to the kernel alone: who calls it asks for all tiles, so
+  // tiles keep their numbers, and those that are not needed end at once.
+  int first_of_kernel = std::numeric_limits<int>::max();
 };
 
 [[nodiscard]] BufferPtr make_sizes(int64_t number);  // i64[number]

@@ -166,6 +166,8 @@ void SizeLimits::collect(const StmtNode& s, std::vector<const StmtNode*>& around
     for (const Expr& index : s.indices) pin(index);
     sites_.push_back({&s, around});
     Facts facts;
+    for (const StmtNode* outer : around)
+      if (outer->kind == StmtKind::kIf) facts.emplace_back(outer->condition, true);
     collect_value(s.value, sites_.size() - 1, facts);
     return;
   }

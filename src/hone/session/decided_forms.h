@@ -1,0 +1,39 @@
+// session/decided_forms.h - numbers of elements that data decide (graph/decided_sizes.h) as sizes
+// of a run: forms behind those of graph::Varying. A kernel reads one where an earlier call wrote
+// it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "hone/graph/tasks.h"
+#include "hone/session/needed_parts.h"
+
+namespace hone {
+
+class DecidedForms {
+ public:
+  explicit DecidedForms(const graph::TaskList& tasks);
+
+  // Returns whether a form is one of these.
+  [[nodiscard]] bool contains(int form) const { return form >= first_; }
+  // Returns where a call finds the size; nothing if no call before has written it.
+  [[nodiscard]] std::optional<graph::DecidedPlace> place_for(int form, int call) const;
+  // Returns the sizes of the inputs with these behind them. They may be below 0 there.
+  [[nodiscard]] const graph::Varying& all() const { return all_; }
+  // Returns the forms that the elements of buffers are; -1 stands for something else.
+  [[nodiscard]] const std::map<Place, std::vector<int>>& of_places() const { return of_places_; }
+
+ private:
+  struct Written {
+    graph::DecidedPlace place;
+    int call = 0;  // the last one that writes the buffer
+  };
+  int first_ = 0;
+  graph::Varying all_;
+  std::vector<std::vector<Written>> written_;  // per form, from `first_` on, the earliest first
+  std::map<Place, std::vector<int>> of_places_;
+};
+
+}  // namespace hone
