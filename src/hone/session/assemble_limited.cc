@@ -70,7 +70,7 @@ Result<LimitedModel> limit_model(const ModelTasks& model,
     return search::lower_schedule(dag, steps_of(call), model.target());
   };
   HONE_ASSIGN_OR_RETURN(CallLimits limits, limits_of_calls(model.tasks, calls));
-  LimitedModel limited{split_groups(model.tasks, limits.kernels), {}, std::move(limits.runs)};
+  LimitedModel limited{split_groups(model.tasks, limits), {}, std::move(limits.runs)};
   for (const size_t g : limited.split.group_before) limited.steps.push_back(schedules[g]);
   return limited;
 }

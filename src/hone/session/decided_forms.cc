@@ -11,19 +11,18 @@ constexpr int64_t kLeast = -(int64_t{1} << 40);  // data may say any number up t
 // of loops, and what loops copy, change theirs later.
 std::map<int, int> last_writers(const graph::TaskList& tasks) {
   std::map<int, int> writers;
+  std::vector<int> in_loops;
   for (int c = 0; c < std::ssize(tasks.calls); ++c) {
     const graph::TaskCall& call = tasks.calls[static_cast<size_t>(c)];
     for (size_t i = 0; i < call.arguments.size(); ++i) {
-      if (call.dag.params[i].role == ir::Role::kOutput &&
-          call.arguments[i].kind == graph::Argument::Kind::kArena)
-        writers[call.arguments[i].index] = c;
+      const graph::Argument& to = call.arguments[i];
+      if (call.dag.params[i].role != ir::Role::kOutput || to.kind != graph::Argument::Kind::kArena)
+        continue;
+      writers[to.index] = c;
+      if (call.loop >= 0) in_loops.push_back(to.index);
     }
   }
-  for (const graph::TaskCall& call : tasks.calls) {
-    for (size_t i = 0; call.loop >= 0 && i < call.arguments.size(); ++i) {
-      if (call.dag.params[i].role == ir::Role::kOutput) writers.erase(call.arguments[i].index);
-    }
-  }
+  for (const int buffer : in_loops) writers.erase(buffer);
   for (const graph::TaskLoop& loop : tasks.loops) {
     for (const int buffer : {loop.condition, loop.limit, loop.turn, loop.turns, loop.shapes})
       writers.erase(buffer);
@@ -38,7 +37,6 @@ DecidedForms::DecidedForms(const graph::TaskList& tasks)
     : first_(static_cast<int>(tasks.varying.forms.size())), all_(tasks.varying) {
   const std::map<int, int> writers = last_writers(tasks);
   for (const graph::DecidedSize& size : tasks.decided) {
-    if (std::ssize(all_.forms) == graph::kMaxForms) break;
     std::vector<Written> written;
     for (const graph::DecidedPlace& place : size.places) {
       if (const auto it = writers.find(place.buffer); it != writers.end())

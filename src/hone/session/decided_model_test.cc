@@ -128,7 +128,9 @@ TEST(decided_model, calls_before_the_number_is_known_are_whole) {
   const KernelLimits& limits = made.limits[static_cast<size_t>(product - made.tasks.calls.begin())];
   EXPECT_EQ(limits.outputs.size(), 1U);
   ASSERT_EQ(limits.decided.size(), 1U);
-  EXPECT_EQ(limits.decided[0].form, limits.outputs[0].limit.form);
+  EXPECT_EQ(limits.outputs[0].limit.form, limits.decided_from);
+  const auto c = static_cast<size_t>(product - made.tasks.calls.begin());
+  EXPECT_EQ(made.sizes[c].size(), 1U);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "hone/graph/integer_at.h"
 #include "hone/session/decided_forms.h"
-#include "hone/session/decided_params.h"
 #include "hone/session/needed_parts.h"
 
 namespace hone {
@@ -181,23 +180,44 @@ bool is_of_whole_call(const ir::Program& program, const ir::ParamLimit& limit) {
               .empty();
 }
 
-// Leaves out limits by sizes that data decide if the call does not come behind them, and notes
-// where it finds the others.
-void read_decided(const graph::TaskList& tasks, int call, const DecidedForms& decided,
-                  KernelLimits& limits) {
-  limits.decided_from = static_cast<int>(tasks.varying.forms.size());
-  const auto find = [&](int form) {
+// Keeps the limits of which `keeps` says so of their forms, which it may change.
+void keep_forms(KernelLimits& limits, const std::function<bool(int& form)>& keeps) {
+  std::erase_if(limits.outputs, [&](ir::ParamLimit& one) { return !keeps(one.limit.form); });
+  std::erase_if(limits.ends, [&](auto& end) { return !keeps(end.second.form); });
+}
+
+// Leaves out limits by sizes that data decide if the call does not come behind them.
+void leave_out_unknown(int call, const DecidedForms& decided, KernelLimits& limits) {
+  keep_forms(limits, [&](const int& form) {
+    return !decided.contains(form) || decided.place_for(form, call);
+  });
+}
+
+// Numbers the sizes that data decide as the kernel reads them, so that calls with sizes of their
+// own share it. Returns the buffers where they are.
+std::vector<int> number_decided(const graph::TaskList& tasks, int call, const DecidedForms& decided,
+                                KernelLimits& limits) {
+  std::vector<int> buffers;
+  std::map<int, int> numbers;  // by form
+  const auto number_of = [&](int& form) {
     if (!decided.contains(form)) return true;
-    const auto known = std::ranges::find(limits.decided, form, &DecidedSource::form);
-    if (known != limits.decided.end()) return true;
-    const std::optional<graph::DecidedPlace> place = decided.place_for(form, call);
-    if (!place) return false;
-    const Shape& shape = tasks.buffers[static_cast<size_t>(place->buffer)].shape;
-    limits.decided.push_back({form, *place, num_elements(shape)});
+    const int next = limits.decided_from + static_cast<int>(numbers.size());
+    if (next >= graph::kMaxForms) return false;
+    const auto [it, fresh] = numbers.emplace(form, next);
+    form = it->second;
+    if (!fresh) return true;
+    const graph::DecidedPlace place = *decided.place_for(it->first, call);
+    const auto known = std::ranges::find(buffers, place.buffer);
+    const auto buffer = static_cast<size_t>(known - buffers.begin());
+    if (known == buffers.end()) buffers.push_back(place.buffer);
+    const Shape& shape = tasks.buffers[static_cast<size_t>(place.buffer)].shape;
+    limits.decided.push_back({buffer, place.element, num_elements(shape)});
     return true;
   };
-  std::erase_if(limits.outputs, [&](const ir::ParamLimit& one) { return !find(one.limit.form); });
-  std::erase_if(limits.ends, [&](const auto& end) { return !find(end.second.form); });
+  limits.decided_from = static_cast<int>(tasks.varying.forms.size());
+  limits.multiples.resize(tasks.varying.forms.size());
+  keep_forms(limits, number_of);
+  return buffers;
 }
 
 // What is known of tensors beyond the sizes of a run, from the first call to the last.
@@ -420,12 +440,12 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
   const std::vector<int64_t> multiples = multiples_of(decided.all());
   NeededParts needed(decided.all());
   add_outside_readers(tasks, needed);
-  const ir::BufferPtr sizes = ir::make_sizes(graph::kMaxForms);
+  const ir::BufferPtr sizes = ir::make_sizes(std::ssize(decided.all().forms));
   const OptionalCalls optional(tasks);
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
-    read_decided(tasks, static_cast<int>(c), decided, limits[c]);
+    leave_out_unknown(static_cast<int>(c), decided, limits[c]);
     limits[c].multiples = multiples;
     std::vector<ir::Program> programs;  // outlive what is found in them
     std::vector<ir::SizeLimits> found;
@@ -456,10 +476,13 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
       return is_of_whole_call(programs.front(), limit);
     });
   }
+  for (size_t c = 0; c < tasks.calls.size(); ++c)
+    made.sizes.push_back(number_decided(tasks, static_cast<int>(c), decided, limits[c]));
   return made;
 }
 
-LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<KernelLimits>& kernels) {
+LimitedTasks split_groups(const graph::TaskList& tasks, const CallLimits& limits) {
+  const std::vector<KernelLimits>& kernels = limits.kernels;
   LimitedTasks made;
   made.tasks = tasks;
   made.tasks.groups.clear();
@@ -475,7 +498,7 @@ LimitedTasks split_groups(const graph::TaskList& tasks, const std::vector<Kernel
         made.limits.push_back(own);
       }
       made.tasks.groups[group].calls.push_back(c);
-      made.tasks.calls[static_cast<size_t>(c)].sizes = decided_buffers(own);
+      made.tasks.calls[static_cast<size_t>(c)].sizes = limits.sizes[static_cast<size_t>(c)];
       made.tasks.calls[static_cast<size_t>(c)].group = static_cast<int>(group);
     }
   }

@@ -40,11 +40,11 @@ struct OffsetLimit {
 [[nodiscard]] std::vector<OffsetLimit> limits_of_parts(const graph::ShapeParts& parts,
                                                        const Shape& shape);
 
-// A size that data decide, from where a kernel reads it.
+// A size that data decide, as a kernel reads it.
 struct DecidedSource {
-  int form = 0;
-  graph::DecidedPlace place;
-  int64_t elements = 0;  // of the place's buffer
+  size_t buffer = 0;  // index into TaskCall::sizes
+  int64_t element = 0,
+          elements = 0;  // the place in the buffer, and the buffer's number of elements
   bool operator==(const DecidedSource&) const = default;
 };
 
@@ -54,7 +54,7 @@ struct KernelLimits {
   std::vector<ir::ParamLimit> outputs;
   std::vector<std::pair<size_t, ir::ReductionEnd>> ends;  // by the index of the stage
   std::vector<int64_t> multiples;                         // as in ir::RunFacts
-  // Of the forms above, those that data decide. Such forms begin with `decided_from`.
+  // Sizes that data decide: form `decided_from` + i above is element i.
   std::vector<DecidedSource> decided;
   int decided_from = 0;
   [[nodiscard]] bool any() const { return !outputs.empty() || !ends.empty(); }
@@ -70,6 +70,7 @@ struct KernelLimits {
 struct CallLimits {
   std::vector<KernelLimits> kernels;
   std::vector<std::optional<ir::RunNeed>> runs;  // nothing: all runs need the call
+  std::vector<std::vector<int>> sizes;           // TaskCall::sizes
 };
 // Returns the limits of all calls. `lower` returns the program of a call's schedule for a Dag,
 // which is that of the call or one with ends; `mixes` says whether that schedule mixes rows.
@@ -86,7 +87,6 @@ struct LimitedTasks {
   std::vector<size_t> group_before;  // for each group, the one that its calls were in
   std::vector<KernelLimits> limits;  // one per group
 };
-[[nodiscard]] LimitedTasks split_groups(const graph::TaskList& tasks,
-                                        const std::vector<KernelLimits>& kernels);
+[[nodiscard]] LimitedTasks split_groups(const graph::TaskList& tasks, const CallLimits& limits);
 
 }  // namespace hone

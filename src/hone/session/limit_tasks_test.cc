@@ -243,7 +243,7 @@ TEST(limit_tasks, attention_ends_at_its_keys) {
   }
   EXPECT_GE(ends, 3) << graph::describe(made.tasks);
   EXPECT_GE(products, 2) << graph::describe(made.tasks);
-  const LimitedTasks split = split_groups(made.tasks, made.limits);
+  const LimitedTasks split = split_groups(made.tasks, {made.limits, made.runs, made.sizes});
   ASSERT_EQ(split.limits.size(), split.tasks.groups.size());
   for (const graph::TaskCall& call : split.tasks.calls) {
     const auto group = static_cast<size_t>(call.group);

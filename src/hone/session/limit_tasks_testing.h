@@ -21,6 +21,7 @@ struct Limited {
   graph::TaskList tasks;
   std::vector<KernelLimits> limits;
   std::vector<std::optional<ir::RunNeed>> runs;
+  std::vector<std::vector<int>> sizes;
 };
 using Ranges = std::map<std::string, ShapeRange>;
 inline Limited limited(const graph::TestModel& model, const ScheduledCalls& calls,
@@ -30,10 +31,11 @@ inline Limited limited(const graph::TestModel& model, const ScheduledCalls& call
                                                         {.ranges = ranges, .open_ranges = true});
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_TRUE(graph::optimize(*graph, {}).ok());
-  Limited made{*graph::extract_tasks(*graph), {}, {}};
+  Limited made{*graph::extract_tasks(*graph), {}, {}, {}};
   CallLimits found = *limits_of_calls(made.tasks, calls);
   made.limits = std::move(found.kernels);
   made.runs = std::move(found.runs);
+  made.sizes = std::move(found.sizes);
   return made;
 }
 inline Limited limited(const graph::TestModel& model, bool mixes = false,

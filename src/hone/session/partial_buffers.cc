@@ -21,12 +21,14 @@ PartialBuffers partial_buffers(const LimitedTasks& split) {
   for (const graph::TaskCall& call : split.tasks.calls) {
     const KernelLimits& limits = split.limits[static_cast<size_t>(call.group)];
     for (const auto& [param, limit] : limits.outputs) {
-      const auto source = std::ranges::find(limits.decided, limit.form, &DecidedSource::form);
       const graph::Argument& argument = call.arguments[param];
-      if (source == limits.decided.end() || argument.kind != graph::Argument::Kind::kArena)
+      if (limit.form < limits.decided_from || argument.kind != graph::Argument::Kind::kArena)
         continue;
+      const DecidedSource& source =
+          limits.decided[static_cast<size_t>(limit.form - limits.decided_from)];
+      const graph::DecidedPlace place{call.sizes[source.buffer], source.element};
       const auto offsets = to_offsets(limit, call.dag.params[param].buffer->shape);
-      partial[argument.index].push_back({offsets.value_or(nothing()), source->place});
+      partial[argument.index].push_back({offsets.value_or(nothing()), place});
     }
   }
   return partial;
