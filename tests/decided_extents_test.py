@@ -39,6 +39,34 @@ class DecidedExtents(Ranged):
     def test_an_expand_to_others_is_an_error(self):
         self.fail_all(self.two_choices(outputs=["many"]), ((2, 3), (5, 4), (4, 3)))
 
+    def few_rows(self, rows, options=()):
+        """Products, attention and a sum of the rows that a mask takes, and a product before it."""
+        weights = {name: self.rng.standard_normal(shape).astype(np.float32) / 4 for name, shape in (("v", (16, 96)), ("w", (96, 16)))}
+        nodes = [node("Cast", ["code"], ["mask"], to=TensorProto.BOOL), node("MatMul", ["x", "v"], ["early"]), node("Relu", ["early"], ["positive"]),
+                 helper.make_node("Compress", ["positive", "mask"], ["taken"], axis=0), node("MatMul", ["taken", "w"], ["y"]),
+                 node("Reshape", ["y", "heads"], ["by_head"]), node("Transpose", ["by_head"], ["queries"], perm=[1, 0, 2]),
+                 node("Transpose", ["by_head"], ["keys"], perm=[1, 2, 0]), node("MatMul", ["queries", "keys"], ["scores"]),
+                 node("Softmax", ["scores"], ["weights"], axis=-1), node("MatMul", ["weights", "queries"], ["mixed"]),
+                 node("ReduceSum", ["mixed", "axis"], ["sum"], keepdims=0)]
+        return self.ranged(nodes, {"code": (rows,), "x": (rows, 16)}, ["y", "mixed", "sum"],
+                           {"heads": axes_of(0, 2, 8), "axis": axes_of(1)} | weights, options)
+
+    def few(self, taken, rows):
+        code = np.zeros(rows, np.float32)
+        code[self.rng.permutation(rows)[:taken]] = 1
+        return {"code": code, "x": self.rng.standard_normal((rows, 16)).astype(np.float32)}
+
+    def test_few_of_many_rows(self):
+        made = self.few_rows(400)
+        self.compare_all(made, [self.few(taken, 400) for taken in (400, 3, 130, 1)])
+        np.save(self.folder / "code.npy", self.few(7, 400)["code"])
+        self.assertIn(" 0 beyond the tolerance", self.succeed("verify", made[0], "--no-db", "--input", f"code={self.folder / 'code.npy'}"))
+
+    def test_few_of_many_rows_in_ranges(self):
+        made = self.few_rows("n", ["--shape", "n=2..400"])
+        self.compare_all(made, [self.few(*counts) for counts in ((400, 400), (2, 400), (60, 90), (1, 2), (90, 399))])
+        self.succeed("verify", made[0], "--no-db", "--shape", "n=2..400")
+
     def fail_all(self, made, list_of_counts):
         for counts in list_of_counts:
             arguments = []
