@@ -74,6 +74,8 @@ ValueId filled_with(ExpandContext& c, ValueId x, ValueId fill) {
   ValueId y = without_extents(c, x);
   const Shape shape = c.shape_of(x);
   for (int64_t d = 0; d < std::ssize(shape); ++d) {
+    const ExtentPart known = as_number(c, {extents, d});
+    if (known.extents == kNoValue && known.dim == shape[static_cast<size_t>(d)]) continue;
     const ValueId inside = c.binary("Less", places_along(c, shape, static_cast<size_t>(d)),
                                     c.reshape(dimension(c, extents, d), {}));
     y = c.add("Where", {inside, y, fill});
