@@ -62,6 +62,15 @@ TEST(limit_loops, tiles_of_all_phases_end_where_rows_end) {
             (std::vector<SizeLimit>{{.form = 1, .dimension = 0}}));
 }
 
+TEST(limit_loops, tiles_keep_their_numbers_where_the_kernel_alone_knows_the_size) {
+  const Program program = parsed(kRows);
+  const std::vector<ParamLimit> limits = {{2, {.form = 1}}};
+  const LimitedProgram made = limit_loops(program, limits, make_sizes(4), {.first_of_kernel = 1});
+  EXPECT_EQ(made.tiles, std::vector<TileLimit>(2));
+  const std::string text = print(made.program);
+  EXPECT_NE(text.find("if t * 6 < sizes[1]"), std::string::npos) << text;
+}
+
 TEST(limit_loops, merged_dimensions) {
   // Rows of 4 x 32, of which sizes[0] x sizes[1] are needed, in tiles of 6, which some rows share.
   const Program program = parsed(R"(

@@ -51,6 +51,25 @@ TEST(size_limits, tiles_end_where_a_size_that_is_their_multiple_does) {
   EXPECT_EQ(limits_of_input(kWindow, {.unit = 4}), (std::vector<SizeLimit>{{.unit = 4}}));
 }
 
+TEST(size_limits, what_a_condition_leaves_out_is_not_read) {
+  const Program program = parsed(R"(
+program taken {
+  input x: f32[40]
+  input n: i64[1]
+  output y: f32[40]
+  phase { for i in 0..40 { if (i < n[0]) { y[i] = x[i] } } }
+}
+)");
+  RunFacts facts;
+  facts.needs_of_condition = [](const Expr& condition, bool holds, const Ranges&) {
+    const bool is_mask = holds && condition->op == Op::kLt;
+    return is_mask ? std::vector<Need>{{0, linearize(condition->args[0]), 1}} : std::vector<Need>();
+  };
+  const SizeLimits found(program, {}, nullptr, facts);
+  EXPECT_EQ(found.of_param(program.params[0].buffer), (std::vector<SizeLimit>{{}}));
+  EXPECT_TRUE(found.of_param(program.params[1].buffer).empty());
+}
+
 TEST(size_limits, gathers_read_what_a_run_has) {
   // Rows of 8 by 5, of which the first sizes[0] * sizes[1] indices are of elements that there are.
   const Program program = parsed(R"(
