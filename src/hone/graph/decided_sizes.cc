@@ -10,7 +10,8 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMostElements = 16;  // of a value that may be a shape
+constexpr int64_t kMostElements = 16;        // of a value that may be a shape
+constexpr int64_t kMost = int64_t{1} << 40;  // of a size, of which products do not overflow
 
 bool may_be_shape(const Graph& graph, ValueId id) {
   if (id == kNoValue) return false;
@@ -47,7 +48,7 @@ class Finder {
     std::vector<DecidedSize> sizes;
     for (const ElementOf& origin : order_) {
       Found& found = found_.at(origin);
-      if (found.most && *found.most >= 0 && !found.places.empty())
+      if (found.most && *found.most >= 0 && *found.most <= kMost && !found.places.empty())
         sizes.push_back({*found.most, std::move(found.places)});
     }
     return sizes;

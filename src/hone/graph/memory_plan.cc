@@ -87,6 +87,8 @@ void keep_through_loops(const TaskList& tasks, std::span<const int> boundary_ste
     const int begin = boundary_steps[static_cast<size_t>(loop.begin)];
     const int end = boundary_steps[static_cast<size_t>(loop.end)];
     for (const int buffer : loop.kept) keep(buffer, begin, end);
+    for (int c = loop.first_call; c < loop.end_call; ++c)
+      for (const int buffer : tasks.calls[static_cast<size_t>(c)].sizes) keep(buffer, begin, end);
     for (const LoopCopy& copy : loop.copies) keep(copy.from, end, end);
     keep(loop.turns, end, end);
   }

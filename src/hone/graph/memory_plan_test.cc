@@ -79,6 +79,27 @@ TEST(memory_plan, what_a_loop_keeps_lives_to_its_end) {
   EXPECT_NE(plan.offsets[0], plan.offsets[3]);
 }
 
+TEST(memory_plan, numbers_that_a_call_reads_live_to_it_and_through_loops_around_it) {
+  TaskList tasks = list_with_loop();
+  tasks.buffers.push_back(buffer(64));
+  tasks.calls[0].arguments.push_back({Argument::Kind::kArena, 5});
+  tasks.calls[1].sizes = {5};
+  const MemoryPlan plan = plan_memory(tasks);
+  ASSERT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+  using Life = std::pair<int, int>;
+  EXPECT_EQ(plan.lives[5], Life(0, 4));
+  tasks.calls[3].sizes = {5};
+  EXPECT_EQ(plan_memory(tasks).lives[5], Life(0, 5));
+}
+
+TEST(memory_plan, numbers_that_a_call_reads_are_not_written_over) {
+  TaskList tasks = task_list({buffer(64), buffer(64)}, {{0}, {0, 1}});
+  const std::vector<InPlace> pairs = {{1, 0, 1}};
+  EXPECT_EQ(plan_memory(tasks, pairs).arena_bytes, 64 * 4);
+  tasks.calls[1].sizes = {0};
+  EXPECT_EQ(plan_memory(tasks, pairs).arena_bytes, 2 * 64 * 4);
+}
+
 TEST(memory_plan, a_body_does_not_work_in_the_place_of_what_it_reads_again) {
   const TaskList tasks = list_with_loop();
   // Buffer 0 is read last by call 1, but in each turn; buffer 2 is made anew in each turn.

@@ -73,6 +73,12 @@ TEST(run_order, constants_and_inputs_that_are_only_read_order_nothing) {
   EXPECT_EQ(dependences(tasks), (Groups{{}, {}}));
 }
 
+TEST(run_order, a_call_comes_behind_the_numbers_that_it_reads_and_before_others_there) {
+  TaskList tasks = task_list(3, {{-1, 0}, {-1, 1}, {-1, 2}, {-1, 0}});
+  tasks.calls[2].sizes = {0};
+  EXPECT_EQ(dependences(tasks), (Groups{{}, {}, {0}, {0, 2}}));
+}
+
 RunOrderOptions threads(int count) { return {.threads = count, .fork_join_seconds = 2e-6}; }
 
 TEST(run_order, the_time_of_kernels_is_that_of_the_busiest_thread) {

@@ -1,6 +1,7 @@
 #include "hone/session/decided_forms.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace hone {
 namespace {
@@ -31,6 +32,12 @@ std::map<int, int> last_writers(const graph::TaskList& tasks) {
   return writers;
 }
 
+// Keeps the limits of which `keeps` says so of their forms, which it may change.
+void keep_forms(KernelLimits& limits, const std::function<bool(int& form)>& keeps) {
+  std::erase_if(limits.outputs, [&](ir::ParamLimit& one) { return !keeps(one.limit.form); });
+  std::erase_if(limits.ends, [&](auto& end) { return !keeps(end.second.form); });
+}
+
 }  // namespace
 
 DecidedForms::DecidedForms(const graph::TaskList& tasks)
@@ -39,8 +46,9 @@ DecidedForms::DecidedForms(const graph::TaskList& tasks)
   for (const graph::DecidedSize& size : tasks.decided) {
     std::vector<Written> written;
     for (const graph::DecidedPlace& place : size.places) {
+      const Shape& shape = tasks.buffers[static_cast<size_t>(place.buffer)].shape;
       if (const auto it = writers.find(place.buffer); it != writers.end())
-        written.push_back({place, it->second});
+        written.push_back({place, num_elements(shape), it->second});
     }
     if (written.empty()) continue;
     std::ranges::stable_sort(written, {}, &Written::call);
@@ -48,18 +56,45 @@ DecidedForms::DecidedForms(const graph::TaskList& tasks)
     all_.forms.push_back({.terms = {{1, {static_cast<int>(all_.symbols.size())}}}});
     all_.symbols.push_back({"", kLeast, size.most});
     for (const Written& one : written) {
-      const auto buffer = static_cast<size_t>(one.place.buffer);
       std::vector<int>& forms = of_places_[{graph::Argument::Kind::kArena, one.place.buffer}];
-      forms.resize(static_cast<size_t>(num_elements(tasks.buffers[buffer].shape)), -1);
+      forms.resize(static_cast<size_t>(one.elements), -1);
       forms[static_cast<size_t>(one.place.element)] = form;
     }
     written_.push_back(std::move(written));
   }
 }
 
-std::optional<graph::DecidedPlace> DecidedForms::place_for(int form, int call) const {
+const DecidedForms::Written* DecidedForms::find(int form, int call) const {
   const Written& earliest = written_[static_cast<size_t>(form - first_)].front();
-  return earliest.call < call ? std::optional(earliest.place) : std::nullopt;
+  return earliest.call < call ? &earliest : nullptr;
+}
+
+void DecidedForms::leave_out_unknown(int call, KernelLimits& limits) const {
+  keep_forms(limits,
+             [&](const int& form) { return !contains(form) || find(form, call) != nullptr; });
+}
+
+std::vector<int> DecidedForms::number_for(int call, KernelLimits& limits) const {
+  std::vector<int> buffers;
+  std::map<int, int> numbers;  // by form
+  const auto number = [&](int& form) {
+    if (!contains(form)) return true;
+    const int next = first_ + static_cast<int>(numbers.size());
+    if (next >= graph::kMaxForms) return false;
+    const Written& from = *find(form, call);
+    const auto [it, fresh] = numbers.emplace(form, next);
+    form = it->second;
+    if (!fresh) return true;
+    const auto known = std::ranges::find(buffers, from.place.buffer);
+    const auto buffer = static_cast<size_t>(known - buffers.begin());
+    if (known == buffers.end()) buffers.push_back(from.place.buffer);
+    limits.decided.push_back({buffer, from.place.element, from.elements});
+    return true;
+  };
+  limits.decided_from = first_;
+  limits.multiples.resize(static_cast<size_t>(first_));
+  keep_forms(limits, number);
+  return buffers;
 }
 
 }  // namespace hone

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "hone/graph/tasks.h"
@@ -18,8 +17,11 @@ class DecidedForms {
 
   // Returns whether a form is one of these.
   [[nodiscard]] bool contains(int form) const { return form >= first_; }
-  // Returns where a call finds the size; nothing if no call before has written it.
-  [[nodiscard]] std::optional<graph::DecidedPlace> place_for(int form, int call) const;
+  // Leaves out limits of a call by such sizes that no call before it has written.
+  void leave_out_unknown(int call, KernelLimits& limits) const;
+  // Numbers the sizes as the call's kernel reads them, so that calls with sizes of their own share
+  // it. Returns the buffers where they are (TaskCall::sizes).
+  [[nodiscard]] std::vector<int> number_for(int call, KernelLimits& limits) const;
   // Returns the sizes of the inputs with these behind them. They may be below 0 there.
   [[nodiscard]] const graph::Varying& all() const { return all_; }
   // Returns the forms that the elements of buffers are; -1 stands for something else.
@@ -28,8 +30,12 @@ class DecidedForms {
  private:
   struct Written {
     graph::DecidedPlace place;
-    int call = 0;  // the last one that writes the buffer
+    int64_t elements = 0;  // of its buffer
+    int call = 0;          // the last one that writes the buffer
   };
+  // Returns where a call finds the size, which some call before it has written; or null.
+  [[nodiscard]] const Written* find(int form, int call) const;
+
   int first_ = 0;
   graph::Varying all_;
   std::vector<std::vector<Written>> written_;  // per form, from `first_` on, the earliest first

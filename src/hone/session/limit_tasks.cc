@@ -180,46 +180,6 @@ bool is_of_whole_call(const ir::Program& program, const ir::ParamLimit& limit) {
               .empty();
 }
 
-// Keeps the limits of which `keeps` says so of their forms, which it may change.
-void keep_forms(KernelLimits& limits, const std::function<bool(int& form)>& keeps) {
-  std::erase_if(limits.outputs, [&](ir::ParamLimit& one) { return !keeps(one.limit.form); });
-  std::erase_if(limits.ends, [&](auto& end) { return !keeps(end.second.form); });
-}
-
-// Leaves out limits by sizes that data decide if the call does not come behind them.
-void leave_out_unknown(int call, const DecidedForms& decided, KernelLimits& limits) {
-  keep_forms(limits, [&](const int& form) {
-    return !decided.contains(form) || decided.place_for(form, call);
-  });
-}
-
-// Numbers the sizes that data decide as the kernel reads them, so that calls with sizes of their
-// own share it. Returns the buffers where they are.
-std::vector<int> number_decided(const graph::TaskList& tasks, int call, const DecidedForms& decided,
-                                KernelLimits& limits) {
-  std::vector<int> buffers;
-  std::map<int, int> numbers;  // by form
-  const auto number_of = [&](int& form) {
-    if (!decided.contains(form)) return true;
-    const int next = limits.decided_from + static_cast<int>(numbers.size());
-    if (next >= graph::kMaxForms) return false;
-    const auto [it, fresh] = numbers.emplace(form, next);
-    form = it->second;
-    if (!fresh) return true;
-    const graph::DecidedPlace place = *decided.place_for(it->first, call);
-    const auto known = std::ranges::find(buffers, place.buffer);
-    const auto buffer = static_cast<size_t>(known - buffers.begin());
-    if (known == buffers.end()) buffers.push_back(place.buffer);
-    const Shape& shape = tasks.buffers[static_cast<size_t>(place.buffer)].shape;
-    limits.decided.push_back({buffer, place.element, num_elements(shape)});
-    return true;
-  };
-  limits.decided_from = static_cast<int>(tasks.varying.forms.size());
-  limits.multiples.resize(tasks.varying.forms.size());
-  keep_forms(limits, number_of);
-  return buffers;
-}
-
 // What is known of tensors beyond the sizes of a run, from the first call to the last.
 class KnownTensors {
  public:
@@ -445,7 +405,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
   for (size_t c = tasks.calls.size(); c-- > 0;) {
     const graph::TaskCall& call = tasks.calls[c];
     limits[c].outputs = limits_of_outputs(call, needed);
-    leave_out_unknown(static_cast<int>(c), decided, limits[c]);
+    decided.leave_out_unknown(static_cast<int>(c), limits[c]);
     limits[c].multiples = multiples;
     std::vector<ir::Program> programs;  // outlive what is found in them
     std::vector<ir::SizeLimits> found;
@@ -477,7 +437,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     });
   }
   for (size_t c = 0; c < tasks.calls.size(); ++c)
-    made.sizes.push_back(number_decided(tasks, static_cast<int>(c), decided, limits[c]));
+    made.sizes.push_back(decided.number_for(static_cast<int>(c), limits[c]));
   return made;
 }
 

@@ -42,9 +42,9 @@ struct OffsetLimit {
 
 // A size that data decide, as a kernel reads it.
 struct DecidedSource {
-  size_t buffer = 0;  // index into TaskCall::sizes
-  int64_t element = 0,
-          elements = 0;  // the place in the buffer, and the buffer's number of elements
+  size_t buffer = 0;     // index into TaskCall::sizes
+  int64_t element = 0;   // of the buffer
+  int64_t elements = 0;  // that the buffer has
   bool operator==(const DecidedSource&) const = default;
 };
 
