@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from dataset_test import hone
-from few_shot_test import make_data
+from measured_data import make_data
 
 
 def check_score(folder, db):
