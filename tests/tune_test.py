@@ -126,10 +126,10 @@ class Tuning(Case):
     def test_what_a_strategy_learned_is_kept_from_run_to_run(self):
         state = self.folder / "learned.state"
         options = ["--search", "mixed:recall=1", "--policy-state", state]
-        self.assertGreater(self.succeed_json(*self.arguments("4s"), *options)["trials"], 0)
+        self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
         first = state.read_text()
         self.assertRegex(first, r"\Ahone policy state 2\nhash [0-9a-f]{16}\nstrategy mixed\ninstructions ")
-        self.assertGreater(self.succeed_json(*self.arguments("4s"), *options)["trials"], 0)
+        self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
         second = state.read_text()
         self.assertNotEqual(second, first)
         names = [{line.rsplit(" ", 2)[0] for line in text[text.rindex("\nfingerprint ") :].splitlines()[2:]} for text in (first, second)]
