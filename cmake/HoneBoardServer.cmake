@@ -1,7 +1,7 @@
 # hone-serve as one file for a board: all of it is linked statically but glibc, as a model's library is loaded by glibc's
 # loader. `hone deploy` copies it. Its target, hone_board_MACHINE, is not part of `all`.
 
-# What the linker takes of Hone's libraries for hone-serve; a source that is missing here is an undefined symbol.
+# What the linker takes of Hone's libraries for hone-serve, and for another machine is compiled for it; a source that is missing here is an undefined symbol.
 set(HONE_BOARD_SOURCES
   artifact/elf_inspect.cc artifact/elf_object.cc artifact/loaded_model.cc artifact/model.cc
   backend/executable.cc backend/loading/c_functions.cc backend/loading/load.cc backend/loading/loaded_object.cc
@@ -45,6 +45,28 @@ function(hone_board_groups RESULT)
   set(${RESULT} ${files} PARENT_SCOPE)
 endfunction()
 
+# hone_board_program(MACHINE CXX program LIBRARIES folder OBJECTS files [ARCHIVES files])
+# Links it of objects, of archives of Hone and of those of Debian in LIBRARIES.
+function(hone_board_program MACHINE)
+  cmake_parse_arguments(arg "" "CXX;LIBRARIES" "OBJECTS;ARCHIVES" ${ARGN})
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tools/share/hone/boards/${MACHINE}")
+  file(GLOB absl "${arg_LIBRARIES}/libabsl_*.a")  # the archives of a package, which name each other
+  set(archives ${absl})
+  foreach(library grpc++ grpc gpr upb address_sorting protobuf re2 cares ssl crypto hwloc z)
+    list(APPEND archives "${arg_LIBRARIES}/lib${library}.a")
+  endforeach()
+  # What Debian's archives ask for is looked for in those behind them, not in Hone's: many objects have templates of the
+  # standard library, and some of these need LLVM.
+  set(program "${PROJECT_BINARY_DIR}/tools/share/hone/boards/${MACHINE}/hone-serve")
+  add_custom_command(OUTPUT "${program}"
+    COMMAND ${arg_CXX} -pie -static-libstdc++ -static-libgcc -Wl,--gc-sections,--as-needed,-z,relro,-z,now,-s ${arg_OBJECTS}
+            -Wl,--start-group ${arg_ARCHIVES} -Wl,--end-group -Wl,--start-group ${archives} -Wl,--end-group
+            -ldl -lpthread -lm -o "${program}"
+    DEPENDS ${arg_OBJECTS} ${arg_ARCHIVES} COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(hone_board_${MACHINE} DEPENDS "${program}")
+  install(PROGRAMS "${program}" DESTINATION "share/hone/boards/${MACHINE}" OPTIONAL)
+endfunction()
+
 # hone_board_server(MACHINE CXX program FLAGS ... LIBRARIES folder GENERATED folder)
 # CXX compiles for the machine, and LIBRARIES has Debian's archives for it.
 function(hone_board_server MACHINE)
@@ -66,17 +88,6 @@ function(hone_board_server MACHINE)
       DEPENDS "${source}" "${arg_GENERATED}/remote.pb.h" DEPFILE "${object}.d" VERBATIM)
     list(APPEND objects "${object}")
   endforeach()
-  file(MAKE_DIRECTORY "${folder}" "${PROJECT_BINARY_DIR}/tools/share/hone/boards/${MACHINE}")
-  file(GLOB absl "${arg_LIBRARIES}/libabsl_*.a")  # the archives of a package, which name each other
-  set(archives ${absl})
-  foreach(library grpc++ grpc gpr upb address_sorting protobuf re2 cares ssl crypto hwloc z)
-    list(APPEND archives "${arg_LIBRARIES}/lib${library}.a")
-  endforeach()
-  set(program "${PROJECT_BINARY_DIR}/tools/share/hone/boards/${MACHINE}/hone-serve")
-  add_custom_command(OUTPUT "${program}"
-    COMMAND ${arg_CXX} -pie -static-libstdc++ -static-libgcc -Wl,--gc-sections,--as-needed,-z,relro,-z,now,-s ${objects}
-            -Wl,--start-group ${archives} -Wl,--end-group -ldl -lpthread -lm -o "${program}"
-    DEPENDS ${objects} VERBATIM)
-  add_custom_target(hone_board_${MACHINE} DEPENDS "${program}")
-  install(PROGRAMS "${program}" DESTINATION "share/hone/boards/${MACHINE}" OPTIONAL)
+  file(MAKE_DIRECTORY "${folder}")
+  hone_board_program(${MACHINE} CXX "${arg_CXX}" LIBRARIES "${arg_LIBRARIES}" OBJECTS ${objects})
 endfunction()

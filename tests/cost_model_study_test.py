@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from dataset_test import hone
-from few_shot_test import make_data
+from measured_data import make_data
 from training_test import with_torch
 
 TINY = {"atformer": "hidden=8,heads=2", "fasor": "hidden=8,heads=2,inner=8", "tlp": "hidden=8,heads=2", "lstm": "hidden=8", "mha": "hidden=16",

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 import onnx
-from dataset_test import hone, model
+from dataset_test import hone
+from measured_data import make_data
 
 
 def notes_of(path):
@@ -17,20 +18,6 @@ def notes_of(path):
 
 def weights_of(path):
     return {tensor.name: tensor.raw_data for tensor in onnx.load(path).graph.initializer}
-
-
-def make_data(folder):
-    """What was measured with one thread, and the same times as if with two: the sibling device."""
-    models = [folder / "first.onnx", folder / "second.onnx"]
-    model(models[0], "first", 16)
-    model(models[1], "second", 32)
-    db, lines = folder / "data.db", folder / "data.jsonl"
-    make = ["dataset", "make", *models, "--db", db, "--threads", "1", "--sides", "24,32", "--seed", "3"]
-    hone(*make, "--schedules", "10")
-    hone("dataset", "export", lines, "--db", db)
-    lines.write_text(lines.read_text().replace('"threads":1,', '"threads":2,'))
-    hone("dataset", "import", lines, "--db", db)
-    return models, db
 
 
 def check_representatives(folder, models, db):

@@ -12,7 +12,7 @@ import numpy as np
 import support
 from support import Case, TensorProto, helper, make_model, value
 
-MANY = 100_000
+MANY = 50_000
 SECONDS = 300  # for what takes some seconds
 
 
@@ -134,7 +134,7 @@ class Interrupted(Case):
                                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                     self.addCleanup(process.kill)
                     # Once there are measurements, tune writes a library of them.
-                    time.sleep(rng.uniform(0.05, 0.3 if name == "tune" else 2))
+                    time.sleep(rng.uniform(0.05, 0.3 if name == "tune" else 1.2))
                     process.send_signal(how)
                     start = time.monotonic()
                     _, errors = process.communicate(timeout=self.PATIENCE)

@@ -37,7 +37,8 @@ def install(folder):
 
 def make(folder):
     """Makes a wheel of this build, and installs it into folder/site."""
-    call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels")
+    together = {**os.environ, "SKBUILD_CMAKE_DEFINE": "CMAKE_UNITY_BUILD=ON"}  # several sources in one run of the compiler
+    call(ROOT / "scripts" / "make_wheel.sh", "--build", BUILD, folder / "wheels", env=together)
     call(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", folder / "site", *(folder / "wheels").glob("*.whl"))
     return folder / "site"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import onnx
 from dataset_test import hone
-from few_shot_test import make_data, notes_of
+from few_shot_test import notes_of
+from measured_data import make_data
 
 
 def with_torch():

@@ -10,7 +10,7 @@ import timing
 
 TYPES = {"fp32": (1, np.float32), "fp16": (10, np.float16), "bf16": (16, np.uint16)}
 TOLERANCE = {"fp32": 1e-5, "tf32": 1e-3, "fp16": 2e-3, "bf16": 1e-2}
-TUNE_SECONDS = 8
+TUNE_SECONDS, SMALL_TUNE_SECONDS = 8, 4
 ROW_SECONDS = 3  # of a tuned row beside that
 COPY_BYTES = 1 << 30
 
@@ -115,6 +115,15 @@ def shapes_of(setting, operator):
     return operator.small if setting.small else operator.shapes
 
 
+def chosen(setting, operators):
+    """Those that are measured: a few of them where the script is tested."""
+    return [operator for operator in operators[:: max(1, len(operators) // 3)] if operator.type != "bf16"] if setting.small else operators
+
+
+def tune_seconds(setting):
+    return SMALL_TUNE_SECONDS if setting.small else TUNE_SECONDS
+
+
 def prepare(setting, operator, tuned=0):
     """Compiles or tunes the operator's library; returns the columns that say how."""
     file = model_file(setting, operator)
@@ -128,7 +137,7 @@ def prepare(setting, operator, tuned=0):
 
 
 def jobs(setting):
-    return [(operator.name, lambda operator=operator: prepare(setting, operator)) for operator in (*PRODUCTS, *MEMORY)]
+    return [(operator.name, lambda operator=operator: prepare(setting, operator)) for operator in (*chosen(setting, PRODUCTS), *chosen(setting, MEMORY))]
 
 
 def measure_row(setting, operator, tuned, torch):
@@ -163,8 +172,8 @@ def measure(result, setting, operators, tuned=0):
     parts.described(setting)
     torch, reason = parts.torch_or_none(setting)
     rate = copy_rate(torch, setting) if torch and operators is MEMORY else None
-    for operator in operators[:: max(1, len(operators) // 3)] if setting.small else operators:
-        if result.has(operator.name) or (setting.small and operator.type == "bf16"):
+    for operator in chosen(setting, operators):
+        if result.has(operator.name):
             continue
         if tuned and setting.left < tuned + ROW_SECONDS:
             raise parts.NoTime(f"a row takes {tuned + ROW_SECONDS} s")

@@ -166,13 +166,13 @@ def memory(result, setting):
 def products_tuned(result, setting):
     import operators
 
-    operators.measure(result, setting, operators.PRODUCTS, operators.TUNE_SECONDS)
+    operators.measure(result, setting, operators.PRODUCTS, operators.tune_seconds(setting))
 
 
 def memory_tuned(result, setting):
     import operators
 
-    operators.measure(result, setting, operators.MEMORY, operators.TUNE_SECONDS)
+    operators.measure(result, setting, operators.MEMORY, operators.tune_seconds(setting))
 
 
 def models(result, setting):

@@ -22,7 +22,7 @@ DATA_END_SECONDS = 12  # of a data set beside its budget, and for the copy
 def budget_of(setting):
     """The seconds to tune a model in, so that its library is timed before the part ends."""
     if setting.small:
-        return 15
+        return 10
     budget = int(min(MOST_BUDGET, setting.left - END_SECONDS - TIMING_SECONDS))
     if budget < LEAST_BUDGET:
         raise parts.NoTime(f"tuning a model takes {LEAST_BUDGET + END_SECONDS + TIMING_SECONDS} s")
@@ -125,7 +125,7 @@ def data(result, setting):
         return
     model = networks.model_file("small" if setting.small else "resnet18", setting)
     db, begin = setting.folder("data") / "data.db", time.monotonic()
-    budget = 15 if setting.small else max(2, int(setting.left - DATA_END_SECONDS))
+    budget = 10 if setting.small else max(2, int(setting.left - DATA_END_SECONDS))
     columns = {"budget_seconds": budget}
     try:
         parts.hone(setting, "dataset", "make", model, "--db", db, "--device", setting.device, "--budget", f"{budget}s", limit=setting.left - 3)

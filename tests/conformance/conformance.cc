@@ -2,7 +2,7 @@
 // run, compare. A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb.
 //
 //   hone_conformance [--filter TEXT] [--jobs N] [--shard I --shards N] [--list FILE] [--check]
-//   FOLDER...
+//   [--beside FOLDER] FOLDER...
 //
 // Each case runs in a process of its own, with a time limit and a memory limit, so that a crash is
 // one failed case; what all of them read, as the trees that predict times, is read before. Inputs
@@ -11,7 +11,8 @@
 // ("name: reason" per line), it fails if the table is wrong in either direction; without, it fails
 // if any case fails. --check: a case also fails if the check of the finished library
 // (src/hone/commands/check/checked_writer.h) finds a fault, or cannot check it.
-// With several folders, a case is named "folder/case".
+// With several folders, a case is named "folder/case". --beside: a case runs elsewhere, and is left
+// out, if that folder has it in the same words: the same files, and no other tolerance.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -149,15 +150,20 @@ Status run_data_set(const fs::path& model_file, const fs::path& folder, const To
   return ok_status();
 }
 
+Tolerance tolerance_of(const fs::path& folder) {
+  Tolerance tolerance;
+  if (std::ifstream file(folder / "tolerance"); file)
+    file >> tolerance.relative >> tolerance.absolute;
+  return tolerance;
+}
+
 Status run_case(const fs::path& folder, Binding& binding) {
   if (std::ifstream skip(folder / "skip"); skip) {
     std::string why;
     std::getline(skip, why);
     return {Code::kUnsupported, why};
   }
-  Tolerance tolerance;
-  if (std::ifstream file(folder / "tolerance"); file)
-    file >> tolerance.relative >> tolerance.absolute;
+  const Tolerance tolerance = tolerance_of(folder);
   HONE_ASSIGN_OR_RETURN(TempDir work, TempDir::create("hone-conformance"));
   int sets = 0;
   for (;; ++sets) {
@@ -167,6 +173,21 @@ Status run_case(const fs::path& folder, Binding& binding) {
                                       work.file(fmt::format("model{}.so", sets)), binding));
   }
   return sets > 0 ? ok_status() : invalid("no data");
+}
+
+// Whether a case of this name there has the same files, and none that makes it run otherwise.
+bool has_same(const fs::path& beside, const fs::path& folder) {
+  const fs::path other = beside / folder.filename();
+  if (!fs::exists(other) || fs::exists(other / "skip")) return false;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const Result<std::string> ours = read_file(entry.path().string());
+    const Result<std::string> theirs =
+        read_file((other / fs::relative(entry.path(), folder)).string());
+    if (!ours.ok() || !theirs.ok() || *ours != *theirs) return false;
+  }
+  const Tolerance ours = tolerance_of(folder), theirs = tolerance_of(other);
+  return theirs.relative <= ours.relative && theirs.absolute <= ours.absolute;
 }
 
 struct Running {
@@ -253,7 +274,7 @@ std::map<std::string, std::string> read_table(const std::string& path) {
 }
 
 struct Options {
-  std::string filter, list;
+  std::string filter, list, beside;
   int jobs = 2;
   int shard = 0, shards = 1;
   bool quiet = false;
@@ -277,6 +298,7 @@ int run_cases(const Options& options) {
   int number = 0;
   for (const auto& [name, folder] : cases) {
     if (name.find(options.filter) == std::string::npos) continue;
+    if (!options.beside.empty() && has_same(options.beside, folder)) continue;
     if (number++ % options.shards == options.shard) runner.add(name, folder);
   }
   const std::map<std::string, Outcome> outcomes = runner.finish();
@@ -321,6 +343,8 @@ int main(int argc, char** argv) {
       options.filter = next();
     else if (argument == "--list")
       options.list = next(), options.quiet = true;
+    else if (argument == "--beside")
+      options.beside = next();
     else if (argument == "--check")
       hone::checks_libraries = true;
     else if (argument == "--jobs")
@@ -335,7 +359,7 @@ int main(int argc, char** argv) {
   if (options.folders.empty()) {
     fmt::print(stderr,
                "usage: hone_conformance [--filter TEXT] [--jobs N] [--shard I --shards N] "
-               "[--list TABLE] [--check] FOLDER...\n");
+               "[--list TABLE] [--check] [--beside FOLDER] FOLDER...\n");
     return 2;
   }
   return hone::run_cases(options);

@@ -184,6 +184,13 @@ class CudaTest : public ::testing::Test {
     }
     return last;
   }
+  // Forgets what was added, which then is compiled for no other architecture.
+  void start_over() {
+    added_ = 0;
+    printer_ = SourcePrinter(Dialect::kCuda);
+    kernels_ = 0;
+    with_matrices_.clear();
+  }
   int added_ = 0;
 
  private:

@@ -56,6 +56,7 @@ class MatrixCode : public testing::CudaTest {
 
 TEST_F(MatrixCode, half_precision_products) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
+    start_over();
     const target::Target target = described(fmt::format("cuda-{}", arch));
     for (const DType type : {DType::kF16, DType::kBF16}) {
       add_default(half_gemm(2048, 4096, 4096, {.type = type}), target);
@@ -106,6 +107,7 @@ TEST_F(MatrixCode, float32_in_tf32) {
 // many keys has blocks for parts of them, and a kernel that joins these.
 TEST_F(MatrixCode, attentions) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
+    start_over();
     const target::Target target = described(fmt::format("cuda-{}", arch));
     for (const DType type : {DType::kF16, DType::kBF16}) {
       add_default(half_attention(12, 128, 128, 64, type), target);

@@ -57,24 +57,24 @@ TYPED_TEST(SpaceInCuda, tiles_that_are_copied_ahead) {
   ConvShape shape;
   shape.h = 9, shape.w = 5, shape.ic = 33, shape.oc = 16;
   for (const int64_t n : {7, 97}) {
-    this->add_points(gemm(n, 98 - n, 64), async_gpu(), 4, 1e-5);
-    this->add_points(gemm(33, 16, n), async_gpu(), 3, 1e-5);
-    this->add_points(product_of_two(2, n, 13, 32), async_gpu(), 2, 1e-5);
+    this->add_points(gemm(n, 98 - n, 64), async_gpu(), 2, 1e-5);
+    this->add_points(gemm(33, 16, n), async_gpu(), 2, 1e-5);
+    this->add_points(product_of_two(2, n, 13, 32), async_gpu(), 1, 1e-5);
   }
-  this->add_points(conv2d(shape), async_gpu(), 4, 1e-4);
+  this->add_points(conv2d(shape), async_gpu(), 2, 1e-4);
   this->expect_right();
 }
 
 TYPED_TEST(SpaceInCuda, products_by_matrix_instructions) {
   for (const int64_t n : {1, 31, 97}) {
-    this->add_points(half_gemm(n, 98 - n, 17), matrix_gpu(), 3, 2e-3);
-    this->add_points(half_gemm(33, n, 16, {.type = DType::kBF16}), matrix_gpu(), 2, 1e-2);
-    this->add_points(half_gemm(16, 24, n, {.transposed_weight = true}), matrix_gpu(), 2, 2e-3);
-    this->add_points(gemm(n, 40, 33), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
+    this->add_points(half_gemm(n, 98 - n, 17), matrix_gpu(), 2, 2e-3);
+    this->add_points(half_gemm(33, n, 16, {.type = DType::kBF16}), matrix_gpu(), 1, 1e-2);
+    this->add_points(half_gemm(16, 24, n, {.transposed_weight = true}), matrix_gpu(), 1, 2e-3);
+    this->add_points(gemm(n, 40, 33), matrix_gpu(), 2, 2e-3, Accuracy::kFast);
   }
-  this->add_points(half_gemm(24, 40, 48, {.transposed_data = true}), matrix_gpu(), 4, 2e-3);
-  this->add_points(half_gemm(7, 40, 64, {.batch = 3}), matrix_gpu(), 4, 2e-3);
-  this->add_points(product_of_two(3, 17, 13, 31), matrix_gpu(), 3, 2e-3, Accuracy::kFast);
+  this->add_points(half_gemm(24, 40, 48, {.transposed_data = true}), matrix_gpu(), 2, 2e-3);
+  this->add_points(half_gemm(7, 40, 64, {.batch = 3}), matrix_gpu(), 2, 2e-3);
+  this->add_points(product_of_two(3, 17, 13, 31), matrix_gpu(), 2, 2e-3, Accuracy::kFast);
   this->expect_right();
 }
 
@@ -96,8 +96,8 @@ TYPED_TEST(SpaceInCuda, attentions_by_matrix_instructions) {
 
 TYPED_TEST(SpaceInCuda, attentions_by_threads) {
   for (const int64_t keys : {96, 200, 321}) {
-    this->add_points(attention(2, 1, keys, 8), async_gpu(), 3, 1e-4);
-    this->add_points(attention(1, 7, keys, 8), async_gpu(), 3, 1e-4);
+    this->add_points(attention(2, 1, keys, 8), async_gpu(), 2, 1e-4);
+    this->add_points(attention(1, 7, keys, 8), async_gpu(), 2, 1e-4);
   }
   this->expect_right();
 }
@@ -106,10 +106,10 @@ TYPED_TEST(SpaceInCuda, convolutions_by_matrix_instructions) {
   for (const int64_t stride : {1, 2}) {
     ConvShape shape;
     shape.h = 7, shape.w = 9, shape.ic = 8 + stride, shape.oc = 24, shape.stride = stride;
-    this->add_points(half_conv2d(shape), matrix_gpu(), 3, 2e-3);
-    this->add_points(conv2d(shape), matrix_gpu(), 2, 2e-3, Accuracy::kFast);
+    this->add_points(half_conv2d(shape), matrix_gpu(), 2, 2e-3);
+    this->add_points(conv2d(shape), matrix_gpu(), 1, 2e-3, Accuracy::kFast);
     shape.ic = 16, shape.oc = 17;
-    this->add_points(half_conv2d(shape, DType::kBF16), matrix_gpu(), 3, 1e-2);
+    this->add_points(half_conv2d(shape, DType::kBF16), matrix_gpu(), 2, 1e-2);
   }
   this->expect_right();
 }
@@ -155,12 +155,12 @@ TYPED_TEST(SpaceInCuda, rows_that_lanes_reduce) {
 
 TYPED_TEST(SpaceInCuda, attention_and_winograd) {
   for (const int64_t n : {7, 33}) {
-    this->add_points(attention(2, n, 64 - n, 8), async_gpu(), 2, 1e-4);
-    this->add_points(attention(1, 17, 97, n), async_gpu(), 2, 1e-4);
+    this->add_points(attention(2, n, 64 - n, 8), async_gpu(), 1, 1e-4);
+    this->add_points(attention(1, 17, 97, n), async_gpu(), 1, 1e-4);
   }
   ConvShape shape;
   shape.h = 9, shape.w = 13, shape.ic = 5, shape.oc = 17;
-  this->add_points(conv2d(shape), async_gpu(), 6, 1e-3);
+  this->add_points(conv2d(shape), async_gpu(), 3, 1e-3);
   this->expect_right();
 }
 
