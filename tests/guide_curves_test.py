@@ -18,7 +18,7 @@ import tuning_curves  # noqa: E402
 
 class GuideCurves(support.Case):
     def compare(self, script, *arguments, code=0):
-        done = subprocess.run([sys.executable, BENCHMARKS / script, "--hone", support.HONE, "--budget", "4", *map(str, arguments)],
+        done = subprocess.run([sys.executable, BENCHMARKS / script, "--hone", support.HONE, "--budget", "5", *map(str, arguments)],
                               capture_output=True, text=True, timeout=200)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
