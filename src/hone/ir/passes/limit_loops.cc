@@ -6,6 +6,7 @@
 
 #include "hone/ir/passes/loop_digits.h"
 #include "hone/ir/passes/renumber_tiles.h"
+#include "hone/ir/scan_loop.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -38,7 +39,8 @@ class LoopLimiter {
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
-    if (s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized) return vectorized(s);
+    const bool has_lanes = s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized;
+    if (has_lanes && !find_scan(*s)) return vectorized(s);
     const auto mark = ranges_.mark();
     if (s->kind == StmtKind::kFor) ranges_.bind_loop(s->var, s->min, s->extent);
     if (s->kind == StmtKind::kIf) ranges_.assume(s->condition);
@@ -208,7 +210,9 @@ class LoopLimiter {
     const Expr end = load(sizes_, {constant(need.form)}) * need.unit;
     const Linear rest = without(need.at, variable(loop->var));
     const int64_t step = need.at.coefficient(loop->var);
-    if (loop->for_kind == ForKind::kSerial && step > 0 && !depends(rest, loop->var)) {
+    const bool in_order =
+        loop->for_kind == ForKind::kSerial || loop->for_kind == ForKind::kVectorized;
+    if (in_order && step > 0 && !depends(rest, loop->var)) {
       Expr count = floordiv(end - to_expr(rest) + (step - 1), step);
       if (!is_const_int(loop->min, 0)) count = count - loop->min;
       count = min(loop->extent, max(constant(0), simplify(count, ranges_)));
