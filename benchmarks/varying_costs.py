@@ -69,6 +69,27 @@ def of_updates():
     return "at=1..512x1,x=1..512x32", [f"at={n}x1,x={n}x32" for n in (8, 64, 256, 512)]
 
 
+def elements(operator, operands, **attributes):
+    """Elements of x are read or written where `at` says."""
+    node = helper.make_node(operator, operands, ["y"], **attributes)
+    return model([node], {"x": (FLOAT, ["batch", "n"]), "at": (INT, ["batch", "n"])}, {"y": (FLOAT, 2)})
+
+
+def of_elements():
+    return "x=1..4x1..4000,at=1..4x1..4000", [f"x={b}x{n},at={b}x{n}" for b, n in ((1, 62), (1, 500), (4, 2000), (4, 4000))]
+
+
+def compress():
+    nodes = [helper.make_node("Cast", ["at"], ["taken"], to=TensorProto.BOOL), helper.make_node("Compress", ["x", "taken"], ["y"], axis=0)]
+    return model(nodes, {"x": (FLOAT, ["n", 4]), "at": (INT, ["n"])}, {"y": (FLOAT, 2)})
+
+
+def boxes():
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["y"])
+    return model([node], {"boxes": (FLOAT, ["batch", "n", 4]), "scores": (FLOAT, ["batch", 1, "n"])}, {"y": (INT, 2)},
+                 {"most": np.int64([20]), "overlap": np.float32([0.5])})
+
+
 def resize(mode, factor, coordinates="half_pixel"):
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode, coordinate_transformation_mode=coordinates)
     return sides([node], {"scales": np.float32([1, 1, factor, factor])})
@@ -88,12 +109,17 @@ def cases():
         "ArgMax along rows": (rows("ArgMax", {"axis": 1, "keepdims": 1}, outputs={"y": (INT, 2)}), of_rows(4000)),
         "ArgMax along columns": (reduction("ArgMax"), (f"x=1..4x1..512x{CHANNELS}", [f"x={b}x{n}x{CHANNELS}" for b, n in ((1, 8), (1, 64), (4, 256), (4, 512))])),
         "CumSum": (rows("CumSum", {}, INT, axis, ["axis"]), of_rows(4000)),
+        "CumSum, from the end": (rows("CumSum", {"reverse": 1}, INT, axis, ["axis"]), of_rows(4000)),
         "Softmax": (rows("Softmax", {"axis": 1}), of_rows(4000)),
         "NonZero": (rows("NonZero", {}, outputs={"y": (INT, 2)}), of_rows(4000)),
+        "Compress": (compress(), ("x=1..4000x4,at=1..4000", [f"x={n}x4,at={n}" for n in (62, 500, 2000, 4000)])),
+        "Unique": (model([helper.make_node("Unique", ["x"], ["y"])], {"x": (INT, ["n"])}, {"y": (INT, 1)}), ("x=1..4000", [f"x={n}" for n in (62, 500, 2000, 4000)])),
+        "NonMaxSuppression": (boxes(), ("boxes=1..4x20..4000x4,scores=1..4x1x20..4000", [f"boxes={b}x{n}x4,scores={b}x1x{n}" for b, n in ((1, 62), (1, 500), (4, 2000), (4, 4000))])),
         "ScatterND": (scatter_nd("none"), of_updates()),
         "ScatterND, sums": (scatter_nd("add"), of_updates()),
-        "ScatterElements": (model([helper.make_node("ScatterElements", ["x", "at", "x"], ["y"], axis=1)], {"x": (FLOAT, ["batch", "n"]), "at": (INT, ["batch", "n"])},
-                                  {"y": (FLOAT, 2)}), ("x=1..4x1..4000,at=1..4x1..4000", [f"x={b}x{n},at={b}x{n}" for b, n in ((1, 62), (1, 500), (4, 2000), (4, 4000))])),
+        "ScatterElements": (elements("ScatterElements", ["x", "at", "x"], axis=1), of_elements()),
+        "ScatterElements, sums": (elements("ScatterElements", ["x", "at", "x"], axis=1, reduction="add"), of_elements()),
+        "GatherElements": (elements("GatherElements", ["x", "at"], axis=1), of_elements()),
         "Resize, linear, by 2": (resize("linear", 2.0), of_sides()),
         "Resize, linear, by 1.5": (resize("linear", 1.5), of_sides()),
         "Resize, cubic, by 2": (resize("cubic", 2.0), of_sides()),
@@ -112,8 +138,8 @@ def cases():
 
 
 def places(name, extents):
-    """Integers are below this number: data is 0 or 1, and places are inside of a row as long as theirs, or of a table of 64."""
-    if name == "x":
+    """Integers are below this number: data and conditions are 0 or 1, and places are inside of a row as long as theirs, or of a table of 64."""
+    if name == "x" or len(extents) == 1:
         return 2
     return min(extents[-1], 64) if extents[-1] > 1 else 64
 

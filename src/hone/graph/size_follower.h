@@ -238,6 +238,14 @@ struct SizeRuleOf {
 // Returns the dimension of operand 0 that the attribute `axis` names, or `otherwise` if the node
 // has none.
 [[nodiscard]] size_t axis_of(const SizeRule& rule, int64_t otherwise);
+// Returns whether bodies of operators are told how many elements a run has, and end there. GPUs
+// recognise these bodies, as they are without such numbers.
+[[nodiscard]] bool counts_in_bodies(const SizeRule& rule);
+// Returns the extent of a dimension in a run as an operand of a body, an i64 [1].
+[[nodiscard]] ValueId count_of(SizeRule& rule, const DimParts& parts);
+// Makes the node the operator that takes such operands: hone.CumSum for CumSum.
+void take_counts(SizeRule& rule);
+
 // Makes elements of a run lie side by side along a dimension of an operand, which is moved where
 // they do not.
 [[nodiscard]] Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim);

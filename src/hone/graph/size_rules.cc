@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hone/graph/integer_at.h"
+#include "hone/graph/ops/registry.h"
 #include "hone/graph/size_follower.h"
 
 namespace hone::graph {
@@ -142,17 +143,25 @@ Status follow_trilu(SizeRule& rule) {
 }
 
 // Along the axis of a running sum, what comes later does not count, unless it begins at the end or
-// has gaps before elements of the run.
+// has gaps before elements of the run. A sum that is told how many elements there are begins with
+// the last of them.
 Status follow_running(SizeRule& rule) {
   const ValueId x = rule.node.inputs[0];
   const auto rank = rule.c.rank_of(x);
   const Tensor* axis = rule.c.constant_of(rule.node.inputs[1]);
   if (axis == nullptr || axis->size() != 1) return rule.c.required(1, "the axis").status();
   const auto along = static_cast<size_t>(*normalize_axis(integer_at(*axis, 0), rank));
-  const bool gaps = !is_contiguous(rule.sizes.parts_of(x)[along]);
-  if (gaps || rule.node.attributes.integer("reverse", 0) != 0)
+  const ShapeParts parts = rule.sizes.parts_of(x);
+  const bool gaps = !is_contiguous(parts[along]);
+  const bool reverse = rule.node.attributes.integer("reverse", 0) != 0;
+  if (reverse && !gaps && rule.sizes.varies(x, along) && counts_in_bodies(rule)) {
+    rule.node.inputs.push_back(count_of(rule, parts[along]));
+    take_counts(rule);
+    rule.node.run_parts = parts;
+  } else if (gaps || reverse) {
     rule.node.inputs[0] = rule.sizes.filled(rule.c, x, {along}, rule.node.type == "CumSum" ? 0 : 1);
-  rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(x));
+  }
+  rule.sizes.set_parts(rule.node.outputs[0], parts);
   return ok_status();
 }
 
@@ -222,6 +231,17 @@ Status does_not_follow(const SizeRule& rule, ValueId out, size_t d) {
 Result<SizePart> part_of(SizeRule& rule, ValueId out, size_t d) {
   if (const auto part = rule.sizes.seen_part(out, d)) return *part;
   return does_not_follow(rule, out, d);
+}
+
+bool counts_in_bodies(const SizeRule& rule) { return rule.sizes.graph().repeats_steps; }
+
+ValueId count_of(SizeRule& rule, const DimParts& parts) {
+  return rule.c.reshape(rule.sizes.extent_of(rule.c, parts), {1});
+}
+
+void take_counts(SizeRule& rule) {
+  rule.node.type = "hone." + rule.node.type;
+  rule.node.op = find_op(rule.node.type, kMaxOpset);
 }
 
 Status make_contiguous(SizeRule& rule, ValueId& operand, size_t dim) {

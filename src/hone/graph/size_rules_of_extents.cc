@@ -91,7 +91,13 @@ Status follow_compress(SizeRule& rule) {
         rule.c.shape_of(condition)[0], least);
   HONE_ASSIGN_OR_RETURN(const SizePart taken, part_of(rule, out, 0));
   parts[0] = {taken};
-  condition = rule.sizes.filled(rule.c, condition, {0}, 0);
+  if (!rule.sizes.varies(condition, 0) || rule.node.has_input(2)) {
+    // All of the condition is there, or the operator knows how much.
+  } else if (counts_in_bodies(rule)) {
+    rule.node.inputs.push_back(count_of(rule, rule.sizes.parts_of(condition)[0]));
+  } else {
+    condition = rule.sizes.filled(rule.c, condition, {0}, 0);
+  }
   rule.sizes.set_parts(out, std::move(parts));
   return rule.c.status();
 }

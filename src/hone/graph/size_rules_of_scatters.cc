@@ -1,5 +1,6 @@
 // Rules for shapes that vary, of operators that write at places: ScatterElements, ScatterND,
-// TensorScatter. What a run does not have is written behind the data's last place, and cut off.
+// TensorScatter. Updates end where those of a run do, or those that a run does not have are written
+// behind the data's last place, which is cut off.
 #include <algorithm>
 
 #include "hone/graph/size_follower.h"
@@ -30,10 +31,29 @@ void build_with_spare_place(SizeRule& rule, size_t axis, const std::vector<size_
   rule.replaced = true;
 }
 
+// Tells the operator how many indices a run has along dimensions of them; false if the elements of
+// one lie apart, or if the operator cannot be told.
+bool count_updates(SizeRule& rule, const std::vector<size_t>& dims) {
+  const ValueId indices = rule.node.inputs[1];
+  const ShapeParts parts = rule.sizes.parts_of(indices);
+  const bool side_by_side =
+      std::all_of(dims.begin(), dims.end(), [&](size_t d) { return is_contiguous(parts[d]); });
+  if (!side_by_side || !counts_in_bodies(rule)) return false;
+  for (const size_t d : dims) {
+    if (rule.sizes.varies(indices, d)) {
+      rule.node.inputs.resize(std::max(rule.node.inputs.size(), 4 + d), kNoValue);
+      rule.node.inputs[3 + d] = count_of(rule, parts[d]);
+    }
+  }
+  if (rule.node.type == "Scatter") rule.node.type = "ScatterElements";
+  take_counts(rule);
+  return true;
+}
+
 Status follow_scatter_elements(SizeRule& rule) {
   ValueId& data = rule.node.inputs[0];
   const size_t axis = axis_of(rule, 0);
-  std::vector<size_t> dims;
+  std::vector<size_t> dims, counted;
   for (size_t d = 0; d < rule.c.shape_of(data).size(); ++d) {
     dims.push_back(d);
     DimParts parts;
@@ -42,12 +62,13 @@ Status follow_scatter_elements(SizeRule& rule) {
     if (d != axis && same) shared.push_back({&data, d});
     HONE_RETURN_IF_ERROR(share_parts(rule, shared, parts));
     if (d == axis || !same) HONE_RETURN_IF_ERROR(make_contiguous(rule, data, d));
+    if (d == axis || !same) counted.push_back(d);
   }
   const DimParts extent = rule.sizes.parts_of(data)[axis];
   const bool grows = any_varies(rule, rule.node.inputs[1]);
   HONE_RETURN_IF_ERROR(read_indices(rule, 1, extent, rule.sizes.varies(data, axis) || grows));
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
-  if (grows) build_with_spare_place(rule, axis, dims);
+  if (grows && !count_updates(rule, counted)) build_with_spare_place(rule, axis, dims);
   return ok_status();
 }
 
@@ -97,7 +118,7 @@ Status follow_scatter_nd(SizeRule& rule) {
   const bool grows = any_varies(rule, rule.node.inputs[1]);
   if (moves || grows) read_tuples(rule, 1, rule.sizes.parts_of(data), 0, depth);
   rule.sizes.set_parts(rule.node.outputs[0], rule.sizes.parts_of(data));
-  if (grows) build_with_spare_place(rule, 0, dims);
+  if (grows && !count_updates(rule, dims)) build_with_spare_place(rule, 0, dims);
   return ok_status();
 }
 

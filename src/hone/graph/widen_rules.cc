@@ -20,12 +20,31 @@ bool widen_recurrent(Widener& w, Node& node) {
   return w.widen(node, 0, {dim}, quantizes ? std::optional(0.0) : std::nullopt);
 }
 
-// The scores of boxes that a run does not have are below any threshold, so that nobody reads where
-// these boxes are.
+// Gives the node the extents of a run along dimensions of an operand, an operand for each one from
+// `first` on, and makes it the operator that takes them and looks at no element behind them.
+// Returns false if there are none, or if the device does not run such operators.
+bool count(Widener& w, Node& node, ValueId of, const std::vector<size_t>& dims, size_t first,
+           const char* type) {
+  if (dims.empty() || !w.counts_in_bodies()) return false;
+  node.inputs.resize(first + dims.back() + 1, kNoValue);
+  for (const size_t d : dims)
+    node.inputs[first + d] =
+        w.before(node, "hone.Extent", {of}, {{"axis", static_cast<int64_t>(d)}});
+  node.type = type;
+  node.op = find_op(type, kMaxOpset);
+  return true;
+}
+
+// Boxes that a run does not have are not looked at; or their scores are below any threshold, so
+// that nobody reads where these boxes are.
 bool widen_boxes(Widener& w, Node& node) {
+  const std::vector<size_t> open = w.open_dims(node.inputs[1]);
+  if (count(w, node, node.inputs[1], open, 5, "hone.CountedNonMaxSuppression")) {
+    w.widen(node, 0, w.open_dims(node.inputs[0]), std::nullopt);
+    return w.widen(node, 1, open, std::nullopt);
+  }
   const DType type = w.dtype_of(node.inputs[1]);
-  const bool scores =
-      w.widen(node, 1, w.open_dims(node.inputs[1]), -std::numeric_limits<double>::infinity());
+  const bool scores = w.widen(node, 1, open, -std::numeric_limits<double>::infinity());
   const bool boxes =
       w.widen(node, 0, w.open_dims(node.inputs[0]), scores ? std::nullopt : std::optional(0.0));
   if (scores && !node.has_input(4)) {
@@ -37,8 +56,11 @@ bool widen_boxes(Widener& w, Node& node) {
   return boxes || scores;
 }
 
+// Elements that a run does not have are not looked at, or zeros.
 bool widen_non_zero(Widener& w, Node& node) {
-  return w.widen(node, 0, w.open_dims(node.inputs[0]), 0);
+  const std::vector<size_t> dims = w.open_dims(node.inputs[0]);
+  const bool counts = count(w, node, node.inputs[0], dims, 1, "hone.CountedNonZero");
+  return w.widen(node, 0, dims, counts ? std::nullopt : std::optional(0.0));
 }
 
 // The condition takes nothing that a run does not have. Data without an axis has a rule
@@ -47,9 +69,14 @@ bool widen_compress(Widener& w, Node& node) {
   if (!node.attributes.has("axis")) return false;
   const size_t rank = w.rank_of(node.inputs[0]);
   const auto axis = normalize_axis(node.attributes.integer("axis", 0), static_cast<int64_t>(rank));
-  if (!axis || !w.widen(node, 1, w.open_dims(node.inputs[1]), 0)) return false;
+  const std::vector<size_t> open = w.open_dims(node.inputs[1]);
+  if (!axis || open.empty()) return false;
+  const ValueId condition = node.inputs[1];
+  const bool counts = count(w, node, condition, open, 2, "hone.CountedCompress");
+  const std::optional<double> fill = counts ? std::nullopt : std::optional(0.0);
+  w.widen(node, 1, open, fill);
   const auto dim = static_cast<size_t>(*axis);
-  if (w.varies(node.inputs[0], dim)) w.widen(node, 0, {dim}, 0);
+  if (w.varies(node.inputs[0], dim)) w.widen(node, 0, {dim}, fill);
   return true;
 }
 

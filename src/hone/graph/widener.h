@@ -36,6 +36,8 @@ class Widener {
       return shape.size() == most.size() && shape[dim] != most[dim];
     });
   }
+  // Returns whether bodies of operators may be told how many elements a run has.
+  [[nodiscard]] bool counts_in_bodies() const { return graph_.repeats_steps; }
   // The dimensions of a value that vary.
   [[nodiscard]] std::vector<size_t> open_dims(ValueId id) const {
     std::vector<size_t> dims;

@@ -63,6 +63,20 @@ ir::Stmt vectors_to(const char* name, const ir::Expr& count,
   return ir::make_for(i, ir::constant(0), count, ir::ForKind::kVectorized, body(ir::variable(i)));
 }
 
+Expr end_of_run(EmitContext& c, size_t i, int64_t most) {
+  const Expr all = ir::constant(most);
+  return c.node().has_input(i) ? ir::min(c.read(i, "count", {ir::constant(0)}), all) : all;
+}
+
+ir::Stmt loops_over_run(EmitContext& c, const std::vector<compute::Axis>& axes, size_t first,
+                        std::vector<ir::Stmt> body) {
+  for (size_t d = axes.size(); d-- > 0;) {
+    body = {ir::make_for(axes[d].var, ir::constant(0), end_of_run(c, first + d, axes[d].extent),
+                         ir::ForKind::kSerial, std::move(body))};
+  }
+  return ir::make_block(std::move(body));
+}
+
 ir::Stmt with_locals(const std::vector<Local>& locals, std::vector<ir::Stmt> body) {
   std::erase(body, nullptr);
   for (const Local& local : locals) body = {ir::make_alloc(local.buffer, std::move(body))};

@@ -34,6 +34,17 @@ void element_body(EmitContext& c, const StageTag& tag,
     const char* name, const ir::Expr& count,
     const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
 
+// The most operands of an operator that takes any number of them.
+inline constexpr int kMostOperands = 100'000;
+
+// Returns where a loop over `most` elements ends: at the number that a run has, which is operand i,
+// an i64 [1], or after all of them if that is missing.
+[[nodiscard]] ir::Expr end_of_run(EmitContext& c, size_t i, int64_t most);
+// Makes serial loops around a body, as loops_over() does. The loop over axis d ends where operand
+// `first + d` says.
+[[nodiscard]] ir::Stmt loops_over_run(EmitContext& c, const std::vector<compute::Axis>& axes,
+                                      size_t first, std::vector<ir::Stmt> body);
+
 // A variable of a body: a scalar on the stack.
 struct Local {
   explicit Local(const char* name, DType dtype)

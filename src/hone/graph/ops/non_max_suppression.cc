@@ -1,5 +1,6 @@
 // NonMaxSuppression: per image and class the boxes with the best scores, without those that overlap
-// a better one; then all of them in one list.
+// a better one; then all of them in one list. hone.CountedNonMaxSuppression is told how many
+// images, classes and boxes a run has, by its last three operands.
 #include <algorithm>
 #include <optional>
 
@@ -17,8 +18,11 @@ using ir::Stmt;
 
 Expr number(int64_t value) { return ir::constant(value); }
 
-// ---- hone.SelectBoxes(boxes [b, n, 4], scores [b, c, n], overlap?, score?): the selected boxes
-// [b, c, most], their number [b, c] ----
+// ---- hone.SelectBoxes(boxes [b, n, 4], scores [b, c, n], overlap?, score?, and how many images,
+// classes and boxes a run has, each [1] or missing): the selected boxes [b, c, most], their number
+// [b, c] ----
+
+constexpr size_t kCounts = 4;
 
 Status infer_select(InferContext& c) {
   const Shape& scores = c.shape(1);
@@ -70,7 +74,7 @@ class Selector {
   }
 
  private:
-  // The boxes whose score is high enough.
+  // The boxes of a run whose score is high enough.
   Stmt collect(const std::vector<Expr>& point) {
     const compute::Axis i = compute::make_axis("i", boxes_);
     const Expr box = ir::variable(i.var);
@@ -80,8 +84,14 @@ class Selector {
       for (Stmt& step : measure(point[0], box)) take.push_back(std::move(step));
       take.push_back(grid_->note_width());
     }
-    if (!c_.node().has_input(3)) return loops_over({i}, std::move(take));
-    return loops_over({i}, {ir::make_if(ir::less(threshold(3), score), std::move(take))});
+    if (c_.node().has_input(3)) take = {ir::make_if(ir::less(threshold(3), score), take)};
+    Stmt all = loops_over_run(c_, {i}, kCounts + 2, std::move(take));
+    for (const size_t d : {0, 1}) {
+      if (!c_.node().has_input(kCounts + d)) continue;
+      const Expr end = end_of_run(c_, kCounts + d, c_.input(1).shape[d]);
+      all = ir::make_if(ir::less(point[d], end), {all});
+    }
+    return all;
   }
 
   // A box is selected if it overlaps none that was.
@@ -248,9 +258,10 @@ Status expand_non_max_suppression(ExpandContext& c) {
     return ok_status();
   }
   const auto operand = [&](size_t i) { return c.has(i) ? c.input(i) : kNoValue; };
-  const std::vector<ValueId> selected =
-      c.add_all("hone.SelectBoxes", {c.input(0), c.input(1), operand(3), operand(4)}, 2,
-                {{"center_point_box", center}, {"most", most}});
+  std::vector<ValueId> operands = {c.input(0), c.input(1), operand(3), operand(4)};
+  for (size_t i = 5; i < c.num_inputs(); ++i) operands.push_back(operand(i));
+  const std::vector<ValueId> selected = c.add_all("hone.SelectBoxes", std::move(operands), 2,
+                                                  {{"center_point_box", center}, {"most", most}});
   const std::vector<ValueId> rows = c.add_all("hone.ListBoxes", selected, 2);
   const ValueId extents = c.add("Concat", {rows[1], c.integers({3})}, {{"axis", int64_t{0}}});
   c.result(0, with_extents(c, rows[0], extents));
@@ -263,7 +274,7 @@ std::span<const Op> non_max_suppression_ops() {
   static const Op ops[] = {
       {.name = "hone.SelectBoxes",
        .min_inputs = 2,
-       .max_inputs = 4,
+       .max_inputs = kCounts + 3,
        .max_outputs = 2,
        .attributes = "center_point_box:i most:i",
        .infer = infer_select,
@@ -280,6 +291,11 @@ std::span<const Op> non_max_suppression_ops() {
        .since = 10,
        .min_inputs = 2,
        .max_inputs = 5,
+       .attributes = "center_point_box:i",
+       .expand = expand_non_max_suppression},
+      {.name = "hone.CountedNonMaxSuppression",
+       .min_inputs = 2,
+       .max_inputs = 8,
        .attributes = "center_point_box:i",
        .expand = expand_non_max_suppression},
   };

@@ -1,7 +1,9 @@
-// Running sums and products, and triangles: CumSum, CumProd, Trilu.
+// Running sums and products, and triangles: CumSum, CumProd, Trilu; hone.CumSum and hone.CumProd,
+// which are told how many elements of a row a run has.
 #include <algorithm>
 
 #include "hone/graph/integer_at.h"
+#include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
@@ -18,9 +20,10 @@ Status infer_cumulative(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
-// Rows are independent; along a row one element after the other.
+// Rows are independent; along a row one element after the other. A run has the first ones, so where
+// its number is known, a scan from the end begins with the last of them.
 void emit_cumulative(EmitContext& c) {
-  const bool product = c.node().type == "CumProd";
+  const bool product = c.node().type.ends_with("CumProd");
   const bool exclusive = c.node().attributes.integer("exclusive", 0) != 0;
   const bool reverse = c.node().attributes.integer("reverse", 0) != 0;
   const Shape& shape = c.input(0).shape;
@@ -42,8 +45,12 @@ void emit_cumulative(EmitContext& c) {
     const Expr x = c.read(0, "data", at), old = ir::load(sum, zero);
     const Stmt update = ir::make_store(sum, zero, product ? old * x : old + x);
     const Stmt write = c.store(0, at, old);
+    const Expr count = end_of_run(c, 2, shape[axis]);
+    const Expr first =
+        c.node().has_input(2) && reverse ? ir::constant(shape[axis]) - count : ir::constant(0);
     const Stmt loop =
-        loops_over({n}, exclusive ? std::vector{write, update} : std::vector{update, write});
+        ir::make_for(n.var, first, count, ir::ForKind::kSerial,
+                     exclusive ? std::vector{write, update} : std::vector{update, write});
     return std::vector{
         ir::make_alloc(sum, {ir::make_store(sum, zero, literal(type, product ? 1 : 0)), loop})};
   });
@@ -75,11 +82,11 @@ void emit_trilu(EmitContext& c) {
   });
 }
 
-Op cumulative(std::string_view name, int since) {
+Op cumulative(std::string_view name, int since, int max_inputs = 2) {
   return {.name = name,
           .since = since,
           .min_inputs = 2,
-          .max_inputs = 2,
+          .max_inputs = max_inputs,
           .attributes = "exclusive:i reverse:i",
           .infer = infer_cumulative,
           .fold = evaluate_node,
@@ -92,6 +99,8 @@ std::span<const Op> scan_ops() {
   static const Op ops[] = {
       cumulative("CumSum", 11),
       cumulative("CumProd", 26),
+      cumulative("hone.CumSum", 1, 3),
+      cumulative("hone.CumProd", 1, 3),
       {.name = "Trilu",
        .since = 14,
        .max_inputs = 2,

@@ -1,5 +1,6 @@
 // Operators that write at indices that are data: Scatter, ScatterElements, ScatterND,
-// TensorScatter. Where indices repeat, the updates are applied in order.
+// TensorScatter. Where indices repeat, the updates are applied in order. hone.ScatterElements and
+// hone.ScatterND are told how many indices a run has: operand 3 + d for dimension d of them.
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/indices.h"
@@ -62,6 +63,8 @@ Stmt update(EmitContext& c, const std::vector<Expr>& at, const Expr& value) {
   return c.store(0, at, joined);
 }
 
+constexpr size_t kCounts = 3;  // the first operand that is a number of indices
+
 std::vector<Expr> with(std::vector<Expr> index, size_t at, const Expr& value) {
   index.insert(index.begin() + static_cast<long>(at), value);
   return index;
@@ -80,12 +83,12 @@ void emit_scatter_elements(EmitContext& c) {
     const std::vector<Expr> old = with(row, axis, ir::variable(along.var));
     const std::vector<Expr> from = with(row, axis, ir::variable(updates.var));
     const Expr place = place_of(c.read(1, "indices", from), data[axis]);
-    Stmt apply =
-        loops_over({updates}, {update(c, with(row, axis, place), c.read(2, "updates", from))});
+    Stmt apply = loops_over_run(c, {updates}, kCounts + axis,
+                                {update(c, with(row, axis, place), c.read(2, "updates", from))});
     for (size_t d = 0, r = 0; d < data.size(); ++d) {
       if (d == axis) continue;
-      if (indices[d] < data[d])
-        apply = ir::make_if(ir::less(row[r], ir::constant(indices[d])), {apply});
+      if (indices[d] < data[d] || c.node().has_input(kCounts + d))
+        apply = ir::make_if(ir::less(row[r], end_of_run(c, kCounts + d, indices[d])), {apply});
       ++r;
     }
     return std::vector{loops_over({along}, {c.store(0, old, c.read(0, "data", old))}), apply};
@@ -143,7 +146,7 @@ void emit_scatter_nd(EmitContext& c) {
     Stmt apply = loops_over(inner, {update(c, to, c.read(2, "updates", from))});
     if (hit) apply = ir::make_if(hit, {apply});
     return std::vector{loops_over(copied, {c.store(0, old, c.read(0, "data", old))}),
-                       loops_over(updates, {apply})};
+                       loops_over_run(c, updates, kCounts, {apply})};
   });
 }
 
@@ -201,6 +204,14 @@ Op scatter(std::string_view name, int since, int until, std::string_view attribu
           .emit = emit};
 }
 
+// The same operator with numbers of indices.
+Op counted(Op op, std::string_view name) {
+  op.name = name;
+  op.since = 1;
+  op.max_inputs = kMostOperands;
+  return op;
+}
+
 }  // namespace
 
 std::span<const Op> scatter_ops() {
@@ -214,6 +225,8 @@ std::span<const Op> scatter_ops() {
                 emit_tensor_scatter),
     };
     list[3].min_inputs = 2;
+    list.push_back(counted(list[1], "hone.ScatterElements"));
+    list.push_back(counted(list[2], "hone.ScatterND"));
     return list;
   }();
   return ops;

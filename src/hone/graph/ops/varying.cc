@@ -1,7 +1,9 @@
-// Operators whose result's shape depends on data: NonZero, Compress; and hone.Compact, which makes
+// Operators whose result's shape depends on data: NonZero, Compress; hone.CountedNonZero and
+// hone.CountedCompress, which are told how many elements a run has; and hone.Compact, which makes
 // such a result dense.
 #include <algorithm>
 
+#include "hone/base/round_up.h"
 #include "hone/graph/evaluate.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/ops/indices.h"
@@ -17,7 +19,20 @@ using ir::Stmt;
 
 Expr number(int64_t value) { return ir::constant(value); }
 
-// ---- hone.NonZero(x): indices [rank, elements of x], their number [1] ----
+// Returns whether nothing reads a value but what makes it dense, which looks at no element behind
+// its extents.
+bool is_compacted_only(const EmitContext& c, ValueId id) {
+  const Graph& graph = c.graph();
+  const bool is_output = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                                     [&](ValueId out) { return out == id; });
+  return !is_output && std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return node.type == "hone.Compact" ||
+           std::find(node.inputs.begin(), node.inputs.end(), id) == node.inputs.end();
+  });
+}
+
+// ---- hone.NonZero(x, its extent in a run [1] for each dimension, or none): indices [rank,
+// elements of x], their number [1] ----
 
 Status infer_places(InferContext& c) {
   HONE_RETURN_IF_ERROR(c.set(1, DType::kI64, {1}));
@@ -41,24 +56,26 @@ void emit_places(EmitContext& c) {
                          ? element
                          : ir::make(ir::Op::kNe, {element, literal(element->type, 0)});
     // Later operators may use all indices before they know how many there are.
-    const Stmt clear = loops_over(
+    Stmt clear = loops_over(
         {row, column}, {c.store(0, {ir::variable(row.var), ir::variable(column.var)}, number(0))});
+    if (c.graph().repeats_steps && is_compacted_only(c, c.node().outputs[0])) clear = nullptr;
     return std::vector{with_locals(
-        {count}, {clear, count.set(number(0)), loops_over(all, {ir::make_if(hit, found)}),
+        {count}, {clear, count.set(number(0)), loops_over_run(c, all, 1, {ir::make_if(hit, found)}),
                   c.store(1, {number(0)}, count.get())})};
   });
 }
 
 Status expand_non_zero(ExpandContext& c) {
   if (c.rank(0) == 0) return c.unsupported("a scalar");
-  const std::vector<ValueId> found = c.add_all("hone.NonZero", {c.input(0)}, 2);
+  const std::vector<ValueId> found = c.add_all("hone.NonZero", c.node().inputs, 2);
   const ValueId extents =
       c.add("Concat", {c.integers({c.rank(0)}), found[1]}, {{"axis", int64_t{0}}});
   c.result(0, with_extents(c, found[0], extents));
   return ok_status();
 }
 
-// ---- hone.Compress(x, condition): along dimension 0; the elements taken, their number [1] ----
+// ---- hone.Compress(x, condition, how many elements it has in a run [1] or none): along dimension
+// 0; the elements taken, their number [1] ----
 
 Status infer_taken(InferContext& c) {
   Shape shape = c.shape(0);
@@ -81,8 +98,9 @@ void emit_taken(EmitContext& c) {
     const Stmt take = ir::make_if(
         c.read(1, "condition", {from[0]}),
         {loops_over(inner, {c.store(0, to, c.read(0, "data", from))}), count.set(count.get() + 1)});
-    return std::vector{with_locals({count}, {count.set(number(0)), loops_over({row}, {take}),
-                                             c.store(1, {number(0)}, count.get())})};
+    return std::vector{
+        with_locals({count}, {count.set(number(0)), loops_over_run(c, {row}, 2, {take}),
+                              c.store(1, {number(0)}, count.get())})};
   });
 }
 
@@ -111,8 +129,9 @@ Status expand_compress(ExpandContext& c) {
     x = as_list(c, x);
   }
   const std::vector<ExtentPart> rest = parts(c, x, 1, c.shape_of(x).size());
-  const std::vector<ValueId> taken =
-      c.add_all("hone.Compress", {without_extents(c, x), condition_of(c, x)}, 2);
+  std::vector<ValueId> operands = {without_extents(c, x), condition_of(c, x)};
+  if (c.has(2)) operands.push_back(c.input(2));
+  const std::vector<ValueId> taken = c.add_all("hone.Compress", std::move(operands), 2);
   ValueId extents = kNoValue;
   if (c.extents_of(x) != kNoValue) {
     extents = join_extents(c, joined({{taken[1], 0}}, rest));
@@ -136,7 +155,46 @@ Status infer_compact(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
+// By parts of rows that threads share: loops end where the extents do.
+constexpr int64_t kMostParts = 64;
+
+void emit_compact_to_extents(EmitContext& c) {
+  const Shape& shape = c.result().shape;
+  const int64_t each = std::max<int64_t>(1, ceil_div(shape[0], kMostParts));
+  const Axis part = compute::make_axis("part", ceil_div(shape[0], each));
+  std::vector<Axis> inner = axes_of(shape, 0, shape.size());
+  c.body("compact", {part}, [&](const std::vector<Expr>& point) {
+    const Expr row = ir::variable(inner[0].var), first = point[0] * each;
+    std::vector<Expr> at = compute::variables(inner), extents;
+    at[0] = first + row;
+    Expr flat = number(0);
+    std::vector<Stmt> copied;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const std::vector<Expr> entry = {number(static_cast<int64_t>(d))};
+      extents.push_back(c.read(1, "extents", entry));
+      flat = flat * extents[d] + at[d];
+      copied.push_back(c.store(1, entry, extents[d]));
+    }
+    std::vector<Expr> to = at;
+    int64_t stride = num_elements(shape);
+    for (size_t d = 0; shape.size() > 1 && d < shape.size(); ++d) {
+      stride /= shape[d];
+      to[d] = ir::floormod(ir::floordiv(flat, stride), shape[d]);
+    }
+    Stmt copy = c.store(0, to, c.read(0, "data", at));
+    for (size_t d = shape.size(); d-- > 0;) {
+      const Expr rest = d == 0 ? ir::max(extents[0] - first, number(0)) : extents[d];
+      copy = ir::make_for(inner[d].var, number(0), ir::min(rest, number(d == 0 ? each : shape[d])),
+                          ir::ForKind::kSerial, {copy});
+    }
+    return std::vector{copy, ir::make_if(ir::make(ir::Op::kEq, {point[0], number(0)}), copied)};
+  });
+}
+
+// What threads of a GPU share: an iteration for each element that there may be.
 void emit_compact(EmitContext& c) {
+  if (c.graph().repeats_steps && num_elements(c.result().shape) > 0 && !c.result().shape.empty())
+    return emit_compact_to_extents(c);
   const Shape& shape = c.result().shape;
   const std::vector<Axis> all = axes_of(shape, 0, shape.size());
   const std::vector<Axis> points(all.begin(), all.begin() + (all.empty() ? 0 : 1));
@@ -221,14 +279,16 @@ void emit_append(EmitContext& c) {
 std::span<const Op> varying_ops() {
   static const Op ops[] = {
       {.name = "hone.NonZero",
+       .max_inputs = kMostOperands,
        .max_outputs = 2,
        .infer = infer_places,
        .fold = evaluate_node,
        .emit = emit_places},
       {.name = "NonZero", .since = 9, .expand = expand_non_zero},
+      {.name = "hone.CountedNonZero", .max_inputs = kMostOperands, .expand = expand_non_zero},
       {.name = "hone.Compress",
        .min_inputs = 2,
-       .max_inputs = 2,
+       .max_inputs = 3,
        .max_outputs = 2,
        .infer = infer_taken,
        .fold = evaluate_node,
@@ -239,9 +299,14 @@ std::span<const Op> varying_ops() {
        .max_inputs = 2,
        .attributes = "axis:i",
        .expand = expand_compress},
+      {.name = "hone.CountedCompress",
+       .min_inputs = 2,
+       .max_inputs = 3,
+       .attributes = "axis:i",
+       .expand = expand_compress},
       {.name = "hone.Append",
        .min_inputs = 2,
-       .max_inputs = 100'000,
+       .max_inputs = kMostOperands,
        .infer = infer_append,
        .fold = evaluate_node,
        .emit = emit_append},

@@ -6,6 +6,7 @@
 
 #include "hone/ir/passes/loop_digits.h"
 #include "hone/ir/passes/renumber_tiles.h"
+#include "hone/ir/scan_loop.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/visit.h"
 
@@ -38,7 +39,8 @@ class LoopLimiter {
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
-    if (s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized) return vectorized(s);
+    if (s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized)
+      return find_scan(*s) ? scan(s) : vectorized(s);
     const auto mark = ranges_.mark();
     if (s->kind == StmtKind::kFor) ranges_.bind_loop(s->var, s->min, s->extent);
     if (s->kind == StmtKind::kIf) ranges_.assume(s->condition);
@@ -79,6 +81,34 @@ class LoopLimiter {
     const bool may_end = !needs_of(*loop).empty();
     ranges_.reset(mark);
     return may_end ? statement(noted(*loop, *cut)) : loop;
+  }
+
+  // So does a scan, of which the limits are those of its own iterations (SizeLimits).
+  Stmt scan(const Stmt& loop) {
+    const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
+    if (!cut) return loop;
+    const auto mark = ranges_.mark();
+    ranges_.bind_loop(loop->var, loop->min, loop->extent);
+    const std::vector<Need> needed = needs_of(*loop);
+    ranges_.reset(mark);
+    if (needed.empty()) return loop;
+    Stmt chunks = (*cut)->kind == StmtKind::kBlock ? (*cut)->body[0] : *cut;
+    Stmt rest = (*cut)->kind == StmtKind::kBlock ? (*cut)->body[1] : nullptr;
+    const Expr lanes = chunks->body[0]->extent, end = chunks->extent * lanes;
+    const Expr first = variable(chunks->var) * lanes;
+    for (const Need& need : needed) {
+      const auto from = [&](const Expr& at) {
+        return Need{need.form, linearize(substitute(to_expr(need.at), {{loop->var, at}})),
+                    need.unit};
+      };
+      chunks = limited(chunks, from(first));
+      if (rest) rest = make_if(holds(from(end)), {rest});
+    }
+    return rest ? make_block({chunks, rest}) : chunks;
+  }
+
+  [[nodiscard]] Expr holds(const Need& need) const {
+    return less(to_expr(need.at), load(sizes_, {constant(need.form)}) * need.unit);
   }
 
   // Notes that the loops that a loop was cut into are made to end early.
@@ -214,7 +244,7 @@ class LoopLimiter {
       count = min(loop->extent, max(constant(0), simplify(count, ranges_)));
       return make_for(loop->var, loop->min, count, loop->for_kind, loop->body, loop->peel);
     }
-    Expr condition = less(to_expr(need.at), end);
+    Expr condition = holds(need);
     std::vector<Stmt> body = loop->body;
     if (body.size() == 1 && body[0]->kind == StmtKind::kIf && has_load(body[0]->condition)) {
       condition = logical_and(condition, body[0]->condition);

@@ -11,9 +11,6 @@ namespace {
 
 // Limits that follow from others are found in this many rounds at most.
 constexpr int kRounds = 4;
-// So many uses of a buffer are asked for a limit that could hold for all, before the laxest one of
-// all uses is tried.
-constexpr size_t kAskedUses = 6;
 
 // Returns whether an integer quotient may trap, or an address be wrong, where its operands are
 // undefined.
@@ -85,8 +82,9 @@ void SizeLimits::add_forms() {
   };
   for (const Buffer* buffer : order_) {
     for (const Use& use : uses_[buffer]) {
-      const bool has_facts =
-          !facts_.places.empty() || (facts_.needs_of_condition && !use.facts.empty());
+      const bool has_facts = !facts_.places.empty() ||
+                             (facts_.needs_of_condition && !use.facts.empty()) ||
+                             (facts_.form_of && has_loaded_end(sites_[use.site].around));
       if (!sizes_ && !has_facts) continue;
       for (const Need& need : needs_of(use, scope_of(use))) add(need);
     }
@@ -160,11 +158,21 @@ void SizeLimits::collect_load(const Expr& load, size_t site, Facts& facts) {
   }
 }
 
+// A loop that ends at a size of the run ends before what it does not have decides an address.
+void SizeLimits::collect_address(const Expr& index, size_t site) {
+  if (!has_loaded_end(sites_[site].around)) return pin(index);
+  visit(index, [&](const Expr& node) {
+    if (node->op != Op::kLoad) return;
+    note(node->buffer);
+    uses_[node->buffer.get()].push_back({site, node, {}, true});
+  });
+}
+
 void SizeLimits::collect(const StmtNode& s, std::vector<const StmtNode*>& around) {
   if (s.kind == StmtKind::kStore) {
     note(s.buffer);
-    for (const Expr& index : s.indices) pin(index);
     sites_.push_back({&s, around});
+    for (const Expr& index : s.indices) collect_address(index, sites_.size() - 1);
     Facts facts;
     for (const StmtNode* outer : around)
       if (outer->kind == StmtKind::kIf) facts.emplace_back(outer->condition, true);
@@ -214,25 +222,36 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
   const auto it = limits_.find(store.buffer.get());
   if (it == limits_.end()) return all;
   for (const Limit& limit : it->second) {
-    all.push_back({limit.form, place(limit, store.indices, ranges), limit.unit});
+    const bool is_outside = limit.along && ranges.of(limit.along) == Interval();
+    if (!is_outside) all.push_back({limit.form, place(limit, store.indices, ranges), limit.unit});
   }
   return all;
 }
 
-// When a load is needed: only if all of these hold. What selects choose comes first, as it has the
-// size itself, and tiles of a reader may need more.
-std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
-  const Site& site = sites_[use.site];
-  std::vector<Need> all;
+// When the value of a store is: what selects choose comes first, as it has the size itself, and
+// tiles of a reader may need more.
+void SizeLimits::add_needs_of_value(const Use& use, const Ranges& ranges,
+                                    std::vector<Need>& all) const {
   if (facts_.needs_of_condition) {
     for (const auto& [condition, holds] : use.facts) {
       for (Need& need : facts_.needs_of_condition(condition, holds, ranges))
         all.push_back(std::move(need));
     }
   }
-  for (Need& need : needs(*site.store, ranges)) all.push_back(std::move(need));
-  for (const StmtNode* s : site.around) {
-    if (const auto need = need_of_loop(*s, sizes_.get())) all.push_back(*need);
+  for (Need& need : needs(*sites_[use.site].store, ranges)) all.push_back(std::move(need));
+}
+
+// When a load is needed: only if all of these hold.
+std::vector<Need> SizeLimits::needs_of(const Use& use, const Ranges& ranges) const {
+  std::vector<Need> all;
+  if (!use.is_address) add_needs_of_value(use, ranges, all);
+  for (const StmtNode* s : sites_[use.site].around) {
+    const auto form_of = [&](const Expr& e) -> std::optional<int> {
+      if (e->op == Op::kLoad && sizes_ && e->buffer == sizes_ && is_const_int(e->args[0]))
+        return static_cast<int>(e->args[0]->int_value);
+      return facts_.form_of ? facts_.form_of(e, ranges) : std::nullopt;
+    };
+    if (const auto need = need_of_loop(*s, form_of)) all.push_back(*need);
   }
   for (const IndexPlaces& places : facts_.places) {
     if (places.data == use.load->buffer) add_places(places, use.load->args, ranges, all);
@@ -288,123 +307,6 @@ bool SizeLimits::is_closed(const Buffer* buffer, const Limit& limit) const {
       return gap && ranges.proves_nonnegative(*gap);
     });
   });
-}
-
-bool SizeLimits::try_limit(const Buffer* buffer, Limit limit) {
-  // What a buffer's own updates read counts as not needed, too.
-  std::vector<Limit>& own = limits_[buffer];
-  own.push_back(limit);
-  if (is_closed(buffer, own.back())) return true;
-  own.pop_back();
-  return false;
-}
-
-void SizeLimits::infer(const Buffer* buffer, int form) {
-  const auto it = uses_.find(buffer);
-  // All elements of an output are needed, but for those that are given.
-  if (it == uses_.end() || pinned_.contains(buffer) || outputs_.contains(buffer)) return;
-  for (size_t i = 0; i < std::min(it->second.size(), kAskedUses); ++i)
-    try_use(buffer, form, it->second[i]);
-  if (it->second.size() > kAskedUses) try_laxest(buffer, form, it->second);
-}
-
-bool SizeLimits::is_inside(const Buffer* buffer, const Var* var) const {
-  const auto scope = scopes_.find(buffer);
-  return scope == scopes_.end() || !scope->second.contains(var);
-}
-
-// The limits that hold for one use of a buffer, in each dimension: the scores of self-attention end
-// at the same size in both.
-std::vector<SizeLimits::Limit> SizeLimits::limits_of_use(const Buffer* buffer, int form,
-                                                         const Use& use,
-                                                         const std::vector<Need>& needs,
-                                                         const Ranges& ranges) const {
-  const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
-  std::vector<Limit> limits;
-  for (const Need& need : needs) {
-    if (need.form != form) continue;
-    for (size_t d = 0; d < use.load->args.size(); ++d) {
-      const auto dimension = static_cast<int>(d);
-      if (has_limit(buffer, form, dimension)) continue;
-      const Linear index = linearize(simplify(use.load->args[d], ranges));
-      for (Limit& limit : limits_at(need, index, is_inner, ranges)) {
-        limit.dimension = dimension;
-        limits.push_back(std::move(limit));
-      }
-    }
-  }
-  return limits;
-}
-
-// Tries the limits of one use, one in each dimension.
-void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
-  const Ranges ranges = scope_of(use);
-  const std::vector<Need> needs = needs_of(use, ranges);
-  for (Limit& limit : limits_of_use(buffer, form, use, needs, ranges)) {
-    if (!has_limit(buffer, form, limit.dimension)) (void)try_limit(buffer, std::move(limit));
-  }
-  // A buffer inside loops whose iterations are needed or not with all its elements.
-  if (has_limit(buffer, form)) return;
-  const auto is_inner = [&](const Var* var) { return is_inside(buffer, var); };
-  for (const Need& need : needs) {
-    if (need.form != form || has_limit(buffer, form)) continue;
-    const auto least = bound_of(need.at, is_inner, ranges);
-    if (!least || least->is_constant()) continue;
-    (void)try_limit(buffer, {form, 0, to_expr(*least), need.unit});
-  }
-}
-
-// Of limits that differ in a constant only, tries the one within which all others are: that of the
-// last row of a window whose rows are read one by one.
-void SizeLimits::try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses) {
-  std::vector<std::pair<Limit, Linear>> laxest;
-  for (const Use& use : uses) {
-    const Ranges ranges = scope_of(use);
-    for (Limit& limit : limits_of_use(buffer, form, use, needs_of(use, ranges), ranges)) {
-      const Linear at = linearize(limit.at);
-      const auto gap_to = [&](const std::pair<Limit, Linear>& other) -> std::optional<int64_t> {
-        const auto gap = add(at, other.second, -1);
-        const bool is_alike = gap && gap->is_constant() && other.first.unit == limit.unit &&
-                              other.first.dimension == limit.dimension;
-        return is_alike ? std::optional(gap->constant) : std::nullopt;
-      };
-      const auto alike = std::find_if(laxest.begin(), laxest.end(),
-                                      [&](const auto& other) { return gap_to(other).has_value(); });
-      if (alike == laxest.end())
-        laxest.emplace_back(std::move(limit), at);
-      else if (*gap_to(*alike) < 0)
-        *alike = {std::move(limit), at};
-    }
-  }
-  for (auto& [limit, at] : laxest) {
-    if (!has_limit(buffer, form, limit.dimension)) (void)try_limit(buffer, std::move(limit));
-  }
-}
-
-// The limits of a dimension that follow for an element with this index.
-std::vector<SizeLimits::Limit> SizeLimits::limits_at(
-    const Need& need, const Linear& index, const std::function<bool(const Var*)>& is_inner,
-    const Ranges& ranges) const {
-  std::vector<Limit> limits;
-  const Expr x = variable(index_);
-  // A sum that has an atom in common with the index.
-  for (const auto& [e, c] : index.terms) {
-    const int64_t k = need.at.coefficient(e);
-    if (k <= 0 || c <= 0) continue;
-    const auto scaled = scale(need.at, c);
-    const auto rest = scaled ? add(*scaled, index, -k) : std::nullopt;
-    const auto least = rest ? bound_of(*rest, is_inner, ranges) : std::nullopt;
-    if (least) limits.push_back({need.form, 0, x * k + to_expr(*least), need.unit * c});
-  }
-  // A quotient or remainder of the index.
-  if (need.at.terms.size() != 1) return limits;
-  const auto& [e, c] = need.at.terms[0];
-  if (!has_positive_divisor(*e)) return limits;
-  const auto shift = add(linearize(e->args[0]), index, -1);
-  if (!shift || !shift->is_constant()) return limits;
-  const Expr at = make(e->op, {x + shift->constant, e->args[1]}) * c + need.at.constant;
-  limits.push_back({need.form, 0, at, need.unit});
-  return limits;
 }
 
 std::vector<Interval> SizeLimits::indices_of_param(const BufferPtr& buffer) const {
@@ -466,7 +368,7 @@ std::vector<SizeLimit> SizeLimits::of_buffer(const BufferPtr& buffer) const {
   if (scope != scopes_.end() && !scope->second.empty()) return all;
   for (const Limit& limit : it->second) {
     const Linear at = linearize(limit.at);
-    if (at.terms.size() != 1 || at.terms[0].second <= 0) continue;
+    if (limit.along || at.terms.size() != 1 || at.terms[0].second <= 0) continue;
     const auto& [e, scale] = at.terms[0];
     const int64_t g = std::gcd(std::gcd(scale, at.constant), limit.unit);
     SizeLimit one{limit.form, limit.dimension, 0, scale / g, -at.constant / g, limit.unit / g};

@@ -57,12 +57,15 @@ class SizeLimits {
 
  private:
   // An element is needed only if `at`, in which `index_` stands for its index in the dimension, is
-  // less than unit * size. Variables of loops around the buffer may occur there, too.
+  // less than unit * size. Variables of loops around the buffer may occur there, too. What a store
+  // in the loop `along` writes, which hands values from one iteration on to the next, has a limit
+  // by the number of the iteration.
   struct Limit {
     int form = 0;
     int dimension = 0;
     Expr at;
     int64_t unit = 1;
+    VarPtr along = nullptr;
   };
   // A store, with the statements around it from the outermost one on.
   struct Site {
@@ -70,21 +73,25 @@ class SizeLimits {
     std::vector<const StmtNode*> around;
   };
   // A load in the value of a store, with the conditions of selects under which it is evaluated. A
-  // load whose index is a select is two.
+  // load whose index is a select is two. Or a load in the address of a store, which is needed
+  // wherever the store runs.
   struct Use {
     size_t site;
     Expr load;
     std::vector<std::pair<Expr, bool>> facts;
+    bool is_address = false;
   };
   using Facts = std::vector<std::pair<Expr, bool>>;
 
   void collect(const StmtNode& s, std::vector<const StmtNode*>& around);
   void collect_value(const Expr& e, size_t site, Facts& facts);
   void collect_load(const Expr& load, size_t site, Facts& facts);
+  void collect_address(const Expr& index, size_t site);
   void pin(const Expr& e);
   void note(const BufferPtr& buffer);
   [[nodiscard]] Ranges scope_of(const Use& use) const;
   [[nodiscard]] std::vector<Need> needs_of(const Use& use, const Ranges& ranges) const;
+  void add_needs_of_value(const Use& use, const Ranges& ranges, std::vector<Need>& all) const;
   [[nodiscard]] Linear place(const Limit& limit, std::span<const Expr> indices,
                              const Ranges& ranges) const;
   [[nodiscard]] bool stays_within(const Linear& own, const Limit& limit,
@@ -96,6 +103,7 @@ class SizeLimits {
   [[nodiscard]] bool try_limit(const Buffer* buffer, Limit limit);
   void try_use(const Buffer* buffer, int form, const Use& use);
   void try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses);
+  void try_carried(const Buffer* buffer, int form, const std::vector<Use>& uses);
   // Returns whether a variable is of a loop inside the allocation of a buffer.
   [[nodiscard]] bool is_inside(const Buffer* buffer, const Var* var) const;
   // `needs` are those of the use.

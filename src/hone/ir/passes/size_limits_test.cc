@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/ir/pass_testing.h"
+#include "hone/ir/passes/limit_loops_testing.h"
 
 namespace hone::ir {
 namespace {
@@ -135,6 +136,46 @@ program gather {
                                         -1,
                                         {{.form = 1, .period = 5}}}}});
     EXPECT_TRUE(found.of_param(program.params[0].buffer).empty()) << place;
+  }
+}
+
+// Running sums of rows; `more` comes behind the loop over a row, `around` stands around it.
+std::string running_sums(const std::string& around = "", const std::string& more = "") {
+  return "program sums {\n  input x: f32[4, 512]\n  output z: f32[4]\n"
+         "  output y: f32[4, 512]\n  phase {\n    parallel i in 0..4 {\n"
+         "      alloc stack s: f32[1] {\n        s[0] = 0.0\n        " +
+         around + "{ for n in 0..512 { s[0] = s[0] + x[i, n]\n y[i, n] = s[0] } }\n        " +
+         more + "\n      }\n    }\n  }\n}\n";
+}
+
+TEST(size_limits, running_sums_end_where_a_row_does) {
+  const std::vector<SizeLimit> along_rows = {{.dimension = 1}};
+  EXPECT_EQ(limits_of_input(running_sums("if i < 4 "), {.dimension = 1}), along_rows);
+  const std::string more = "z[i] = 1.0";
+  EXPECT_EQ(limits_of_input(running_sums("if i < 4 ", more), {.dimension = 1}), along_rows);
+  // The last sum is a result, or goes through the row once more.
+  EXPECT_TRUE(limits_of_input(running_sums("if i < 4 ", "z[i] = s[0]"), {.dimension = 1}).empty());
+  EXPECT_TRUE(limits_of_input(running_sums("for k in 0..2 "), {.dimension = 1}).empty());
+  const std::string again = "for n in 0..512 { s[0] = s[0] + x[i, n]\n y[i, n] = s[0] }";
+  EXPECT_TRUE(limits_of_input(running_sums("if i < 4 ", again), {.dimension = 1}).empty());
+}
+
+TEST(size_limits, loops_of_running_sums_run_the_first_iterations) {
+  for (const std::string loop : {"for", "vectorized"}) {
+    for (const std::string body : {"{ s[0] = s[0] + x[i, n]\n y[i, n] = s[0] }",
+                                   "{ y[i, n] = s[0]\n s[0] = s[0] + x[i, n] }"}) {
+      const Program program = parsed(
+          "program sums {\n  input x: f32[4, 500]\n  output y: f32[4, 500]\n  phase {\n"
+          "    parallel i in 0..4 { alloc stack s: f32[1] { s[0] = 0.0\n " +
+          loop + " n in 0..500 " + body + " } }\n  }\n}\n");
+      for (const int64_t size : {1, 3, 480, 490, 500}) {
+        const testing::LimitRun run =
+            testing::run_limited(program, {{{1, {.dimension = 1}}}, {size}}, 1);
+        EXPECT_TRUE(run.changed);
+        EXPECT_EQ(run.difference, "");
+        EXPECT_LE(run.after, run.before * (size + 40) * 3 / 1000);
+      }
+    }
   }
 }
 

@@ -80,20 +80,19 @@ struct SizeBound {
   int64_t unit = 1, more = 0, divisor = 1;
 };
 
-std::optional<SizeBound> size_bound(const Expr& end, const Buffer* sizes) {
-  if (end->op == Op::kLoad && end->buffer.get() == sizes && is_const_int(end->args[0]))
-    return SizeBound{.form = static_cast<int>(end->args[0]->int_value)};
+std::optional<SizeBound> size_bound(const Expr& end, const FormOf& form_of) {
+  if (const auto form = form_of(end)) return SizeBound{.form = *form};
   if (end->op == Op::kMin || end->op == Op::kMax) {
     for (const size_t i : {0, 1}) {
       const bool is_other = is_const_int(end->args[1 - i]);
       // An iteration that runs shows that the end is not 0.
       const bool holds = end->op == Op::kMin || is_const_int(end->args[1 - i], 0);
-      if (is_other && holds) return size_bound(end->args[i], sizes);
+      if (is_other && holds) return size_bound(end->args[i], form_of);
     }
     return std::nullopt;
   }
   if (has_positive_divisor(*end) && end->op == Op::kFloorDiv) {
-    auto inner = size_bound(end->args[0], sizes);
+    auto inner = size_bound(end->args[0], form_of);
     if (inner) inner->divisor *= end->args[1]->int_value;
     return inner;
   }
@@ -101,7 +100,7 @@ std::optional<SizeBound> size_bound(const Expr& end, const Buffer* sizes) {
   if (form.terms.size() != 1 || form.terms[0].second <= 0) return std::nullopt;
   const auto& [e, c] = form.terms[0];
   if (c == 1 && form.constant == 0) return std::nullopt;
-  auto inner = size_bound(e, sizes);
+  auto inner = size_bound(e, form_of);
   if (!inner) return std::nullopt;
   inner->unit *= c;
   inner->more = inner->more * c + form.constant * inner->divisor;
@@ -110,17 +109,33 @@ std::optional<SizeBound> size_bound(const Expr& end, const Buffer* sizes) {
 
 }  // namespace
 
-std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes) {
-  if (sizes == nullptr || loop.kind != StmtKind::kFor || !is_const_int(loop.min) ||
-      !has_load(loop.extent))
+bool has_loaded_end(std::span<const StmtNode* const> around) {
+  return std::any_of(around.begin(), around.end(), [](const StmtNode* s) {
+    return s->kind == StmtKind::kFor && has_load(s->extent);
+  });
+}
+
+std::optional<Need> need_of_loop(const StmtNode& loop, const FormOf& form_of) {
+  if (loop.kind != StmtKind::kFor || !is_const_int(loop.min) || !has_load(loop.extent))
     return std::nullopt;
-  const auto end = size_bound(loop.extent, sizes);
+  const auto end = size_bound(loop.extent, form_of);
   if (!end) return std::nullopt;
   const auto from_min = add(atom(variable(loop.var)), {loop.min->int_value, {}}, -1);
   auto at = from_min ? scale(*from_min, end->divisor) : std::nullopt;
   if (at) at = add(*at, {end->more, {}}, -1);
   if (!at) return std::nullopt;
   return Need{end->form, *at, end->unit};
+}
+
+const StmtNode* carrying_loop(const Buffer& buffer, std::span<const StmtNode* const> around) {
+  const auto memory = std::find_if(around.begin(), around.end(), [&](const StmtNode* s) {
+    return s->kind == StmtKind::kAlloc && s->buffer.get() == &buffer;
+  });
+  const auto loop = std::find_if(memory, around.end(),
+                                 [](const StmtNode* s) { return s->kind == StmtKind::kFor; });
+  const bool in_order = loop != around.end() && ((*loop)->for_kind == ForKind::kSerial ||
+                                                 (*loop)->for_kind == ForKind::kVectorized);
+  return in_order ? *loop : nullptr;
 }
 
 Need strengthened(Need need, int64_t multiple) {

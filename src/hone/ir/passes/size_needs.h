@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "hone/ir/ranges.h"
@@ -54,8 +55,18 @@ struct RunNeed {
                                              const std::function<bool(const Var*)>& is_inner,
                                              const Ranges& ranges, bool most = false);
 
-// Returns when an iteration of a loop can run whose end is at a size of the run: an element of
-// `sizes`. Nothing is known of other loops.
-[[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const Buffer* sizes);
+// Returns the form of the size that an expression is.
+using FormOf = std::function<std::optional<int>(const Expr& e)>;
+// Returns when an iteration of a loop can run whose end is at a size of the run. Nothing is known
+// of other loops.
+[[nodiscard]] std::optional<Need> need_of_loop(const StmtNode& loop, const FormOf& form_of);
+// Returns whether statements have a loop around them whose end is loaded.
+[[nodiscard]] bool has_loaded_end(std::span<const StmtNode* const> around);
+
+// Returns the loop that runs once for each allocation of a buffer and, one iteration after the
+// other, has a statement in it, of which `around` are the statements around it from the outermost
+// one on; null if there is none.
+[[nodiscard]] const StmtNode* carrying_loop(const Buffer& buffer,
+                                            std::span<const StmtNode* const> around);
 
 }  // namespace hone::ir

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "hone/compute/affine.h"
+#include "hone/ir/ranges.h"
 #include "hone/ir/scan_loop.h"
 #include "hone/space/rules/cpu/rows.h"
 #include "hone/space/rules/cpu/rules.h"
@@ -51,7 +52,11 @@ class Body {
                ? loop_->var->name
                : "";
   }
-  [[nodiscard]] int64_t length() const { return loop_->extent->int_value; }
+  [[nodiscard]] int64_t length() const { return ir::Ranges().of(loop_->extent).hi; }
+  // Whether all runs have the same steps.
+  [[nodiscard]] bool is_fixed() const {
+    return ir::is_const_int(loop_->min) && ir::is_const_int(loop_->extent);
+  }
   // Whether neighbouring points of an axis are neighbours wherever the body goes.
   [[nodiscard]] bool is_contiguous(size_t axis) const {
     return std::all_of(strides_.begin(), strides_.end(), [&](const auto& access) {
@@ -69,7 +74,7 @@ class Body {
         bytes_ = std::max(bytes_, dtype_bytes(s.buffer->dtype));
         break;
       case StmtKind::kFor:
-        if (!ir::is_const_int(s.min) || !ir::is_const_int(s.extent)) return false;
+        if (!is_alike(s)) return false;
         vars_.push_back(s.var);
         in_loop = true;
         loop_ = &s;
@@ -88,6 +93,14 @@ class Body {
     }
     return std::all_of(s.body.begin(), s.body.end(),
                        [&](const ir::Stmt& child) { return scan(*child, in_loop); });
+  }
+
+  // Whether a loop has the same iterations for all points, at most a known number of them.
+  [[nodiscard]] bool is_alike(const ir::StmtNode& loop) const {
+    return ir::Ranges().of(loop.extent).hi != ir::kPosInf &&
+           std::none_of(vars_.begin(), vars_.end(), [&](const ir::VarPtr& var) {
+             return ir::uses(loop.min, var.get()) || ir::uses(loop.extent, var.get());
+           });
   }
 
   [[nodiscard]] bool is_local(const ir::Buffer* buffer) const {
@@ -209,7 +222,7 @@ Fit add_scan_parts(SketchBuilder& builder, const Task&) {
   const compute::Stage& what = builder.state.stages[0].info->stage;
   if (!what.is_extern()) return Fit::kNone;
   const Body body(what);
-  if (!body.is_scan() || body.steps().empty()) return Fit::kNone;
+  if (!body.is_scan() || body.steps().empty() || !body.is_fixed()) return Fit::kNone;
   auto group = std::make_shared<ScanParts>();
   group->stage = what.name;
   group->loop = body.steps();
