@@ -155,39 +155,49 @@ Status infer_compact(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
-// By parts of rows that threads share: loops end where the extents do.
+// By parts of rows that threads share: loops end where the extents do. Rows of which all elements
+// are there keep their places.
 constexpr int64_t kMostParts = 64;
 
 void emit_compact_to_extents(EmitContext& c) {
   const Shape& shape = c.result().shape;
   const int64_t each = std::max<int64_t>(1, ceil_div(shape[0], kMostParts));
   const Axis part = compute::make_axis("part", ceil_div(shape[0], each));
-  std::vector<Axis> inner = axes_of(shape, 0, shape.size());
+  const Axis row = compute::make_axis("row", each);
+  const std::vector<Axis> inner = axes_of(shape, 1, shape.size());
   c.body("compact", {part}, [&](const std::vector<Expr>& point) {
-    const Expr row = ir::variable(inner[0].var), first = point[0] * each;
-    std::vector<Expr> at = compute::variables(inner), extents;
-    at[0] = first + row;
-    Expr flat = number(0);
+    const Expr first = point[0] * each;
+    std::vector<Expr> at = {first + ir::variable(row.var)}, extents;
+    for (const Expr& i : compute::variables(inner)) at.push_back(i);
+    Expr flat = number(0), whole = ir::constant_bool(true);
     std::vector<Stmt> copied;
     for (size_t d = 0; d < shape.size(); ++d) {
       const std::vector<Expr> entry = {number(static_cast<int64_t>(d))};
       extents.push_back(c.read(1, "extents", entry));
       flat = flat * extents[d] + at[d];
+      if (d > 0)
+        whole = ir::logical_and(whole, ir::make(ir::Op::kEq, {extents[d], number(shape[d])}));
       copied.push_back(c.store(1, entry, extents[d]));
     }
-    std::vector<Expr> to = at;
+    std::vector<Expr> to;
     int64_t stride = num_elements(shape);
-    for (size_t d = 0; shape.size() > 1 && d < shape.size(); ++d) {
-      stride /= shape[d];
-      to[d] = ir::floormod(ir::floordiv(flat, stride), shape[d]);
+    for (const int64_t extent : shape) {
+      stride /= extent;
+      to.push_back(ir::floormod(ir::floordiv(flat, stride), extent));
     }
-    Stmt copy = c.store(0, to, c.read(0, "data", at));
-    for (size_t d = shape.size(); d-- > 0;) {
-      const Expr rest = d == 0 ? ir::max(extents[0] - first, number(0)) : extents[d];
-      copy = ir::make_for(inner[d].var, number(0), ir::min(rest, number(d == 0 ? each : shape[d])),
-                          ir::ForKind::kSerial, {copy});
-    }
-    return std::vector{copy, ir::make_if(ir::make(ir::Op::kEq, {point[0], number(0)}), copied)};
+    const Expr data = c.read(0, "data", at);
+    Stmt moved = c.store(0, to, data);
+    for (size_t d = shape.size(); d-- > 1;)
+      moved = ir::make_for(inner[d - 1].var, number(0), ir::min(extents[d], number(shape[d])),
+                           ir::ForKind::kSerial, {moved});
+    std::vector<Stmt> copy = {loops_over(inner, {c.store(0, at, data)})};
+    if (!inner.empty())
+      copy = {ir::make_if(whole, copy), ir::make_if(ir::make(ir::Op::kNot, {whole}), {moved})};
+    // The condition holds in all of these iterations; it says of which rows the data are read.
+    const Expr rest = ir::min(ir::max(extents[0] - first, number(0)), number(each));
+    const Stmt rows = ir::make_for(row.var, number(0), rest, ir::ForKind::kSerial,
+                                   {ir::make_if(ir::less(at[0], extents[0]), std::move(copy))});
+    return std::vector{rows, ir::make_if(ir::make(ir::Op::kEq, {point[0], number(0)}), copied)};
   });
 }
 
@@ -201,16 +211,13 @@ void emit_compact(EmitContext& c) {
   const std::vector<Axis> inner(all.begin() + std::ssize(points), all.end());
   c.body("compact", points, [&](const std::vector<Expr>&) {
     const std::vector<Expr> at = compute::variables(all);
-    // Whether all elements of a row are there: then each one keeps its place.
-    Expr whole = ir::constant_bool(true);
-    Expr flat = number(0), there = whole, inside = whole, first = whole;
+    Expr flat = number(0), inside = ir::constant_bool(true), first = ir::constant_bool(true);
     std::vector<Stmt> extents;
     for (size_t d = 0; d < shape.size(); ++d) {
       const std::vector<Expr> entry = {number(static_cast<int64_t>(d))};
       const Expr extent = c.read(1, "extents", entry);
       flat = flat * extent + at[d];
-      (d == 0 ? there : inside) = ir::logical_and(d == 0 ? there : inside, ir::less(at[d], extent));
-      if (d > 0) whole = ir::logical_and(whole, ir::make(ir::Op::kEq, {extent, number(shape[d])}));
+      inside = ir::logical_and(inside, ir::less(at[d], extent));
       extents.push_back(c.store(1, entry, extent));
     }
     if (!points.empty()) first = ir::make(ir::Op::kEq, {at[0], number(0)});
@@ -220,12 +227,9 @@ void emit_compact(EmitContext& c) {
       stride /= extent;
       to.push_back(ir::floormod(ir::floordiv(flat, stride), extent));
     }
-    const Expr data = c.read(0, "data", at);
-    std::vector<Stmt> moved = {
-        ir::make_if(whole, {loops_over(inner, {c.store(0, at, data)})}),
-        ir::make_if(ir::make(ir::Op::kNot, {whole}),
-                    {loops_over(inner, {ir::make_if(inside, {c.store(0, to, data)})})})};
-    return std::vector{ir::make_if(there, std::move(moved)), ir::make_if(first, extents)};
+    return std::vector{
+        loops_over(inner, {ir::make_if(inside, {c.store(0, to, c.read(0, "data", at))})}),
+        ir::make_if(first, extents)};
   });
 }
 
