@@ -30,7 +30,7 @@ class DecidedForms {
  private:
   struct Written {
     graph::DecidedPlace place;
-    int64_t elements = 0;  // of its buffer
+    int64_t elements = 0;  // number of those that the buffer has
     int call = 0;          // the last one that writes the buffer
   };
   // Returns where a call finds the size, which some call before it has written; or null.

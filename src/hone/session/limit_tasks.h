@@ -43,8 +43,8 @@ struct OffsetLimit {
 // A size that data decide, as a kernel reads it.
 struct DecidedSource {
   size_t buffer = 0;     // index into TaskCall::sizes
-  int64_t element = 0;   // of the buffer
-  int64_t elements = 0;  // that the buffer has
+  int64_t element = 0;   // index into the buffer
+  int64_t elements = 0;  // number of those that the buffer has
   bool operator==(const DecidedSource&) const = default;
 };
 
