@@ -45,8 +45,8 @@ class Doctor(unittest.TestCase):
         shown = [LINE.fullmatch(line) for line in done.stdout.splitlines()]
         self.assertNotIn(None, shown, done.stdout)
         self.assertEqual([match[2] for match in shown], [finding["name"] for finding in report["findings"]])
-        for line, finding in zip(done.stdout.splitlines(), report["findings"], strict=True):
-            self.assertEqual(" -> " in line, finding["state"] != "ok", line)
+        for match in shown:  # what is measured may be another state in the other run
+            self.assertEqual(" -> " in match[0], match[1] != "ok", match[0])
         self.assertFalse((self.folder / "data").exists())
 
     def test_without_a_worker(self):

@@ -175,7 +175,7 @@ Status run_case(const fs::path& folder, Binding& binding) {
   return sets > 0 ? ok_status() : invalid("no data");
 }
 
-// Whether a case of this name there has the same files, and none that makes it run otherwise.
+// Returns whether a case of this name there has the same files, and none that changes how it runs.
 bool has_same(const fs::path& beside, const fs::path& folder) {
   const fs::path other = beside / folder.filename();
   if (!fs::exists(other) || fs::exists(other / "skip")) return false;

@@ -94,6 +94,8 @@ class Checker {
   Status run(StepRun& steps, std::span<const Tensor> inputs) {
     if (graph_.varying.any()) sizes_ = inputs.back();
     done_.assign(graph_.values.size(), false);
+    computed_.clear();
+    unknown_.clear();
     for (const ValueId id : graph_.inputs) done_[static_cast<size_t>(id)] = true;
     views_.clear();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -107,6 +109,7 @@ class Checker {
     const graph::TaskCall& call = model_.tasks.calls[static_cast<size_t>(index)];
     if (call.loop >= 0) return ok_status();  // its value is one of a turn
     const graph::Node& last = graph_.nodes[static_cast<size_t>(call.nodes.back())];
+    note_computed(steps, index);
     bool checked = false;
     for (const ValueId out : last.outputs) {
       if (out != kNoValue) checked |= check_stored(steps, out, last, &call);
@@ -132,26 +135,43 @@ class Checker {
     if (buffer < 0) return false;
     const void* memory = memory_of(steps, buffer);
     if (memory == nullptr) return false;
-    return check(id, graph::stored_value(value, memory), &node, call, computed(steps, value));
+    if (unknown_.contains(buffer)) return false;
+    return check(id, graph::stored_value(value, memory), &node, call, computed(value));
   }
 
   const void* memory_of(const StepRun& steps, int buffer) const {
     return steps.memory(graph_.buffers[static_cast<size_t>(buffer)], buffer);
   }
 
-  // Which elements of a value the run has computed; nothing if it has all.
-  std::optional<Tensor> computed(const StepRun& steps, const graph::Value& value) const {
-    const auto limits = partial_.find(value.storage.buffer);
-    if (limits == partial_.end()) return std::nullopt;
-    const graph::Buffer& buffer = graph_.buffers[static_cast<size_t>(value.storage.buffer)];
-    const Tensor flags = computed_elements(
-        limits->second, num_elements(buffer.shape), [&](const graph::DecidedPlace& place) {
-          const void* memory = memory_of(steps, place.buffer);
-          return memory == nullptr ? 0 : static_cast<const int64_t*>(memory)[place.element];
-        });
+  // Notes which elements a call that has just ended has computed, as the sizes that data decide are
+  // in memory now.
+  void note_computed(const StepRun& steps, int call) {
+    const auto limits = partial_.find(call);
+    if (limits == partial_.end()) return;
+    for (const PartialLimit& one : limits->second) {
+      const void* memory = memory_of(steps, one.size.buffer);
+      if (memory == nullptr || !one.limit) {
+        unknown_.insert(one.buffer);
+        continue;
+      }
+      const auto [it, fresh] = computed_.try_emplace(one.buffer);
+      if (fresh) {
+        const graph::Buffer& buffer = graph_.buffers[static_cast<size_t>(one.buffer)];
+        it->second = Tensor(DType::kBool, {num_elements(buffer.shape)});
+        std::memset(it->second.data(), 1, static_cast<size_t>(it->second.bytes()));
+      }
+      leave_out_beyond(*one.limit, static_cast<const int64_t*>(memory)[one.size.element],
+                       it->second);
+    }
+  }
+
+  // Returns which elements of a value the run has computed; nothing if it has all.
+  std::optional<Tensor> computed(const graph::Value& value) const {
+    const auto flags = computed_.find(value.storage.buffer);
+    if (flags == computed_.end()) return std::nullopt;
     graph::Value like = value;
     like.dtype = DType::kBool;
-    return graph::stored_value(like, flags.data());
+    return graph::stored_value(like, flags->second.data());
   }
 
   bool check(ValueId id, const Tensor& found, const graph::Node* node, const graph::TaskCall* call,
@@ -164,8 +184,10 @@ class Checker {
     // compared.
     if (node != nullptr && node->run_places && graph_.value(id).forms.empty()) return false;
     if (const graph::ShapeParts* parts = parts_of(id)) {
-      const Tensor own = part_of_run(found, *parts, sizes_.as<int64_t>());
+      Tensor own = part_of_run(found, *parts, sizes_.as<int64_t>());
       if (own.shape() == part || outputs_.contains(id)) {
+        if (computed)
+          take_others(part_of_run(*computed, *parts, sizes_.as<int64_t>()), expected.tensor, own);
         compare_one(name_of(graph_, id), own, expected, node, call);
         return true;
       }
@@ -177,8 +199,7 @@ class Checker {
       return smaller ? cut(whole, part, is_dense(node)) : whole;
     };
     Tensor own = shown(found);
-    if (computed && own.shape() == part && own.dtype() == expected.tensor.dtype())
-      take_others(shown(*computed), expected.tensor, own);
+    if (computed) take_others(shown(*computed), expected.tensor, own);
     compare_one(name_of(graph_, id), own, expected, node, call);
     return true;
   }
@@ -215,6 +236,7 @@ class Checker {
 
   // Sets the elements that are not `computed`, which are undefined, to those of `expected`.
   static void take_others(const Tensor& computed, const Tensor& expected, Tensor& found) {
+    if (found.shape() != expected.shape() || found.dtype() != expected.dtype()) return;
     const auto bytes = static_cast<size_t>(dtype_bytes(found.dtype()));
     for (int64_t i = 0; i < found.size(); ++i) {
       const size_t at = static_cast<size_t>(i) * bytes;
@@ -227,6 +249,8 @@ class Checker {
   const ModelTasks& model_;
   const graph::Graph& graph_;
   const PartialBuffers& partial_;
+  std::map<int, Tensor> computed_;  // by buffer: which elements are defined, if not all
+  std::set<int> unknown_;           // buffers of which that is not known
   const Reference& reference_;
   VerifyReport& report_;
   std::vector<bool> done_;  // per value: it is in memory

@@ -10,8 +10,9 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMostElements = 16;        // of a value that may be a shape
-constexpr int64_t kMost = int64_t{1} << 40;  // of a size, of which products do not overflow
+constexpr int64_t kMostElements = 16;  // of a value that may be a shape
+constexpr int64_t kMost = int64_t{1}
+                          << 40;  // of a size, so that its product with a row does not overflow
 
 bool may_be_shape(const Graph& graph, ValueId id) {
   if (id == kNoValue) return false;
@@ -43,8 +44,10 @@ class Finder {
     for (const Node& node : graph_.nodes) {
       if (node.type == "Less" && node.inputs.size() == 2) add_read(node.inputs[1]);
       if (node.type == "hone.Compact" && node.inputs.size() == 2) add_read(node.inputs[1]);
+      if (node.outputs.size() == 1 && may_be_shape(graph_, node.outputs[0])) follow(node);
     }
-    for (size_t id = 0; id < graph_.values.size(); ++id) add_places(static_cast<ValueId>(id));
+    for (size_t id = 0; !order_.empty() && id < graph_.values.size(); ++id)
+      add_places(static_cast<ValueId>(id));
     std::vector<DecidedSize> sizes;
     for (const ElementOf& origin : order_) {
       Found& found = found_.at(origin);
@@ -60,12 +63,29 @@ class Finder {
     std::vector<DecidedPlace> places;
   };
 
+  // Returns the element that this one was moved from; nodes are in topological order.
+  [[nodiscard]] ElementOf origin(ElementOf at) const {
+    const auto it = origins_.find(at);
+    return it == origins_.end() ? at : it->second;
+  }
+
+  void follow(const Node& node) {
+    const ValueId made = node.outputs[0];
+    for (int64_t i = 0; i < num_elements(graph_.value(made).shape); ++i) {
+      if (number_of(graph_, {made, i})) continue;
+      const auto from = moved_from(graph_, graph_.nodes, node, i);
+      const bool is_in = from && from->element >= 0 &&
+                         from->element < num_elements(graph_.value(from->value).shape);
+      if (is_in) origins_[{made, i}] = origin(*from);
+    }
+  }
+
   void add_read(ValueId id) {
     if (!may_be_shape(graph_, id)) return;
     for (int64_t i = 0; i < num_elements(graph_.value(id).shape); ++i) {
-      if (known_element(graph_, graph_.nodes, {id, i})) continue;
-      const ElementOf origin = origin_of_element(graph_, graph_.nodes, {id, i});
-      if (found_.try_emplace(origin).second) order_.push_back(origin);
+      const ElementOf from = origin({id, i});
+      if (number_of(graph_, from)) continue;
+      if (found_.try_emplace(from).second) order_.push_back(from);
     }
   }
 
@@ -73,7 +93,7 @@ class Finder {
     if (!may_be_shape(graph_, id)) return;
     const Value& value = graph_.value(id);
     for (int64_t i = 0; i < num_elements(value.shape); ++i) {
-      const auto it = found_.find(origin_of_element(graph_, graph_.nodes, {id, i}));
+      const auto it = found_.find(origin({id, i}));
       if (it == found_.end()) continue;
       Found& found = it->second;
       if (value.upper) {
@@ -85,6 +105,7 @@ class Finder {
   }
 
   const Graph& graph_;
+  std::map<ElementOf, ElementOf> origins_;  // of elements that nodes move
   std::map<ElementOf, Found> found_;
   std::vector<ElementOf> order_;  // the keys as they were found
 };

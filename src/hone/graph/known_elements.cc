@@ -230,8 +230,13 @@ std::optional<int64_t> known_element(const Graph& graph, const std::vector<Node>
   return Elements(graph, nodes).find(at);
 }
 
-ElementOf origin_of_element(const Graph& graph, const std::vector<Node>& nodes, ElementOf at) {
-  return Elements(graph, nodes).origin(at);
+std::optional<ElementOf> moved_from(const Graph& graph, const std::vector<Node>& nodes,
+                                    const Node& node, int64_t i) {
+  return Elements(graph, nodes).moved_from(node, i, kMostSteps);
+}
+
+std::optional<int64_t> number_of(const Graph& graph, ElementOf at) {
+  return Elements(graph, graph.nodes).number_of(at);
 }
 
 std::optional<int64_t> difference_of_elements(const Graph& graph, const std::vector<Node>& nodes,

@@ -22,9 +22,14 @@ struct ElementOf {
 // Returns an element if it is a constant, or moved from one, or always has its upper bound.
 [[nodiscard]] std::optional<int64_t> known_element(const Graph& graph,
                                                    const std::vector<Node>& nodes, ElementOf at);
-// Returns the element that this one was moved from, itself if nothing known moved it.
-[[nodiscard]] ElementOf origin_of_element(const Graph& graph, const std::vector<Node>& nodes,
-                                          ElementOf at);
+// Returns which element of an operand element i of the node's only result is, if the node only
+// moves elements.
+[[nodiscard]] std::optional<ElementOf> moved_from(const Graph& graph,
+                                                  const std::vector<Node>& nodes, const Node& node,
+                                                  int64_t i);
+// Returns the number that an element of the value is by itself: of a constant, or because it always
+// has its upper bound.
+[[nodiscard]] std::optional<int64_t> number_of(const Graph& graph, ElementOf at);
 // Returns a - b, if that follows from sums and differences with constants and with elements that
 // are terms of both: b + 1 and b.
 [[nodiscard]] std::optional<int64_t> difference_of_elements(const Graph& graph,

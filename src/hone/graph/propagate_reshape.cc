@@ -210,11 +210,12 @@ ValueId places_of(ExpandContext& c, ValueId x, const Target& target) {
 Status give_in_shape(ExpandContext& c, Target target) {
   const ValueId x = c.input(0);
   ValueId plain = without_extents(c, x), y = kNoValue;
-  if (!target.surely_fits) {
+  const bool keeps = keeps_places(c, target);
+  if (!target.surely_fits && !keeps) {
     HONE_RETURN_IF_ERROR(check_fit(
         c, target, plain, "its operand has another number of elements than the shape in this run"));
   }
-  if ((is_list(c.shape(0)) && is_list(target.most)) || keeps_places(c, target)) {
+  if (keeps || (is_list(c.shape(0)) && is_list(target.most))) {
     y = c.reshape(plain, target.most);
   } else {
     const ValueId last = c.integers({std::max<int64_t>(num_elements(c.shape(0)) - 1, 0)});

@@ -26,7 +26,7 @@ bool was_measured(const TaskSummary& line) {
 Status keep_rows_apart(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                        const CompileOptions& options) {
   for (size_t g = 0; g < schedules.size(); ++g) {
-    if (!is_strassen(schedules[g])) continue;
+    if (!is_strassen(schedules[g]) || !may_lack_rows(model, g)) continue;
     HONE_RETURN_IF_ERROR(model.space(g).status());
     const space::Space& space = *model.space(g);
     std::vector<space::Point> points = space.default_points();
@@ -117,11 +117,12 @@ std::vector<SizeVariants> variants_of_groups(const ModelTasks& model, const Limi
     const auto g = static_cast<size_t>(i);
     if (is_cancelled(options.interrupted)) return;
     if (scope.only ? split.group_before[g] != *scope.only : follows(g)) return;
+    // A kernel that reads sizes that data decide has no variants: nothing measures it at others.
+    if (!split.limits[g].decided.empty()) return;
     VariantContext context = variant_context(model, limited, g, options);
     context.may_replace = context.may_replace && scope.may_replace;
     const graph::TaskCall& call =
         split.tasks.calls[static_cast<size_t>(split.tasks.groups[g].calls[0])];
-    if (!split.limits[g].decided.empty()) return;
     variants[g] = choose_variants(call, model.task(split.group_before[g]), limited.steps[g],
                                   split.limits[g], context);
   });

@@ -113,8 +113,8 @@ int CallSteps::add_weight(const Tensor& tensor) {
   return index;
 }
 
-// Where the kernel reads sizes, in the order of the params behind the arguments of the call: those
-// of the run, if it takes them, and those that data decide.
+// Returns where the kernel reads sizes, in the order of the params behind the arguments of the
+// call: those of the run, if it takes them, and those that data decide.
 std::vector<int64_t> CallSteps::offsets_of_sizes(const graph::TaskCall& call,
                                                  const Kernel& kernel) const {
   const std::vector<ir::Param>& params = kernel.program().params;

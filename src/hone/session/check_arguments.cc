@@ -1,5 +1,7 @@
 #include "hone/session/check_arguments.h"
 
+#include <algorithm>
+
 #include "hone/compute/kernel_params.h"
 
 namespace hone {
@@ -47,11 +49,16 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
                    i, ir::role_name(takes.role), takes.buffer->bytes(), bytes_of(tasks, argument));
     }
   }
+  const auto inputs =
+      std::count_if(params.begin() + std::ssize(call.arguments), params.end(),
+                    [](const ir::Param& param) { return param.role == ir::Role::kInput; });
+  const int64_t sizes = std::ssize(call.sizes) + (kernel.tiles.empty() ? 0 : 1);
+  if (inputs != sizes)
+    return error(Code::kInternal, "bug: its kernel reads {} arrays of sizes, but the call gives {}",
+                 inputs, sizes);
   for (size_t i = call.arguments.size(); i < params.size(); ++i) {
-    const bool is_sizes =
-        (!kernel.tiles.empty() || !call.sizes.empty()) && params[i].role == ir::Role::kInput;
-    const bool own =
-        params[i].role == ir::Role::kPacked || params[i].role == ir::Role::kWorkspace || is_sizes;
+    const bool own = params[i].role == ir::Role::kPacked ||
+                     params[i].role == ir::Role::kWorkspace || params[i].role == ir::Role::kInput;
     if (!own && params[i].buffer->values.empty())
       return error(Code::kInternal, "bug: the call gives no argument {} to its kernel", i);
   }

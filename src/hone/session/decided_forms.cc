@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 namespace hone {
 namespace {
 
 constexpr int64_t kLeast = -(int64_t{1} << 40);  // data may say any number up to the most
 
-// The call after which a buffer has its contents, by the buffers of which that is one call: calls
-// of loops, and what loops copy, change theirs later.
+// Returns the call after which a buffer has its contents, by buffers that one call or several ones
+// write. What calls of loops write, and what loops copy, is left out: it changes later.
 std::map<int, int> last_writers(const graph::TaskList& tasks) {
   std::map<int, int> writers;
   std::vector<int> in_loops;
@@ -70,8 +71,24 @@ const DecidedForms::Written* DecidedForms::find(int form, int call) const {
 }
 
 void DecidedForms::leave_out_unknown(int call, KernelLimits& limits) const {
-  keep_forms(limits,
-             [&](const int& form) { return !contains(form) || find(form, call) != nullptr; });
+  std::set<int> kept;
+  keep_forms(limits, [&](const int& form) {
+    if (!contains(form) || kept.contains(form)) return true;
+    const bool has_number = first_ + std::ssize(kept) < graph::kMaxForms;
+    if (!has_number || find(form, call) == nullptr) return false;
+    kept.insert(form);
+    return true;
+  });
+}
+
+std::set<int> DecidedForms::buffers_of(int call, const KernelLimits& limits) const {
+  std::set<int> buffers;
+  const auto add = [&](int form) {
+    if (contains(form)) buffers.insert(find(form, call)->place.buffer);
+  };
+  for (const ir::ParamLimit& one : limits.outputs) add(one.limit.form);
+  for (const auto& [stage, end] : limits.ends) add(end.form);
+  return buffers;
 }
 
 std::vector<int> DecidedForms::number_for(int call, KernelLimits& limits) const {
@@ -80,7 +97,7 @@ std::vector<int> DecidedForms::number_for(int call, KernelLimits& limits) const 
   const auto number = [&](int& form) {
     if (!contains(form)) return true;
     const int next = first_ + static_cast<int>(numbers.size());
-    if (next >= graph::kMaxForms) return false;
+    HONE_ASSERT(next < graph::kMaxForms, "leave_out_unknown() kept no more");
     const Written& from = *find(form, call);
     const auto [it, fresh] = numbers.emplace(form, next);
     form = it->second;

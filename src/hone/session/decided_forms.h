@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "hone/graph/tasks.h"
@@ -17,10 +18,14 @@ class DecidedForms {
 
   // Returns whether a form is one of these.
   [[nodiscard]] bool contains(int form) const { return form >= first_; }
-  // Leaves out limits of a call by such sizes that no call before it has written.
+  // Leaves out limits of a call by such sizes that no call before it has written, or that are more
+  // than a kernel can number.
   void leave_out_unknown(int call, KernelLimits& limits) const;
-  // Numbers the sizes as the call's kernel reads them, so that calls with sizes of their own share
-  // it. Returns the buffers where they are (TaskCall::sizes).
+  // Returns the buffers in which a call finds the sizes of its limits.
+  [[nodiscard]] std::set<int> buffers_of(int call, const KernelLimits& limits) const;
+  // Numbers the sizes of limits that leave_out_unknown() kept as the call's kernel reads them, so
+  // that calls with sizes of their own share it. Returns the buffers where they are
+  // (TaskCall::sizes).
   [[nodiscard]] std::vector<int> number_for(int call, KernelLimits& limits) const;
   // Returns the sizes of the inputs with these behind them. They may be below 0 there.
   [[nodiscard]] const graph::Varying& all() const { return all_; }

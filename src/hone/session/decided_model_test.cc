@@ -30,15 +30,36 @@ Tensor mask_of(int64_t taken) {
   return mask;
 }
 
+// Gives each product Strassen's algorithm. Returns the number of those that have it.
+int sum_rows(Untuned& made) {
+  int count = 0;
+  for (size_t g = 0; g < made.schedules.size(); ++g) {
+    const Result<space::Space>& space = made.model.space(g);
+    if (!space.ok()) continue;
+    Rng rng(1);
+    for (int i = 0; i < 500; ++i) {
+      const schedule::Steps steps = space->steps(space->sample(rng));
+      if (!schedule::algorithm_of(steps).starts_with("strassen")) continue;
+      made.schedules[g] = steps;
+      ++count;
+      break;
+    }
+  }
+  return count;
+}
+
 // Runs a model of x, a mask and one output with several numbers of rows, and compares the results
 // with those of its nodes run one by one.
-void check(const graph::TestModel& model) {
+void check(const graph::TestModel& model, bool sums_rows = false) {
   CompileOptions options;
   options.records.use_db = false;
   options.target.threads = 2;
   const auto session = Session::open(options).value();
   const graph::Graph whole = model.graph();
   Untuned made = *make_untuned(*session, whole, options);
+  if (sums_rows) {
+    EXPECT_GT(sum_rows(made), 0);
+  }
   const Assembly assembly = *assemble_model(made.model, made.schedules, options);
   EXPECT_FALSE(assembly.partial.empty());
   StepRun run = *StepRun::create(assembly, 2);
@@ -70,6 +91,16 @@ TEST(decided_model, products) {
   model.node("MatMul", {"rows", "a"}, {"wide"}).node("Relu", {"wide"}, {"positive"});
   model.node("MatMul", {"positive", "b"}, {"y"}).output("y");
   check(model);
+}
+
+TEST(decided_model, products_do_not_sum_rows_of_which_some_are_missing) {
+  Rng rng(1);
+  graph::TestModel model = rows_of_mask();
+  model.constant("a", graph::random_tensor({kWidth, 256}, rng))
+      .constant("b", graph::random_tensor({256, 256}, rng));
+  model.node("MatMul", {"rows", "a"}, {"wide"}).node("Tanh", {"wide"}, {"bounded"});
+  model.node("MatMul", {"bounded", "b"}, {"y"}).output("y");
+  check(model, true);
 }
 
 TEST(decided_model, attention_among_rows) {

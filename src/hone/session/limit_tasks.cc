@@ -104,6 +104,22 @@ void add_inputs(const graph::TaskCall& call, std::span<const ir::SizeLimits> fou
   }
 }
 
+// Returns a reader that needs all elements in these runs.
+PartReader reader_of_all(const Shape& shape, std::vector<ir::RunNeed> runs) {
+  PartReader reader{{}, shape, {}, std::move(runs)};
+  for (const int64_t extent : shape) reader.indices.push_back({0, extent - 1});
+  return reader;
+}
+
+// Adds the sizes that data decide, in these buffers, which a call reads in these runs.
+void add_numbers(const graph::TaskList& tasks, const std::set<int>& buffers,
+                 const std::vector<ir::RunNeed>& runs, NeededParts& needed) {
+  for (const int buffer : buffers) {
+    const Shape& shape = tasks.buffers[static_cast<size_t>(buffer)].shape;
+    needed.add({graph::Argument::Kind::kArena, buffer}, reader_of_all(shape, runs));
+  }
+}
+
 // Which calls may be left out of a run.
 class OptionalCalls {
  public:
@@ -185,8 +201,12 @@ class KnownTensors {
  public:
   KnownTensors(const graph::TaskList& tasks, const DecidedForms& decided)
       : tasks_(tasks), sizes_(decided.of_places()) {
-    std::vector<int>& all = sizes_[{graph::Argument::Kind::kArena, tasks.sizes}];
-    for (int form = 0; form < graph::kMaxForms; ++form) all.push_back(form);
+    if (tasks.sizes >= 0) {
+      std::vector<int>& all = sizes_[{graph::Argument::Kind::kArena, tasks.sizes}];
+      all.assign(graph::kMaxForms, -1);
+      for (int form = 0; form < std::ssize(tasks.varying.forms); ++form)
+        all[static_cast<size_t>(form)] = form;
+    }
     for (const graph::TaskCall& call : tasks.calls) {
       for (size_t i = 0; i < call.arguments.size(); ++i) {
         if (call.dag.params[i].role == ir::Role::kOutput) ++writers_[place_of(call.arguments[i])];
@@ -284,16 +304,15 @@ void add_outside_readers(const graph::TaskList& tasks, NeededParts& needed) {
   for (size_t i = 0; i < tasks.outputs.size(); ++i) {
     const bool varies = i < tasks.varying.outputs.size() && tasks.outputs[i].extents < 0;
     const Shape& shape = tasks.outputs[i].shape;
-    PartReader user{{}, shape, {}, {}};
+    PartReader user = reader_of_all(shape, {});
     if (varies) user.limits = limits_of_parts(tasks.varying.outputs[i], shape);
-    for (const int64_t extent : shape) user.indices.push_back({0, extent - 1});
     needed.add({graph::Argument::Kind::kOutput, static_cast<int>(i)}, std::move(user));
   }
   // What a turn hands on, or stacks, has the sizes of the run.
   for (const graph::TaskLoop& loop : tasks.loops) {
     for (const graph::LoopCopy& copy : loop.copies) {
-      PartReader reader{limits_of_parts(copy.parts, copy.shape), copy.shape, {}, {}};
-      for (const int64_t extent : copy.shape) reader.indices.push_back({0, extent - 1});
+      PartReader reader = reader_of_all(copy.shape, {});
+      reader.limits = limits_of_parts(copy.parts, copy.shape);
       needed.add({graph::Argument::Kind::kArena, copy.from}, std::move(reader));
     }
   }
@@ -430,6 +449,7 @@ Result<CallLimits> limits_of_calls(const graph::TaskList& tasks, const Scheduled
     std::erase_if(runs, [&](const ir::RunNeed& run) { return decided.contains(run.form); });
     if (runs.size() > 1) runs.resize(1);  // a step of the plan has one
     add_inputs(call, found, runs, needed);
+    add_numbers(tasks, decided.buffers_of(static_cast<int>(c), limits[c]), runs, needed);
     if (runs.empty()) continue;
     made.runs[c] = runs.front();
     std::erase_if(limits[c].outputs, [&](const ir::ParamLimit& limit) {

@@ -63,6 +63,22 @@ bool repeats_steps(const CompileOptions& options) {
 
 }  // namespace
 
+bool may_lack_rows(const ModelTasks& model, size_t group) {
+  if (model.tasks.sizes >= 0) return true;
+  if (model.tasks.decided.empty()) return false;
+  const auto is_decided = [&](graph::ValueId id) {
+    return id != graph::kNoValue && model.graph.value(id).extents != graph::kNoValue;
+  };
+  return std::ranges::any_of(model.tasks.groups[group].calls, [&](int c) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(c)];
+    return call.loop >= 0 || std::ranges::any_of(call.nodes, [&](int n) {
+             const graph::Node& node = model.graph.nodes[static_cast<size_t>(n)];
+             return std::ranges::any_of(node.inputs, is_decided) ||
+                    std::ranges::any_of(node.outputs, is_decided);
+           });
+  });
+}
+
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
                                   std::set<std::string>* files) {
   std::string taken;

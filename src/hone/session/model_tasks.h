@@ -39,6 +39,10 @@ struct ModelTasks {
   }
 };
 
+// Returns whether a run may not have all rows of what the group's calls read or write: sizes vary,
+// or data decide how many rows there are. Then no schedule may compute sums of rows.
+[[nodiscard]] bool may_lack_rows(const ModelTasks& model, size_t group);
+
 // Imports an ONNX model. If `files` is not null, it receives the files that are read
 // (graph::ImportOptions).
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,

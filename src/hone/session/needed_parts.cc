@@ -111,8 +111,10 @@ bool NeededParts::stays_within(const PartReader& reader, OffsetLimit& limit) con
   if (!seen || static_cast<size_t>(limit.form) >= forms_.size()) return false;
   const ir::Interval& indices = reader.indices[static_cast<size_t>(seen->dimension)];
   if (indices.empty()) return true;
-  return largest_place(indices, seen->period) * seen->scale - seen->offset <
-         seen->unit * least_of(reader, static_cast<size_t>(limit.form));
+  int64_t least = 0;
+  if (__builtin_mul_overflow(seen->unit, least_of(reader, static_cast<size_t>(limit.form)), &least))
+    return false;
+  return largest_place(indices, seen->period) * seen->scale - seen->offset < least;
 }
 
 std::vector<ir::RunNeed> NeededParts::runs_of(const Place& place) const {

@@ -2,28 +2,28 @@
 // data decide how many there are: for who compares tensors of a run.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "hone/session/limit_tasks.h"
 
 namespace hone {
 
-// Elements beyond a limit by this size are undefined.
+// Elements of a buffer (an index of TaskList::buffers) beyond a limit by this size are undefined.
+// Without a limit it is not known which ones are.
 struct PartialLimit {
-  OffsetLimit limit;
+  int buffer = -1;
+  std::optional<OffsetLimit> limit;
   graph::DecidedPlace size;
 };
-// The limits of all calls that write a buffer, by its index in TaskList::buffers.
+// The limits of the results of each call that has any, by its index.
 using PartialBuffers = std::map<int, std::vector<PartialLimit>>;
 
 [[nodiscard]] PartialBuffers partial_buffers(const LimitedTasks& split);
 
-// Returns for each element of a buffer whether it is within all limits, as booleans of a tensor
-// [elements]. `number_at` returns the number that lies at a place now.
-[[nodiscard]] Tensor computed_elements(
-    const std::vector<PartialLimit>& limits, int64_t elements,
-    const std::function<int64_t(const graph::DecidedPlace&)>& number_at);
+// Sets the elements to false that lie beyond a limit by this size. `computed` has a boolean for
+// each element of the buffer.
+void leave_out_beyond(const OffsetLimit& limit, int64_t size, Tensor& computed);
 
 }  // namespace hone

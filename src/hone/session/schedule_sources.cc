@@ -151,9 +151,9 @@ Status load_choices(const ModelTasks& model, ScheduleSources& sources) {
 // says what rounding more would gain.
 constexpr double kFewFlops = 1 << 20;
 
-// Strassen's algorithm computes sums of rows, of which runs of smaller sizes do not have all.
+// Strassen's algorithm computes sums of rows, of which some runs do not have all.
 bool sums_rows(const ModelTasks& model, size_t group) {
-  if (model.tasks.sizes < 0 || !model.space(group).ok()) return false;
+  if (!may_lack_rows(model, group) || !model.space(group).ok()) return false;
   const space::Space& space = *model.space(group);
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch)
     if (space.algorithm(sketch).starts_with("strassen")) return true;

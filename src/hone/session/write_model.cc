@@ -153,7 +153,7 @@ Status check_files(const std::set<std::string>& read, const std::string& output,
 Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                 const CompileOptions& options) {
   const auto once = [&](HostKernels host) -> Result<Assembly> {
-    if (model.tasks.sizes >= 0) HONE_RETURN_IF_ERROR(keep_rows_apart(model, schedules, options));
+    HONE_RETURN_IF_ERROR(keep_rows_apart(model, schedules, options));
     HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
                           together_options(model, schedules, options));
     if (has_sizes(model)) return assemble_limited(model, schedules, options, together);

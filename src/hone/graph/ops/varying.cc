@@ -194,9 +194,10 @@ void emit_compact_to_extents(EmitContext& c) {
     if (!inner.empty())
       copy = {ir::make_if(whole, copy), ir::make_if(ir::make(ir::Op::kNot, {whole}), {moved})};
     // The condition holds in all of these iterations; it says of which rows the data are read.
-    const Expr rest = ir::min(ir::max(extents[0] - first, number(0)), number(each));
-    const Stmt rows = ir::make_for(row.var, number(0), rest, ir::ForKind::kSerial,
-                                   {ir::make_if(ir::less(at[0], extents[0]), std::move(copy))});
+    const Expr rest = ir::min(extents[0], number(shape[0])) - first;
+    const Stmt rows = ir::make_for(
+        row.var, number(0), ir::min(ir::max(rest, number(0)), number(each)), ir::ForKind::kSerial,
+        {ir::make_if(ir::less(at[0], extents[0]), std::move(copy))});
     return std::vector{rows, ir::make_if(ir::make(ir::Op::kEq, {point[0], number(0)}), copied)};
   });
 }

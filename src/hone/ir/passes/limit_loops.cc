@@ -83,7 +83,7 @@ class LoopLimiter {
     return may_end ? statement(noted(*loop, *cut)) : loop;
   }
 
-  // So does a scan, of which the limits are those of its own iterations (SizeLimits).
+  // A scan ends early by whole chunks, too; its limits are those of its own iterations (SizeLimits).
   Stmt scan(const Stmt& loop) {
     const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
     if (!cut) return loop;
@@ -144,7 +144,7 @@ class LoopLimiter {
       Effects effects;
       for (const Stmt& child : loop.body) collect(*child, loop, form, effects);
       if (effects.failed || !effects.need || !depends(effects.need->at, loop.var)) continue;
-      // A size is 1 or more.
+      // A size is 1 or more, or few: what a run of none does not need is computed.
       if (ranges_.of(effects.need->at).hi < effects.need->unit) continue;
       if (worth == Worth::kKnownEnd && !has_known_end(loop, *effects.need)) continue;
       all.push_back(*std::move(effects.need));

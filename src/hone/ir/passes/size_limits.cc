@@ -228,8 +228,8 @@ std::vector<Need> SizeLimits::needs(const StmtNode& store, const Ranges& ranges)
   return all;
 }
 
-// When the value of a store is: what selects choose comes first, as it has the size itself, and
-// tiles of a reader may need more.
+// Adds when the value of a store is needed: what selects choose comes first, as it has the size
+// itself, and tiles of a reader may need more.
 void SizeLimits::add_needs_of_value(const Use& use, const Ranges& ranges,
                                     std::vector<Need>& all) const {
   if (facts_.needs_of_condition) {

@@ -53,11 +53,11 @@ class Body {
                : "";
   }
   [[nodiscard]] int64_t length() const { return ir::Ranges().of(loop_->extent).hi; }
-  // Whether all runs have the same steps.
+  // Returns whether all runs have the same steps.
   [[nodiscard]] bool is_fixed() const {
     return ir::is_const_int(loop_->min) && ir::is_const_int(loop_->extent);
   }
-  // Whether neighbouring points of an axis are neighbours wherever the body goes.
+  // Returns whether neighbouring points of an axis are neighbours wherever the body goes.
   [[nodiscard]] bool is_contiguous(size_t axis) const {
     return std::all_of(strides_.begin(), strides_.end(), [&](const auto& access) {
       return access[axis] == 1 || (access[axis] == 0 && access.back() == 0);
@@ -95,7 +95,7 @@ class Body {
                        [&](const ir::Stmt& child) { return scan(*child, in_loop); });
   }
 
-  // Whether a loop has the same iterations for all points, at most a known number of them.
+  // Returns whether a loop has the same iterations for all points, at most a known number of them.
   [[nodiscard]] bool is_alike(const ir::StmtNode& loop) const {
     return ir::Ranges().of(loop.extent).hi != ir::kPosInf &&
            std::none_of(vars_.begin(), vars_.end(), [&](const ir::VarPtr& var) {
