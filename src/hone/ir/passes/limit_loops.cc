@@ -83,7 +83,7 @@ class LoopLimiter {
     return may_end ? statement(noted(*loop, *cut)) : loop;
   }
 
-  // A scan ends early by whole chunks, too; its limits are those of its own iterations (SizeLimits).
+  // A scan ends early by whole chunks, too; its limits are of its own iterations (SizeLimits).
   Stmt scan(const Stmt& loop) {
     const std::optional<Stmt> cut = cut_into_chunks(*loop, ranges_);
     if (!cut) return loop;
