@@ -134,7 +134,7 @@ Rows rows_and_columns(const ExpandContext& c) {
                      {1, transposed[1] ? size_t{0} : size_t{1}, {1}}};
   // An addend of one element is repeated; propagate_gemm() looks at others.
   const size_t rank = c.has(2) ? c.shape(2).size() : 0;
-  for (size_t d = 0; d < rank; ++d) {
+  for (size_t d = 0; d < rank && rank <= rows.size(); ++d) {
     const size_t at = d + 2 - rank;
     if (c.shape(2)[d] > 1 && is_decided(c, at, rows[at].dim)) return {};
   }
@@ -233,6 +233,12 @@ std::optional<std::pair<size_t, size_t>> other_dim(const ExpandContext& c, const
   return std::nullopt;
 }
 
+// Returns whether the operand of a row is there and has that dimension, as those of a node that is
+// wrong may not.
+bool has_row(const ExpandContext& c, const Row& row) {
+  return c.has(row.operand) && row.dim < c.shape(row.operand).size();
+}
+
 // Returns what the rows say of the extents of a result, of which the largest are known. A run fails
 // where two operands have different numbers of the same rows.
 Result<std::vector<ExtentPart>> extents_of(ExpandContext& c, const Rows& rows, size_t result,
@@ -240,11 +246,12 @@ Result<std::vector<ExtentPart>> extents_of(ExpandContext& c, const Rows& rows, s
   std::vector<ExtentPart> all;
   for (const int64_t extent : most) all.push_back({kNoValue, extent});
   for (const Row& row : rows) {
-    if (!is_decided(c, row.operand, row.dim) || row.in(result) < 0) continue;
     const int64_t at = row.in(result);
+    if (at < 0 || at >= std::ssize(all) || !has_row(c, row)) continue;
+    if (!is_decided(c, row.operand, row.dim)) continue;
     ExtentPart part = part_of(c, c.input(row.operand), row.dim);
     for (const Row& other : rows) {
-      if (&other == &row || !c.has(other.operand) || other.in(result) != at) continue;
+      if (&other == &row || !has_row(c, other) || other.in(result) != at) continue;
       if (stands_for_run(c, other.operand) && !is_decided(c, other.operand, other.dim)) continue;
       HONE_ASSIGN_OR_RETURN(
           part, checked_extent(c, part, part_of(c, c.input(other.operand), other.dim), "rows"));

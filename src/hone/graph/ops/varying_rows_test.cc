@@ -286,5 +286,19 @@ TEST(varying_rows, what_is_computed_for_one_shape_is_refused) {
       << graph.status().message();
 }
 
+TEST(varying_rows, operands_of_too_few_or_too_many_dimensions_are_errors) {
+  Rng rng(1);
+  TestModel model;
+  model.input("all", {6, 4}).input("mask", {6}, DType::kBool).input("x", {1, 2, 8, 8});
+  model.node("Compress", {"all", "mask"}, {"rows"}, {{"axis", int64_t{0}}});
+  model.constant("of", Tensor(DType::kI64, {}));
+  EXPECT_FALSE(model.node("RoiAlign", {"x", "rows", "of"}, {"y"}).output("y").import().ok());
+  TestModel gemm;
+  gemm.input("all", {6, 4}).input("mask", {6}, DType::kBool);
+  gemm.node("Compress", {"all", "mask"}, {"rows"}, {{"axis", int64_t{0}}});
+  gemm.constant("w", random_tensor({4, 3}, rng)).constant("c", random_tensor({2, 6, 3}, rng));
+  EXPECT_FALSE(gemm.node("Gemm", {"rows", "w", "c"}, {"y"}).output("y").import().ok());
+}
+
 }  // namespace
 }  // namespace hone::graph
