@@ -6,7 +6,6 @@
 Each model takes rows by a mask (Compress) and computes with them. It is compiled once for the most rows, and once for each number of rows
 alone, of which the mask takes all. Both libraries run in turns, each on one thread, by its processor time, and their results are compared.
 """
-import argparse
 import json
 import sys
 import tempfile
@@ -14,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import tuning_curves
 from onnx import TensorProto, helper
-from varying_costs import libraries_time
+from varying_costs import compile_library, libraries_time, options_and_cases
 
 WIDTH, HIDDEN, SIDE = 64, 256, 32
 
@@ -113,17 +111,10 @@ def inputs_of(path, taken):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hone", required=True, type=Path, help="the hone program")
-    parser.add_argument("--only", nargs="*", default=[], help="parts of models' names")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
-    options = parser.parse_args()
+    options, chosen = options_and_cases(__doc__, "models", CASES)
     found = []
     print("| model | rows | us | alone | ratio |\n|---|---|---|---|---|")
-    for name, (write, most) in CASES.items():
-        if options.only and not any(part in name for part in options.only):
-            continue
+    for name, (write, most) in chosen.items():
         with tempfile.TemporaryDirectory(prefix="hone-decided") as folder:
             whole = compiled(options.hone, write, most, Path(folder))
             for taken in (1, most // 64, most // 8, most):
@@ -142,7 +133,7 @@ def main():
 def compiled(hone, write, count, folder):
     path = folder / f"{count}.onnx"
     write(path, count)
-    tuning_curves.run_hone(hone.resolve(), "compile", "--no-db", path, "-o", path.with_suffix(".so"), "--threads", 1)
+    compile_library(hone, path, path.with_suffix(".so"))
     return path.with_suffix(".so")
 
 

@@ -166,32 +166,37 @@ def libraries_time(libraries, rounds):
     return {name: interleaved.median(times) for name, times in seconds.items()}, outputs
 
 
-def compile_library(hone, path, shapes, out):
-    tuning_curves.run_hone(hone.resolve(), "compile", "--no-db", path, "-o", out, "--threads", 1, *(f"--shape={shape}" for shape in shapes.split(",")))
+def compile_library(hone, path, out, shapes=None):
+    given = [f"--shape={shape}" for shape in shapes.split(",")] if shapes else []
+    tuning_curves.run_hone(hone.resolve(), "compile", "--no-db", path, "-o", out, "--threads", 1, *given)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_and_cases(description, what, all_cases):
+    """The options of the command line, and those of the cases, by name, that they choose."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hone", required=True, type=Path, help="the hone program")
-    parser.add_argument("--only", nargs="*", default=[], help="parts of operators' names")
+    parser.add_argument("--only", nargs="*", default=[], help=f"parts of {what}' names")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
+    return options, {name: case for name, case in all_cases.items() if not options.only or any(part in name for part in options.only)}
+
+
+def main():
+    options, chosen = options_and_cases(__doc__, "operators", cases())
     found = []
     print("| operator | at | us | alone | ratio | alone at the largest size |\n|---|---|---|---|---|---|")
-    for name, (proto, sizes) in cases().items():
-        if options.only and not any(part in name for part in options.only):
-            continue
+    for name, (proto, sizes) in chosen.items():
         kinds = {value.name: value.type.tensor_type.elem_type for value in proto.graph.input}
         whole, at = sizes
         with tempfile.TemporaryDirectory(prefix="hone-costs") as folder:
             path, ranged = Path(folder) / "model.onnx", Path(folder) / "range.so"
             onnx.save(proto, path)
-            compile_library(options.hone, path, whole, ranged)
+            compile_library(options.hone, path, ranged, whole)
             largest = None
             for i, shapes in reversed(list(enumerate(at))):
                 alone = Path(folder) / f"{i}.so"
-                compile_library(options.hone, path, shapes, alone)
+                compile_library(options.hone, path, alone, shapes)
                 inputs = inputs_at(shapes, np.random.default_rng(1), kinds)
                 seconds, outputs = libraries_time({name: (library, inputs) for name, library in (("range", ranged), ("alone", alone))}, options.rounds)
                 for a, b in zip(outputs["range"], outputs["alone"], strict=True):

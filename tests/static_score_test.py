@@ -18,7 +18,7 @@ def check_score(folder, db):
     assert "coefficients from" in printed, printed
     values = dict(line.rsplit(" ", 1) for line in score.read_text().splitlines()[3:] if not line.startswith("card "))
     assert len(values) == 16 and all(float(value) >= 0 for value in values.values()) and any(float(value) > 0 for value in values.values())
-    # The same schedules give the same score. Two tasks do, as each schedule is run through a model of the processor.
+    # The test takes two tasks, as each schedule is run through a model of the processor.
     few = [folder / "few.model", folder / "again.model"]
     for path in few:
         hone(*train, "--tasks", "2", "-o", path)

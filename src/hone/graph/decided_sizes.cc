@@ -11,8 +11,8 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kMostElements = 16;  // of a value that may be a shape
-constexpr int64_t kMost = int64_t{1}
-                          << 40;  // of a size, so that its product with a row does not overflow
+// The most of a size, so that its product with a row does not overflow.
+constexpr int64_t kMost = int64_t{1} << 40;
 
 bool may_be_shape(const Graph& graph, ValueId id) {
   if (id == kNoValue) return false;

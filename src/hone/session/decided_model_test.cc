@@ -129,7 +129,7 @@ TEST(decided_model, rows_that_keep_their_places_in_another_shape) {
   check(model);
 }
 
-// Where a call of a name is; its limits say what it leaves out.
+// Returns the index of the first call with this text in its name.
 size_t call_of(const graph::TaskList& tasks, std::string_view name) {
   for (size_t c = 0; c < tasks.calls.size(); ++c)
     if (tasks.calls[c].name.find(name) != std::string::npos) return c;

@@ -204,7 +204,7 @@ Op scatter(std::string_view name, int since, int until, std::string_view attribu
           .emit = emit};
 }
 
-// The same operator with numbers of indices.
+// Returns the same operator, which takes numbers of indices as further operands.
 Op counted(Op op, std::string_view name) {
   op.name = name;
   op.since = 1;

@@ -202,7 +202,7 @@ void emit_compact_to_extents(EmitContext& c) {
   });
 }
 
-// What threads of a GPU share: an iteration for each element that there may be.
+// Threads of a GPU share an iteration for each element that there may be.
 void emit_compact(EmitContext& c) {
   if (c.graph().repeats_steps && num_elements(c.result().shape) > 0 && !c.result().shape.empty())
     return emit_compact_to_extents(c);

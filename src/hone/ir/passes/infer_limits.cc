@@ -14,7 +14,7 @@ constexpr size_t kAskedUses = 6;
 }  // namespace
 
 bool SizeLimits::try_limit(const Buffer* buffer, Limit limit) {
-  // What a buffer's own updates read counts as not needed, too.
+  // A buffer's own updates count as readers that need nothing beyond the limit.
   std::vector<Limit>& own = limits_[buffer];
   own.push_back(limit);
   if (is_closed(buffer, own.back())) return true;
@@ -78,8 +78,8 @@ void SizeLimits::try_use(const Buffer* buffer, int form, const Use& use) {
   }
 }
 
-// Of limits that differ in a constant only, tries the one within which all others are: that of the
-// last row of a window whose rows are read one by one.
+// Tries the widest of limits that differ in a constant only: that of the last row of a window whose
+// rows are read one by one.
 void SizeLimits::try_laxest(const Buffer* buffer, int form, const std::vector<Use>& uses) {
   std::vector<std::pair<Limit, Linear>> laxest;
   for (const Use& use : uses) {
